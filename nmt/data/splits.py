@@ -1,0 +1,53 @@
+"""Where each split of a corpus lies, and its text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nmt.config import DataConfig
+from nmt.data import multi30k
+from nmt.data.corpus import ParallelText, read_pairs
+from nmt.errors import UserError
+
+MULTI30K_NAMES = {"validation": "val", "test": "test_2016_flickr"}
+
+
+def load_split(config: DataConfig, split: str) -> ParallelText:
+    """The text of `train`, `validation`, `test`, or of another of Multi30k's test sets by its own name.
+
+    Multi30k is fetched and the sample corpus generated if they are not in `data.folder` yet.
+    Raises `UserError` for an unknown split, and where fetching or reading fails.
+    """
+    match config.corpus:
+        case "sample":
+            paths = _sample_paths(Path(config.folder) / "sample", split)
+        case "multi30k":
+            name = MULTI30K_NAMES.get(split, split)
+            if name not in multi30k.SPLITS:
+                raise _unknown(split, ("train", *MULTI30K_NAMES, *(n for n in multi30k.SPLITS if n.startswith("test_"))))
+            folder = Path(config.folder) / "multi30k"
+            languages = (config.source.language, config.target.language)
+            paths = tuple(multi30k.fetch(name, language, folder, config.mirror) for language in languages)
+        case "files":
+            named = {"train", "validation", "test"} & {split}
+            sides = [getattr(side, split) if named else None for side in (config.source, config.target)]
+            if None in sides:
+                known = ("train", "validation", *(["test"] if config.source.test else []))
+                raise _unknown(split, known)
+            paths = tuple(Path(side) for side in sides)
+    source_path, target_path = paths
+    return read_pairs(source_path, target_path)
+
+
+def _sample_paths(folder: Path, split: str) -> tuple[Path, Path]:
+    if split not in (known := ("train", "validation", "test")):
+        raise _unknown(split, known)
+    if not folder.exists():
+        from nmt.data import sample
+
+        sample.write(folder)
+    return folder / f"{split}.de", folder / f"{split}.en"
+
+
+def _unknown(split: str, known: tuple[str, ...]) -> UserError:
+    return UserError(f"split {split!r}: this corpus has no such split; it has {', '.join(known)}")

@@ -1,0 +1,44 @@
+"""Tokens ↔ ids. A vocabulary is a plain value; torchtext counts and orders the types it is built from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+UNK_TOKEN, PAD_TOKEN, BOS_TOKEN, EOS_TOKEN = SPECIALS = ("<unk>", "<pad>", "<bos>", "<eos>")
+UNK, PAD, BOS, EOS = range(4)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The types of one side, in the order of their ids; the first four are `SPECIALS`."""
+
+    tokens: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        # Without the specials: a text that spells "<eos>" must not end the sentence.
+        return {token: i for i, token in enumerate(self.tokens) if i >= len(SPECIALS)}
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """The tokens' ids, `UNK` for those that are not in the vocabulary."""
+        return [self._ids.get(token, UNK) for token in tokens]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        return [self.tokens[i] for i in ids]
+
+
+def build_vocabulary(
+    sentences: Iterable[Sequence[str]], min_frequency: int = 1, max_size: int | None = None
+) -> Vocabulary:
+    """The types seen at least `min_frequency` times, the `max_size` most frequent of them; ties are alphabetical."""
+    from torchtext.vocab import Vocab
+
+    counts = Counter(token for sentence in sentences for token in sentence)
+    vocabulary = Vocab(counts, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS))
+    return Vocabulary(tuple(vocabulary.itos))

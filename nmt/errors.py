@@ -1,0 +1,9 @@
+"""The one exception that means "the user's input is wrong", not "the program is"."""
+
+
+class UserError(Exception):
+    """Input that cannot be used: a file, a config, an option.
+
+    Its text is one line that names the file, line or field, what is wrong and what to do.
+    The command line prints it without a traceback and exits with code 2.
+    """

@@ -1,0 +1,112 @@
+"""BLEU by source length: does a model without attention fall behind on long sentences?
+
+The picture is that of Bahdanau et al. (2015, figure 2), with an interval for every point.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Int
+
+from nmt.errors import UserError
+from nmt.evaluation.metrics import bleu_from_statistics, bleu_statistics, check_pairs, spacy_tokens
+
+DEFAULT_EDGES = (10, 20, 30, 40, 50)
+FEW_SENTENCES = 20  # below this, a bucket's BLEU says little: tables and pictures mark it
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The sentences whose source has `low` to `high` tokens, both included; `high` None: `low` or more.
+
+    `bleu` is their cased corpus BLEU, 0 to 100, with its 95 % interval; all three are None if there is no sentence.
+    """
+
+    low: int
+    high: int | None
+    count: int
+    bleu: float | None
+    ci_low: float | None
+    ci_high: float | None
+
+    @property
+    def label(self) -> str:
+        """As "11-20", "51+" or, for a single length, "1"."""
+        if self.high is None:
+            return f"{self.low}+"
+        return f"{self.low}" if self.low == self.high else f"{self.low}-{self.high}"
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are too few sentences to trust the score."""
+        return self.count < FEW_SENTENCES
+
+
+def source_lengths(sources: Sequence[str], language: str) -> list[int]:
+    """Each raw source's number of `spacy.blank(language)` tokens: the same for every model, whatever it tokenises by.
+
+    Raises UserError where spaCy does not know the language.
+    """
+    return [len(tokens) for tokens in spacy_tokens(sources, language)]
+
+
+def buckets(lengths: Sequence[int], edges: Sequence[int]) -> list[Int[np.ndarray, "_"]]:
+    """The positions in `lengths` that belong to each bucket, one more bucket than `edges`.
+
+    Bucket 0 holds lengths up to edges[0] (a length of 0 too, so that no sentence is lost), bucket i lengths above
+    edges[i−1] up to edges[i], the last one all above the last edge.
+    Raises UserError unless edges are positive and increasing.
+    """
+    check_edges(edges)
+    which = np.searchsorted(np.asarray(edges, dtype=np.int64), np.asarray(lengths, dtype=np.int64), side="left")
+    return [np.flatnonzero(which == bucket) for bucket in range(len(edges) + 1)]
+
+
+def bleu_by_length(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    lengths: Sequence[int],
+    edges: Sequence[int] = DEFAULT_EDGES,
+    samples: int = 1000,
+    seed: int = 12345,
+) -> list[Bucket]:
+    """Cased corpus BLEU of the sentences in each bucket of source length, with 95 % bootstrap intervals.
+
+    `lengths` are those of the sources, in tokens. The interval is the percentile one over `samples` resamples of the
+    bucket's sentences (Koehn 2004, section 3). The same seed draws the same sentences for every model.
+    Raises UserError where the numbers of sentences differ or are 0, or edges are not positive and increasing.
+    """
+    check_pairs(hypotheses, references)
+    if len(lengths) != len(hypotheses):
+        raise UserError(f"{len(hypotheses)} hypotheses but {len(lengths)} source lengths: give one for each")
+    statistics = bleu_statistics(hypotheses, references)
+    lows, highs = [1, *(edge + 1 for edge in edges)], [*edges, None]
+    result = []
+    for low, high, members in zip(lows, highs, buckets(lengths, edges), strict=True):
+        bleu, ci_low, ci_high = None, None, None
+        if len(members):
+            bleu = bleu_from_statistics(statistics[members].sum(axis=0))
+            ci_low, ci_high = bootstrap_interval(statistics[members], samples, seed)
+        result.append(Bucket(low, high, len(members), bleu, ci_low, ci_high))
+    return result
+
+
+def bootstrap_interval(statistics: Int[np.ndarray, "N 10"], samples: int, seed: int) -> tuple[float, float]:
+    """The 2.5th and 97.5th percentile of BLEU when as many sentences are drawn with replacement, `samples` times."""
+    size = len(statistics)
+    # How often each sentence is drawn, for all resamples at once: the sums are then one matrix product.
+    draws = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=samples)
+    scores = [bleu_from_statistics(total) for total in draws @ statistics]
+    low, high = np.percentile(scores, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def check_edges(edges: Sequence[int]) -> None:
+    """Raise UserError unless the bucket edges are positive and increasing."""
+    text = ", ".join(map(str, edges))
+    if any(edge < 1 for edge in edges):
+        raise UserError(f"bucket edges {text}: an edge must be at least 1 token, as in 10, 20, 30")
+    if any(right <= left for left, right in pairwise(edges)):
+        raise UserError(f"bucket edges {text}: each edge must be larger than the one before it, as in 10, 20, 30")

@@ -1,0 +1,202 @@
+"""Pictures: BLEU by source length, and one sentence's attention. matplotlib is imported when one is drawn.
+
+Figures are drawn without pyplot, so that nothing needs a display and no figure stays in memory.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import cycle, islice
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from nmt.errors import UserError
+from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 150
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito (2008)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # not as many as colours: pairs repeat only after 56 models
+CELL = 0.24  # inches of a heat map's row or column: room for a token at 9 points
+LONGEST_TOKEN = 60  # characters; what is longer is cut, or one token could make a picture of any size
+
+_STYLE: Any = {
+    "text.parse_math": False,  # a "$" in a token or a file name is a dollar
+    "text.usetex": False,
+    "font.family": "DejaVu Sans",
+    "font.size": 10.0,
+    "svg.fonttype": "none",  # letters stay letters: they can be searched and copied
+    "svg.hashsalt": "nmt",  # the same picture gives the same bytes
+}
+
+
+def plot_bleu_by_length(
+    names: Sequence[str], bucket_lists: Sequence[Sequence[Bucket]], title: str, picture_format: str
+) -> bytes:
+    """Draw all models' BLEU (0 to 100) against the bucket of source length, and return the file's content.
+
+    `bucket_lists` holds one list per name, all with the same buckets; `picture_format` is "png" or "svg".
+    Bars are the 95 % intervals; a hollow marker has fewer than 20 sentences behind it.
+    """
+    shared = bucket_lists[0]
+    with _drawing():
+        from matplotlib.figure import Figure
+
+        labels = list(names)
+        if any(0 < bucket.count < FEW_SENTENCES for bucket in shared):
+            labels.append(f"hollow: < {FEW_SENTENCES} sentences")
+        columns = _legend_columns(labels)
+        size = max(8.0, 1.1 * len(shared) + 1.4), 4.75 + 0.25 * ceil(len(labels) / columns)  # inches
+        figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+        axes = figure.add_subplot()
+        gap = min(0.13, 0.6 / len(names))
+        styles = islice(zip(cycle(COLOURS), cycle(MARKERS), strict=False), len(names))
+        handles = [
+            _draw_model(axes, buckets, (index - (len(names) - 1) / 2) * gap, colour, marker)
+            for index, (buckets, (colour, marker)) in enumerate(zip(bucket_lists, styles, strict=True))
+        ]
+        if len(labels) > len(names):
+            handles += axes.plot([], [], "o", color="#555555", markerfacecolor="white")
+        _label_by_length(axes, shared, title)
+        legend = figure.legend(handles, [" "] * len(labels), loc="outside lower center", ncols=columns, frameon=False)
+        # Set afterwards: the legend would leave out a name that begins with an underscore.
+        for text, label in zip(legend.get_texts(), labels, strict=True):
+            text.set_text(label)
+        return _render(figure, picture_format)
+
+
+def attention_heat_map(
+    attention: Float[np.ndarray, "T S"],
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    path: str | Path,
+    title: str | None = None,
+) -> None:
+    """Write one sentence's attention weights as a picture, PNG or SVG by the suffix of `path`.
+
+    Source tokens run along the top, target tokens down the side, as in Bahdanau et al. (2015, figure 3).
+    The palest blue is weight 0, the darkest the largest weight in the picture, which the colour bar tells.
+
+    Raises UserError where the suffix is another or the file cannot be written, ValueError where the shape of
+    `attention` is not (target tokens, source tokens).
+    """
+    path = Path(path)
+    picture_format = path.suffix.lower().removeprefix(".")
+    if picture_format not in ("png", "svg"):
+        raise UserError(f"{path}: the suffix {path.suffix!r} names no kind of picture: use .png or .svg instead")
+    weights = np.asarray(attention, dtype=np.float64)
+    if weights.shape != (len(target_tokens), len(source_tokens)) or not weights.size:
+        raise ValueError(f"{weights.shape} weights for {len(target_tokens)} target, {len(source_tokens)} source tokens")
+    with _drawing():
+        from matplotlib.figure import Figure
+
+        rows, columns = weights.shape
+        # The axes have a fixed size and the file grows around them: no token, however long, squeezes the cells.
+        figure = Figure(figsize=(columns * CELL, rows * CELL), dpi=DPI)
+        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        cells = axes.pcolormesh(
+            weights, cmap="Blues", vmin=0.0, vmax=float(weights.max()) or 1.0, edgecolors="#E4E4E4", linewidth=0.25
+        )
+        axes.invert_yaxis()
+        labels = [_token_label(token) for token in source_tokens], [_token_label(token) for token in target_tokens]
+        axes.set_xticks(np.arange(columns) + 0.5, labels[0], rotation=90, fontsize=9)
+        axes.set_yticks(np.arange(rows) + 0.5, labels[1], fontsize=9)
+        axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+        # As high as the cells, and never so low that its label would run into the title.
+        height = max(1.0, 1.4 / (rows * CELL))
+        bar = figure.add_axes((1.0 + 0.15 / (columns * CELL), 1.0 - height, 0.12 / (columns * CELL), height))
+        figure.colorbar(cells, cax=bar, label="attention weight")
+        if title is not None:
+            axes.set_title(title, pad=8)
+        content = _render(figure, picture_format, bbox_inches="tight", pad_inches=0.1)
+    write_atomically(path, content)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file, and its folder if need be, so that a reader sees the old content or the new, nothing between.
+
+    Raises UserError where that is not possible.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            temporary.write_bytes(content)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"{path}: cannot be written ({reason}): name a place where files may be created") from error
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    """Our settings, and only for now: a caller's matplotlib stays as it was."""
+    import matplotlib
+
+    # Warnings first: they are about letters that the font lacks (drawn as boxes), and no reason to stop or to talk.
+    with warnings.catch_warnings(), matplotlib.rc_context():
+        warnings.filterwarnings("ignore", message=r"(?s)Glyph .* missing from font", category=UserWarning)
+        matplotlib.rcdefaults()  # nor does the user's own matplotlibrc change our pictures
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def _render(figure: "Figure", picture_format: str, **options: Any) -> bytes:
+    buffer = BytesIO()
+    metadata = {"Date": None} if picture_format == "svg" else None
+    figure.savefig(buffer, format=picture_format, metadata=metadata, **options)
+    return buffer.getvalue()
+
+
+def _draw_model(axes: "Axes", buckets: Sequence[Bucket], shift: float, colour: str, marker: str) -> Any:
+    """Draw one model's points, moved sideways by `shift`, and return what stands for it in the legend."""
+    for x, bucket in enumerate(buckets):
+        if bucket.bleu is None or bucket.ci_low is None or bucket.ci_high is None:
+            continue
+        # Around the middle of the interval, not the point, which in a tiny bucket may lie outside.
+        middle, half = (bucket.ci_low + bucket.ci_high) / 2, (bucket.ci_high - bucket.ci_low) / 2
+        axes.errorbar(x + shift, middle, half, fmt="none", ecolor=colour, elinewidth=1.4, capsize=3, zorder=2)
+        face = "white" if bucket.is_small else colour
+        axes.plot(x + shift, bucket.bleu, marker, color=colour, markerfacecolor=face, markersize=6.5, zorder=3)
+    # A bucket without sentences interrupts the line.
+    scores = [np.nan if bucket.bleu is None else bucket.bleu for bucket in buckets]
+    axes.plot(np.arange(len(buckets)) + shift, scores, color=colour, linewidth=1.0, alpha=0.45, zorder=1)
+    return axes.plot([], [], marker, linestyle="-", color=colour, markersize=6.5)[0]
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    """One row of labels if they fit under the narrowest figure, else two columns, else one."""
+    room, handle = 95, 8  # in letters of average width
+    if sum(len(label) + handle for label in labels) <= room:
+        return len(labels)
+    return 2 if 2 * (max(map(len, labels)) + handle) <= room else 1
+
+
+def _label_by_length(axes: "Axes", buckets: Sequence[Bucket], title: str) -> None:
+    axes.set_title(title)
+    axes.set_xlabel("source length in spaCy tokens; n = sentences")
+    axes.set_ylabel("sacreBLEU with 95 % bootstrap interval")
+    labels = [f"{bucket.label.replace('-', '–')}\nn = {bucket.count:,}" for bucket in buckets]
+    axes.set_xticks(range(len(buckets)), labels)
+    axes.set_xlim(-0.5, len(buckets) - 0.5)
+    axes.set_ylim(0.0, max(10.0, axes.get_ylim()[1]))
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _token_label(token: str) -> str:
+    """The token on one line: line ends and the like become escapes."""
+    shown = token if token.isprintable() else repr(token)[1:-1]
+    return shown if len(shown) <= LONGEST_TOKEN else f"{shown[: LONGEST_TOKEN - 1]}…"

@@ -1,0 +1,193 @@
+"""All of an evaluation in one place: the scores of every model, the files that keep them, the table that shows them."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePath
+from textwrap import fill
+
+from nmt.evaluation.by_length import DEFAULT_EDGES, FEW_SENTENCES, Bucket, bleu_by_length, check_edges, source_lengths
+from nmt.evaluation.metrics import Comparison, Scores, check_pairs, score
+from nmt.evaluation.plots import plot_bleu_by_length, write_atomically
+
+WIDTH = 100  # columns of the terminal's table
+MODELS_ABREAST = 4
+FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowercase": "BLEU tok lc", "chrf": "chrF"}
+
+
+@dataclass(frozen=True)
+class ModelEvaluation:
+    """What one checkpoint scored on one split of a corpus."""
+
+    checkpoint: str
+    split: str
+    scores: Scores
+    by_length: list[Bucket]
+
+
+def evaluate_outputs(
+    outputs: Mapping[str, Sequence[str]],
+    sources: Sequence[str],
+    references: Sequence[str],
+    *,
+    split: str,
+    source_language: str,
+    target_language: str,
+    edges: Sequence[int] = DEFAULT_EDGES,
+    samples: int = 1000,
+    seed: int = 12345,
+) -> list[ModelEvaluation]:
+    """Score every model's detokenised translations (checkpoint → one per source) of the same raw sources.
+
+    `edges` are the upper ends of the buckets of source length, in spaCy tokens; `samples` and `seed` are those of
+    the bootstrap. Raises UserError where the numbers of sentences differ or are 0, the edges are not positive and
+    increasing, or spaCy does not know a language.
+    """
+    check_edges(edges)
+    check_pairs(sources, references, "sources")
+    for checkpoint, hypotheses in outputs.items():
+        check_pairs(hypotheses, references, f"hypotheses of {checkpoint}")
+    lengths = source_lengths(sources, source_language)
+    return [
+        ModelEvaluation(
+            checkpoint=checkpoint,
+            split=split,
+            scores=score(hypotheses, references, target_language),
+            by_length=bleu_by_length(hypotheses, references, lengths, edges, samples, seed),
+        )
+        for checkpoint, hypotheses in outputs.items()
+    ]
+
+
+def write(
+    folder: str | Path, evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison], corpus_label: str
+) -> list[Path]:
+    """Write `evaluation.json` and `bleu_by_length` as .csv, .png and .svg, each whole or not at all; return the paths.
+
+    `corpus_label` stands in the picture's title, and there says so if the corpus is synthetic.
+    Raises UserError where a file cannot be written.
+    """
+    names = [_shortened(name, 60) for name in display_names([e.checkpoint for e in evaluations])]
+    bucket_lists = [evaluation.by_length for evaluation in evaluations]
+    title = f"BLEU by source length\n{fill(f'{corpus_label}, {evaluations[0].split} split', 80)}"
+    contents = {
+        "evaluation.json": _as_json(evaluations, comparisons).encode(),
+        "bleu_by_length.csv": _as_csv(evaluations).encode(),
+        "bleu_by_length.png": plot_bleu_by_length(names, bucket_lists, title, "png"),
+        "bleu_by_length.svg": plot_bleu_by_length(names, bucket_lists, title, "svg"),
+    }
+    paths = [Path(folder) / name for name in contents]
+    for path, content in zip(paths, contents.values(), strict=True):
+        write_atomically(path, content)
+    return paths
+
+
+def table(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison] = ()) -> str:
+    """The scores for a terminal, in plain text of at most 100 columns for the usual labels and counts.
+
+    All four flavours per model with their signatures, BLEU by source length with 95 % intervals (four models side
+    by side, further ones below), and the significance of each difference, if any comparisons are given.
+    """
+    names = dict(
+        zip((e.checkpoint for e in evaluations), display_names([e.checkpoint for e in evaluations]), strict=True)
+    )
+    blocks = [_score_table(evaluations, names), _signature_lines(evaluations[0].scores)]
+    for start in range(0, len(evaluations), MODELS_ABREAST):
+        blocks.append(_length_table(evaluations[start : start + MODELS_ABREAST], names))
+    if any(bucket.is_small for bucket in evaluations[0].by_length):
+        blocks[-1] += f"\n* fewer than {FEW_SENTENCES} sentences: too few for a reliable score"
+    if comparisons:
+        blocks.append(_significance_lines(comparisons, names))
+    return "\n\n".join(blocks)
+
+
+def display_names(checkpoints: Sequence[str]) -> list[str]:
+    """Short names for tables and legends: the paths without the leading and trailing parts that all of them share.
+
+    A single checkpoint, which shares everything with itself, keeps its folder and file name.
+    """
+    parts = [PurePath(checkpoint).parts for checkpoint in checkpoints]
+    if len(set(parts)) < 2:
+        return ["/".join(path[-2:]) for path in parts]
+    while len({path[0] for path in parts}) == 1 and min(map(len, parts)) > 1:
+        parts = [path[1:] for path in parts]
+    while len({path[-1] for path in parts}) == 1 and min(map(len, parts)) > 1:
+        parts = [path[:-1] for path in parts]
+    return ["/".join(path) for path in parts]
+
+
+def _as_json(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison]) -> str:
+    models = [
+        {
+            "checkpoint": evaluation.checkpoint,
+            "split": evaluation.split,
+            **asdict(evaluation.scores),
+            "by_length": [asdict(bucket) for bucket in evaluation.by_length],
+        }
+        for evaluation in evaluations
+    ]
+    content = {"models": models, "significance": [asdict(comparison) for comparison in comparisons]}
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _as_csv(evaluations: Sequence[ModelEvaluation]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("model", "low", "high", "count", "bleu", "ci_low", "ci_high"))
+    for evaluation in evaluations:
+        writer.writerows((evaluation.checkpoint, *asdict(bucket).values()) for bucket in evaluation.by_length)
+    return text.getvalue()
+
+
+def _score_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
+    widths = [max(7, len(label)) for label in FLAVOURS.values()]
+    room = WIDTH - sum(widths) - 2 * len(widths)
+    first = [_shortened(names[e.checkpoint], room) for e in evaluations]
+    head = f"Scores on {evaluations[0].split}"
+    rows = [[f"{getattr(e.scores, flavour):.2f}" for flavour in FLAVOURS] for e in evaluations]
+    return _aligned([head, *first], [list(FLAVOURS.values()), *rows])
+
+
+def _signature_lines(scores: Scores) -> str:
+    return "\n".join(f"{label:<11}  {scores.signatures[flavour]}" for flavour, label in FLAVOURS.items())
+
+
+def _length_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
+    shared = evaluations[0].by_length
+    heads = ["n", *(_shortened(names[e.checkpoint], 19) for e in evaluations)]
+    cells = zip(*([_interval(bucket) for bucket in e.by_length] for e in evaluations), strict=True)
+    rows = [[str(bucket.count), *row] for bucket, row in zip(shared, cells, strict=True)]
+    first = [f"{bucket.label}{'*' if bucket.is_small else ''}" for bucket in shared]
+    caption = "BLEU (95 % bootstrap interval) by source length in spaCy tokens, n sentences"
+    return f"{caption}\n{_aligned(['length', *first], [heads, *rows])}"
+
+
+def _significance_lines(comparisons: Sequence[Comparison], names: Mapping[str, str]) -> str:
+    baseline = comparisons[0]
+    head = f"Against {_shortened(names.get(baseline.baseline, baseline.baseline), 40)}, {baseline.test}"
+    systems = [_shortened(names.get(c.system, c.system), 70) for c in comparisons]
+    rows = [[f"{c.system_score - c.baseline_score:+.2f}", f"{c.p_value:.4f}"] for c in comparisons]
+    return f"{head}\n{_aligned(['', *systems], [['BLEU', 'p'], *rows])}"
+
+
+def _interval(bucket: Bucket) -> str:
+    if bucket.bleu is None:
+        return "-"
+    return f"{bucket.bleu:.1f} ({bucket.ci_low:.1f}-{bucket.ci_high:.1f})"
+
+
+def _aligned(first: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lines of columns, two blanks between them: the first column to the left, the others to the right."""
+    left = max(map(len, first))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([label.ljust(left), *(cell.rjust(width) for cell, width in zip(row, widths, strict=True))])
+        for label, row in zip(first, rows, strict=True)
+    )
+
+
+def _shortened(name: str, width: int) -> str:
+    """The end of a long name is the part that tells models apart."""
+    return name if len(name) <= width else f"...{name[3 - width :]}"

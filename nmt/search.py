@@ -1,0 +1,118 @@
+"""Greedy and beam search over a step closure. Knows no model: only rows of scores, and states that it reorders.
+
+Shapes: B sentences still searched, K beam, N = B·K rows (a sentence's hypotheses are neighbours), V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+Tensors = TypeVar("Tensors", bound=tuple[Any, ...])
+Step = Callable[[Int[Tensor, " N"], Any, Any], tuple[Float[Tensor, "N V"], Any]]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """Target ids, EOS included if it was reached, and the log-probability divided by the length penalty (nats)."""
+
+    ids: tuple[int, ...]
+    score: float
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """((5 + length) / 6)^α, EOS counted: Wu et al. 2016, equation 14. What a log-probability is divided by."""
+    return ((5 + length) / 6) ** alpha
+
+
+def select(tensors: Tensors, rows: Int[Tensor, " R"]) -> Tensors:
+    """The given rows of each batch-first tensor of a (named) tuple."""
+    chosen = [tensor.index_select(0, rows) for tensor in tensors]
+    return type(tensors)(*chosen) if hasattr(tensors, "_fields") else type(tensors)(chosen)
+
+
+def beam_search(
+    step: Step,
+    state: tuple[Tensor, ...],
+    memory: tuple[Tensor, ...],
+    *,
+    bos: int,
+    eos: int,
+    beam_size: int,
+    alpha: float,
+    max_length: int,
+    n_best: int = 1,
+) -> list[list[Hypothesis]]:
+    """The `n_best` hypotheses of each sentence, best first.
+
+    `step(last ids of N rows, state, memory)` gives each row's log-probabilities of the next id and the new state;
+    `state` comes with a row a sentence, is widened to K and then reordered with the hypotheses; `memory` keeps a row a
+    sentence, and loses those of finished ones. A hypothesis ends when EOS is among the K best continuations of its
+    sentence; the sentence is finished when K have ended, or at `max_length`, where the open ones compete as they are.
+    With K = 1 this is greedy search. Raises `ValueError` if `n_best` exceeds `beam_size`.
+    """
+    if n_best > beam_size:
+        raise ValueError(f"n_best ({n_best}) exceeds beam_size ({beam_size})")
+    device = memory[0].device
+    sentences = len(memory[0])
+    numbers = torch.arange(sentences, device=device)  # the open sentences, by their place in the input
+    state = select(state, numbers.repeat_interleave(beam_size))
+    ids = torch.full((sentences, beam_size, 1), bos, device=device)
+    # All K rows of a sentence begin alike: only the first may be continued, or the beam would hold copies.
+    scores = torch.full((sentences, beam_size), -torch.inf, device=device)
+    scores[:, 0] = 0.0
+    ended: list[_Ended] = []
+    ended_count = torch.zeros(sentences, dtype=torch.long, device=device)
+    for length in range(1, max_length + 1):
+        log_probabilities, state = step(ids[:, :, -1].flatten(), state, memory)
+        types = log_probabilities.shape[1]
+        totals = scores.unsqueeze(2) + log_probabilities.view(*scores.shape, types)
+        # K candidates may end, and K others are needed to go on.
+        best, flat = totals.flatten(1).topk(2 * beam_size, dim=1)
+        parents, tokens = flat // types, flat % types
+        ends = tokens == eos
+
+        sentence, rank = (ends & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
+        ended_ids = torch.cat([ids[sentence, parents[sentence, rank]], tokens[sentence, rank].unsqueeze(1)], dim=1)
+        ended.append(_Ended(numbers[sentence], ended_ids, best[sentence, rank] / length_penalty(length, alpha)))
+        ended_count += torch.bincount(numbers[sentence], minlength=sentences)
+
+        # The best K that do not end, in their order: a stable sort puts the ending ones last.
+        order = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, :beam_size]
+        scores = best.gather(1, order).masked_fill(ends.gather(1, order), -torch.inf)
+        parents, tokens = parents.gather(1, order), tokens.gather(1, order)
+        ids = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
+
+        keep = (ended_count[numbers] < beam_size).nonzero().squeeze(1)
+        if len(keep) == 0:
+            break
+        first_rows = beam_size * torch.arange(len(numbers), device=device).unsqueeze(1)
+        state = select(state, (first_rows + parents)[keep].flatten())
+        if len(keep) < len(numbers):
+            memory, numbers, ids, scores = select(memory, keep), numbers[keep], ids[keep], scores[keep]
+    else:
+        sentence, rank = (scores > -torch.inf).nonzero(as_tuple=True)
+        still_open = scores[sentence, rank] / length_penalty(max_length, alpha)
+        ended.append(_Ended(numbers[sentence], ids[sentence, rank], still_open))
+    return _rank(ended, sentences, n_best)
+
+
+class _Ended(NamedTuple):
+    """Hypotheses that ended at the same length, each with the number of its sentence."""
+
+    sentence: Int[Tensor, " X"]
+    ids: Int[Tensor, "X L"]  # behind BOS
+    score: Float[Tensor, " X"]
+
+
+def _rank(ended: list[_Ended], sentences: int, n_best: int) -> list[list[Hypothesis]]:
+    by_sentence: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+    for group in ended:
+        for number, ids, score in zip(group.sentence.tolist(), group.ids.tolist(), group.score.tolist(), strict=True):
+            by_sentence[number].append(Hypothesis(tuple(ids[1:]), score))
+    return [sorted(hypotheses, key=lambda h: -h.score)[:n_best] for hypotheses in by_sentence]

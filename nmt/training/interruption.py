@@ -1,0 +1,49 @@
+"""Ctrl-C and SIGTERM: finish the update, save, and say how to go on."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupted(BaseException):
+    """Raised by a signal in a stretch of work that can be abandoned and done again. No `Exception` handler eats it."""
+
+
+class StopSignals:
+    """Whether a stop was asked for; a second signal stops the program at once."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._abandon = False
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Catch SIGINT and SIGTERM inside the block."""
+        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def abandoning(self) -> Iterator[None]:
+        """Inside the block, which must change nothing before it ends, a signal raises `Interrupted` at once."""
+        if self.requested:
+            raise Interrupted
+        self._abandon = True
+        try:
+            yield
+        finally:
+            self._abandon = False
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        self.requested = True
+        signal.signal(number, signal.default_int_handler)
+        print("\nStopping: finishing this update and saving. Once more stops at once.", file=sys.stderr, flush=True)
+        if self._abandon:
+            raise Interrupted

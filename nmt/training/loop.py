@@ -1,0 +1,238 @@
+"""The training loop: updates, validations, checkpoints. What it needs to resume bit for bit is in its `State`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from nmt import checkpoint
+from nmt.config import Config, TrainingConfig
+from nmt.data.batching import Example, collate, epoch_batches
+from nmt.data.codec import Codec
+from nmt.data.corpus import ParallelText
+from nmt.model.seq2seq import Seq2Seq
+from nmt.training.interruption import Interrupted, StopSignals
+from nmt.training.loss import perplexity
+from nmt.training.metrics import MetricsLog
+from nmt.training.progress import Progress
+from nmt.training.schedules import learning_rate
+from nmt.training.update import make_optimizer, update
+from nmt.training.validation import Validation, validate
+from nmt.translator import Translator
+
+
+class Task(NamedTuple):
+    """What is trained, on what, and where it is kept."""
+
+    config: Config
+    source: Codec
+    target: Codec
+    model: Seq2Seq
+    examples: Sequence[Example]
+    validation: ParallelText
+    folder: Path
+
+
+@dataclass
+class State:
+    """Where training stands between two updates."""
+
+    update: int = 0  # done
+    epoch: int = 0  # completed
+    batch: int = 0  # done in the current epoch
+    validated: int = 0  # the update of the last validation
+    best: float | None = None  # the best validation's BLEU or loss
+    since_best: int = 0  # validations since then
+    since_reduction: int = 0  # validations without a better score since the learning rate was last reduced
+    reductions: int = 0  # of the learning rate, by plateaus
+    seconds: float = 0.0  # spent in updates and validations
+    nll: float = 0.0  # of the tokens since the last `train` event, in nats
+    tokens: int = 0
+
+
+def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = None) -> State:
+    """Train until the config says so or a stop is asked for; `resume_from` is the `training` part of a checkpoint.
+
+    Leaves `best.pt`, `last.pt` and `metrics.jsonl` in the run's folder, and returns where training stands.
+    """
+    state = State()
+    optimizer = make_optimizer(task.model, task.config.training)
+    if resume_from is not None:
+        state = State(**resume_from["state"])
+        optimizer.load_state_dict(resume_from["optimizer"])
+        torch.set_rng_state(resume_from["random"])
+        if resume_from["random_cuda"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(resume_from["random_cuda"])
+    log = MetricsLog(task.folder, resume_from["metrics_size"] if resume_from else 0)
+    batches = _epoch_batches(task, state.epoch)
+    progress = Progress(state.update, _total_updates(task.config.training, len(batches)))
+    try:
+        _run(task, state, optimizer, batches, log, progress, stop)
+    finally:
+        progress.close()
+        log.close()
+    return state
+
+
+def _run(
+    task: Task,
+    state: State,
+    optimizer: torch.optim.Optimizer,
+    batches: list[list[int]],
+    log: MetricsLog,
+    progress: Progress,
+    stop: StopSignals,
+) -> None:
+    config = task.config.training
+    task.model.train()
+    while True:
+        validated = _validation_is_due(state, config) and _validate(task, state, log, progress, stop)
+        end = _end(state, config)
+        if validated or end is not None or stop.requested or _checkpoint_is_due(state, config):
+            _save(task, state, optimizer, log)
+        if stop.requested:
+            return
+        if end is not None:
+            # Behind the checkpoint, so that a run resumed with a later end has no end in its middle.
+            log.write("end", state.update, _epoch_of(state), reason=end, best=state.best, seconds=state.seconds)
+            progress.write(f"Done: {end}, in {state.seconds / 60:.1f} minutes.")
+            return
+
+        started = time.monotonic()
+        chosen = [
+            collate([task.examples[i] for i in batch])
+            for batch in batches[state.batch : state.batch + config.accumulate]
+        ]
+        epoch = state.epoch + 1
+        rate = learning_rate(config.schedule, config.learning_rate, state.update + 1, epoch, state.reductions)
+        state.nll += update(task.model, optimizer, chosen, config, rate, state.update)
+        state.tokens += sum(batch.target_tokens for batch in chosen)
+        state.update += 1
+        state.batch += len(chosen)
+        if state.batch == len(batches):
+            state.epoch, state.batch = state.epoch + 1, 0
+            batches = _epoch_batches(task, state.epoch)
+        seconds = time.monotonic() - started
+        state.seconds += seconds
+        loss = state.nll / state.tokens
+        progress.advance(epoch, chosen, seconds, loss)
+        if state.update % config.log_every == 0:
+            speed = progress.lap()
+            log.write(
+                "train",
+                state.update,
+                epoch,
+                loss=loss,
+                perplexity=perplexity(loss),
+                learning_rate=rate,
+                source_tokens_per_second=speed.source,
+                target_tokens_per_second=speed.target,
+            )
+            state.nll, state.tokens = 0.0, 0
+
+
+def _validate(task: Task, state: State, log: MetricsLog, progress: Progress, stop: StopSignals) -> bool:
+    """Validate, record and report it, keep the best model. False if a stop came first: resuming does it again."""
+    started = time.monotonic()
+    translator = Translator(task.model, task.source, task.target, task.config.search)
+    try:
+        with stop.abandoning():
+            validation = validate(translator, task.validation, lowercase=task.config.data.target.lowercase)
+    except Interrupted:
+        return False
+    best = _is_best(state, task.config.training, validation)
+    state.seconds += time.monotonic() - started
+    log.write(
+        "validation",
+        state.update,
+        _epoch_of(state),
+        loss=validation.loss,
+        perplexity=perplexity(validation.loss),
+        bleu=validation.bleu,
+        seconds=state.seconds,
+    )
+    _report(task, state, validation, best, progress)
+    if best:
+        checkpoint.save(task.folder / "best.pt", task.config, task.source, task.target, task.model)
+    return True
+
+
+def _report(task: Task, state: State, validation: Validation, best: bool, progress: Progress) -> None:
+    progress.write(
+        f"epoch {_epoch_of(state)}, update {state.update}, {state.seconds / 60:.1f} min: validation "
+        f"loss {validation.loss:.3f}, perplexity {perplexity(validation.loss):.2f}, "
+        f"BLEU{' (lower-cased)' if task.config.data.target.lowercase else ''} {validation.bleu:.2f}"
+        f"{', the best so far' if best else ''}"
+    )
+    count = len(validation.hypotheses)
+    for i in sorted({count // 6, count // 2, count - 1 - count // 6}):
+        progress.write(f"    source      {task.validation.source[i]}")
+        progress.write(f"    reference   {task.validation.target[i]}")
+        progress.write(f"    hypothesis  {validation.hypotheses[i]}\n")
+
+
+def _is_best(state: State, config: TrainingConfig, validation: Validation) -> bool:
+    """Count the validation in; True if no earlier one was as good."""
+    state.validated = state.update
+    score = getattr(validation, config.early_stopping.metric)
+    if state.best is None or (score > state.best if config.early_stopping.metric == "bleu" else score < state.best):
+        state.best, state.since_best, state.since_reduction = score, 0, 0
+        return True
+    state.since_best += 1
+    state.since_reduction += 1
+    if state.since_reduction == config.schedule.patience:
+        state.reductions, state.since_reduction = state.reductions + 1, 0
+    return False
+
+
+def _save(task: Task, state: State, optimizer: torch.optim.Optimizer, log: MetricsLog) -> None:
+    training = {
+        "state": asdict(state),
+        "optimizer": optimizer.state_dict(),
+        "random": torch.get_rng_state(),
+        "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "metrics_size": log.size,
+    }
+    checkpoint.save(task.folder / "last.pt", task.config, task.source, task.target, task.model, training)
+
+
+def _epoch_batches(task: Task, epoch: int) -> list[list[int]]:
+    config = task.config.training
+    return epoch_batches(task.examples, config.batch_size, config.batch_unit, config.seed, epoch)
+
+
+def _total_updates(config: TrainingConfig, batches_per_epoch: int) -> int:
+    by_epochs = config.max_epochs and config.max_epochs * -(-batches_per_epoch // config.accumulate)
+    return min(limit for limit in (config.max_updates, by_epochs) if limit is not None)
+
+
+def _epoch_of(state: State) -> int:
+    """The number, from 1, of the epoch that the last update belonged to."""
+    return state.epoch if state.batch == 0 else state.epoch + 1
+
+
+def _validation_is_due(state: State, config: TrainingConfig) -> bool:
+    every = config.validate_every
+    boundary = state.batch == 0 if every is None else state.update % every == 0
+    return (boundary or _end(state, config) is not None) and state.update > state.validated
+
+
+def _checkpoint_is_due(state: State, config: TrainingConfig) -> bool:
+    return config.checkpoint_every is not None and state.update > 0 and state.update % config.checkpoint_every == 0
+
+
+def _end(state: State, config: TrainingConfig) -> str | None:
+    """Why training is over, or None."""
+    patience = config.early_stopping.patience
+    if config.max_updates is not None and state.update >= config.max_updates:
+        return f"{state.update} updates"
+    if config.max_epochs is not None and state.epoch >= config.max_epochs:
+        return f"{state.epoch} epochs"
+    if patience is not None and state.since_best >= patience:
+        return f"{state.since_best} validations without a better {config.early_stopping.metric}"
+    return None

@@ -1,0 +1,50 @@
+"""What is measured in training: `metrics.jsonl`, an object a line, and TensorBoard if it is installed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+
+class MetricsLog:
+    """Appends events to a run's `metrics.jsonl`, and their numbers to TensorBoard's event files beside it."""
+
+    def __init__(self, folder: Path, size: int = 0) -> None:
+        """`size` is the file's length in bytes at the checkpoint that training goes on from: what came later is cut."""
+        self._file = (folder / "metrics.jsonl").open("a+b")
+        self._file.truncate(size)
+        self._tensorboard = _summary_writer(folder)
+
+    @property
+    def size(self) -> int:
+        """The file's length in bytes, all events so far written to disk."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return self._file.tell()
+
+    def write(self, event: str, update: int, epoch: int, **values: Any) -> None:
+        """Add an event. Numbers that JSON has no word for (infinite, not a number) become null."""
+        entry = {"event": event, "update": update, "epoch": epoch}
+        entry |= {k: v if not isinstance(v, float) or math.isfinite(v) else None for k, v in values.items()}
+        self._file.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
+        self._file.flush()
+        if self._tensorboard is not None:
+            for name, value in values.items():
+                if isinstance(value, int | float):
+                    self._tensorboard.add_scalar(f"{event}/{name}", value, update)
+
+    def close(self) -> None:
+        self._file.close()
+        if self._tensorboard is not None:
+            self._tensorboard.close()
+
+
+def _summary_writer(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder / "tensorboard"))

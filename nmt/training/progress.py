@@ -1,0 +1,62 @@
+"""What a person sees of training: a bar on a terminal, and lines that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from nmt.data.batching import Batch
+from nmt.training.loss import perplexity
+
+
+class Speed(NamedTuple):
+    """Tokens per second, padding not counted."""
+
+    source: float
+    target: float
+
+
+class Progress:
+    """The bar (on a terminal only) with epoch, loss, perplexity, tokens per second and time left."""
+
+    def __init__(self, done: int, total: int) -> None:
+        self._bar = tqdm(initial=done, total=total, unit="update", disable=None, dynamic_ncols=True, smoothing=0.05)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._source = self._target = 0
+        self._seconds = 0.0
+
+    def advance(self, epoch: int, batches: Sequence[Batch], seconds: float, loss: float) -> None:
+        """An update is done; `loss` is in nats per target token."""
+        self._source += sum(batch.source_tokens for batch in batches)
+        self._target += sum(batch.target_tokens for batch in batches)
+        self._seconds += seconds
+        if not self._bar.disable:
+            speed = self.speed()
+            self._bar.set_description(f"epoch {epoch}", refresh=False)
+            self._bar.set_postfix_str(
+                f"loss {loss:.3f}, ppl {perplexity(loss):.4g}, {speed.source:.0f} src/s, {speed.target:.0f} tgt/s",
+                refresh=False,
+            )
+        self._bar.update()
+
+    def speed(self) -> Speed:
+        """Since the last `lap`."""
+        return Speed(self._source / self._seconds, self._target / self._seconds)
+
+    def lap(self) -> Speed:
+        """The speed since the last lap; measuring begins anew."""
+        speed = self.speed()
+        self._reset()
+        return speed
+
+    def write(self, line: str) -> None:
+        """A line that stays, above the bar."""
+        with tqdm.external_write_mode():
+            print(line, flush=True)
+
+    def close(self) -> None:
+        self._bar.close()

@@ -1,0 +1,81 @@
+"""A whole run: from a configuration to a folder with checkpoints, metrics and the evaluation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from nmt import checkpoint
+from nmt.checkpoint import Loaded
+from nmt.config import Config, to_yaml
+from nmt.data.batching import Example, epoch_batches, fill_rate
+from nmt.data.codec import build_codecs, encode_pairs
+from nmt.data.splits import load_split
+from nmt.device import choose_device
+from nmt.errors import UserError
+from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.training.interruption import StopSignals
+from nmt.training.loop import Task, train
+
+
+def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
+    """Train what `config` describes and return the run's folder, `output_dir/name`.
+
+    A new run needs a new folder; `resume` goes on from the folder's `last.pt`, or begins if there is none yet.
+    Raises `UserError` before anything is written if config, data or folder do not fit.
+    """
+    folder = Path(config.output_dir) / config.name
+    device = choose_device(config.training.device)
+    if config.training.threads is not None:
+        torch.set_num_threads(config.training.threads)
+    loaded = _load_last(config, folder, device, resume)
+
+    print(to_yaml(config))
+    train_text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
+    source, target, pairs, skipped = build_codecs(config.data, train_text)
+    torch.manual_seed(config.training.seed)
+    if loaded is None:
+        model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(device)
+    else:
+        model = loaded.model
+        if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
+            raise UserError(f"{folder / 'last.pt'}: the training text is another than that of this run; restore it")
+    examples = encode_pairs(pairs, source, target)
+    _describe(config, model, examples, str(skipped), device)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
+    task = Task(config, source, target, model, examples, validation, folder)
+    train(task, stop, loaded.training if loaded else None)
+    return folder
+
+
+def _load_last(config: Config, folder: Path, device: torch.device, resume: bool) -> Loaded | None:
+    last = folder / "last.pt"
+    if not resume:
+        if folder.exists() and any(folder.iterdir()):
+            raise UserError(
+                f"{folder} already holds a run; go on with it by --resume, or choose another by --set name=NAME"
+            )
+        return None
+    if not last.exists():
+        print(f"{last} does not exist yet: beginning anew")
+        return None
+    loaded = checkpoint.load(last, device)
+    for section in ("data", "model"):
+        if getattr(loaded.config, section) != getattr(config, section):
+            raise UserError(f"{last} was trained with other settings of {section}; resume with those in {folder}/config.yaml")
+    return loaded
+
+
+def _describe(config: Config, model: Seq2Seq, examples: list[Example], skipped: str, device: torch.device) -> None:
+    batches = epoch_batches(
+        examples, config.training.batch_size, config.training.batch_unit, config.training.seed, epoch=0
+    )
+    source, target = model.encoder.embedding.num_embeddings, model.decoder.embedding.num_embeddings
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    print(f"{len(examples)} training pairs, {skipped}")
+    print(f"{source} source types, {target} target types, special ones counted")
+    print(f"{len(batches)} batches an epoch, filled to {100 * fill_rate(examples, batches):.1f} % with tokens")
+    print(f"{parameters:,} parameters, on {device}, {torch.get_num_threads()} threads\n", flush=True)

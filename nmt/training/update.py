@@ -1,0 +1,70 @@
+"""One update of the weights: teacher forcing, loss, gradient, optimizer step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from nmt.config import TrainingConfig
+from nmt.data.batching import Batch
+from nmt.model.seq2seq import Seq2Seq
+from nmt.training.loss import Loss, cross_entropy
+from nmt.training.schedules import teacher_forcing_ratio
+
+
+def make_optimizer(model: Seq2Seq, config: TrainingConfig) -> torch.optim.Optimizer:
+    """Adam or AdamW, in PyTorch's fused form."""
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+    return kind(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
+
+
+def update(
+    model: Seq2Seq,
+    optimizer: torch.optim.Optimizer,
+    batches: Sequence[Batch],
+    config: TrainingConfig,
+    rate: float,
+    done: int,
+) -> float:
+    """Update the weights by the gradient of the batches' mean loss per target token; returns their summed NLL, in nats.
+
+    The mean is over the tokens of all batches, so that accumulating n of them equals one batch n times as large.
+    `rate` is the learning rate, `done` the number of updates before this one.
+    """
+    tokens = sum(batch.target_tokens for batch in batches)
+    forcing = config.teacher_forcing
+    ratio = teacher_forcing_ratio(forcing, done)
+    optimizer.zero_grad()
+    nll = torch.zeros((), device=model.device)
+    for batch in batches:
+        use_reference = toss(batch.target_input.shape, ratio, per_token=forcing.granularity == "token")
+        loss = batch_loss(model, batch, config.label_smoothing, use_reference)
+        (loss.smoothed / tokens).backward()
+        nll += loss.nll
+    if config.clip_norm is not None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.step()
+    return nll.item()
+
+
+def batch_loss(model: Seq2Seq, batch: Batch, smoothing: float, use_reference: Bool[Tensor, "B T"] | None = None) -> Loss:
+    """The loss of a batch, summed over its target tokens. `use_reference` is `Decoder.forward`'s."""
+    real = torch.arange(batch.target_output.shape[1]) < batch.target_lengths.unsqueeze(1)
+    batch, real = batch.to(model.device), real.to(model.device)
+    if use_reference is not None:
+        use_reference = use_reference.to(model.device)
+    logits, _ = model(batch.source, batch.source_lengths, batch.target_input, real, use_reference)
+    return cross_entropy(logits, batch.target_output[real], smoothing)
+
+
+def toss(shape: Sequence[int], ratio: float, *, per_token: bool) -> Bool[Tensor, "B T"] | None:
+    """Where the decoder reads the reference, or None for everywhere: a coin for each token, or one for the batch."""
+    if ratio >= 1:
+        return None
+    coins = torch.rand(tuple(shape)) if per_token else torch.rand(1).expand(tuple(shape))
+    return coins < ratio

@@ -1,0 +1,53 @@
+"""Loss and BLEU on the validation set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from nmt.data.batching import Example, collate
+from nmt.data.corpus import ParallelText
+from nmt.evaluation.metrics import sacrebleu_score
+from nmt.model.seq2seq import Seq2Seq
+from nmt.training.update import batch_loss
+from nmt.translator import Translator
+
+
+class Validation(NamedTuple):
+    loss: float  # nats per target token, not smoothed, over the whole set
+    bleu: float  # sacreBLEU from 0 to 100
+    hypotheses: list[str]
+
+
+def validate(translator: Translator, text: ParallelText, *, lowercase: bool) -> Validation:
+    """Loss under teacher forcing, and BLEU by the same search as everywhere else.
+
+    `lowercase` lower-cases the references, which is right for a model that knows no capitals.
+    """
+    examples = [
+        Example(translator.source.encode(source), translator.target.encode(target))
+        for source, target in zip(text.source, text.target, strict=True)
+    ]
+    loss = mean_loss(translator.model, examples, translator.search.batch_size)
+    hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
+    references = [line.lower() for line in text.target] if lowercase else text.target
+    return Validation(loss, sacrebleu_score(hypotheses, references), hypotheses)
+
+
+@torch.inference_mode()
+def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int) -> float:
+    """Negative log-likelihood in nats per target token, EOS counted: but for rounding, the same for any batch size."""
+    order = sorted(range(len(examples)), key=lambda i: (len(examples[i].source), len(examples[i].target)))
+    nll, tokens = 0.0, 0
+    was_training = model.training
+    model.eval()
+    try:
+        for begin in range(0, len(order), batch_size):
+            batch = collate([examples[i] for i in order[begin : begin + batch_size]])
+            nll += batch_loss(model, batch, smoothing=0.0).nll.item()
+            tokens += batch.target_tokens
+    finally:
+        model.train(was_training)
+    return nll / tokens

@@ -1,0 +1,200 @@
+"""Strings in, translations out: text, tokens, score and attention as values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from nmt.checkpoint import load
+from nmt.config import SearchConfig
+from nmt.data.batching import Example, collate, pad_source
+from nmt.data.codec import Codec
+from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
+from nmt.device import choose_device
+from nmt.errors import UserError
+from nmt.model.attention import FixedContext, Memory
+from nmt.model.decoder import State
+from nmt.model.seq2seq import Seq2Seq
+from nmt.search import Hypothesis, beam_search, select
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of one sentence.
+
+    Both token lists end with `<eos>` (the hypothesis only if the search got so far), because attention does: it is
+    (T S), a row per token and a column per source token, or None for a model without attention or if not asked for.
+    `score` is the log-probability in nats divided by the length penalty. `n_best` holds the sentence's translations,
+    best first and this one among them, if more than one was asked for.
+    """
+
+    text: str
+    tokens: list[str]
+    source_tokens: list[str]
+    score: float
+    attention: Float[Tensor, "T S"] | None
+    n_best: tuple[Translation, ...] = ()
+
+
+class Translator:
+    """A model with its codecs and the search settings that it was trained with."""
+
+    def __init__(self, model: Seq2Seq, source: Codec, target: Codec, search: SearchConfig) -> None:
+        self.model = model
+        self.source = source
+        self.target = target
+        self.search = search
+
+    @classmethod
+    def load(cls, path: str | Path, device: str = "auto") -> Translator:
+        """The translator in a checkpoint. Raises `UserError` if there is none, or no such device."""
+        loaded = load(path, choose_device(device))
+        return cls(loaded.model, loaded.source, loaded.target, loaded.config.search)
+
+    @property
+    def has_attention(self) -> bool:
+        return not isinstance(self.model.decoder.attention, FixedContext)
+
+    def translate(
+        self,
+        sentences: Sequence[str],
+        *,
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
+        max_length: int | None = None,
+        batch_size: int | None = None,
+        n_best: int = 1,
+        replace_unk: bool = False,
+        attention: bool = True,
+    ) -> list[Translation]:
+        """Translate sentences, in their order; None stands for the checkpoint's own setting.
+
+        Sentences of like length share a batch, which changes no result. An empty sentence has an empty translation.
+        `replace_unk` puts the raw source word with the largest attention weight in the place of each `<unk>`;
+        `attention=False` saves the time that the weights cost.
+
+        Raises `UserError` for options that do not fit: sizes below 1, `n_best` above the beam, or `replace_unk` with a
+        model that has no attention.
+        """
+        if isinstance(sentences, str):
+            raise TypeError("translate takes a list of sentences, not one string")
+        options = {"beam_size": beam_size, "length_penalty": length_penalty, "max_length": max_length}
+        search = override_search(self.search, **options, batch_size=batch_size)
+        if not 1 <= n_best <= search.beam_size:
+            raise UserError(f"n_best ({n_best}) must lie between 1 and beam_size ({search.beam_size}); widen the beam")
+        if replace_unk and not self.has_attention:
+            raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")
+        sources = [self.source.encode(sentence) for sentence in sentences]
+        # Longest first: a batch that is too large for the memory shows at once.
+        order = sorted((i for i, ids in enumerate(sources) if ids), key=lambda i: -len(sources[i]))
+        translations = [Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)] * len(sentences)
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            for begin in range(0, len(order), search.batch_size):
+                chosen = order[begin : begin + search.batch_size]
+                batch = self._translate_batch(
+                    [sentences[i] for i in chosen],
+                    [sources[i] for i in chosen],
+                    search,
+                    n_best,
+                    replace_unk,
+                    attention,
+                )
+                for i, translation in zip(chosen, batch, strict=True):
+                    translations[i] = translation
+        finally:
+            self.model.train(was_training)
+        return translations
+
+    @torch.inference_mode()
+    def _translate_batch(
+        self,
+        sentences: list[str],
+        sources: list[list[int]],
+        search: SearchConfig,
+        n_best: int,
+        replace_unk: bool,
+        attention: bool,
+    ) -> list[Translation]:
+        padded, lengths = pad_source(sources)
+        state, memory = self.model.encode(padded.to(self.model.device), lengths)
+        found = beam_search(
+            self._step,
+            state,
+            memory,
+            bos=BOS,
+            eos=EOS,
+            beam_size=search.beam_size,
+            alpha=search.length_penalty,
+            max_length=search.max_length,
+            n_best=n_best,
+        )
+        weights: list[list[Tensor | None]] = [[None] * len(hypotheses) for hypotheses in found]
+        if self.has_attention and (attention or replace_unk):
+            weights = self._attention(found, sources, state, memory)
+        translations = []
+        for sentence, hypotheses, matrices in zip(sentences, found, weights, strict=True):
+            ranked = [
+                self._translation(sentence, hypothesis, matrix, replace_unk, attention)
+                for hypothesis, matrix in zip(hypotheses, matrices, strict=True)
+            ]
+            translations.append(replace(ranked[0], n_best=tuple(ranked) if n_best > 1 else ()))
+        return translations
+
+    def _step(
+        self, tokens: Int[Tensor, " N"], state: State, memory: Memory
+    ) -> tuple[Float[Tensor, "N V"], State]:
+        decoder = self.model.decoder
+        readout, state, _ = decoder.step(decoder.embed(tokens), state, memory)
+        logits = decoder.logits(readout)
+        logits[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
+        return logits.log_softmax(dim=1), state
+
+    def _attention(
+        self, found: list[list[Hypothesis]], sources: list[list[int]], state: State, memory: Memory
+    ) -> list[list[Tensor | None]]:
+        """The weights of each hypothesis (T S): the decoder is run over it once more, all hypotheses at once."""
+        owner = [i for i, hypotheses in enumerate(found) for _ in hypotheses]
+        rows = torch.tensor(owner, device=self.model.device)
+        ids = [list(h.ids) for hypotheses in found for h in hypotheses]
+        inputs = collate([Example([], row[:-1]) for row in ids]).target_input.to(self.model.device)
+        _, weights = self.model.decoder(inputs, select(state, rows), select(memory, rows))
+        cut = iter(
+            weights[row, : len(hypothesis), : len(sources[i]) + 1].cpu()
+            for row, (i, hypothesis) in enumerate(zip(owner, ids, strict=True))
+        )
+        return [[next(cut) for _ in hypotheses] for hypotheses in found]
+
+    def _translation(
+        self, sentence: str, hypothesis: Hypothesis, weights: Tensor | None, replace_unk: bool, attention: bool
+    ) -> Translation:
+        tokens = self.target.vocabulary.decode(hypothesis.ids)
+        if replace_unk and weights is not None:
+            surfaces = self.source.tokenizer.surfaces(sentence)
+            best = weights[:, : len(surfaces)].argmax(dim=1).tolist()  # never the end-of-sentence position
+            tokens = [surfaces[s] if token == UNK_TOKEN else token for token, s in zip(tokens, best, strict=True)]
+        words = tokens[:-1] if hypothesis.ids[-1] == EOS else tokens
+        return Translation(
+            text=self.target.tokenizer.detokenize(words),
+            tokens=tokens,
+            source_tokens=[*self.source.tokenizer.tokenize(sentence), EOS_TOKEN],
+            score=hypothesis.score,
+            attention=weights if attention else None,
+        )
+
+
+def override_search(search: SearchConfig, **options: float | None) -> SearchConfig:
+    """The settings with those options that are not None in their place. Raises `UserError` for a bad value."""
+    from pydantic import ValidationError
+
+    try:
+        return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"{first['loc'][0]}: {first['msg']} (here: {first['input']!r})") from None

@@ -55,11 +55,15 @@ def load(path: str | Path, device: torch.device) -> Loaded:
     try:
         contents = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
-        raise UserError(f"{path} does not exist: give the path of a checkpoint, such as checkpoints/NAME/best.pt") from None
+        raise UserError(
+            f"{path} does not exist: give the path of a checkpoint, such as checkpoints/NAME/best.pt"
+        ) from None
     except IsADirectoryError:
         raise UserError(f"{path} is a folder: give the checkpoint in it, such as {Path(path) / 'best.pt'}") from None
     except Exception as error:  # torch raises many kinds for a damaged file
-        raise UserError(f"{path} is no checkpoint that can be read ({type(error).__name__}): was it cut short?") from None
+        raise UserError(
+            f"{path} is no checkpoint that can be read ({type(error).__name__}): was it cut short?"
+        ) from None
     if not isinstance(contents, dict) or contents.get("format") != FORMAT:
         raise UserError(f"{path} is no checkpoint of this version of nmt (format {FORMAT}): train again, or update nmt")
     config = parse_config(contents["config"], str(path))

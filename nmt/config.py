@@ -111,7 +111,9 @@ class DecoderConfig(Section):
 class ModelConfig(Section):
     embedding_size: Count = 256
     embedding_dropout: DropoutRate = 0.3
-    tied_embeddings: Literal["none", "target", "all"] = "none"  # target: decoder's input and output; all: the source's too
+    tied_embeddings: Literal["none", "target", "all"] = (
+        "none"  # target: decoder's input and output; all: the source's too
+    )
     encoder: EncoderConfig = EncoderConfig()
     decoder: DecoderConfig = DecoderConfig()
     attention: AttentionConfig = AttentionConfig()
@@ -150,7 +152,9 @@ class TeacherForcingConfig(Section):
         ranges = {"linear": (0, 1, "0.0001"), "exponential": (0, 1, "0.9999"), "inverse_sigmoid": (1, 1e9, "1000")}
         if self.schedule == "constant":
             if self.decay is not None:
-                raise ValueError(f"decay ({self.decay}) has no use with schedule: constant; remove it, or name a schedule")
+                raise ValueError(
+                    f"decay ({self.decay}) has no use with schedule: constant; remove it, or name a schedule"
+                )
             return self
         low, high, example = ranges[self.schedule]
         if self.decay is None or not low < self.decay < high:
@@ -262,7 +266,9 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UserError(f"{path}: cannot read the config: {reason}; name a YAML file, such as those in configs/") from None
+        raise UserError(
+            f"{path}: cannot read the config: {reason}; name a YAML file, such as those in configs/"
+        ) from None
     values = _parse_yaml(text, str(path))
     if not isinstance(values, dict):
         raise UserError(f"{path}: the config must be a mapping of fields to values, such as 'name: my-run'")
@@ -277,6 +283,14 @@ def parse_config(values: dict[str, Any], origin: str) -> Config:
         return Config.model_validate(values)
     except ValidationError as error:
         raise UserError(f"{origin}: " + "; ".join(_explain(e) for e in error.errors())) from None
+
+
+def override_search(search: SearchConfig, **options: int | float | None) -> SearchConfig:
+    """The settings with those options that are not None in their place. Raises `UserError` for a bad value."""
+    try:
+        return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})
+    except ValidationError as error:
+        raise UserError("; ".join(_explain(e) for e in error.errors())) from None
 
 
 def to_yaml(config: Config) -> str:
@@ -332,7 +346,11 @@ def _section_at(path: Sequence[str]) -> type[Section]:
 
 
 def _sections_in(annotation: Any) -> Iterator[type[Section]]:
-    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias) and issubclass(annotation, Section):
+    if (
+        isinstance(annotation, type)
+        and not isinstance(annotation, types.GenericAlias)
+        and issubclass(annotation, Section)
+    ):
         yield annotation
     elif get_origin(annotation) is not None:
         for argument in get_args(annotation):

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from nmt.checkpoint import load
-from nmt.config import SearchConfig
+from nmt.config import SearchConfig, override_search
 from nmt.data.batching import Example, collate, pad_source
 from nmt.data.codec import Codec
 from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
@@ -83,8 +83,13 @@ class Translator:
         """
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
-        options = {"beam_size": beam_size, "length_penalty": length_penalty, "max_length": max_length}
-        search = override_search(self.search, **options, batch_size=batch_size)
+        search = override_search(
+            self.search,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            batch_size=batch_size,
+        )
         if not 1 <= n_best <= search.beam_size:
             raise UserError(f"n_best ({n_best}) must lie between 1 and beam_size ({search.beam_size}); widen the beam")
         if replace_unk and not self.has_attention:
@@ -147,9 +152,7 @@ class Translator:
             translations.append(replace(ranked[0], n_best=tuple(ranked) if n_best > 1 else ()))
         return translations
 
-    def _step(
-        self, tokens: Int[Tensor, " N"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "N V"], State]:
+    def _step(self, tokens: Int[Tensor, " N"], state: State, memory: Memory) -> tuple[Float[Tensor, "N V"], State]:
         decoder = self.model.decoder
         readout, state, _ = decoder.step(decoder.embed(tokens), state, memory)
         logits = decoder.logits(readout)
@@ -187,14 +190,3 @@ class Translator:
             score=hypothesis.score,
             attention=weights if attention else None,
         )
-
-
-def override_search(search: SearchConfig, **options: float | None) -> SearchConfig:
-    """The settings with those options that are not None in their place. Raises `UserError` for a bad value."""
-    from pydantic import ValidationError
-
-    try:
-        return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"{first['loc'][0]}: {first['msg']} (here: {first['input']!r})") from None

@@ -29,7 +29,9 @@ class Codec:
 
     def state(self) -> dict[str, Any]:
         """All that a checkpoint needs to hold, in types that `torch.load(weights_only=True)` admits."""
-        model = None if self.subword_model is None else torch.frombuffer(bytearray(self.subword_model), dtype=torch.uint8)
+        model = (
+            None if self.subword_model is None else torch.frombuffer(bytearray(self.subword_model), dtype=torch.uint8)
+        )
         return {"tokens": list(self.vocabulary.tokens), "subword_model": model}
 
     @classmethod

@@ -18,23 +18,24 @@ def load_split(config: DataConfig, split: str) -> ParallelText:
     Multi30k is fetched and the sample corpus generated if they are not in `data.folder` yet.
     Raises `UserError` for an unknown split, and where fetching or reading fails.
     """
+    paths: tuple[Path, ...]
     match config.corpus:
         case "sample":
             paths = _sample_paths(Path(config.folder) / "sample", split)
         case "multi30k":
             name = MULTI30K_NAMES.get(split, split)
             if name not in multi30k.SPLITS:
-                raise _unknown(split, ("train", *MULTI30K_NAMES, *(n for n in multi30k.SPLITS if n.startswith("test_"))))
+                raise _unknown(
+                    split, ("train", *MULTI30K_NAMES, *(n for n in multi30k.SPLITS if n.startswith("test_")))
+                )
             folder = Path(config.folder) / "multi30k"
             languages = (config.source.language, config.target.language)
             paths = tuple(multi30k.fetch(name, language, folder, config.mirror) for language in languages)
         case "files":
-            named = {"train", "validation", "test"} & {split}
-            sides = [getattr(side, split) if named else None for side in (config.source, config.target)]
-            if None in sides:
-                known = ("train", "validation", *(["test"] if config.source.test else []))
+            known = ("train", "validation", "test") if config.source.test else ("train", "validation")
+            if split not in known:
                 raise _unknown(split, known)
-            paths = tuple(Path(side) for side in sides)
+            paths = tuple(Path(getattr(side, split)) for side in (config.source, config.target))
     source_path, target_path = paths
     return read_pairs(source_path, target_path)
 

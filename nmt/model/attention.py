@@ -7,7 +7,7 @@ search passes its K hypotheses as T = K queries to one memory, which therefore i
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -68,6 +68,9 @@ class DotScore(nn.Module):
         return query @ keys.transpose(1, 2)
 
 
+Score: TypeAlias = AdditiveScore | GeneralScore | DotScore
+
+
 class GlobalScope(nn.Module):
     """Softmax over all of the sentence's positions."""
 
@@ -104,10 +107,13 @@ class LocalPredictiveScope(nn.Module):
         return weights * torch.exp(-2 * (distance / self.window) ** 2)  # 2σ² = D²/2
 
 
+Scope: TypeAlias = GlobalScope | LocalPredictiveScope
+
+
 class Attention(nn.Module):
     """A score and a scope: weights over the memory, and the context that they average."""
 
-    def __init__(self, score: nn.Module, scope: nn.Module) -> None:
+    def __init__(self, score: Score, scope: Scope) -> None:
         super().__init__()
         self.score = score
         self.scope = scope
@@ -150,7 +156,7 @@ def make_attention(
     window: int,
 ) -> Attention:
     """Choose score and scope; `size` is A of the additive score, `window` is D of the local scope, in positions."""
-    scorer: nn.Module
+    scorer: Score
     match score:
         case "additive" | "concat":
             scorer = AdditiveScore(query_size, memory_size, size)

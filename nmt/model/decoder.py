@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.model.attention import Memory
+from nmt.model.attention import Attention, FixedContext, Memory
 from nmt.model.encoder import Encoded
 
 State: TypeAlias = tuple[Tensor, ...]  # one (N, H) a layer, bottom first; Luong's input feeding adds h̃
@@ -59,7 +59,7 @@ class Decoder(nn.Module, ABC):
     def __init__(
         self,
         embedding: nn.Embedding,
-        attention: nn.Module,
+        attention: Attention | FixedContext,
         *,
         memory_size: int,
         hidden_size: int,
@@ -125,15 +125,13 @@ class Decoder(nn.Module, ABC):
         for t, inputs in enumerate(self.embed(tokens).unbind(1)):
             if use_reference is not None and t > 0:
                 own = self.embed(self.logits(readouts[-1]).argmax(dim=1))
-                inputs = torch.where(use_reference[:, t, None], inputs, own)  # noqa: PLW2901
+                inputs = torch.where(use_reference[:, t, None], inputs, own)
             readout, state, weight = self.step(inputs, state, memory)
             readouts.append(readout)
             weights.append(weight)
         return torch.stack(readouts, dim=1), torch.stack(weights, dim=1)
 
-    def attend(
-        self, query: Float[Tensor, "N H"], memory: Memory
-    ) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
+    def attend(self, query: Float[Tensor, "N H"], memory: Memory) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
         """Attention of N = B·K rows to the memory of B sentences: context and weights."""
         context, weights = self.attention(query.view(len(memory.values), -1, query.shape[1]), memory)
         return context.flatten(0, 1), weights.flatten(0, 1)
@@ -149,7 +147,7 @@ class BahdanauDecoder(Decoder):
     def __init__(
         self,
         embedding: nn.Embedding,
-        attention: nn.Module,
+        attention: Attention | FixedContext,
         *,
         memory_size: int,
         hidden_size: int,
@@ -190,13 +188,14 @@ class LuongDecoder(Decoder):
     """Attention after the RNN step, queried by the new state (Luong et al. 2015, section 3).
 
     h_t = GRU([E y_{t−1}; h̃_{t−1}], h_{t−1}) with input feeding (section 3.3), GRU(E y_{t−1}, h_{t−1}) without;
-    c_t = attend(h_t);  readout h̃_t = tanh(W_c [c_t; h_t]) (equation 5). With input feeding the state's last tensor is h̃.
+    c_t = attend(h_t);  readout h̃_t = tanh(W_c [c_t; h_t]) (equation 5).
+    With input feeding the state's last tensor is h̃.
     """
 
     def __init__(
         self,
         embedding: nn.Embedding,
-        attention: nn.Module,
+        attention: Attention | FixedContext,
         *,
         memory_size: int,
         hidden_size: int,

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.model.attention import FixedContext, Memory, make_attention
+from nmt.model.attention import Attention, FixedContext, Memory, make_attention
 from nmt.model.decoder import BahdanauDecoder, Decoder, LuongDecoder, State
 from nmt.model.encoder import Encoder
 
@@ -60,7 +60,7 @@ def build_model(config: ModelConfig, source_types: int, target_types: int) -> Se
         config.encoder.dropout,
         config.embedding_dropout,
     )
-    attention: nn.Module
+    attention: Attention | FixedContext
     if config.attention.wiring == "none":
         attention = FixedContext()
     else:
@@ -80,7 +80,9 @@ def build_model(config: ModelConfig, source_types: int, target_types: int) -> Se
     return model
 
 
-def _make_decoder(config: ModelConfig, embedding: nn.Embedding, attention: nn.Module, memory_size: int) -> Decoder:
+def _make_decoder(
+    config: ModelConfig, embedding: nn.Embedding, attention: Attention | FixedContext, memory_size: int
+) -> Decoder:
     sizes = config.decoder
     match config.attention.wiring:
         case "bahdanau" | "none":

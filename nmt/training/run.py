@@ -31,7 +31,6 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
         torch.set_num_threads(config.training.threads)
     loaded = _load_last(config, folder, device, resume)
 
-    print(to_yaml(config))
     train_text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
     source, target, pairs, skipped = build_codecs(config.data, train_text)
     torch.manual_seed(config.training.seed)
@@ -42,6 +41,7 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
         if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
             raise UserError(f"{folder / 'last.pt'}: the training text is another than that of this run; restore it")
     examples = encode_pairs(pairs, source, target)
+    print(to_yaml(config))
     _describe(config, model, examples, str(skipped), device)
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,9 @@ def _load_last(config: Config, folder: Path, device: torch.device, resume: bool)
     loaded = checkpoint.load(last, device)
     for section in ("data", "model"):
         if getattr(loaded.config, section) != getattr(config, section):
-            raise UserError(f"{last} was trained with other settings of {section}; resume with those in {folder}/config.yaml")
+            raise UserError(
+                f"{last} was trained with other settings of {section}; resume with those in {folder / 'config.yaml'}"
+            )
     return loaded
 
 

@@ -52,7 +52,9 @@ def update(
     return nll.item()
 
 
-def batch_loss(model: Seq2Seq, batch: Batch, smoothing: float, use_reference: Bool[Tensor, "B T"] | None = None) -> Loss:
+def batch_loss(
+    model: Seq2Seq, batch: Batch, smoothing: float, use_reference: Bool[Tensor, "B T"] | None = None
+) -> Loss:
     """The loss of a batch, summed over its target tokens. `use_reference` is `Decoder.forward`'s."""
     real = torch.arange(batch.target_output.shape[1]) < batch.target_lengths.unsqueeze(1)
     batch, real = batch.to(model.device), real.to(model.device)

@@ -2,12 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from random import Random
 from typing import TypeVar
 
 from nmt.data.sample import grammar
 from nmt.data.sample.grammar import Clause, Determiner, Nominal, Tense
-from nmt.data.sample.lexicon import ADJECTIVES, BARE, FEELINGS, MODALS, NOUNS, PLACES, Adjective, Noun, Verb, expand
+from nmt.data.sample.lexicon import (
+    ADJECTIVES,
+    BARE,
+    FEELINGS,
+    MODALS,
+    NOUNS,
+    PLACES,
+    Adjective,
+    Noun,
+    Verb,
+    expand,
+)
 from nmt.data.sample.phrase import EMPTY, Phrase, phrase
 from nmt.data.sample.verbs import RAIN, VERBS
 
@@ -36,7 +48,7 @@ GARMENTS_ON = ("Hut", "Mütze", "Schal", "Helm", "Schürze")  # mit einem Hut, b
 CLOTHING = ("wear", "put", "take")
 CHILDREN = ("Junge", "Mädchen", "Kind", "Welpe")
 ELDERS = ("Großvater", "Großmutter", "Vater", "Mutter")
-PLURALS = (Determiner.NONE, Determiner.TWO, Determiner.THREE, Determiner.FOUR, Determiner.MANY, Determiner.SOME)
+PLURALS = (Determiner.TWO, Determiner.THREE, Determiner.FOUR, Determiner.MANY, Determiner.SOME)
 
 
 class Dice:
@@ -72,6 +84,12 @@ def adverbial(row: tuple[str, str]) -> Phrase:
     return sum((phrase(g, e) for g, e in zip(german, english, strict=True)), EMPTY)
 
 
+@cache
+def fitting_adjectives(noun: Noun) -> tuple[Adjective, ...]:
+    """What one would say of it."""
+    return tuple(adjective for adjective in ADJECTIVES if suits(adjective, noun))
+
+
 def suits(adjective: Adjective, noun: Noun) -> bool:
     """Whether one would say it: no old boys, no young grandmothers."""
     if adjective.german == "alt" and noun.singular in CHILDREN:
@@ -83,7 +101,7 @@ def suits(adjective: Adjective, noun: Noun) -> bool:
 
 def adjectives(dice: Dice, noun: Noun, often: float = 0.5) -> tuple[Adjective, ...]:
     """No adjective, one, or a size and another."""
-    fitting = [a for a in ADJECTIVES if suits(a, noun)]
+    fitting = fitting_adjectives(noun)
     if not fitting or not dice.chance(often):
         return ()
     first = dice.pick(fitting)
@@ -138,7 +156,7 @@ def _determiner(dice: Dice, noun: Noun, case: str, subject: Nominal, worn: bool)
         return Determiner.THE
     if worn or dice.chance(0.75):
         return dice.pick((Determiner.A, Determiner.A, Determiner.THE))
-    return dice.pick((*PLURALS, Determiner.ALL_THE))
+    return dice.pick((Determiner.NONE, *PLURALS, Determiner.ALL_THE))
 
 
 def thing(dice: Dice, verb: Verb, pattern: str, who: Actor, subject: Nominal) -> Nominal:

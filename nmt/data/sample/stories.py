@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from nmt.data.sample import grammar
-from nmt.data.sample.grammar import Clause, Nominal, Tense
+from nmt.data.sample.grammar import Clause, Determiner, Nominal, Tense
 from nmt.data.sample.lexicon import ANIMALS, Verb, expand
 from nmt.data.sample.phrase import EMPTY, Pair, Phrase, comma, pair, phrase, sentence
 from nmt.data.sample.scenes import (
@@ -27,6 +27,7 @@ from nmt.data.sample.verbs import DEEDS, PURPOSES, REPORTING, STEADY, VERBS
 
 PROTAGONISTS = ("person",) * 12 + ("dog", "dog", "cat", "farm", "wild", "bird", "vehicle", "thing", "toy")
 OTHERS = ("person",) * 8 + ANIMALS
+PATHS = {"path", "road", "fly"}
 THEN = (("dann", "then"), ("danach", "after_that"), ("später", "later"), ("plötzlich", "suddenly"))
 ACTIVE = tuple(verb for verb in VERBS if not verb.stative)
 BECAUSE, WHILE, ALTHOUGH = ("weil", "because"), ("während", "while"), ("obwohl", "although")
@@ -50,7 +51,8 @@ def plain(dice: Dice, role: Role, tense: Tense) -> Phrase:
     clause = perhaps_modal(dice, act(dice, role.who, role.subject, tense))
     if tense is Tense.HABIT or dice.chance(0.3):
         return grammar.main(clause, grammar.fronted(adverbial(dice.pick(TIMES[tense]))))
-    if clause.place.german and not clause.negated and "path" not in clause.verb.places and dice.chance(0.35):
+    settled = clause.place.german and not clause.negated and not PATHS & set(clause.verb.places)
+    if settled and dice.chance(0.35):
         return grammar.main(replace(clause, place=EMPTY), grammar.fronted(clause.place))
     if dice.chance(0.15):
         return grammar.main(replace(clause, time=adverbial(dice.pick(TIMES[tense]))))
@@ -69,7 +71,16 @@ def caption(dice: Dice, role: Role, tense: Tense) -> Phrase:
         return plain(dice, role, tense)
     dressed = outfit(dice, role.who) if role.who.noun.group == "person" else EMPTY
     standing = next(verb for verb in VERBS if verb.infinitive == "warten")
-    return introduce(dice, role.who, known=0, dressed=0).phrase + dressed + somewhere(dice, standing, role.who)
+    return introduce(dice, role.who, known=0.0, dressed=0.0).phrase + dressed + somewhere(dice, standing, role.who)
+
+
+def brief(dice: Dice, role: Role, tense: Tense) -> Phrase:
+    """The shortest there is: animals, no article, and a verb."""
+    if role.who.noun.group not in ANIMALS:
+        return plain(dice, role, tense)
+    subject = grammar.noun_phrase(role.who.noun, "nom", Determiner.NONE)
+    verbs = [verb for verb in VERBS if not (verb.objects or verb.placed)]
+    return grammar.main(act(dice, role.who, subject, tense, verbs, often=0.0))
 
 
 def feeling(dice: Dice, role: Role, tense: Tense) -> Phrase:
@@ -135,7 +146,7 @@ def described(dice: Dice, role: Role, tense: Tense) -> Phrase:
     """A subject with a relative clause."""
     if not role.new or role.who.noun.group not in OTHERS:
         return plain(dice, role, tense)
-    subject = introduce(dice, role.who, dressed=0)
+    subject = introduce(dice, role.who, dressed=0.0)
     verbs = VERBS if tense is Tense.PAST else STEADY
     clause = act(dice, role.who, grammar.silent(subject), tense, verbs, often=0.4)
     other_verbs = [verb for verb in verbs if verb.base != clause.verb.base]
@@ -155,7 +166,7 @@ def remembered(dice: Dice, role: Role, tense: Tense) -> Phrase:
     other = actor(dice, ("person",), role.who.noun)
     while found.group in OTHERS and (other.plural or other.noun.gender != "m"):  # "die sie zeichnet": who draws whom?
         other = actor(dice, ("person",), role.who.noun)
-    what = Clause(introduce(dice, other, 0.5, 0), dice.pick(deeds), tense=Tense.PAST)
+    what = Clause(introduce(dice, other, 0.5, 0.0), dice.pick(deeds), tense=Tense.PAST)
     clause = Clause(role.subject, verb, (grammar.relative(found, what, "acc").phrase,), tense=tense)
     return grammar.main(clause)
 
@@ -177,8 +188,8 @@ def together(dice: Dice, role: Role, tense: Tense) -> Phrase:
     """Two do the same."""
     if not role.new or role.who.noun.group != "person":
         return plain(dice, role, tense)
-    first = introduce(dice, role.who, 0.3, 0)
-    second = introduce(dice, actor(dice, ("person",), role.who.noun), 0.3, 0)
+    first = introduce(dice, role.who, 0.3, 0.0)
+    second = introduce(dice, actor(dice, ("person",), role.who.noun), 0.3, 0.0)
     return plain(dice, replace(role, subject=grammar.both(first, second)), tense)
 
 
@@ -187,25 +198,26 @@ def purposeful(dice: Dice, role: Role, tense: Tense) -> Phrase:
     if role.who.noun.group != "person":
         return plain(dice, role, tense)
     motion = [verb for verb in VERBS if verb.places == ("path",) and not verb.objects]
-    goal = act(dice, role.who, role.subject, tense, PURPOSES, often=0)
+    goal = act(dice, role.who, role.subject, tense, PURPOSES, often=0.0)
     clause = act(dice, role.who, role.subject, tense, motion)
     return grammar.main(clause) + grammar.infinitive(goal)
 
 
 def habitual(dice: Dice, role: Role, tense: Tense) -> Phrase:
     """What happens every day, or whenever something else does."""
-    if tense is Tense.PAST:
+    if tense is Tense.PAST or role.who.noun.group not in OTHERS:
         return plain(dice, role, tense)
     return dice.pick((plain, prefaced))(dice, role, Tense.HABIT)
 
 
-SHORT: tuple[Kind, ...] = (plain, plain, plain, plain, caption, feeling, habitual, together)
+SHORT: tuple[Kind, ...] = (*(plain,) * 4, brief, caption, feeling, habitual, habitual, together)
 KINDS: tuple[Kind, ...] = (
     *(plain, plain, plain, caption, feeling, habitual, together, coupled, coupled, reasoned, reasoned),
-    *(prefaced, prefaced, reported, described, described, remembered, purposeful),
+    *(prefaced, prefaced, reported, described, described, remembered, purposeful, habitual, habitual),
 )
 NEXT: tuple[Kind, ...] = (
-    *(plain, plain, feeling, coupled, coupled, reasoned, reasoned, prefaced, reported, remembered, purposeful),
+    *(plain, plain, feeling, habitual, coupled, coupled, reasoned, reasoned),
+    *(prefaced, reported, remembered, purposeful),
 )
 
 
@@ -215,7 +227,8 @@ def story(dice: Dice, low: int, high: int) -> Phrase:
         who, tense = actor(dice, PROTAGONISTS), dice.pick((Tense.PRESENT, Tense.PRESENT, Tense.PAST))
         text, used = EMPTY, list[Kind]()
         while len(text.german) < low and len(used) < 5:
-            if not used or used[-1] is together or dice.chance(0.35):
+            done = not used or used[-1] is together or who.noun.group not in OTHERS  # nothing more to tell of a thing
+            if done or dice.chance(0.35):
                 who = actor(dice, PROTAGONISTS, who.noun)
                 role = Role(who, introduce(dice, who), new=True)
             else:

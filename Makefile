@@ -1,0 +1,26 @@
+# make train   set up, train configs/quickstart.yaml, evaluate      make train CONFIG=configs/… ARGS="--set name=…"
+# make test    set up, run the tests                                make check   lint, format, types
+PYTHON ?= python3
+CONFIG ?= configs/quickstart.yaml
+ARGS ?=
+BIN := .venv/bin
+
+.PHONY: setup train test check
+setup: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nmt needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,tensorboard]'
+	touch $@
+
+train: setup
+	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)
+
+test: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy

@@ -1,0 +1,289 @@
+"""The command line: `nmt train`, `nmt translate`, `nmt evaluate`.
+
+Exit codes: 0 done; 2 the user's input is wrong (one line on standard error); 130 stopped by Ctrl-C or SIGTERM, in
+training after saving; 1 a defect of ours (with its traceback). Nothing heavy is imported before a command needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nmt.errors import UserError
+
+if TYPE_CHECKING:
+    from nmt.translator import Translation, Translator
+
+LINES_AT_ONCE = 1024  # of a file or standard input: enough to batch well, few enough to see results soon
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        command: Any = options.command
+        return command(options)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def train(options: argparse.Namespace) -> int:
+    """Train a config's model to its end, then evaluate it on the test set."""
+    from nmt.config import load_config
+
+    config = load_config(options.config, options.set)
+
+    from nmt.evaluation.checkpoints import corpus_test_set, evaluate
+    from nmt.training.interruption import StopSignals
+    from nmt.training.run import run
+    from nmt.translator import Translator
+
+    stop = StopSignals()
+    with stop.installed():
+        folder = run(config, stop, resume=options.resume)
+    if stop.requested:
+        settings = "".join(f" --set {setting}" for setting in options.set)
+        print(f"Saved {folder / 'last.pt'}. To go on: python scripts/train.py {options.config}{settings} --resume")
+        return 130
+    best = folder / "best.pt"
+    has_test = config.data.corpus != "files" or config.data.source.test is not None
+    test_set = corpus_test_set(config, "test" if has_test else "validation")
+    languages = (config.data.source.language, config.data.target.language)
+    translators = {str(best): Translator.load(best, config.training.device)}
+    table = evaluate(translators, test_set, languages=languages, edges=config.evaluation.length_edges, output=folder)
+    print(f"\n{table}\n")
+    example = test_set.text.source[0].replace('"', "")
+    print("Next:")
+    print(f'  python scripts/translate.py {best} "{example}"')
+    print(f"  python scripts/translate.py {best}                      # a prompt")
+    print(f'  python scripts/translate.py {best} "{example}" --attention attention.png')
+    print(f"  python scripts/evaluate.py {best} OTHER/best.pt --output comparison")
+    return 0
+
+
+def translate(options: argparse.Namespace) -> int:
+    """Translate sentences of the command line, a file, standard input, or a prompt; only translations on stdout."""
+    if options.attention is not None:
+        _check_picture(options.attention)
+        if len(options.text) != 1:
+            raise UserError(f"--attention draws one sentence, and {len(options.text)} were given: quote one as TEXT")
+    if options.text and options.input:
+        raise UserError("TEXT and --input exclude each other: give one of them")
+
+    from nmt.translator import Translator
+
+    _set_threads(options.threads)
+    translator = Translator.load(options.checkpoint, options.device)
+    if options.attention is not None and not translator.has_attention:
+        raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    if options.text:
+        sentences: Iterator[str] = iter(options.text)
+    elif options.input:
+        from nmt.data.corpus import read_lines
+
+        sentences = iter(read_lines(options.input))
+    elif sys.stdin.isatty():
+        sentences = _prompt()
+    else:
+        sentences = _standard_input()
+    at_once = 1 if not options.text and not options.input and sys.stdin.isatty() else LINES_AT_ONCE
+    number = 0
+    while chunk := list(islice(sentences, at_once)):
+        for translation in _translate(translator, chunk, options):
+            print("\n".join(_formatted(translation, number, options)), flush=False)
+            number += 1
+        sys.stdout.flush()
+    return 0
+
+
+def evaluate(options: argparse.Namespace) -> int:
+    """Score checkpoints on a test set, by source length, and compare them."""
+    from nmt.evaluation.by_length import check_edges
+
+    if options.buckets is not None:
+        check_edges(options.buckets)
+    if (options.source is None) != (options.reference is None):
+        raise UserError("--source and --reference go together: give both files, or none")
+    if len(set(options.checkpoints)) < len(options.checkpoints):
+        raise UserError("a checkpoint was given twice: name each once")
+
+    from nmt import checkpoint
+    from nmt.device import choose_device
+    from nmt.evaluation import checkpoints
+    from nmt.translator import Translator
+
+    _set_threads(options.threads)
+    device = choose_device(options.device)
+    loaded = {path: checkpoint.load(path, device) for path in options.checkpoints}
+    configs = {path: contents.config for path, contents in loaded.items()}
+    first = configs[options.checkpoints[0]]
+    if options.source is not None:
+        test_set = checkpoints.file_test_set(options.source, options.reference)
+    else:
+        checkpoints.check_same_corpus(configs)
+        test_set = checkpoints.corpus_test_set(first, options.split)
+    table = checkpoints.evaluate(
+        {path: Translator(c.model, c.source, c.target, c.config.search) for path, c in loaded.items()},
+        test_set,
+        languages=(first.data.source.language, first.data.target.language),
+        edges=options.buckets or first.evaluation.length_edges,
+        output=options.output,
+        beam_size=options.beam,
+        length_penalty=options.length_penalty,
+    )
+    print(table)
+    return 0
+
+
+def _translate(translator: Translator, sentences: list[str], options: argparse.Namespace) -> list[Translation]:
+    translations = translator.translate(
+        sentences,
+        beam_size=options.beam,
+        length_penalty=options.length_penalty,
+        max_length=options.max_length,
+        batch_size=options.batch_size,
+        n_best=options.n_best,
+        replace_unk=options.replace_unk,
+        attention=options.json or options.attention is not None,
+    )
+    if options.attention is not None:
+        from nmt.evaluation.plots import attention_heat_map
+
+        drawn = translations[0]
+        assert drawn.attention is not None
+        attention_heat_map(drawn.attention.numpy(), drawn.source_tokens, drawn.tokens, options.attention)
+    return translations
+
+
+def _formatted(translation: Translation, number: int, options: argparse.Namespace) -> list[str]:
+    """The lines of one sentence: its text; JSON; or, for n-best lists, Moses' `number ||| text ||| score`."""
+    if options.json:
+        return [json.dumps(_as_json(translation), ensure_ascii=False)]
+    if options.n_best > 1:
+        ranked = translation.n_best or (translation,)
+        return [f"{number} ||| {t.text} ||| {t.score:.4f}" for t in ranked]
+    return [translation.text]
+
+
+def _as_json(translation: Translation) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "text": translation.text,
+        "tokens": translation.tokens,
+        "source_tokens": translation.source_tokens,
+        "score": translation.score,
+        "attention": None if translation.attention is None else translation.attention.tolist(),
+    }
+    if translation.n_best:
+        entry["n_best"] = [_as_json(alternative) for alternative in translation.n_best]
+    return entry
+
+
+def _prompt() -> Iterator[str]:
+    print("A sentence, then Enter. Ctrl-D ends.", file=sys.stderr)
+    while True:
+        try:
+            yield input("> ")
+        except EOFError:
+            print(file=sys.stderr)
+            return
+
+
+def _standard_input() -> Iterator[str]:
+    for number, line in enumerate(sys.stdin.buffer, start=1):  # bytes end their lines at "\n" alone
+        try:
+            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError:
+            raise UserError(f"standard input, line {number}: not valid UTF-8 text") from None
+
+
+def _check_picture(path: Path) -> None:
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise UserError(f"--attention {path}: a picture is .png or .svg; name it so")
+
+
+def _set_threads(threads: int | None) -> None:
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+def _edges(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 10,20,30") from None
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="nmt", description="Attention-based neural machine translation.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = commands.add_parser("train", help="train a model from a YAML config", description=train.__doc__)
+    command.set_defaults(command=train)
+    command.add_argument("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field; may be repeated"
+    )
+    command.add_argument("--resume", action="store_true", help="go on from the run's last checkpoint")
+
+    command = commands.add_parser("translate", help="translate sentences", description=translate.__doc__)
+    command.set_defaults(command=translate)
+    command.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/quickstart/best.pt")
+    command.add_argument("text", nargs="*", metavar="TEXT", help="a sentence; without any, standard input or a prompt")
+    command.add_argument("--input", type=Path, metavar="FILE", help="translate a file's lines, .gz or plain")
+    command.add_argument(
+        "--n-best", type=_positive, default=1, metavar="N", help="print the N best: number ||| text ||| score"
+    )
+    command.add_argument("--json", action="store_true", help="an object a line: text, tokens, score, attention")
+    command.add_argument("--attention", type=Path, metavar="FILE", help="draw the attention as .png or .svg")
+    command.add_argument("--replace-unk", action="store_true", help="copy the source word where the model knows none")
+    command.add_argument("--max-length", type=_positive, metavar="N", help="target tokens at most")
+    command.add_argument("--batch-size", type=_positive, metavar="N", help="sentences searched at once")
+    _add_search_options(command)
+
+    command = commands.add_parser("evaluate", help="BLEU, by source length too", description=evaluate.__doc__)
+    command.set_defaults(command=evaluate)
+    command.add_argument(
+        "checkpoints", nargs="+", metavar="CHECKPOINT", help="the first is what others are compared with"
+    )
+    command.add_argument(
+        "--split", default="test", help="validation, test, or a Multi30k test set by name (default: test)"
+    )
+    command.add_argument("--source", type=Path, metavar="FILE", help="translate this file, not a split")
+    command.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
+    command.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
+    command.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
+    _add_search_options(command)
+    return parser
+
+
+def _add_search_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--beam", type=_positive, metavar="K", help="hypotheses searched; 1 is greedy search")
+    command.add_argument("--length-penalty", type=float, metavar="α", help="of Wu et al. 2016; 0 is none")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda, … (default: auto)")
+    command.add_argument("--threads", type=_positive, metavar="N", help="processor threads")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+"""`nmt train` without installing the command: python scripts/train.py --help"""
+
+import sys
+
+from nmt.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["train", *sys.argv[1:]]))

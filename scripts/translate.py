@@ -1,0 +1,8 @@
+"""`nmt translate` without installing the command: python scripts/translate.py --help"""
+
+import sys
+
+from nmt.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["translate", *sys.argv[1:]]))

@@ -1,0 +1,99 @@
+"""What several tests share: a made-up language pair, a tiny configuration, a tiny untrained translator."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from nmt.config import Config, load_config
+from nmt.data.codec import build_codecs
+from nmt.data.corpus import ParallelText
+from nmt.model.seq2seq import build_model
+from nmt.translator import Translator
+
+WORDS = {"Ba": "kip", "De": "lom", "Fi": "mun", "Go": "nar", "Hu": "pes", "ja": "rit", "ke": "sov", "li": "tuk"}
+PAIRS = {"train": 45, "validation": 9, "test": 5}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def text() -> dict[str, ParallelText]:
+    """Three splits of a language whose words translate one by one, in reverse order; no sentence is empty."""
+    generator = random.Random(5)
+    splits = {}
+    for split, count in PAIRS.items():
+        sentences = [generator.choices(list(WORDS), k=generator.randint(1, 7)) for _ in range(count)]
+        target = [" ".join(WORDS[word] for word in reversed(sentence)) for sentence in sentences]
+        splits[split] = ParallelText([" ".join(sentence) for sentence in sentences], target)
+    return splits
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, text: dict[str, ParallelText]) -> Path:
+    """A folder with the files `train.src`, `train.tgt`, and so on."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for split, pairs in text.items():
+        (folder / f"{split}.src").write_text("".join(f"{line}\n" for line in pairs.source), encoding="utf-8")
+        (folder / f"{split}.tgt").write_text("".join(f"{line}\n" for line in pairs.target), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def make_config(tmp_path: Path, corpus: Path) -> Callable[..., Config]:
+    """`make_config("a.b=VALUE", …)`: a run on the corpus above that takes a second, with these fields changed."""
+
+    def side(language: str, ending: str) -> dict[str, object]:
+        paths = {split: str(corpus / f"{split}.{ending}") for split in PAIRS}
+        return {"language": language, "tokenizer": "whitespace", **paths}
+
+    values = {
+        "name": "tiny",
+        "output_dir": str(tmp_path / "runs"),
+        "data": {"corpus": "files", "source": side("de", "src"), "target": side("en", "tgt")},
+        "model": {
+            "embedding_size": 6,
+            "embedding_dropout": 0.2,
+            "encoder": {"hidden_size": 5, "dropout": 0.2},
+            "decoder": {"hidden_size": 7, "dropout": 0.2},
+        },
+        "training": {
+            "max_epochs": None,
+            "max_updates": 20,
+            "batch_size": 6,
+            "learning_rate": 0.01,
+            "log_every": 4,
+            "device": "cpu",
+            "threads": 1,
+        },
+        "search": {"beam_size": 2, "max_length": 8, "batch_size": 4},
+    }
+    path = tmp_path / "tiny.yaml"
+    path.write_text(yaml.safe_dump(values), encoding="utf-8")
+    return lambda *overrides: load_config(path, overrides)
+
+
+@pytest.fixture
+def make_translator(
+    make_config: Callable[..., Config], text: dict[str, ParallelText]
+) -> Callable[..., tuple[Config, Translator]]:
+    """`make_translator("a.b=VALUE", …)`: a tiny configuration and its untrained translator, in evaluation mode."""
+
+    def make(*overrides: str) -> tuple[Config, Translator]:
+        config = make_config(*overrides)
+        source, target, _, _ = build_codecs(config.data, text["train"])
+        torch.manual_seed(config.training.seed)
+        model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(3)  # far from the uniform distribution, so that sentences have different translations
+        return config, Translator(model, source, target, config.search)
+
+    return make

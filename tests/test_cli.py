@@ -1,0 +1,306 @@
+"""The command line as its users meet it: files, exit codes, what is printed where, signals."""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from nmt.cli import main
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ["der Hund läuft", "die Katze schläft", "der Hund schläft", "die Katze läuft", "der kleine Hund läuft weg"]
+TARGETS = ["the dog runs", "the cat sleeps", "the dog sleeps", "the cat runs", "the small dog runs away"]
+
+
+def write_corpus(folder: Path) -> dict:
+    """A tiny corpus of files; returns a config for it, whose run takes a second."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sides = {}
+    for side, language, lines in (("source", "de", SOURCES), ("target", "en", TARGETS)):
+        path = folder / f"text.{language}"
+        path.write_text("".join(line + "\n" for line in lines * 4), encoding="utf-8")
+        splits = dict.fromkeys(("train", "validation", "test"), str(path))
+        sides[side] = {"language": language, "tokenizer": "whitespace", "lowercase": False, **splits}
+    return {
+        "name": "tiny",
+        "output_dir": str(folder / "runs"),
+        "data": {"corpus": "files", **sides},
+        "model": {
+            "embedding_size": 8,
+            "embedding_dropout": 0.0,
+            "encoder": {"hidden_size": 8, "dropout": 0.0},
+            "decoder": {"hidden_size": 16, "dropout": 0.0},
+        },
+        "training": {"max_epochs": 1, "batch_size": 4, "log_every": 2, "threads": 1, "learning_rate": 0.01},
+        "search": {"beam_size": 3, "max_length": 12},
+    }
+
+
+def write_config(folder: Path, **changes: object) -> Path:
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump(write_corpus(folder) | changes), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the finished runs `bahdanau` and `none`."""
+    folder = tmp_path_factory.mktemp("cli")
+    config = write_config(folder)
+    for wiring in ("bahdanau", "none"):
+        arguments = ["--set", f"name={wiring}", "--set", f"model.attention.wiring={wiring}"]
+        assert main(["train", str(config), *arguments]) == 0
+    return folder / "runs"
+
+
+@pytest.fixture(scope="module")
+def best(runs: Path) -> str:
+    return str(runs / "bahdanau" / "best.pt")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, str(ROOT / "scripts" / f"{arguments[0]}.py"), *arguments[1:]]
+
+
+def error_of(capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line of an error; fails if there is more, or anything on standard output."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_a_run_leaves_the_promised_files(runs: Path) -> None:
+    names = {path.name for path in (runs / "bahdanau").iterdir()} - {"tensorboard"}
+    assert names == {
+        *("best.pt", "last.pt", "config.yaml", "metrics.jsonl", "evaluation.json"),
+        *("bleu_by_length.png", "bleu_by_length.svg", "bleu_by_length.csv"),
+    }
+
+
+def test_metrics_have_the_promised_fields(runs: Path) -> None:
+    lines = (runs / "bahdanau" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [event["event"] for event in events] == ["train", "train", "validation", "end"]
+    assert events[0].keys() == {
+        *("event", "update", "epoch", "loss", "perplexity", "learning_rate"),
+        *("source_tokens_per_second", "target_tokens_per_second"),
+    }
+    assert {"event", "update", "epoch", "loss", "perplexity", "bleu"} <= events[2].keys()
+    assert events[0]["update"] == 2
+    assert events[2]["update"] == events[3]["update"] == 5
+
+
+def test_evaluation_json_has_the_promised_fields(runs: Path) -> None:
+    evaluation = json.loads((runs / "bahdanau" / "evaluation.json").read_text(encoding="utf-8"))
+    assert evaluation.keys() == {"models", "significance"}
+    (model,) = evaluation["models"]
+    flavours = {"bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"}
+    assert model.keys() == {"checkpoint", "split", "signatures", "by_length", *flavours}
+    assert model["signatures"].keys() == flavours
+    assert model["split"] == "test"
+    assert model["by_length"][0].keys() == {"low", "high", "count", "bleu", "ci_low", "ci_high"}
+    assert sum(bucket["count"] for bucket in model["by_length"]) == 20
+
+
+def test_the_resolved_config_repeats_the_run(runs: Path, tmp_path: Path) -> None:
+    again = ["train", str(runs / "bahdanau" / "config.yaml"), "--set", f"output_dir={tmp_path}"]
+    assert main(again) == 0
+    first, second = (
+        torch.load(folder / "bahdanau" / "best.pt", weights_only=True)["model"] for folder in (runs, tmp_path)
+    )
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_translation_alone_on_standard_output(best: str) -> None:
+    done = subprocess.run(command("translate", best, SOURCES[0]), capture_output=True, check=True)
+    assert done.stdout.decode().count("\n") == 1
+    assert done.stderr == b""
+
+
+def test_standard_input_in_order_and_empty_lines_kept(best: str) -> None:
+    text = "\n".join(["", SOURCES[1], "  ", SOURCES[0] + "\u2028" + SOURCES[1], SOURCES[2]]) + "\n"
+    done = subprocess.run(command("translate", best), input=text.encode(), capture_output=True, check=True)
+    lines = done.stdout.decode().split("\n")
+    assert len(lines) == 6
+    assert [bool(line) for line in lines] == [False, True, False, True, True, False]
+
+
+def test_file_equals_arguments(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "input.txt"
+    file.write_text("\n".join(SOURCES), encoding="utf-8")
+    assert main(["translate", best, "--input", str(file)]) == 0
+    from_file = capsys.readouterr().out
+    assert main(["translate", best, *SOURCES]) == 0
+    assert capsys.readouterr().out == from_file
+    assert from_file.count("\n") == len(SOURCES)
+
+
+def test_json_and_n_best(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["translate", best, SOURCES[0], "--json", "--n-best", "2"]) == 0
+    entry = json.loads(capsys.readouterr().out)
+    assert entry["source_tokens"] == ["der", "Hund", "läuft", "<eos>"]
+    assert len(entry["attention"]) == len(entry["tokens"])
+    assert [sum(row) for row in entry["attention"]] == pytest.approx([1] * len(entry["tokens"]), abs=1e-5)
+    assert entry["n_best"][0]["text"] == entry["text"]
+    assert main(["translate", best, SOURCES[0], SOURCES[1], "--n-best", "2"]) == 0
+    lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == ["0", "0", "1", "1"]
+    assert lines[0][1] == entry["text"]
+    assert float(lines[0][2]) == pytest.approx(entry["score"], abs=1e-4)
+    assert float(lines[0][2]) >= float(lines[1][2])
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml")])
+def test_attention_picture(best: str, tmp_path: Path, suffix: str, magic: bytes) -> None:
+    picture = tmp_path / f"attention{suffix}"
+    assert main(["translate", best, SOURCES[0], "--attention", str(picture)]) == 0
+    assert picture.read_bytes().startswith(magic)
+
+
+def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [
+        ["--beam", "2"],
+        ["--length-penalty", "0"],
+        ["--n-best", "2"],
+        ["--json"],
+        ["--attention", str(tmp_path / "a.png")],
+        ["--replace-unk"],
+        ["--max-length", "3"],
+        ["--batch-size", "1"],
+        ["--threads", "1"],
+    ]
+    for first, second in itertools.combinations(options, 2):
+        assert main(["translate", best, "der unbekannte Hund", *first, *second]) == 0, (first, second)
+        assert capsys.readouterr().out
+
+
+def test_every_pair_of_evaluate_options_runs(
+    runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(runs.parent / f"text.{language}") for language in ("de", "en")]
+    options = [
+        ["--split", "validation"],
+        ["--source", files[0], "--reference", files[1]],
+        ["--buckets", "3,4"],
+        ["--output", str(tmp_path)],
+        ["--beam", "1"],
+        ["--length-penalty", "0.5"],
+        [str(runs / "none" / "best.pt")],
+    ]
+    for first, second in itertools.combinations(options, 2):
+        assert main(["evaluate", best, *first, *second]) == 0, (first, second)
+        assert "BLEU" in capsys.readouterr().out
+
+
+def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
+    other = str(runs / "none" / "best.pt")
+    assert main(["evaluate", best, other, "--output", str(tmp_path)]) == 0
+    evaluation = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))
+    assert [model["checkpoint"] for model in evaluation["models"]] == [best, other]
+    (comparison,) = evaluation["significance"]
+    assert (comparison["baseline"], comparison["system"]) == (best, other)
+    assert 0 <= comparison["p_value"] <= 1
+
+
+def test_a_run_is_never_overwritten(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (runs / "bahdanau" / "last.pt").read_bytes()
+    config = str(runs / "bahdanau" / "config.yaml")
+    capsys.readouterr()
+    assert main(["train", config]) == 2
+    assert "--resume" in error_of(capsys)
+    assert (runs / "bahdanau" / "last.pt").read_bytes() == before
+
+
+def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
+    config = str(write_config(tmp_path))
+    assert main(["train", config]) == 0
+    assert main(["train", config, "--resume", "--set", "training.max_epochs=2"]) == 0
+    lines = (tmp_path / "runs" / "tiny" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [e["update"] for e in events if e["event"] == "validation"] == [5, 10]
+    assert [e["update"] for e in events if e["event"] == "end"] == [10]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train", "missing.yaml"], ["missing.yaml", "No such file"]),
+        (["train", "CONFIG", "--set", "training.batchsize=3"], ["training.batchsize", "batch_size"]),
+        (["train", "CONFIG", "--set", "training.batch_size=many"], ["training.batch_size", "'many'"]),
+        (["train", "CONFIG", "--set", "model.attention.score=dot", "--set", "model.encoder.hidden_size=9"], ["18"]),
+        (["train", "CONFIG", "--set", "data.source.train=/no/such"], ["/no/such", "does not exist"]),
+        (["train", "CONFIG", "--set", "training.device=tpu9"], ["tpu9"]),
+        (["translate", "missing.pt", "x"], ["missing.pt", "does not exist"]),
+        (["translate", "CONFIG", "x"], ["CONFIG", "no checkpoint"]),
+        (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.pt"]),
+        (["translate", "BEST", "x", "--attention", "a.gif"], ["a.gif", ".png"]),
+        (["translate", "BEST", "x", "y", "--attention", "a.png"], ["--attention", "2"]),
+        (["translate", "NONE", "x", "--attention", "a.png"], ["wiring"]),
+        (["translate", "NONE", "x", "--replace-unk"], ["replace_unk", "wiring"]),
+        (["translate", "BEST", "x", "--n-best", "9"], ["n_best", "beam"]),
+        (["translate", "BEST", "x", "--length-penalty", "-1"], ["length_penalty"]),
+        (["translate", "BEST", "x", "--input", "y"], ["--input"]),
+        (["translate", "BEST", "--input", "missing.txt"], ["missing.txt"]),
+        (["evaluate", "BEST", "BEST"], ["twice"]),
+        (["evaluate", "BEST", "--split", "tset"], ["tset", "validation"]),
+        (["evaluate", "BEST", "--source", "x"], ["--reference"]),
+        (["evaluate", "BEST", "--source", "BEST", "--reference", "missing"], ["UTF-8"]),
+        (["evaluate", "BEST", "--buckets", "20,10"], ["20"]),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_code_2(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]
+) -> None:
+    names = {
+        "CONFIG": str(write_config(tmp_path)),
+        "FOLDER": str(runs),
+        "BEST": str(runs / "bahdanau" / "best.pt"),
+        "NONE": str(runs / "none" / "best.pt"),
+    }
+    assert main([names.get(argument, argument) for argument in arguments]) == 2
+    error = error_of(capsys)
+    for word in words:
+        assert names.get(word, word) in error
+    assert not (tmp_path / "runs").exists()
+
+
+def test_bad_bytes_on_standard_input(best: str) -> None:
+    done = subprocess.run(command("translate", best), input=b"gut\n\xff\n", capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"line 2" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(tmp_path: Path, number: signal.Signals) -> None:
+    config = str(write_config(tmp_path))
+    settings = ["--set", "training.max_epochs=60", "--set", "training.validate_every=1000"]
+    whole = tmp_path / "runs" / "whole"
+    assert main(["train", config, *settings, "--set", "name=whole"]) == 0
+    metrics = tmp_path / "runs" / "tiny" / "metrics.jsonl"
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command("train", config, *settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
+            time.sleep(0.005)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors.decode()
+    assert "--resume" in output.decode().splitlines()[-1]
+    assert "Traceback" not in errors.decode()
+    stopped = torch.load(metrics.with_name("last.pt"), weights_only=True)
+    assert 0 < stopped["training"]["state"]["update"] < 300
+    assert main(["train", config, *settings, "--resume"]) == 0
+    ends = [torch.load(folder / "last.pt", weights_only=True)["model"] for folder in (whole, metrics.parent)]
+    assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])

@@ -1,0 +1,245 @@
+"""The whole model: padding, order, tying, dropout, what the config refuses, and that each variant learns a pair."""
+
+import pytest
+import torch
+from pydantic import ValidationError
+from reference import (
+    SOURCE_TYPES,
+    SOURCES,
+    TARGET_TYPES,
+    TARGETS,
+    VARIANTS,
+    WIRINGS,
+    Variant,
+    config_of,
+    parametrised,
+    tiny_codecs,
+    tiny_model,
+)
+
+from nmt.config import ModelConfig, SearchConfig, parse_config
+from nmt.data.batching import Example, collate
+from nmt.data.vocabulary import EOS_TOKEN
+from nmt.errors import UserError
+from nmt.model.seq2seq import build_model
+from nmt.training.update import batch_loss
+from nmt.translator import Translator
+
+EXAMPLES = [Example(source, target) for source, target in zip(SOURCES, TARGETS, strict=True)]
+EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
+EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+
+
+def run(model, examples, use_reference=None):
+    """Logits of each sentence's own positions, and its weights at them."""
+    batch = collate(examples)
+    real = torch.arange(batch.target_input.shape[1]) < batch.target_lengths.unsqueeze(1)
+    logits, weights = model(batch.source, batch.source_lengths, batch.target_input, real, use_reference)
+    lengths = batch.target_lengths.tolist()
+    return logits.split(lengths), [w[:length] for w, length in zip(weights, lengths, strict=True)]
+
+
+# Batches
+
+
+@EVERY
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant, layers):
+    model = tiny_model(variant, layers)
+    logits, weights = run(model, EXAMPLES)
+    for b, example in enumerate(EXAMPLES):
+        (alone_logits,), (alone_weights,) = run(model, [example])
+        torch.testing.assert_close(logits[b], alone_logits, rtol=0, atol=1e-12)
+        positions = alone_weights.shape[1]
+        torch.testing.assert_close(weights[b][:, :positions], alone_weights, rtol=0, atol=1e-12)
+        assert (weights[b][:, positions:] == 0).all()
+        assert alone_logits.shape == (len(example.target) + 1, TARGET_TYPES)
+
+
+@EVERY
+def test_permuting_a_batch_permutes_the_result_and_nothing_else(variant):
+    model = tiny_model(variant)
+    logits, weights = run(model, EXAMPLES)
+    for order in ([2, 0, 1], [1, 0, 2]):
+        permuted_logits, permuted_weights = run(model, [EXAMPLES[i] for i in order])
+        for place, i in enumerate(order):
+            torch.testing.assert_close(permuted_logits[place], logits[i], rtol=0, atol=1e-12)
+            torch.testing.assert_close(permuted_weights[place], weights[i], rtol=0, atol=1e-12)
+
+
+@EVERY
+def test_the_gradient_is_the_sum_over_the_sentences(variant):
+    model = tiny_model(variant)
+
+    def gradients(examples):
+        loss = batch_loss(model, collate(examples), smoothing=0.1).smoothed
+        found = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+        return [torch.zeros_like(p) if g is None else g for p, g in zip(model.parameters(), found, strict=True)]
+
+    alone = [gradients([example]) for example in EXAMPLES]
+    for together, *parts in zip(gradients(EXAMPLES), *alone, strict=True):
+        torch.testing.assert_close(together, sum(parts), rtol=0, atol=1e-11)
+
+
+@EVERY
+def test_every_parameter_has_a_gradient(variant):
+    model = tiny_model(variant, layers=2)
+    batch_loss(model, collate(EXAMPLES), smoothing=0.0).smoothed.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() > 0, name
+
+
+@EVERY_WIRING
+def test_logits_do_not_see_the_tokens_to_come(variant):
+    model = tiny_model(variant)
+    (before,), _ = run(model, [Example([4, 5, 6], [4, 5, 6, 7])])
+    (after,), _ = run(model, [Example([4, 5, 6], [4, 5, 9, 8])])
+    torch.testing.assert_close(before[:3], after[:3], rtol=0, atol=1e-14)
+    assert not torch.isclose(before[3:], after[3:]).all(1).any()
+
+
+# Options
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong", "none"])
+@pytest.mark.parametrize(("tied", "count"), [("none", 3), ("target", 2), ("all", 1)])
+def test_tied_embeddings_are_one_parameter(wiring, tied, count):
+    variant = Variant(wiring, input_feeding=wiring == "luong")
+    config = config_of(variant, embedding_size=5, tied_embeddings=tied)
+    model = build_model(config, TARGET_TYPES, TARGET_TYPES)
+    tables = [model.encoder.embedding.weight, model.decoder.embedding.weight, model.decoder.output.weight]
+    assert len({id(table) for table in tables}) == count
+    assert sum(parameter.shape == (TARGET_TYPES, 5) for parameter in model.parameters()) == count
+    assert (model.decoder.embedding.weight is model.decoder.output.weight) == (tied != "none")
+    run(model, EXAMPLES)[0][0].sum().backward()
+    torch.optim.SGD(model.parameters(), lr=1.0).step()
+    assert len({id(table) for table in tables}) == count
+    assert torch.equal(tables[1], tables[2]) == (tied != "none")
+
+
+@pytest.mark.parametrize("variant", **parametrised([Variant("bahdanau"), Variant("luong", input_feeding=True)]))
+def test_tied_embeddings_have_the_right_size_and_spread(variant):
+    tied = build_model(config_of(variant, embedding_size=5, tied_embeddings="all"), 3000, 3000)
+    assert tied.decoder.output.weight.std().item() == pytest.approx(5**-0.5, rel=0.03)
+
+
+@EVERY
+@pytest.mark.parametrize("layers", [1, 2])
+def test_dropout_is_off_in_evaluation(variant, layers):
+    model = tiny_model(variant, layers)
+    torch.manual_seed(0)
+    (first, *_), _ = run(model, EXAMPLES)
+    (second, *_), _ = run(model, EXAMPLES)
+    assert torch.equal(first, second)
+    model.train()
+    (first, *_), _ = run(model, EXAMPLES)
+    (second, *_), _ = run(model, EXAMPLES)
+    assert not torch.equal(first, second)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        elif isinstance(module, torch.nn.GRU):
+            module.dropout = 0.0
+    (trained, *_), _ = run(model, EXAMPLES)
+    (evaluated, *_), _ = run(model.eval(), EXAMPLES)
+    torch.testing.assert_close(trained, evaluated, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("layer_count", "variant"), [(n, v) for n in (1, 2, 3) for v in WIRINGS])
+def test_the_config_decides_the_sizes(layer_count, variant):
+    model = build_model(config_of(variant, layer_count), SOURCE_TYPES, TARGET_TYPES)
+    assert model.encoder.rnn.num_layers == model.decoder.layers == layer_count
+    assert model.encoder.memory_size == 6
+    assert model.encoder.embedding.weight.shape == (SOURCE_TYPES, 4)
+    assert model.decoder.output.weight.shape[0] == TARGET_TYPES
+
+
+def test_a_seed_decides_the_first_weights():
+    config = config_of(Variant("luong", input_feeding=True))
+    models = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        models.append(build_model(config, SOURCE_TYPES, TARGET_TYPES).state_dict())
+    assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])
+    assert not torch.equal(models[0]["decoder.output.weight"], models[2]["decoder.output.weight"])
+
+
+# What the config refuses
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+def test_dot_needs_queries_as_long_as_memory_vectors(wiring):
+    attention = {"wiring": wiring, "score": "dot"}
+    values = {"encoder": {"hidden_size": 4}, "decoder": {"hidden_size": 9}, "attention": attention}
+    with pytest.raises(ValidationError) as refused:
+        ModelConfig.model_validate(values)
+    message = str(refused.value)
+    for part in ("attention.score", "decoder.hidden_size (9)", "encoder.hidden_size (8)", "set decoder.hidden_size to 8"):
+        assert part in message
+    ModelConfig.model_validate(values | {"decoder": {"hidden_size": 8}})
+    ModelConfig.model_validate(values | {"attention": attention | {"wiring": "none"}})
+
+
+@pytest.mark.parametrize("tied", ["target", "all"])
+def test_tying_in_luongs_wiring_needs_embeddings_as_long_as_states(tied):
+    values = {
+        "embedding_size": 6,
+        "tied_embeddings": tied,
+        "decoder": {"hidden_size": 8},
+        "attention": {"wiring": "luong"},
+    }
+    with pytest.raises(ValidationError) as refused:
+        ModelConfig.model_validate(values)
+    for part in ("tied_embeddings", "attention.wiring", "embedding_size (6)", "decoder.hidden_size (8)"):
+        assert part in str(refused.value)
+    ModelConfig.model_validate(values | {"embedding_size": 8})
+    ModelConfig.model_validate(values | {"attention": {"wiring": "bahdanau"}})
+
+
+def test_tying_all_embeddings_needs_a_joint_vocabulary():
+    with pytest.raises(UserError, match=r"model\.tied_embeddings.*data\.joint_vocabulary"):
+        parse_config({"name": "x", "model": {"tied_embeddings": "all"}}, "here")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("wiring", "vaswani"), ("score", "cosine"), ("scope", "local"), ("window", 0), ("size", 0), ("windw", 3)],
+)
+def test_unknown_names_and_sizes_are_refused(field, value):
+    with pytest.raises(UserError, match=rf"model\.attention\.{field}"):
+        parse_config({"name": "x", "model": {"attention": {field: value}}}, "here")
+
+
+# Learning
+
+
+@EVERY
+def test_overfitted_pairs_are_translated_back(variant):
+    """Two pairs of different length in one batch, the shorter one's end token next to padding."""
+    torch.manual_seed(4)
+    sources, targets = ["a b c d", "e b"], ["k l l m n", "o p"]
+    source, target = tiny_codecs()
+    batch = collate([Example(source.encode(s), target.encode(t)) for s, t in zip(sources, targets, strict=True)])
+    wide = {"hidden_size": 16, "dropout": 0.0}
+    config = config_of(
+        variant,
+        embedding_size=16,
+        embedding_dropout=0.0,
+        encoder={"hidden_size": 8, "dropout": 0.0},
+        decoder=wide,
+    )
+    model = build_model(config, len(source.vocabulary), len(target.vocabulary))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(300):
+        loss = batch_loss(model, batch, smoothing=0.0).smoothed / batch.target_tokens
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if loss < 0.02:
+            break
+    assert loss < 0.02
+    translator = Translator(model, source, target, SearchConfig(beam_size=1, max_length=12))
+    for translation, reference in zip(translator.translate(sources), targets, strict=True):
+        assert translation.tokens == [*reference.split(), EOS_TOKEN]
+        assert translation.text == reference

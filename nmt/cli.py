@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -25,10 +26,19 @@ LINES_AT_ONCE = 1024  # of a file or standard input: enough to batch well, few e
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    options = _parser().parse_args(arguments)
+    commands = {
+        "train": (train, _train_parser),
+        "translate": (translate, _translate_parser),
+        "evaluate": (evaluate, _evaluate_parser),
+    }
+    parser = argparse.ArgumentParser(prog="nmt", description="Attention-based neural machine translation.")
+    parser.add_argument("command", choices=commands)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="see nmt COMMAND --help")
+    chosen = parser.parse_args(arguments)
+    command, command_parser = commands[chosen.command]
     try:
-        command: Any = options.command
-        return command(options)
+        # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
+        return command(command_parser().parse_intermixed_args(chosen.arguments))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -55,8 +65,9 @@ def train(options: argparse.Namespace) -> int:
     with stop.installed():
         folder = run(config, stop, resume=options.resume)
     if stop.requested:
-        settings = "".join(f" --set {setting}" for setting in options.set)
-        print(f"Saved {folder / 'last.pt'}. To go on: python scripts/train.py {options.config}{settings} --resume")
+        settings = [part for setting in options.set for part in ("--set", setting)]
+        again = shlex.join([options.config, *settings, "--resume"])
+        print(f"Saved {folder / 'last.pt'}. To go on: {_spelled('train')} {again}")
         return 130
     best = folder / "best.pt"
     has_test = config.data.corpus != "files" or config.data.source.test is not None
@@ -65,12 +76,11 @@ def train(options: argparse.Namespace) -> int:
     translators = {str(best): Translator.load(best, config.training.device)}
     table = evaluate(translators, test_set, languages=languages, edges=config.evaluation.length_edges, output=folder)
     print(f"\n{table}\n")
-    example = test_set.text.source[0].replace('"', "")
+    example = shlex.quote(test_set.text.source[0])
     print("Next:")
-    print(f'  python scripts/translate.py {best} "{example}"')
-    print(f"  python scripts/translate.py {best}                      # a prompt")
-    print(f'  python scripts/translate.py {best} "{example}" --attention attention.png')
-    print(f"  python scripts/evaluate.py {best} OTHER/best.pt --output comparison")
+    print(f"  {_spelled('translate')} {best} {example}")
+    print(f"  {_spelled('translate')} {best} {example} --attention attention.png")
+    print(f"  {_spelled('evaluate')} {best} ANOTHER/best.pt --output comparison")
     return 0
 
 
@@ -147,6 +157,14 @@ def evaluate(options: argparse.Namespace) -> int:
     )
     print(table)
     return 0
+
+
+def _spelled(command: str) -> str:
+    """How to call another command the way that this one was called, from the folder where it was."""
+    folder, python = Path.cwd(), Path(sys.executable)
+    interpreter = python.relative_to(folder) if python.is_relative_to(folder) else python.name
+    script = Path(sys.argv[0])
+    return f"{interpreter} {script.with_name(f'{command}.py')}" if script.name == "train.py" else f"nmt {command}"
 
 
 def _translate(translator: Translator, sentences: list[str], options: argparse.Namespace) -> list[Translation]:
@@ -235,46 +253,46 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="nmt", description="Attention-based neural machine translation.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    command = commands.add_parser("train", help="train a model from a YAML config", description=train.__doc__)
-    command.set_defaults(command=train)
-    command.add_argument("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
-    command.add_argument(
+def _train_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="nmt train", description=train.__doc__)
+    parser.add_argument("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
+    parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field; may be repeated"
     )
-    command.add_argument("--resume", action="store_true", help="go on from the run's last checkpoint")
+    parser.add_argument("--resume", action="store_true", help="go on from the run's last checkpoint")
+    return parser
 
-    command = commands.add_parser("translate", help="translate sentences", description=translate.__doc__)
-    command.set_defaults(command=translate)
-    command.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/quickstart/best.pt")
-    command.add_argument("text", nargs="*", metavar="TEXT", help="a sentence; without any, standard input or a prompt")
-    command.add_argument("--input", type=Path, metavar="FILE", help="translate a file's lines, .gz or plain")
-    command.add_argument(
+
+def _translate_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="nmt translate", description=translate.__doc__)
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/quickstart/best.pt")
+    parser.add_argument("text", nargs="*", metavar="TEXT", help="a sentence; without any, standard input or a prompt")
+    parser.add_argument("--input", type=Path, metavar="FILE", help="translate a file's lines, .gz or plain")
+    parser.add_argument(
         "--n-best", type=_positive, default=1, metavar="N", help="print the N best: number ||| text ||| score"
     )
-    command.add_argument("--json", action="store_true", help="an object a line: text, tokens, score, attention")
-    command.add_argument("--attention", type=Path, metavar="FILE", help="draw the attention as .png or .svg")
-    command.add_argument("--replace-unk", action="store_true", help="copy the source word where the model knows none")
-    command.add_argument("--max-length", type=_positive, metavar="N", help="target tokens at most")
-    command.add_argument("--batch-size", type=_positive, metavar="N", help="sentences searched at once")
-    _add_search_options(command)
+    parser.add_argument("--json", action="store_true", help="an object a line: text, tokens, score, attention")
+    parser.add_argument("--attention", type=Path, metavar="FILE", help="draw the attention as .png or .svg")
+    parser.add_argument("--replace-unk", action="store_true", help="copy the source word where the model knows none")
+    parser.add_argument("--max-length", type=_positive, metavar="N", help="target tokens at most")
+    parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences searched at once")
+    _add_search_options(parser)
+    return parser
 
-    command = commands.add_parser("evaluate", help="BLEU, by source length too", description=evaluate.__doc__)
-    command.set_defaults(command=evaluate)
-    command.add_argument(
-        "checkpoints", nargs="+", metavar="CHECKPOINT", help="the first is what others are compared with"
+
+def _evaluate_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="nmt evaluate", description=evaluate.__doc__)
+    parser.add_argument(
+        "checkpoints", nargs="+", metavar="CHECKPOINT", help="the others are compared with the first one"
     )
-    command.add_argument(
-        "--split", default="test", help="validation, test, or a Multi30k test set by name (default: test)"
+    parser.add_argument(
+        "--split", default="test", help="validation, test, or a Multi30k test set by its name (default: test)"
     )
-    command.add_argument("--source", type=Path, metavar="FILE", help="translate this file, not a split")
-    command.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
-    command.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
-    command.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
-    _add_search_options(command)
+    parser.add_argument("--source", type=Path, metavar="FILE", help="translate this file, not a split")
+    parser.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
+    parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
+    _add_search_options(parser)
     return parser
 
 

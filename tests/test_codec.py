@@ -29,7 +29,7 @@ def reloaded(value: Any) -> Any:
 
 @pytest.mark.parametrize("joint", [False, True])
 @pytest.mark.parametrize(
-    ("tokenizer", "size"), [("spacy", None), ("whitespace", 6), ("char", None), ("sentencepiece", 30)]
+    ("tokenizer", "size"), [("spacy", None), ("whitespace", 6), ("char", None), ("sentencepiece", 24)]
 )
 def test_a_codec_survives_a_checkpoint(
     text: dict[str, ParallelText], tokenizer: str, size: int | None, joint: bool

@@ -107,10 +107,10 @@ def test_logits_do_not_see_the_tokens_to_come(variant):
 def test_tied_embeddings_are_one_parameter(wiring, tied, count):
     variant = Variant(wiring, input_feeding=wiring == "luong")
     config = config_of(variant, embedding_size=5, tied_embeddings=tied)
-    model = build_model(config, TARGET_TYPES, TARGET_TYPES)
+    model = build_model(config, SOURCE_TYPES, SOURCE_TYPES)
     tables = [model.encoder.embedding.weight, model.decoder.embedding.weight, model.decoder.output.weight]
     assert len({id(table) for table in tables}) == count
-    assert sum(parameter.shape == (TARGET_TYPES, 5) for parameter in model.parameters()) == count
+    assert sum(parameter.shape == (SOURCE_TYPES, 5) for parameter in model.parameters()) == count
     assert (model.decoder.embedding.weight is model.decoder.output.weight) == (tied != "none")
     run(model, EXAMPLES)[0][0].sum().backward()
     torch.optim.SGD(model.parameters(), lr=1.0).step()

@@ -26,7 +26,7 @@ from nmt.data.sample.verbs import RAIN, VERBS
 Choice = TypeVar("Choice")
 
 TIMES = {
-    Tense.PRESENT: (("heute", "today"), ("jetzt", "now"), ("in_diesem Moment", "at_this moment")),
+    Tense.PRESENT: (("heute", "today"), ("jetzt", "now"), ("in diesem Moment", "at this moment")),
     Tense.HABIT: (
         ("jeden Tag", "every day"),
         ("jeden Morgen", "every morning"),

@@ -1,0 +1,377 @@
+"""Search against all sequences there are, against a beam written in plain Python, and against training's own numbers."""
+
+import math
+from itertools import pairwise, product
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from reference import (
+    SOURCE_WORDS,
+    SOURCES,
+    VARIANTS,
+    WIRINGS,
+    Variant,
+    decoder_weights,
+    encode_alone,
+    log_softmax,
+    parametrised,
+    tiny_codecs,
+    tiny_model,
+)
+
+from nmt.config import SearchConfig
+from nmt.data.batching import Example, collate
+from nmt.data.vocabulary import BOS, EOS, PAD
+from nmt.search import Hypothesis, beam_search, length_penalty, select
+from nmt.translator import Translator
+
+# A toy whose next word depends on the sentence and on all words so far
+
+WORDS, END, START = (0, 1, 2), 3, 4
+STATES = 1009  # a prime, so that histories seldom share a row of the table
+ALPHAS = pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+
+
+class Toy:
+    """log p(next | sentence, history), by a table; the state is a number that stands for both."""
+
+    def __init__(self, seed, end_bonus=0.0):
+        table = np.random.default_rng(seed).normal(0, 1.5, (STATES, 4))
+        table[:, END] += end_bonus
+        self.table = np.stack([log_softmax(row) for row in table])
+        self.rows_seen = []
+
+    def follow(self, number, token):
+        return (number * 31 + token * 7 + 1) % STATES
+
+    def __call__(self, tokens, state, memory):
+        """The step closure: `state` is (N 1), `memory` (B 1) the sentence's number."""
+        (numbers,), (sentences,) = state, memory
+        rows = len(numbers) // len(sentences)
+        assert len(numbers) == len(tokens) == rows * len(sentences)
+        self.rows_seen.append(sentences[:, 0].tolist())
+        first = sentences[:, 0].repeat_interleave(rows)
+        numbers = torch.where(tokens == START, first, (numbers[:, 0] * 31 + tokens * 7 + 1) % STATES)
+        return torch.tensor(self.table)[numbers], (numbers.unsqueeze(1),)
+
+    def next(self, sentence, ids):
+        number = sentence
+        for token in ids:
+            number = self.follow(number, token)
+        return self.table[number]
+
+    def score(self, sentence, ids, alpha):
+        total = sum(self.next(sentence, ids[:i])[token] for i, token in enumerate(ids))
+        return total / ((5 + len(ids)) / 6) ** alpha
+
+
+SENTENCES = (17, 400, 801)
+
+
+def search(toy, sentences=SENTENCES, **options):
+    numbers = torch.tensor(sentences).unsqueeze(1)
+    options = {"beam_size": 3, "alpha": 0.0, "max_length": 6} | options
+    return beam_search(toy, (torch.zeros_like(numbers),), (numbers,), bos=START, eos=END, **options)
+
+
+def all_sequences(max_length):
+    """Those that end by then, and those that are cut off there."""
+    ended = [(*words, END) for length in range(max_length) for words in product(WORDS, repeat=length)]
+    return ended + list(product(WORDS, repeat=max_length))
+
+
+def ranked(toy, sentence, sequences, alpha):
+    return sorted(((toy.score(sentence, ids, alpha), ids) for ids in sequences), reverse=True)
+
+
+def assert_same(found, expected):
+    """Hypotheses and (score, ids) pairs alike, in their order."""
+    assert [h.ids for h in found] == [ids for _, ids in expected]
+    assert [h.score for h in found] == pytest.approx([score for score, _ in expected], rel=0, abs=1e-9)
+
+
+def beam_by_hand(toy, sentence, beam_size, alpha, max_length):
+    """One sentence, lists, and no tensors: ended hypotheses leave the beam, which is filled up with the next best."""
+    open_, ended = [(0.0, ())], []
+    for _ in range(max_length):
+        grown = [
+            (score + toy.next(sentence, ids)[token], (*ids, token)) for score, ids in open_ for token in (*WORDS, END)
+        ]
+        grown.sort(reverse=True)
+        ended += [ids for _, ids in grown[:beam_size] if ids[-1] == END]
+        open_ = [(score, ids) for score, ids in grown if ids[-1] != END][:beam_size]
+        if len(ended) >= beam_size:
+            return ranked(toy, sentence, ended, alpha)
+    return ranked(toy, sentence, ended + [ids for _, ids in open_], alpha)
+
+
+@ALPHAS
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("max_length", [1, 2, 4])
+def test_a_wide_beam_finds_what_exhaustive_search_finds(seed, alpha, max_length):
+    toy = Toy(seed)
+    sequences = all_sequences(max_length)
+    found = search(toy, beam_size=len(sequences) + 1, n_best=len(sequences), alpha=alpha, max_length=max_length)
+    for sentence, hypotheses in zip(SENTENCES, found, strict=True):
+        assert_same(hypotheses, ranked(toy, sentence, sequences, alpha))
+
+
+@ALPHAS
+@pytest.mark.parametrize("beam_size", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize(("seed", "end_bonus"), [(0, 0.0), (1, 1.5), (2, -1.5), (3, -4.0)])
+def test_every_beam_finds_what_a_plain_one_finds(seed, end_bonus, beam_size, alpha):
+    toy = Toy(seed, end_bonus)
+    sentences = range(0, 300, 10)
+    found = search(toy, tuple(sentences), beam_size=beam_size, n_best=beam_size, alpha=alpha, max_length=7)
+    for sentence, hypotheses in zip(sentences, found, strict=True):
+        assert_same(hypotheses, beam_by_hand(toy, sentence, beam_size, alpha, 7)[:beam_size])
+
+
+@ALPHAS
+@pytest.mark.parametrize("seed", range(5))
+def test_a_beam_of_one_is_greedy_search(seed, alpha):
+    toy = Toy(seed)
+    for sentence, (hypothesis,) in zip(SENTENCES, search(toy, beam_size=1, alpha=alpha, max_length=9), strict=True):
+        ids = []
+        while len(ids) < 9 and END not in ids:
+            ids.append(int(np.argmax(toy.next(sentence, ids))))
+        assert hypothesis.ids == tuple(ids)
+        assert hypothesis.score == pytest.approx(toy.score(sentence, ids, alpha), abs=1e-9)
+
+
+@ALPHAS
+@pytest.mark.parametrize("beam_size", [1, 3, 6])
+@pytest.mark.parametrize("end_bonus", [-2.0, 0.0, 2.0])
+def test_hypotheses_are_distinct_sorted_and_scored_right_and_end_once(alpha, beam_size, end_bonus):
+    for seed in range(3):
+        toy = Toy(seed, end_bonus)
+        found = search(toy, tuple(range(40)), beam_size=beam_size, n_best=beam_size, alpha=alpha, max_length=8)
+        for sentence, hypotheses in enumerate(found):
+            assert len({h.ids for h in hypotheses}) == len(hypotheses) == beam_size
+            assert all(one.score >= other.score for one, other in pairwise(hypotheses))
+            for ids, score in ((h.ids, h.score) for h in hypotheses):
+                assert START not in ids
+                assert END not in ids[:-1]
+                assert 1 <= len(ids) <= 8
+                assert ids[-1] == END or len(ids) == 8
+                assert score == pytest.approx(toy.score(sentence, ids, alpha), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_beam_never_beats_exhaustive_search_and_equals_it_when_wide(seed):
+    toy = Toy(seed)
+    best = [ranked(toy, sentence, all_sequences(4), 0.0)[0][0] for sentence in SENTENCES]
+    for beam_size in range(1, 90, 8):
+        for hypotheses, limit in zip(search(toy, beam_size=beam_size, max_length=4), best, strict=True):
+            assert hypotheses[0].score <= limit + 1e-9
+    assert [h[0].score for h in search(toy, beam_size=90, max_length=4)] == pytest.approx(best, abs=1e-9)
+
+
+@ALPHAS
+def test_the_batch_changes_no_result(alpha):
+    toy = Toy(6)
+    sentences = tuple(range(0, 200, 11))
+    options = {"beam_size": 4, "n_best": 4, "alpha": alpha, "max_length": 9}
+    together = search(toy, sentences, **options)
+    assert search(toy, sentences[::-1], **options)[::-1] == together
+    for sentence, hypotheses in zip(sentences, together, strict=True):
+        assert search(toy, (sentence,), **options) == [hypotheses]
+    lengths = {len(h[0].ids) for h in together}
+    assert len(lengths) > 2  # sentences end at different times
+
+
+def test_finished_sentences_leave_the_batch():
+    toy = Toy(1, end_bonus=1.0)
+    sentences = tuple(range(0, 200, 11))
+    search(toy, sentences, beam_size=2, max_length=12)
+    assert toy.rows_seen[0] == list(sentences)
+    for before, after in pairwise(toy.rows_seen):
+        assert [sentence for sentence in before if sentence in after] == after
+    assert len(toy.rows_seen[-1]) < len(sentences)
+
+
+@ALPHAS
+@pytest.mark.parametrize("max_length", [1, 2, 5])
+def test_at_the_maximal_length_open_hypotheses_are_returned_as_they_are(alpha, max_length):
+    toy = Toy(0)
+    toy.table[:, END] = -math.inf
+    found = search(toy, beam_size=3, n_best=3, alpha=alpha, max_length=max_length)
+    for sentence, hypotheses in zip(SENTENCES, found, strict=True):
+        assert_same(hypotheses, beam_by_hand(toy, sentence, 3, alpha, max_length))
+        for hypothesis in hypotheses:
+            assert len(hypothesis.ids) == max_length
+            assert END not in hypothesis.ids
+
+
+def test_an_end_does_not_stay_with_its_place_in_the_beam():
+    """The best hypothesis of the first step ends; the others, moved into its place, go on."""
+    table = {
+        (): [math.log(0.3), math.log(0.2), -math.inf, math.log(0.5)],
+        (0,): [-math.inf, math.log(0.9), -math.inf, math.log(0.1)],
+        (1,): [math.log(0.5), -math.inf, math.log(0.5), -math.inf],
+        (0, 1): [-math.inf, -math.inf, -math.inf, 0.0],
+    }
+
+    def step(tokens, state, _):
+        histories = [tuple(int(i) for i in row if i >= 0) for row in torch.cat([state[0], tokens.unsqueeze(1)], 1)]
+        rows = [table.get(history[1:], [-math.log(4)] * 4) for history in histories]
+        return torch.tensor(rows, dtype=torch.float64), (torch.cat([state[0], tokens.unsqueeze(1)], dim=1),)
+
+    empty = torch.full((1, 1), -1)
+    (found,) = beam_search(step, (empty,), (empty,), bos=START, eos=END, beam_size=2, alpha=0.0, max_length=5, n_best=2)
+    assert_same(found, [(math.log(0.5), (END,)), (math.log(0.27), (0, 1, END))])
+
+
+def test_the_length_penalty_is_that_of_the_paper():
+    for length, alpha in product((1, 2, 7, 30), (0.0, 0.2, 0.6, 1.0)):
+        assert length_penalty(length, alpha) == pytest.approx((5 + length) ** alpha / 6**alpha, rel=1e-14)
+    assert length_penalty(1, 0.7) == 1
+    assert length_penalty(7, 1.0) == 2
+
+
+def test_the_penalty_decides_between_short_and_long():
+    """p = 0.4 for a sentence of one token, 0.38 for one of six: the mean per token prefers the longer."""
+
+    def step(tokens, state, _):
+        rows = torch.full((len(tokens), 4), -math.inf, dtype=torch.float64)
+        length = int(state[0][0]) + 1
+        if length == 1:
+            rows[:, END], rows[:, 0] = math.log(0.4), math.log(0.38)
+        else:
+            rows[:, END if length == 6 else 0] = 0.0
+        return rows, (state[0] + 1,)
+
+    zero = torch.zeros(1, 1)
+    best = [
+        beam_search(step, (zero,), (zero,), bos=START, eos=END, beam_size=2, alpha=alpha, max_length=9)[0][0].ids
+        for alpha in (0.0, 1.0)
+    ]
+    assert best == [(END,), (0, 0, 0, 0, 0, END)]
+
+
+def test_more_hypotheses_than_the_beam_is_wide_are_refused():
+    with pytest.raises(ValueError, match=r"n_best \(4\) exceeds beam_size \(3\)"):
+        search(Toy(0), beam_size=3, n_best=4)
+
+
+def test_select_takes_rows_of_every_tensor():
+    class Pair(NamedTuple):
+        numbers: torch.Tensor
+        rows: torch.Tensor
+
+    pair = Pair(torch.arange(4), torch.arange(8).view(4, 2))
+    chosen = select(pair, torch.tensor([2, 0, 2]))
+    assert isinstance(chosen, Pair)
+    assert chosen.numbers.tolist() == [2, 0, 2]
+    assert chosen.rows.tolist() == [[4, 5], [0, 1], [4, 5]]
+    plain = select(tuple(pair), torch.tensor([3]))
+    assert type(plain) is tuple
+    assert [t.tolist() for t in plain] == [[3], [[6, 7]]]
+
+
+# The real model
+
+EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
+
+
+def translator_of(variant, layers=1, seed=0, **options):
+    options = {"beam_size": 3, "length_penalty": 0.0, "max_length": 6, "batch_size": 64} | options
+    return Translator(tiny_model(variant, layers, seed), *tiny_codecs(), SearchConfig(**options))
+
+
+def text_of(source):
+    return " ".join(SOURCE_WORDS[i - 4] for i in source)
+
+
+TEXTS = [text_of(source) for source in (*SOURCES[:2], [4], [8, 8, 5], [11, 10, 9, 8, 7, 6, 5, 4], [5, 6])]
+
+
+def ids_of(translation):
+    return tuple(tiny_codecs()[1].vocabulary.tokens.index(token) for token in translation.tokens)
+
+
+@EVERY
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_search_takes_the_steps_of_training(variant, layers, alpha):
+    """The log-probability of each hypothesis, and its attention, are those of a teacher-forced pass over it."""
+    translator = translator_of(variant, layers, length_penalty=alpha)
+    model = translator.model
+    for text, translation in zip(TEXTS, translator.translate(TEXTS, n_best=3), strict=True):
+        assert len(translation.n_best) == 3
+        for hypothesis in translation.n_best:
+            ids = ids_of(hypothesis)
+            batch = collate([Example(translator.source.encode(text), list(ids[:-1]))])
+            real = torch.ones_like(batch.target_input, dtype=torch.bool)
+            logits, weights = model(batch.source, batch.source_lengths, batch.target_input, real)
+            logits[:, [PAD, BOS]] = -math.inf  # search never considers them
+            total = logits.log_softmax(1).gather(1, torch.tensor(ids).unsqueeze(1)).sum().item()
+            assert hypothesis.score == pytest.approx(total / length_penalty(len(ids), alpha), abs=1e-9)
+            if variant.wiring == "none":
+                assert hypothesis.attention is None
+            else:
+                torch.testing.assert_close(hypothesis.attention, weights[0].detach(), rtol=0, atol=1e-12)
+
+
+@EVERY
+def test_greedy_translation_is_that_of_the_formulas(variant):
+    translator = translator_of(variant, beam_size=1, length_penalty=1.0)
+    formula = decoder_weights(translator.model, variant)
+    for text, translation in zip(TEXTS, translator.translate(TEXTS), strict=True):
+        values, final = encode_alone(translator.model, [*translator.source.encode(text), EOS])
+        states, fed = formula.initial(final)
+        ids, total = [], 0.0
+        while len(ids) < 6 and EOS not in ids:
+            logits, _, states, fed = formula.step(ids[-1] if ids else BOS, states, fed, values, final)
+            logits[[PAD, BOS]] = -np.inf
+            ids.append(int(np.argmax(logits)))
+            total += log_softmax(logits)[ids[-1]]
+        assert ids_of(translation) == tuple(ids)
+        assert translation.score == pytest.approx(total / length_penalty(len(ids), 1.0), abs=1e-9)
+
+
+@EVERY
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_translations_do_not_depend_on_the_batch(variant, beam_size):
+    translator = translator_of(variant, beam_size=beam_size, length_penalty=1.0)
+    together = translator.translate(TEXTS, n_best=beam_size)
+    runs = [
+        translator.translate(TEXTS[::-1], n_best=beam_size)[::-1],
+        translator.translate(TEXTS, n_best=beam_size, batch_size=1),
+        translator.translate(TEXTS, n_best=beam_size, batch_size=4),
+        [translator.translate([text], n_best=beam_size)[0] for text in TEXTS],
+    ]
+    for translations in runs:
+        for one, other in zip(together, translations, strict=True):
+            for a, b in zip(one.n_best or (one,), other.n_best or (other,), strict=True):
+                assert (a.tokens, a.source_tokens, a.text) == (b.tokens, b.source_tokens, b.text)
+                assert a.score == pytest.approx(b.score, abs=1e-10)
+                if a.attention is not None:
+                    torch.testing.assert_close(a.attention, b.attention, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+def test_translations_in_single_precision_do_not_depend_on_the_batch(variant):
+    translator = translator_of(variant, beam_size=4)
+    translator.model.float()
+    together = translator.translate(TEXTS, n_best=4)
+    for one, text in zip(together, TEXTS, strict=True):
+        (other,) = translator.translate([text], n_best=4)
+        assert [h.tokens for h in one.n_best] == [h.tokens for h in other.n_best]
+        assert [h.score for h in one.n_best] == pytest.approx([h.score for h in other.n_best], abs=1e-5)
+
+
+@EVERY
+def test_the_translator_leaves_the_model_in_its_mode(variant):
+    translator = translator_of(variant)
+    expected = [t.tokens for t in translator.translate(TEXTS)]
+    translator.model.train()
+    assert [t.tokens for t in translator.translate(TEXTS)] == expected  # without dropout
+    assert translator.model.training
+
+
+def test_hypotheses_are_plain_values():
+    assert Hypothesis((5, EOS), -1.0) == Hypothesis((5, EOS), -1.0)
+    assert Variant("luong") in WIRINGS

@@ -1,0 +1,251 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from nmt.config import Config
+from nmt.data.batching import Example, collate
+from nmt.data.corpus import ParallelText
+from nmt.data.vocabulary import UNK
+from nmt.device import choose_device
+from nmt.errors import UserError
+from nmt.translator import Translation, Translator
+
+Maker = Callable[..., tuple[Config, Translator]]
+WIRINGS = ["bahdanau", "luong", "none"]
+KNOWN_AND_NOT = ["Ba UNBEKANNT de", "Xy Ba", "li ke JA Hu ja Fi", "Qu"]
+
+
+def make(make_translator: Maker, wiring: str, *overrides: str) -> Translator:
+    return make_translator(f"model.attention.wiring={wiring}", *overrides)[1]
+
+
+def unknowing(translator: Translator) -> Translator:
+    """The same translator, which now writes an unknown word at every step, or nearly."""
+    with torch.no_grad():
+        translator.model.decoder.output.bias[UNK] += 100
+    return translator
+
+
+def plain(translation: Translation) -> tuple[Any, ...]:
+    return translation.text, translation.tokens, translation.source_tokens, pytest.approx(translation.score, rel=1e-4)
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_batch_size_and_neighbours_change_nothing(
+    make_translator: Maker, text: dict[str, ParallelText], wiring: str
+) -> None:
+    translator = make(make_translator, wiring)
+    sentences = text["train"].source
+    alone = [translator.translate([sentence])[0] for sentence in sentences]
+    assert len({translation.text for translation in alone}) > 10
+    for batch_size in (1, 3, 100):
+        together = translator.translate(sentences, batch_size=batch_size)
+        for one, other in zip(alone, together, strict=True):
+            assert plain(one) == plain(other)
+            if wiring != "none":
+                torch.testing.assert_close(one.attention, other.attention, rtol=1e-4, atol=1e-5)
+
+
+def test_order_is_kept_and_empty_lines_stay_empty(make_translator: Maker) -> None:
+    translator = make(make_translator, "bahdanau")
+    sentences = ["Ba", "", "de Fi Go Hu ja", "  \t ", "li li", "\u00a0"]
+    found = translator.translate(sentences)
+    assert [t.source_tokens[:-1] for t in found] == [s.lower().split() for s in sentences]
+    for sentence, translation in zip(sentences, found, strict=True):
+        if sentence.strip():
+            assert plain(translation) == plain(translator.translate([sentence])[0])
+        else:
+            assert (translation.text, translation.tokens, translation.score) == ("", [], 0.0)
+            assert translation.attention is not None
+            assert translation.attention.shape == (0, 0)
+
+
+@pytest.mark.parametrize("sentences", [[], [""], ["", " "]])
+def test_nothing_to_translate(make_translator: Maker, sentences: list[str]) -> None:
+    assert [t.text for t in make(make_translator, "luong").translate(sentences)] == [""] * len(sentences)
+
+
+def test_an_empty_sentence_has_no_attention_where_there_is_none(make_translator: Maker) -> None:
+    assert make(make_translator, "none").translate([""])[0].attention is None
+    assert make(make_translator, "luong").translate([""], attention=False)[0].attention is None
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_n_best_is_the_beam_best_first(make_translator: Maker, text: dict[str, ParallelText], wiring: str) -> None:
+    translator = make(make_translator, wiring)
+    sentences = text["test"].source
+    for translation in translator.translate(sentences, beam_size=4, n_best=3):
+        assert len(translation.n_best) == 3
+        assert len({tuple(t.tokens) for t in translation.n_best}) == 3
+        scores = [t.score for t in translation.n_best]
+        assert scores == sorted(scores, reverse=True)
+        best = translation.n_best[0]
+        assert (best.text, best.tokens, best.score) == (translation.text, translation.tokens, translation.score)
+        for t in translation.n_best:
+            assert t.n_best == ()
+            assert t.source_tokens == translation.source_tokens
+            if wiring != "none":
+                assert t.attention.shape == (len(t.tokens), len(t.source_tokens))
+    assert all(t.n_best == () for t in translator.translate(sentences, beam_size=4))
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+@pytest.mark.parametrize("scope", ["global", "local_p"])
+def test_attention_is_that_of_a_teacher_forced_pass(
+    make_translator: Maker, text: dict[str, ParallelText], wiring: str, scope: str
+) -> None:
+    translator = make(make_translator, wiring, f"model.attention.scope={scope}", "model.attention.window=2")
+    for sentence, translation in zip(text["test"].source, translator.translate(text["test"].source), strict=True):
+        ids = [translator.target.vocabulary.tokens.index(token) for token in translation.tokens]
+        batch = collate([Example(translator.source.encode(sentence), ids[:-1])])
+        real = torch.ones_like(batch.target_input, dtype=torch.bool)
+        with torch.no_grad():
+            logits, weights = translator.model(batch.source, batch.source_lengths, batch.target_input, real)
+        attention = translation.attention
+        assert attention is not None
+        assert attention.shape == (len(translation.tokens), len(translation.source_tokens))
+        torch.testing.assert_close(attention, weights[0], rtol=1e-4, atol=1e-5)
+        sums = attention.sum(dim=1)
+        if scope == "global":
+            torch.testing.assert_close(sums, torch.ones_like(sums))
+        else:
+            assert (sums <= 1 + 1e-5).all()
+        # And the score is the one of that pass.
+        nll = logits.log_softmax(dim=1)[range(len(ids)), ids].sum().item()
+        penalty = ((5 + len(ids)) / 6) ** translator.search.length_penalty
+        assert translation.score == pytest.approx(nll / penalty, abs=0.05)  # the search knows no <pad> and <bos>
+
+
+@pytest.mark.parametrize("replace_unk", [True, False])
+def test_attention_can_be_left_out(make_translator: Maker, replace_unk: bool) -> None:
+    translator = unknowing(make(make_translator, "luong"))
+    with_attention = translator.translate(KNOWN_AND_NOT, replace_unk=replace_unk, n_best=2)
+    without = translator.translate(KNOWN_AND_NOT, replace_unk=replace_unk, n_best=2, attention=False)
+    for one, other in zip(with_attention, without, strict=True):
+        assert one.attention is not None
+        assert other.attention is None
+        assert all(t.attention is None for t in other.n_best)
+        assert one.text == other.text
+        assert one.score == other.score
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+def test_unknown_words_are_replaced_by_the_raw_word_attended_most(make_translator: Maker, wiring: str) -> None:
+    translator = unknowing(make(make_translator, wiring))
+    before = translator.translate(KNOWN_AND_NOT)
+    after = translator.translate(KNOWN_AND_NOT, replace_unk=True)
+    copied = set()
+    for sentence, old, new in zip(KNOWN_AND_NOT, before, after, strict=True):
+        words = sentence.split()
+        assert "<unk>" in old.tokens
+        assert "<unk>" not in new.tokens
+        assert old.attention is not None
+        for token, replacement, weights in zip(old.tokens, new.tokens, old.attention, strict=True):
+            if token == "<unk>":
+                assert replacement == words[int(weights[:-1].argmax())]
+                copied.add(replacement)
+            else:
+                assert replacement == token
+        assert new.text == " ".join(token for token in new.tokens if token != "<eos>")
+        assert new.score == old.score
+    assert copied & {"UNBEKANNT", "Xy", "JA", "Hu", "Qu"}  # as they are written in the source
+
+
+def test_neither_the_end_mark_nor_padding_is_copied(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = unknowing(make(make_translator, "bahdanau"))
+    real = Translator._attention
+
+    def mostly_the_end_mark(*arguments: Any) -> list[list[Tensor | None]]:
+        weights = real(*arguments)
+        for matrices in weights:
+            for matrix in matrices:
+                assert matrix is not None
+                matrix[:] = torch.tensor([*[0.1] * (matrix.shape[1] - 2), 0.2, 0.7])
+        return weights
+
+    monkeypatch.setattr(Translator, "_attention", mostly_the_end_mark)
+    for sentence, translation in zip(
+        KNOWN_AND_NOT, translator.translate(KNOWN_AND_NOT, replace_unk=True), strict=True
+    ):
+        assert set(translation.tokens) - {"<eos>"} == {sentence.split()[-1]}
+
+
+def test_unknown_words_of_an_n_best_list_are_replaced_too(make_translator: Maker) -> None:
+    translator = unknowing(make(make_translator, "luong"))
+    for translation in translator.translate(KNOWN_AND_NOT, replace_unk=True, n_best=2):
+        assert all("<unk>" not in t.tokens + t.text.split() for t in translation.n_best)
+
+
+def test_without_attention_there_is_none_and_nothing_to_replace_by(make_translator: Maker) -> None:
+    translator = make(make_translator, "none")
+    assert not translator.has_attention
+    assert translator.translate(["Ba de"], n_best=2)[0].attention is None
+    with pytest.raises(UserError, match=r"replace_unk needs attention, .* \(model\.attention\.wiring: none\)"):
+        translator.translate(["Ba de"], replace_unk=True)
+    assert make(make_translator, "luong").has_attention
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_mode_is_left_as_it_was(
+    make_translator: Maker, monkeypatch: pytest.MonkeyPatch, training: bool
+) -> None:
+    translator = make(make_translator, "bahdanau")
+    expected = translator.translate(["Ba de Fi"])[0]
+    translator.model.train(training)
+    assert plain(translator.translate(["Ba de Fi"])[0]) == plain(expected)  # no dropout
+    assert all(module.training is training for module in translator.model.modules())
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Translator, "_step", fail)
+    with pytest.raises(KeyboardInterrupt):
+        translator.translate(["Ba de Fi"])
+    assert all(module.training is training for module in translator.model.modules())
+
+
+def test_options_go_before_the_checkpoints_settings(make_translator: Maker, text: dict[str, ParallelText]) -> None:
+    translator = make(make_translator, "luong")
+    sentences = text["train"].source
+    wide = make(make_translator, "luong", "search={beam_size: 4, length_penalty: 0, max_length: 3, batch_size: 2}")
+    found = translator.translate(sentences, beam_size=4, length_penalty=0.0, max_length=3, batch_size=2)
+    assert [plain(t) for t in found] == [plain(t) for t in wide.translate(sentences)]
+    assert max(len(t.tokens) for t in found) == 3
+    assert [t.text for t in found] != [t.text for t in translator.translate(sentences)]
+    assert (translator.search.beam_size, translator.search.max_length) == (2, 8)
+
+
+@pytest.mark.parametrize(
+    ("options", "fragments"),
+    [
+        ({"beam_size": 0}, ["beam_size", "here: 0"]),
+        ({"length_penalty": -1.0}, ["length_penalty", "here: -1"]),
+        ({"max_length": 0}, ["max_length", "here: 0"]),
+        ({"batch_size": -2}, ["batch_size", "here: -2"]),
+        ({"n_best": 3}, ["n_best (3)", "beam_size (2)", "widen the beam"]),
+        ({"n_best": 0}, ["n_best (0)", "between 1 and"]),
+        ({"beam_size": 1, "n_best": 2}, ["n_best (2)", "beam_size (1)"]),
+    ],
+)
+def test_bad_options_are_refused(make_translator: Maker, options: dict[str, Any], fragments: list[str]) -> None:
+    with pytest.raises(UserError) as caught:
+        make(make_translator, "bahdanau").translate(["Ba"], **options)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_string_is_no_list_of_sentences(make_translator: Maker) -> None:
+    with pytest.raises(TypeError, match="a list of sentences"):
+        make(make_translator, "bahdanau").translate("Ba de")
+
+
+def test_only_devices_that_are_here_can_be_chosen() -> None:
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    for name in ("gpu", "cuda:99", ""):
+        with pytest.raises(UserError, match=f"device: '{name}' cannot be used here; choose auto, cpu or cuda"):
+            choose_device(name)

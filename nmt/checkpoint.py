@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nmt.config import Config, parse_config
+from nmt.config import Config
+from nmt.config_file import parse_config
 from nmt.data.codec import Codec
 from nmt.errors import UserError
 from nmt.model.seq2seq import Seq2Seq, build_model
@@ -43,11 +44,14 @@ def save(
         "training": training,
     }
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        torch.save(contents, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            torch.save(contents, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def load(path: str | Path, device: torch.device) -> Loaded:
@@ -66,9 +70,12 @@ def load(path: str | Path, device: torch.device) -> Loaded:
         ) from None
     if not isinstance(contents, dict) or contents.get("format") != FORMAT:
         raise UserError(f"{path} is no checkpoint of this version of nmt (format {FORMAT}): train again, or update nmt")
-    config = parse_config(contents["config"], str(path))
-    source = Codec.from_state(config.data.source, contents["source"])
-    target = Codec.from_state(config.data.target, contents["target"])
-    model = build_model(config.model, len(source.vocabulary), len(target.vocabulary))
-    model.load_state_dict(contents["model"])
-    return Loaded(config, source, target, model.to(device).eval(), contents["training"])
+    try:
+        config = parse_config(contents["config"], str(path))
+        source = Codec.from_state(config.data.source, contents["source"])
+        target = Codec.from_state(config.data.target, contents["target"])
+        model = build_model(config.model, len(source.vocabulary), len(target.vocabulary))
+        model.load_state_dict(contents["model"])
+        return Loaded(config, source, target, model.to(device).eval(), contents["training"])
+    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise UserError(f"{path} is a damaged checkpoint ({type(error).__name__}): take another copy") from None

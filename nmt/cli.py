@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def train(options: argparse.Namespace) -> int:
     """Train a config's model to its end, then evaluate it on the test set."""
-    from nmt.config import load_config
+    from nmt.config_file import load_config
 
     config = load_config(options.config, options.set)
 
@@ -76,7 +76,7 @@ def train(options: argparse.Namespace) -> int:
     translators = {str(best): Translator.load(best, config.training.device)}
     table = evaluate(translators, test_set, languages=languages, edges=config.evaluation.length_edges, output=folder)
     print(f"\n{table}\n")
-    example = shlex.quote(test_set.text.source[0])
+    example = shlex.quote(min(test_set.text.source, key=lambda sentence: abs(len(sentence) - 40)))
     print("Next:")
     print(f"  {_spelled('translate')} {best} {example}")
     print(f"  {_spelled('translate')} {best} {example} --attention attention.png")

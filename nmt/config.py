@@ -1,23 +1,16 @@
-"""The configuration: YAML text → frozen, typed, closed models, validated once, before anything is loaded or written.
+"""The configuration: frozen, typed models, closed to unknown keys. `config_file` makes them of YAML, and back.
 
-Every field has a default that works; `nmt train` prints all of them at the start of a run. An unknown key, a value of
-the wrong type or a combination that the mathematics does not allow is a `UserError` that names the fields and the fix.
+Every field but the name has a default that works; `nmt train` prints all of them at the start of a run. A combination
+that the mathematics does not allow is refused with both fields named, and the fix.
 """
 
 from __future__ import annotations
 
-import difflib
-import types
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, Literal, Self
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from nmt.errors import UserError
-
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, strict=True)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 DropoutRate = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -30,24 +23,40 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _filled(values: Any, choice: str, field: str, defaults: dict[str, int | float]) -> Any:
+    """The values with `field`, where it is not set, at the default that belongs to what `choice` says."""
+    if isinstance(values, dict) and values.get(field) is None:
+        chosen = values.get(choice)
+        if isinstance(chosen, str) and chosen in defaults:
+            return {**values, field: defaults[chosen]}
+    return values
+
+
 class SideConfig(Section):
     """One language of the corpus. The three paths are for `corpus: files` alone."""
 
     language: str = Field(description="ISO 639-1 code: de, en, fr, …")
     tokenizer: Literal["spacy", "sentencepiece", "whitespace", "char"] = "spacy"
     lowercase: bool = True
-    vocabulary_size: Count | None = None  # the most frequent types kept; sentencepiece: the number of pieces
+    vocabulary_size: Count | None = None  # the most frequent types kept; sentencepiece: its pieces, by default 4000
     min_frequency: Count = 1  # types seen less often become <unk>
     subword_model: Literal["unigram", "bpe"] = "unigram"  # sentencepiece alone
     train: str | None = None
     validation: str | None = None
     test: str | None = None
 
-    @model_validator(mode="after")
-    def _sentencepiece_needs_a_size(self) -> Self:
-        if self.tokenizer == "sentencepiece" and self.vocabulary_size is None:
-            raise ValueError("tokenizer: sentencepiece needs vocabulary_size; set it, for example to 4000")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _sentencepiece_has_a_size(cls, values: Any) -> Any:
+        return _filled(values, "tokenizer", "vocabulary_size", {"sentencepiece": 4000})
+
+
+class SourceConfig(SideConfig):
+    language: str = "de"
+
+
+class TargetConfig(SideConfig):
+    language: str = "en"
 
 
 class DataConfig(Section):
@@ -56,8 +65,8 @@ class DataConfig(Section):
     corpus: Literal["sample", "multi30k", "files"] = "sample"
     folder: str = "data"  # where the sample lies and Multi30k is kept
     mirror: str | None = None  # a folder or URL that holds Multi30k's files; NMT_MULTI30K_MIRROR overrides it
-    source: SideConfig = SideConfig(language="de")
-    target: SideConfig = SideConfig(language="en")
+    source: SourceConfig = SourceConfig()
+    target: TargetConfig = TargetConfig()
     joint_vocabulary: bool = False  # one vocabulary (and one sentencepiece model) over both sides
     max_length: Count = 100  # training pairs with more tokens on a side are skipped, and counted
 
@@ -143,53 +152,60 @@ class TeacherForcingConfig(Section):
 
     ratio: Probability = 1.0
     schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = "constant"
-    decay: Positive | None = None
+    decay: Positive | None = None  # default: 0.0001 linear, 0.9999 exponential, 1000 inverse_sigmoid
     minimum: Probability = 0.0
     granularity: Literal["token", "batch"] = "token"  # what one toss of the coin decides
 
+    @model_validator(mode="before")
+    @classmethod
+    def _schedule_has_a_decay(cls, values: Any) -> Any:
+        defaults = {"linear": 0.0001, "exponential": 0.9999, "inverse_sigmoid": 1000.0}
+        return _filled(values, "schedule", "decay", defaults)
+
     @model_validator(mode="after")
     def _decay_fits(self) -> Self:
-        ranges = {"linear": (0, 1, "0.0001"), "exponential": (0, 1, "0.9999"), "inverse_sigmoid": (1, 1e9, "1000")}
-        if self.schedule == "constant":
-            if self.decay is not None:
-                raise ValueError(
-                    f"decay ({self.decay}) has no use with schedule: constant; remove it, or name a schedule"
-                )
-            return self
-        low, high, example = ranges[self.schedule]
-        if self.decay is None or not low < self.decay < high:
-            raise ValueError(
-                f"schedule: {self.schedule} needs decay between {low} and {high:g} (here: {self.decay}); "
-                f"set it, for example to {example}"
-            )
         if self.minimum > self.ratio:
             raise ValueError(f"minimum ({self.minimum}) is above ratio ({self.ratio}); lower it")
+        if self.decay is None:
+            return self
+        if self.schedule == "constant":
+            raise ValueError(f"decay ({self.decay}) has no use with schedule: constant; remove it, or name a schedule")
+        low, high = (1, 1e9) if self.schedule == "inverse_sigmoid" else (0, 1)
+        if not low < self.decay < high:
+            raise ValueError(
+                f"schedule: {self.schedule} needs decay between {low} and {high:g} (here: {self.decay}); change it"
+            )
         return self
 
 
 def _ratio_alone(value: Any) -> Any:
     """`teacher_forcing: 0.5` is short for `teacher_forcing: {ratio: 0.5}`."""
-    return {"ratio": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+    return {"ratio": value} if isinstance(value, int | float | str) and not isinstance(value, bool) else value
 
 
 class ScheduleConfig(Section):
     """How the learning rate moves.
 
     `plateau` multiplies it by `factor` after `patience` validations without a better score; `halving` by `factor`
-    after each epoch from `start_epoch` on (Luong et al. 2015, section 4.1); `inverse_sqrt` falls with the root of the
-    update's number. Each of them first rises linearly from 0 over `warmup` updates.
+    after each epoch from number `start_epoch` on (Luong et al. 2015, section 4.1: after 5 epochs); `inverse_sqrt`
+    falls with the root of the update's number. Each of them first rises linearly from 0 over `warmup` updates.
     """
 
     kind: Literal["constant", "plateau", "halving", "inverse_sqrt"] = "constant"
-    warmup: Annotated[int, Field(ge=0)] = 0
+    warmup: Annotated[int, Field(ge=0)] = 0  # in updates; by default 1000 with inverse_sqrt
     factor: Annotated[float, Field(gt=0, lt=1)] = 0.5
     patience: Count = 1
-    start_epoch: Count = 6
+    start_epoch: Count = 5
+
+    @model_validator(mode="before")
+    @classmethod
+    def _inverse_sqrt_warms_up(cls, values: Any) -> Any:
+        return _filled(values, "kind", "warmup", {"inverse_sqrt": 1000})
 
     @model_validator(mode="after")
-    def _warmup_is_set(self) -> Self:
+    def _warmup_fits(self) -> Self:
         if self.kind == "inverse_sqrt" and self.warmup == 0:
-            raise ValueError("kind: inverse_sqrt needs warmup; set it, for example to 1000")
+            raise ValueError("kind: inverse_sqrt needs warmup above 0; set it, for example to 1000")
         return self
 
 
@@ -236,11 +252,17 @@ class SearchConfig(Section):
 class EvaluationConfig(Section):
     length_edges: tuple[Count, ...] = (10, 20, 30, 40, 50)  # upper ends of the source length buckets, in spaCy tokens
 
+    @model_validator(mode="after")
+    def _edges_increase(self) -> Self:
+        if list(self.length_edges) != sorted(set(self.length_edges)):
+            raise ValueError(f"length_edges {list(self.length_edges)} must increase; sort them, each once")
+        return self
+
 
 class Config(Section):
     """The whole configuration of a run, which lives in `output_dir/name/`."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", coerce_numbers_to_str=True)]
     output_dir: str = "checkpoints"
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
@@ -255,103 +277,3 @@ class Config(Section):
                 "model.tied_embeddings: all needs data.joint_vocabulary: true; set it, or tied_embeddings to target"
             )
         return self
-
-
-def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
-    """Read a YAML file, apply `a.b=VALUE` overrides (VALUE is YAML) in their order, and validate the result.
-
-    Raises `UserError` for a file that cannot be read, YAML that cannot be parsed, and all that validation refuses.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UserError(
-            f"{path}: cannot read the config: {reason}; name a YAML file, such as those in configs/"
-        ) from None
-    values = _parse_yaml(text, str(path))
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: the config must be a mapping of fields to values, such as 'name: my-run'")
-    for override in overrides:
-        _apply(override, values)
-    return parse_config(values, str(path))
-
-
-def parse_config(values: dict[str, Any], origin: str) -> Config:
-    """Validate plain values; `origin` (a file's name) begins the message of the `UserError` raised for bad ones."""
-    try:
-        return Config.model_validate(values)
-    except ValidationError as error:
-        raise UserError(f"{origin}: " + "; ".join(_explain(e) for e in error.errors())) from None
-
-
-def override_search(search: SearchConfig, **options: int | float | None) -> SearchConfig:
-    """The settings with those options that are not None in their place. Raises `UserError` for a bad value."""
-    try:
-        return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})
-    except ValidationError as error:
-        raise UserError("; ".join(_explain(e) for e in error.errors())) from None
-
-
-def to_yaml(config: Config) -> str:
-    """The whole configuration, defaults included, as YAML that `load_config` reads back to an equal value."""
-    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-
-
-def _parse_yaml(text: str, origin: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
-        raise UserError(f"{origin}: {where}not valid YAML: {getattr(error, 'problem', None) or error}") from None
-
-
-def _apply(override: str, values: dict[str, Any]) -> None:
-    key, equals, text = override.partition("=")
-    if not equals or not all(key.split(".")):
-        raise UserError(f"--set {override}: expected FIELD=VALUE, such as model.attention.wiring=luong")
-    *parents, last = key.split(".")
-    for depth, parent in enumerate(parents):
-        values = values.setdefault(parent, {})
-        if not isinstance(values, dict):
-            raise UserError(f"--set {override}: {'.'.join(parents[: depth + 1])} is a value, not a section")
-    values[last] = _parse_yaml(text, f"--set {override}")
-
-
-def _explain(error: Any) -> str:
-    """One of pydantic's errors in our words: the field's dotted name, what is wrong, what to do."""
-    path = [str(part) for part in error["loc"]]
-    field = ".".join(path)
-    match error["type"]:
-        case "extra_forbidden":
-            known = list(_section_at(path[:-1]).model_fields)
-            near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else "known fields: " + ", ".join(known)
-            return f"{field}: unknown field; {hint}"
-        case "missing":
-            return f"{field}: missing; set it"
-        case "value_error":
-            return (f"{field}: " if field else "") + str(error["ctx"]["error"])
-        case _:
-            message = error["msg"][0].lower() + error["msg"][1:]
-            return f"{field}: {message} (here: {error['input']!r})"
-
-
-def _section_at(path: Sequence[str]) -> type[Section]:
-    section: type[Section] = Config
-    for part in path:
-        section = next(_sections_in(section.model_fields[part].annotation))
-    return section
-
-
-def _sections_in(annotation: Any) -> Iterator[type[Section]]:
-    if (
-        isinstance(annotation, type)
-        and not isinstance(annotation, types.GenericAlias)
-        and issubclass(annotation, Section)
-    ):
-        yield annotation
-    elif get_origin(annotation) is not None:
-        for argument in get_args(annotation):
-            yield from _sections_in(argument)

@@ -82,9 +82,9 @@ def beam_search(
         ended.append(_Ended(numbers[sentence], ended_ids, best[sentence, rank] / length_penalty(length, alpha)))
         ended_count += torch.bincount(numbers[sentence], minlength=sentences)
 
-        # The best K that do not end, in their order: a stable sort puts the ending ones last.
+        # The best K that do not end, in their order: a stable sort puts the ending ones, at most one a parent, last.
         order = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, :beam_size]
-        scores = best.gather(1, order).masked_fill(ends.gather(1, order), -torch.inf)
+        scores = best.gather(1, order)
         parents, tokens = parents.gather(1, order), tokens.gather(1, order)
         ids = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
 

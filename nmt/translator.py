@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from nmt.checkpoint import load
-from nmt.config import SearchConfig, override_search
+from nmt.config import SearchConfig
+from nmt.config_file import override_search
 from nmt.data.batching import Example, collate, pad_source
 from nmt.data.codec import Codec
 from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
@@ -97,7 +98,8 @@ class Translator:
         sources = [self.source.encode(sentence) for sentence in sentences]
         # Longest first: a batch that is too large for the memory shows at once.
         order = sorted((i for i, ids in enumerate(sources) if ids), key=lambda i: -len(sources[i]))
-        translations = [Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)] * len(sentences)
+        nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
+        translations = [replace(nothing, n_best=(nothing,) if n_best > 1 else ())] * len(sentences)
         was_training = self.model.training
         self.model.eval()
         try:
@@ -155,9 +157,9 @@ class Translator:
     def _step(self, tokens: Int[Tensor, " N"], state: State, memory: Memory) -> tuple[Float[Tensor, "N V"], State]:
         decoder = self.model.decoder
         readout, state, _ = decoder.step(decoder.embed(tokens), state, memory)
-        logits = decoder.logits(readout)
-        logits[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
-        return logits.log_softmax(dim=1), state
+        log_probabilities = decoder.logits(readout).log_softmax(dim=1)
+        log_probabilities[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
+        return log_probabilities, state
 
     def _attention(
         self, found: list[list[Hypothesis]], sources: list[list[int]], state: State, memory: Memory

@@ -8,7 +8,8 @@ import pytest
 import torch
 import yaml
 
-from nmt.config import Config, load_config
+from nmt.config import Config
+from nmt.config_file import load_config
 from nmt.data.codec import build_codecs
 from nmt.data.corpus import ParallelText
 from nmt.model.seq2seq import build_model

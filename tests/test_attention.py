@@ -28,8 +28,8 @@ def query_size(score):
 
 
 def make(score, scope, window=2, seed=0):
-    attention = make_attention(score, scope, query_size=query_size(score), memory_size=M, size=A, window=window).double()
-    randomise(attention, seed)
+    attention = make_attention(score, scope, query_size=query_size(score), memory_size=M, size=A, window=window)
+    randomise(attention.double(), seed)
     return attention
 
 

@@ -1,5 +1,6 @@
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import pytest
@@ -9,7 +10,13 @@ from nmt.data.batching import Example, collate, epoch_batches, fill_rate, pad, p
 from nmt.data.vocabulary import BOS, EOS, PAD
 
 Unit = Literal["sentences", "tokens"]
-UNITS: list[tuple[Unit, int]] = [("sentences", 1), ("sentences", 7), ("sentences", 5000), ("tokens", 40), ("tokens", 300)]
+UNITS: list[tuple[Unit, int]] = [
+    ("sentences", 1),
+    ("sentences", 7),
+    ("sentences", 5000),
+    ("tokens", 40),
+    ("tokens", 300),
+]
 
 
 def captions(count: int) -> list[Example]:
@@ -85,7 +92,7 @@ def test_batches_do_not_come_in_the_order_of_their_lengths() -> None:
     examples = captions(3000)
     batches = epoch_batches(examples, 64, "sentences", seed=1, epoch=0)
     lengths = [sum(len(examples[i].target) for i in batch) / len(batch) for batch in batches]
-    rises = sum(after > before for before, after in zip(lengths, lengths[1:], strict=False))
+    rises = sum(after > before for before, after in pairwise(lengths))
     assert 0.25 * len(lengths) < rises < 0.75 * len(lengths)
 
 

@@ -26,7 +26,11 @@ KINDS = {
     "none": ["model.attention.wiring=none"],
     "sentencepiece": [
         "data.joint_vocabulary=true",
-        *(f"data.{side}.{field}" for side in ("source", "target") for field in ("tokenizer=sentencepiece", "vocabulary_size=32")),
+        *(
+            f"data.{side}.{field}"
+            for side in ("source", "target")
+            for field in ("tokenizer=sentencepiece", "vocabulary_size=32")
+        ),
         "model.tied_embeddings=all",
     ],
 }

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nmt.config import Config, ModelConfig, load_config, parse_config, to_yaml
+from nmt.config import Config, ModelConfig
+from nmt.config_file import load_config, parse_config, to_yaml
 from nmt.errors import UserError
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -170,13 +171,14 @@ def test_unknown_field_like_none_lists_the_known_ones(tmp_path: Path) -> None:
         ("search.length_penalty=-1", "search.length_penalty", "-1"),
         ("evaluation.length_edges=[10, 0]", "evaluation.length_edges.1", "0"),
         ("data.corpus=wmt", "data.corpus", "'wmt'"),
+        ("data.source.tokenizer=[spacy]", "data.source.tokenizer", "['spacy']"),
+        ("training.schedule.kind={a: 1}", "training.schedule.kind", "{'a': 1}"),
+        ("training.teacher_forcing.schedule=[]", "training.teacher_forcing.schedule", "[]"),
         ("name=../elsewhere", "name", "'../elsewhere'"),
         ("name=", "name", "None"),
     ],
 )
-def test_wrong_value_names_the_field_and_shows_the_value(
-    tmp_path: Path, override: str, field: str, value: str
-) -> None:
+def test_wrong_value_names_the_field_and_shows_the_value(tmp_path: Path, override: str, field: str, value: str) -> None:
     message = refusal(tmp_path, "name: x", override)
     assert f"config.yaml: {field}: " in message
     assert f"(here: {value})" in message
@@ -197,7 +199,9 @@ def test_name_is_asked_for(tmp_path: Path) -> None:
     assert refusal(tmp_path, "training: {seed: 1}").endswith("name: missing; set it")
 
 
-FILES = "corpus: files, source: {language: de, train: a, validation: b}, target: {language: en, train: c, validation: d}"
+FILES = (
+    "corpus: files, source: {language: de, train: a, validation: b}, target: {language: en, train: c, validation: d}"
+)
 
 
 @pytest.mark.parametrize(
@@ -210,10 +214,6 @@ FILES = "corpus: files, source: {language: de, train: a, validation: b}, target:
         (
             ["data.joint_vocabulary=true", "data.target={language: en, min_frequency: 2}"],
             ["source.min_frequency (1)", "target.min_frequency (2)", "joint_vocabulary to false"],
-        ),
-        (
-            ["data.source={language: de, tokenizer: sentencepiece}"],
-            ["data.source:", "tokenizer: sentencepiece", "vocabulary_size", "set it"],
         ),
         (["data.source={language: de, train: a}"], ["source.train", "corpus is sample", "set corpus to files"]),
         (["data.corpus=files"], ["corpus: files", "source.train", "set it"]),
@@ -229,20 +229,19 @@ FILES = "corpus: files, source: {language: de, train: a, validation: b}, target:
         ),
         (["model.tied_embeddings=all"], ["model.tied_embeddings: all", "data.joint_vocabulary: true", "set it"]),
         (["training.teacher_forcing.decay=0.5"], ["decay (0.5)", "schedule: constant", "remove it"]),
-        (["training.teacher_forcing.schedule=linear"], ["schedule: linear", "decay between 0 and 1", "set it"]),
         (
             ["training.teacher_forcing={schedule: exponential, decay: 2}"],
             ["schedule: exponential", "decay between 0 and 1", "(here: 2.0)"],
         ),
         (
             ["training.teacher_forcing={schedule: inverse_sigmoid, decay: 1}"],
-            ["schedule: inverse_sigmoid", "decay between 1 and", "(here: 1.0)", "1000"],
+            ["schedule: inverse_sigmoid", "decay between 1 and", "(here: 1.0)"],
         ),
         (
             ["training.teacher_forcing={schedule: linear, decay: 0.1, ratio: 0.3, minimum: 0.4}"],
             ["minimum (0.4)", "ratio (0.3)", "lower it"],
         ),
-        (["training.schedule.kind=inverse_sqrt"], ["kind: inverse_sqrt", "warmup", "set it"]),
+        (["training.schedule={kind: inverse_sqrt, warmup: 0}"], ["kind: inverse_sqrt", "warmup above 0", "set it"]),
         (["training.max_epochs=null"], ["max_epochs", "max_updates", "set one"]),
     ],
 )
@@ -252,6 +251,26 @@ def test_bad_combination_names_the_fields_and_the_fix(
     message = refusal(tmp_path, "name: x", *overrides)
     for fragment in fragments:
         assert fragment in message
+
+
+@pytest.mark.parametrize(
+    ("choice", "field", "value"),
+    [
+        ("data.source.tokenizer=sentencepiece", "data.source.vocabulary_size", 4000),
+        ("data.source.tokenizer=spacy", "data.source.vocabulary_size", None),
+        ("training.teacher_forcing.schedule=linear", "training.teacher_forcing.decay", 0.0001),
+        ("training.teacher_forcing.schedule=exponential", "training.teacher_forcing.decay", 0.9999),
+        ("training.teacher_forcing.schedule=inverse_sigmoid", "training.teacher_forcing.decay", 1000),
+        ("training.schedule.kind=inverse_sqrt", "training.schedule.warmup", 1000),
+    ],
+)
+def test_a_choice_alone_brings_a_default_that_fits_it(tmp_path: Path, choice: str, field: str, value: object) -> None:
+    config = read(tmp_path, "name: x", choice)
+    assert value_at(config, field) == value
+    assert read(tmp_path, to_yaml(config)) == config
+    *_, name = field.split(".")
+    other = read(tmp_path, "name: x", choice, f"{field}={7 if name != 'decay' or value == 1000 else 0.5}")
+    assert value_at(other, field) in (7, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Search against all sequences there are, against a beam written in plain Python, and against training's own numbers."""
+"""Search against all sequences there are, a beam written in plain Python, and training's own numbers."""
 
 import math
 from itertools import pairwise, product
@@ -12,7 +12,6 @@ from reference import (
     SOURCES,
     VARIANTS,
     WIRINGS,
-    Variant,
     decoder_weights,
     encode_alone,
     log_softmax,
@@ -24,7 +23,7 @@ from reference import (
 from nmt.config import SearchConfig
 from nmt.data.batching import Example, collate
 from nmt.data.vocabulary import BOS, EOS, PAD
-from nmt.search import Hypothesis, beam_search, length_penalty, select
+from nmt.search import beam_search, length_penalty, select
 from nmt.translator import Translator
 
 # A toy whose next word depends on the sentence and on all words so far
@@ -35,7 +34,7 @@ ALPHAS = pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 
 
 class Toy:
-    """log p(next | sentence, history), by a table; the state is a number that stands for both."""
+    """log p(next | sentence, history), by a table; the state is a number that stands for the history."""
 
     def __init__(self, seed, end_bonus=0.0):
         table = np.random.default_rng(seed).normal(0, 1.5, (STATES, 4))
@@ -43,24 +42,21 @@ class Toy:
         self.table = np.stack([log_softmax(row) for row in table])
         self.rows_seen = []
 
-    def follow(self, number, token):
-        return (number * 31 + token * 7 + 1) % STATES
-
     def __call__(self, tokens, state, memory):
         """The step closure: `state` is (N 1), `memory` (B 1) the sentence's number."""
         (numbers,), (sentences,) = state, memory
         rows = len(numbers) // len(sentences)
         assert len(numbers) == len(tokens) == rows * len(sentences)
         self.rows_seen.append(sentences[:, 0].tolist())
-        first = sentences[:, 0].repeat_interleave(rows)
-        numbers = torch.where(tokens == START, first, (numbers[:, 0] * 31 + tokens * 7 + 1) % STATES)
-        return torch.tensor(self.table)[numbers], (numbers.unsqueeze(1),)
+        numbers = torch.where(tokens == START, 0, (numbers[:, 0] * 31 + tokens * 7 + 1) % STATES)
+        place = (numbers + 61 * sentences[:, 0].repeat_interleave(rows)) % STATES
+        return torch.tensor(self.table)[place], (numbers.unsqueeze(1),)
 
     def next(self, sentence, ids):
-        number = sentence
+        number = 0
         for token in ids:
-            number = self.follow(number, token)
-        return self.table[number]
+            number = (number * 31 + token * 7 + 1) % STATES
+        return self.table[(number + 61 * sentence) % STATES]
 
     def score(self, sentence, ids, alpha):
         total = sum(self.next(sentence, ids[:i])[token] for i, token in enumerate(ids))
@@ -306,7 +302,6 @@ def test_search_takes_the_steps_of_training(variant, layers, alpha):
             batch = collate([Example(translator.source.encode(text), list(ids[:-1]))])
             real = torch.ones_like(batch.target_input, dtype=torch.bool)
             logits, weights = model(batch.source, batch.source_lengths, batch.target_input, real)
-            logits[:, [PAD, BOS]] = -math.inf  # search never considers them
             total = logits.log_softmax(1).gather(1, torch.tensor(ids).unsqueeze(1)).sum().item()
             assert hypothesis.score == pytest.approx(total / length_penalty(len(ids), alpha), abs=1e-9)
             if variant.wiring == "none":
@@ -325,9 +320,10 @@ def test_greedy_translation_is_that_of_the_formulas(variant):
         ids, total = [], 0.0
         while len(ids) < 6 and EOS not in ids:
             logits, _, states, fed = formula.step(ids[-1] if ids else BOS, states, fed, values, final)
-            logits[[PAD, BOS]] = -np.inf
-            ids.append(int(np.argmax(logits)))
-            total += log_softmax(logits)[ids[-1]]
+            log_probabilities = log_softmax(logits)
+            log_probabilities[[PAD, BOS]] = -np.inf  # no sentence holds them
+            ids.append(int(np.argmax(log_probabilities)))
+            total += log_probabilities[ids[-1]]
         assert ids_of(translation) == tuple(ids)
         assert translation.score == pytest.approx(total / length_penalty(len(ids), 1.0), abs=1e-9)
 
@@ -370,8 +366,3 @@ def test_the_translator_leaves_the_model_in_its_mode(variant):
     translator.model.train()
     assert [t.tokens for t in translator.translate(TEXTS)] == expected  # without dropout
     assert translator.model.training
-
-
-def test_hypotheses_are_plain_values():
-    assert Hypothesis((5, EOS), -1.0) == Hypothesis((5, EOS), -1.0)
-    assert Variant("luong") in WIRINGS

@@ -17,7 +17,8 @@ from reference import (
     tiny_model,
 )
 
-from nmt.config import ModelConfig, SearchConfig, parse_config
+from nmt.config import ModelConfig, SearchConfig
+from nmt.config_file import parse_config
 from nmt.data.batching import Example, collate
 from nmt.data.vocabulary import EOS_TOKEN
 from nmt.errors import UserError
@@ -175,7 +176,7 @@ def test_dot_needs_queries_as_long_as_memory_vectors(wiring):
     with pytest.raises(ValidationError) as refused:
         ModelConfig.model_validate(values)
     message = str(refused.value)
-    for part in ("attention.score", "decoder.hidden_size (9)", "encoder.hidden_size (8)", "set decoder.hidden_size to 8"):
+    for part in ("attention.score", "decoder.hidden_size (9)", "encoder.hidden_size (8)", "decoder.hidden_size to 8"):
         assert part in message
     ModelConfig.model_validate(values | {"decoder": {"hidden_size": 8}})
     ModelConfig.model_validate(values | {"attention": attention | {"wiring": "none"}})

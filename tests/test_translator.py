@@ -40,7 +40,7 @@ def test_batch_size_and_neighbours_change_nothing(
     translator = make(make_translator, wiring)
     sentences = text["train"].source
     alone = [translator.translate([sentence])[0] for sentence in sentences]
-    assert len({translation.text for translation in alone}) > 10
+    assert len({translation.text for translation in alone}) > 3  # sentences that can be told apart
     for batch_size in (1, 3, 100):
         together = translator.translate(sentences, batch_size=batch_size)
         for one, other in zip(alone, together, strict=True):
@@ -114,9 +114,9 @@ def test_attention_is_that_of_a_teacher_forced_pass(
         else:
             assert (sums <= 1 + 1e-5).all()
         # And the score is the one of that pass.
-        nll = logits.log_softmax(dim=1)[range(len(ids)), ids].sum().item()
+        likelihood = logits.log_softmax(dim=1)[range(len(ids)), ids].sum().item()
         penalty = ((5 + len(ids)) / 6) ** translator.search.length_penalty
-        assert translation.score == pytest.approx(nll / penalty, abs=0.05)  # the search knows no <pad> and <bos>
+        assert translation.score == pytest.approx(likelihood / penalty, rel=1e-4)
 
 
 @pytest.mark.parametrize("replace_unk", [True, False])
@@ -167,9 +167,7 @@ def test_neither_the_end_mark_nor_padding_is_copied(make_translator: Maker, monk
         return weights
 
     monkeypatch.setattr(Translator, "_attention", mostly_the_end_mark)
-    for sentence, translation in zip(
-        KNOWN_AND_NOT, translator.translate(KNOWN_AND_NOT, replace_unk=True), strict=True
-    ):
+    for sentence, translation in zip(KNOWN_AND_NOT, translator.translate(KNOWN_AND_NOT, replace_unk=True), strict=True):
         assert set(translation.tokens) - {"<eos>"} == {sentence.split()[-1]}
 
 
@@ -189,9 +187,7 @@ def test_without_attention_there_is_none_and_nothing_to_replace_by(make_translat
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_the_mode_is_left_as_it_was(
-    make_translator: Maker, monkeypatch: pytest.MonkeyPatch, training: bool
-) -> None:
+def test_the_mode_is_left_as_it_was(make_translator: Maker, monkeypatch: pytest.MonkeyPatch, training: bool) -> None:
     translator = make(make_translator, "bahdanau")
     expected = translator.translate(["Ba de Fi"])[0]
     translator.model.train(training)

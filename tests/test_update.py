@@ -43,9 +43,7 @@ def gradients(model: Seq2Seq, *batches: Batch) -> dict[str, Tensor]:
     model.zero_grad()
     for batch in batches:
         batch_loss(model, batch, 0.1).smoothed.backward()
-    return {
-        name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in model.named_parameters()
-    }
+    return {name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
 
 
 def change(model: Seq2Seq, batches: list[Batch], rate: float = 1.0, **config: Any) -> tuple[Tensor, float]:

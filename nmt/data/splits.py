@@ -21,7 +21,7 @@ def load_split(config: DataConfig, split: str) -> ParallelText:
     paths: tuple[Path, ...]
     match config.corpus:
         case "sample":
-            paths = _sample_paths(Path(config.folder) / "sample", split)
+            paths = _sample_paths(Path(config.folder) / "sample", split, config.source.language, config.target.language)
         case "multi30k":
             name = MULTI30K_NAMES.get(split, split)
             if name not in multi30k.SPLITS:
@@ -40,14 +40,16 @@ def load_split(config: DataConfig, split: str) -> ParallelText:
     return read_pairs(source_path, target_path)
 
 
-def _sample_paths(folder: Path, split: str) -> tuple[Path, Path]:
+def _sample_paths(folder: Path, split: str, source: str, target: str) -> tuple[Path, Path]:
+    if {source, target} != {"de", "en"}:
+        raise UserError(f"data: the sample corpus is German and English, not {source} and {target}; use de and en")
     if split not in (known := ("train", "validation", "test")):
         raise _unknown(split, known)
     if not folder.exists():
         from nmt.data import sample
 
         sample.write(folder)
-    return folder / f"{split}.de", folder / f"{split}.en"
+    return folder / f"{split}.{source}", folder / f"{split}.{target}"
 
 
 def _unknown(split: str, known: tuple[str, ...]) -> UserError:

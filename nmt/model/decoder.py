@@ -124,7 +124,9 @@ class Decoder(nn.Module, ABC):
         # Unbound, not sliced: the gradient is then stacked once, where slices would each add a tensor of full size.
         for t, inputs in enumerate(self.embed(tokens).unbind(1)):
             if use_reference is not None and t > 0:
-                own = self.embed(self.logits(readouts[-1]).argmax(dim=1))
+                with torch.no_grad():  # a choice among tokens has no gradient
+                    last = self.logits(readouts[-1]).argmax(dim=1)
+                own = self.embed(last)
                 inputs = torch.where(use_reference[:, t, None], inputs, own)
             readout, state, weight = self.step(inputs, state, memory)
             readouts.append(readout)

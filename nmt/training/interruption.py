@@ -41,9 +41,10 @@ class StopSignals:
         finally:
             self._abandon = False
 
-    def _handle(self, number: int, _: FrameType | None) -> None:
+    def _handle(self, _number: int, _: FrameType | None) -> None:
         self.requested = True
-        signal.signal(number, signal.default_int_handler)
+        for either in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(either, signal.default_int_handler)
         print("\nStopping: finishing this update and saving. Once more stops at once.", file=sys.stderr, flush=True)
         if self._abandon:
             raise Interrupted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +16,7 @@ from nmt.config import Config, TrainingConfig
 from nmt.data.batching import Example, collate, epoch_batches
 from nmt.data.codec import Codec
 from nmt.data.corpus import ParallelText
+from nmt.errors import UserError
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.loss import perplexity
@@ -68,7 +70,7 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
         torch.set_rng_state(resume_from["random"])
         if resume_from["random_cuda"] and torch.cuda.is_available():
             torch.cuda.set_rng_state_all(resume_from["random_cuda"])
-    log = MetricsLog(task.folder, resume_from["metrics_size"] if resume_from else 0)
+    log = MetricsLog(task.folder, resume_from["metrics_size"] if resume_from else 0, state.update)
     batches = _epoch_batches(task, state.epoch)
     progress = Progress(state.update, _total_updates(task.config.training, len(batches)))
     try:
@@ -110,7 +112,13 @@ def _run(
         ]
         epoch = state.epoch + 1
         rate = learning_rate(config.schedule, config.learning_rate, state.update + 1, epoch, state.reductions)
-        state.nll += update(task.model, optimizer, chosen, config, rate, state.update)
+        nll = update(task.model, optimizer, chosen, config, rate, state.update)
+        if not math.isfinite(nll):
+            raise UserError(
+                f"training.learning_rate ({rate:g}) is too high: the loss of update {state.update + 1} is {nll}; "
+                f"lower it, or resume from {task.folder / 'last.pt'} if there is one"
+            )
+        state.nll += nll
         state.tokens += sum(batch.target_tokens for batch in chosen)
         state.update += 1
         state.batch += len(chosen)

@@ -12,11 +12,12 @@ from typing import Any
 class MetricsLog:
     """Appends events to a run's `metrics.jsonl`, and their numbers to TensorBoard's event files beside it."""
 
-    def __init__(self, folder: Path, size: int = 0) -> None:
-        """`size` is the file's length in bytes at the checkpoint that training goes on from: what came later is cut."""
-        self._file = (folder / "metrics.jsonl").open("a+b")
-        self._file.truncate(size)
-        self._tensorboard = _summary_writer(folder)
+    def __init__(self, folder: Path, size: int = 0, update: int = 0) -> None:
+        """Go on from a checkpoint's update, when the file had `size` bytes: what was written after it is cut."""
+        self._file = (folder / "metrics.jsonl").open("ab")
+        self._file.truncate(min(size, self._file.tell()))
+        self._file.seek(0, os.SEEK_END)
+        self._tensorboard = _summary_writer(folder, update)
 
     @property
     def size(self) -> int:
@@ -42,9 +43,9 @@ class MetricsLog:
             self._tensorboard.close()
 
 
-def _summary_writer(folder: Path) -> Any:
+def _summary_writer(folder: Path, update: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder / "tensorboard"))
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)

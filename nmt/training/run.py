@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from nmt import checkpoint
 from nmt.checkpoint import Loaded
-from nmt.config import Config, to_yaml
+from nmt.config import Config
+from nmt.config_file import to_yaml
 from nmt.data.batching import Example, epoch_batches, fill_rate
 from nmt.data.codec import build_codecs, encode_pairs
 from nmt.data.splits import load_split
@@ -63,12 +66,34 @@ def _load_last(config: Config, folder: Path, device: torch.device, resume: bool)
         print(f"{last} does not exist yet: beginning anew")
         return None
     loaded = checkpoint.load(last, device)
-    for section in ("data", "model"):
-        if getattr(loaded.config, section) != getattr(config, section):
-            raise UserError(
-                f"{last} was trained with other settings of {section}; resume with those in {folder / 'config.yaml'}"
-            )
+    before, now = loaded.config.model_dump(include=_FIXED), config.model_dump(include=_FIXED)
+    for field in _differences(before, now):
+        raise UserError(f"{last} was trained with another {field}; resume with that in {folder / 'config.yaml'}")
     return loaded
+
+
+# What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
+_FIXED: Any = {
+    "data": {"corpus", "source", "target", "joint_vocabulary", "max_length"},
+    "model": True,
+    "training": {
+        "batch_size": True,
+        "batch_unit": True,
+        "seed": True,
+        "optimizer": True,
+        "weight_decay": True,
+        "early_stopping": {"metric"},
+    },
+}
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """The dotted names of the fields that differ."""
+    for field in before:
+        if isinstance(before[field], dict):
+            yield from (f"{field}.{name}" for name in _differences(before[field], now[field]))
+        elif before[field] != now[field]:
+            yield field
 
 
 def _describe(config: Config, model: Seq2Seq, examples: list[Example], skipped: str, device: torch.device) -> None:

@@ -1,0 +1,133 @@
+"""Imports point one way, and start-up imports only what is needed."""
+
+import ast
+import os
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import nmt
+
+ROOT = Path(nmt.__file__).parent
+# From the bottom to the top. A module imports from layers below its own, and inside its own package.
+LAYERS = [
+    ["nmt.errors"],
+    ["nmt.config"],
+    ["nmt.config_file"],
+    ["nmt.data"],
+    ["nmt.search"],
+    ["nmt.model.encoder"],
+    ["nmt.model.attention"],
+    ["nmt.model.decoder"],
+    ["nmt.model.seq2seq"],
+    ["nmt.checkpoint", "nmt.device"],
+    ["nmt.translator"],
+    ["nmt.evaluation"],
+    ["nmt.training"],
+    ["nmt.cli", "nmt.__main__"],
+]
+NO_CONFIG = ["nmt.search", "nmt.model.encoder", "nmt.model.attention", "nmt.model.decoder", "nmt.data.tokenizers"]
+NO_CONFIG += ["nmt.data.vocabulary", "nmt.data.batching", "nmt.data.corpus", "nmt.training.loss"]
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in ROOT.rglob("*.py")}
+
+
+def imports_of(path: Path) -> set[str]:
+    """The modules that a file imports anywhere in it, those of nmt by their full names."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: write the import in full"
+            for alias in node.names:
+                module = f"{node.module}.{alias.name}"
+                found.add(module if module in MODULES else str(node.module))
+    return found
+
+
+IMPORTS = {name: imports_of(path) for name, path in MODULES.items()}
+
+
+def layer_of(module: str) -> tuple[int, str]:
+    """The number of a module's layer, from the bottom, and its place there."""
+    for number, places in enumerate(LAYERS):
+        for place in places:
+            if module == place or module.startswith(f"{place}."):
+                return number, place
+    raise AssertionError(f"{module} has no layer: give it a place in LAYERS")
+
+
+@pytest.mark.parametrize("module", sorted(MODULES.keys() - {"nmt", "nmt.model"}))
+def test_imports_point_downwards(module: str) -> None:
+    number, place = layer_of(module)
+    for imported in IMPORTS[module] & MODULES.keys():
+        below, other = layer_of(imported)
+        assert below < number or place == other, f"{module} imports {imported}"
+
+
+def test_packages_import_nothing_by_themselves() -> None:
+    assert IMPORTS["nmt"] <= {"typing", "nmt.translator"}
+    for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation"):
+        assert IMPORTS[package] == set()
+
+
+def test_there_is_no_circle() -> None:
+    graph = {
+        name: {i for i in found if i in MODULES and i != "nmt"} for name, found in IMPORTS.items() if name != "nmt"
+    }
+    assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES) - 1
+
+
+def test_leaf_modules_do_not_know_the_config() -> None:
+    for module in NO_CONFIG:
+        assert "nmt.config" not in IMPORTS[module]
+
+
+def test_the_search_knows_no_model() -> None:
+    assert not IMPORTS["nmt.search"] & MODULES.keys()
+
+
+def test_only_the_data_package_imports_torchtext() -> None:
+    users = {name for name, found in IMPORTS.items() if any(i.split(".")[0] == "torchtext" for i in found)}
+    assert users == {"nmt.data.batching", "nmt.data.vocabulary"}
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("nmt", ["torch", "numpy", "yaml", "pydantic", "nmt.translator"]),
+        ("nmt.config", ["torch", "numpy", "spacy"]),
+        (
+            "nmt.translator",
+            ["spacy", "torchtext", "matplotlib", "sacrebleu", "sentencepiece", "sacremoses", "tensorboard"],
+        ),
+    ],
+)
+def test_start_up_imports_only_what_is_needed(module: str, unwanted: list[str]) -> None:
+    program = f"import sys, {module}; print(*sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(ROOT.parent)}
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, cwd=ROOT.parent
+    )
+    loaded = set(result.stdout.split())
+    assert module in loaded
+    assert not loaded & set(unwanted)
+
+
+def test_the_package_offers_the_translator() -> None:
+    from nmt.translator import Translation, Translator
+
+    assert nmt.Translator is Translator
+    assert nmt.Translation is Translation
+    with pytest.raises(AttributeError, match="module 'nmt' has no attribute 'Transaltor'"):
+        nmt.Transaltor  # noqa: B018

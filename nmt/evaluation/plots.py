@@ -169,8 +169,8 @@ def _draw_model(axes: "Axes", buckets: Sequence[Bucket], shift: float, colour: s
         axes.errorbar(x + shift, middle, half, fmt="none", ecolor=colour, elinewidth=1.4, capsize=3, zorder=2)
         face = "white" if bucket.is_small else colour
         axes.plot(x + shift, bucket.bleu, marker, color=colour, markerfacecolor=face, markersize=6.5, zorder=3)
-    # A bucket without sentences interrupts the line.
-    scores = [np.nan if bucket.bleu is None else bucket.bleu for bucket in buckets]
+    # A bucket with no or few sentences interrupts the line: it shows no trend.
+    scores = [np.nan if bucket.bleu is None or bucket.is_small else bucket.bleu for bucket in buckets]
     axes.plot(np.arange(len(buckets)) + shift, scores, color=colour, linewidth=1.0, alpha=0.45, zorder=1)
     return axes.plot([], [], marker, linestyle="-", color=colour, markersize=6.5)[0]
 

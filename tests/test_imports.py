@@ -27,6 +27,7 @@ LAYERS = [
     ["nmt.translator"],
     ["nmt.evaluation"],
     ["nmt.training"],
+    ["nmt.options"],
     ["nmt.cli", "nmt.__main__"],
 ]
 NO_CONFIG = ["nmt.search", "nmt.model.encoder", "nmt.model.attention", "nmt.model.decoder", "nmt.data.tokenizers"]

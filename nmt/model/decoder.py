@@ -10,6 +10,7 @@ H decoder state, M memory vector, R readout, I inputs of a step.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
@@ -53,6 +54,17 @@ class GRUStack(nn.Module):
         return tuple(new)
 
 
+@dataclass(frozen=True)
+class DecoderSizes:
+    """M, H, the number of layers, and the dropout rates: of the embedding; between layers and before the output."""
+
+    memory: int
+    hidden: int
+    layers: int
+    embedding_dropout: float
+    dropout: float
+
+
 class Decoder(nn.Module, ABC):
     """What the wirings share: the embedding, the initial state, the GRU layers, the output layer, the loop over T."""
 
@@ -60,24 +72,19 @@ class Decoder(nn.Module, ABC):
         self,
         embedding: nn.Embedding,
         attention: Attention | FixedContext,
-        *,
-        memory_size: int,
-        hidden_size: int,
+        sizes: DecoderSizes,
         readout_size: int,
-        layers: int,
-        dropout: float,
-        embedding_dropout: float,
     ) -> None:
         super().__init__()
-        self.layers = layers
+        self.layers = sizes.layers
         self.embedding = embedding
-        self.embedding_gates = nn.Linear(embedding.embedding_dim, 3 * hidden_size)
+        self.embedding_gates = nn.Linear(embedding.embedding_dim, 3 * sizes.hidden)
         self.attention = attention
-        self.bridge = nn.Linear(memory_size, layers * hidden_size)
-        self.rnn = GRUStack(hidden_size, layers, dropout)
+        self.bridge = nn.Linear(sizes.memory, sizes.layers * sizes.hidden)
+        self.rnn = GRUStack(sizes.hidden, sizes.layers, sizes.dropout)
         self.output = nn.Linear(readout_size, embedding.num_embeddings)
-        self.embedding_dropout = nn.Dropout(embedding_dropout)
-        self.dropout = nn.Dropout(dropout)
+        self.embedding_dropout = nn.Dropout(sizes.embedding_dropout)
+        self.dropout = nn.Dropout(sizes.dropout)
 
     def prepare(self, encoded: Encoded) -> Memory:
         """The encoder's memory with its keys, projected once per sentence."""
@@ -146,29 +153,10 @@ class BahdanauDecoder(Decoder):
     tanh(W_o ·) has the embedding's size (the paper's is a maxout layer over the same three).
     """
 
-    def __init__(
-        self,
-        embedding: nn.Embedding,
-        attention: Attention | FixedContext,
-        *,
-        memory_size: int,
-        hidden_size: int,
-        layers: int,
-        dropout: float,
-        embedding_dropout: float,
-    ) -> None:
-        super().__init__(
-            embedding,
-            attention,
-            memory_size=memory_size,
-            hidden_size=hidden_size,
-            readout_size=embedding.embedding_dim,
-            layers=layers,
-            dropout=dropout,
-            embedding_dropout=embedding_dropout,
-        )
-        self.context_gates = nn.Linear(memory_size, 3 * hidden_size, bias=False)
-        self.readout = nn.Linear(hidden_size + memory_size + embedding.embedding_dim, embedding.embedding_dim)
+    def __init__(self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes) -> None:
+        super().__init__(embedding, attention, sizes, readout_size=embedding.embedding_dim)
+        self.context_gates = nn.Linear(sizes.memory, 3 * sizes.hidden, bias=False)
+        self.readout = nn.Linear(sizes.hidden + sizes.memory + embedding.embedding_dim, embedding.embedding_dim)
 
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
         embedded = self.embedding_dropout(self.embedding(tokens))
@@ -195,29 +183,11 @@ class LuongDecoder(Decoder):
     """
 
     def __init__(
-        self,
-        embedding: nn.Embedding,
-        attention: Attention | FixedContext,
-        *,
-        memory_size: int,
-        hidden_size: int,
-        layers: int,
-        dropout: float,
-        embedding_dropout: float,
-        input_feeding: bool,
+        self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes, *, input_feeding: bool
     ) -> None:
-        super().__init__(
-            embedding,
-            attention,
-            memory_size=memory_size,
-            hidden_size=hidden_size,
-            readout_size=hidden_size,
-            layers=layers,
-            dropout=dropout,
-            embedding_dropout=embedding_dropout,
-        )
-        self.feed_gates = nn.Linear(hidden_size, 3 * hidden_size, bias=False) if input_feeding else None
-        self.combine = nn.Linear(memory_size + hidden_size, hidden_size, bias=False)
+        super().__init__(embedding, attention, sizes, readout_size=sizes.hidden)
+        self.feed_gates = nn.Linear(sizes.hidden, 3 * sizes.hidden, bias=False) if input_feeding else None
+        self.combine = nn.Linear(sizes.memory + sizes.hidden, sizes.hidden, bias=False)
 
     def initial_state(self, encoded: Encoded) -> State:
         state = super().initial_state(encoded)

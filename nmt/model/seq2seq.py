@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.model.attention import Attention, FixedContext, Memory, make_attention
-from nmt.model.decoder import BahdanauDecoder, Decoder, LuongDecoder, State
+from nmt.model.decoder import BahdanauDecoder, Decoder, DecoderSizes, LuongDecoder, State
 from nmt.model.encoder import Encoder
 
 
@@ -83,29 +83,18 @@ def build_model(config: ModelConfig, source_types: int, target_types: int) -> Se
 def _make_decoder(
     config: ModelConfig, embedding: nn.Embedding, attention: Attention | FixedContext, memory_size: int
 ) -> Decoder:
-    sizes = config.decoder
+    sizes = DecoderSizes(
+        memory=memory_size,
+        hidden=config.decoder.hidden_size,
+        layers=config.decoder.layers,
+        embedding_dropout=config.embedding_dropout,
+        dropout=config.decoder.dropout,
+    )
     match config.attention.wiring:
         case "bahdanau" | "none":
-            return BahdanauDecoder(
-                embedding,
-                attention,
-                memory_size=memory_size,
-                hidden_size=sizes.hidden_size,
-                layers=sizes.layers,
-                dropout=sizes.dropout,
-                embedding_dropout=config.embedding_dropout,
-            )
+            return BahdanauDecoder(embedding, attention, sizes)
         case "luong":
-            return LuongDecoder(
-                embedding,
-                attention,
-                memory_size=memory_size,
-                hidden_size=sizes.hidden_size,
-                layers=sizes.layers,
-                dropout=sizes.dropout,
-                embedding_dropout=config.embedding_dropout,
-                input_feeding=config.attention.input_feeding,
-            )
+            return LuongDecoder(embedding, attention, sizes, input_feeding=config.attention.input_feeding)
 
 
 def _initialise(model: Seq2Seq) -> None:

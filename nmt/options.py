@@ -1,0 +1,76 @@
+"""The options of each command."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def _edges(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 10,20,30") from None
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def train_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nmt train", description="Train a config's model to its end, then evaluate it on the test set."
+    )
+    parser.add_argument("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field; may be repeated"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on from the run's last checkpoint")
+    return parser
+
+
+def translate_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nmt translate",
+        description="Translate sentences of the command line, a file, standard input, or a prompt.",
+    )
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/quickstart/best.pt")
+    parser.add_argument("text", nargs="*", metavar="TEXT", help="a sentence; without any, standard input or a prompt")
+    parser.add_argument("--input", type=Path, metavar="FILE", help="translate a file's lines, .gz or plain")
+    parser.add_argument(
+        "--n-best", type=_positive, default=1, metavar="N", help="print the N best: number ||| text ||| score"
+    )
+    parser.add_argument("--json", action="store_true", help="an object a line: text, tokens, score, attention")
+    parser.add_argument("--attention", type=Path, metavar="FILE", help="draw the attention as .png or .svg")
+    parser.add_argument("--replace-unk", action="store_true", help="copy the source word where the model knows none")
+    parser.add_argument("--max-length", type=_positive, metavar="N", help="target tokens at most")
+    parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences searched at once")
+    _add_search_options(parser)
+    return parser
+
+
+def evaluate_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nmt evaluate", description="Score checkpoints on a test set, by source length too, and compare them."
+    )
+    parser.add_argument(
+        "checkpoints", nargs="+", metavar="CHECKPOINT", help="the others are compared with the first one"
+    )
+    parser.add_argument(
+        "--split", default="test", help="validation, test, or a Multi30k test set by its name (default: test)"
+    )
+    parser.add_argument("--source", type=Path, metavar="FILE", help="translate this file, not a split")
+    parser.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
+    parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
+    _add_search_options(parser)
+    return parser
+
+
+def _add_search_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--beam", type=_positive, metavar="K", help="hypotheses searched; 1 is greedy search")
+    command.add_argument("--length-penalty", type=float, metavar="α", help="of Wu et al. 2016; 0 is none")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda, … (default: auto)")
+    command.add_argument("--threads", type=_positive, metavar="N", help="processor threads")

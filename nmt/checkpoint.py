@@ -6,7 +6,6 @@ loads with `weights_only=True`: format, config, both codecs, the model's weights
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from nmt.config import Config
 from nmt.config_file import parse_config
 from nmt.data.codec import Codec
 from nmt.errors import UserError
+from nmt.files import replacing
 from nmt.model.seq2seq import Seq2Seq, build_model
 
 FORMAT = 1
@@ -43,15 +43,8 @@ def save(
         "model": model.state_dict(),
         "training": training,
     }
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        with temporary.open("wb") as file:
-            torch.save(contents, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as file:
+        torch.save(contents, file)
 
 
 def load(path: str | Path, device: torch.device) -> Loaded:

@@ -10,14 +10,16 @@ import argparse
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nmt import files
 from nmt.errors import UserError
-from nmt.options import evaluate_parser, train_parser, translate_parser
+from nmt.options import Parser, evaluate_parser, train_parser, translate_parser
 
 if TYPE_CHECKING:
     from nmt.translator import Translation, Translator
@@ -32,12 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "translate": (translate, translate_parser),
         "evaluate": (evaluate, evaluate_parser),
     }
-    parser = argparse.ArgumentParser(prog="nmt", description="Attention-based neural machine translation.")
+    parser = Parser(prog="nmt", description="Attention-based neural machine translation.")
     parser.add_argument("command", choices=commands)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="see nmt COMMAND --help")
-    chosen = parser.parse_args(arguments)
-    command, command_parser = commands[chosen.command]
     try:
+        chosen = parser.parse_args(sys.argv[1:] or ["--help"] if arguments is None else arguments)
+        command, command_parser = commands[chosen.command]
         # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
         return command(command_parser().parse_intermixed_args(chosen.arguments))
     except UserError as error:
@@ -67,8 +69,8 @@ def train(options: argparse.Namespace) -> int:
         folder = run(config, stop, resume=options.resume)
     if stop.requested:
         settings = [part for setting in options.set for part in ("--set", setting)]
-        again = shlex.join([options.config, *settings, "--resume"])
-        print(f"Saved {folder / 'last.pt'}. To go on: {_spelled('train')} {again}")
+        again = _spelled("train", options.config, *settings, "--resume")
+        print(f"Saved {folder / 'last.pt'}. To go on: {again}")
         return 130
     best = folder / "best.pt"
     has_test = config.data.corpus != "files" or config.data.source.test is not None
@@ -77,18 +79,21 @@ def train(options: argparse.Namespace) -> int:
     translators = {str(best): Translator.load(best, config.training.device)}
     table = evaluate(translators, test_set, languages=languages, edges=config.evaluation.length_edges, output=folder)
     print(f"\n{table}\n")
-    example = shlex.quote(min(test_set.text.source, key=lambda sentence: abs(len(sentence) - 40)))
+    example = min(test_set.text.source, key=lambda sentence: abs(len(sentence) - 40))
     print("Next:")
-    print(f"  {_spelled('translate')} {best} {example}")
-    print(f"  {_spelled('translate')} {best} {example} --attention attention.png")
-    print(f"  {_spelled('evaluate')} {best} ANOTHER/best.pt --output comparison")
+    print(" ", _spelled("translate", str(best), example))
+    print(" ", _spelled("translate", str(best), example, "--attention", "attention.png"))
+    print(" ", _spelled("evaluate", str(best), "--split", "validation", "--output", "evaluation"))
     return 0
 
 
 def translate(options: argparse.Namespace) -> int:
     """Translate sentences of the command line, a file, standard input, or a prompt; only translations on stdout."""
+    from nmt.evaluation.plots import check_picture
+
     if options.attention is not None:
-        _check_picture(options.attention)
+        check_picture(options.attention)
+        files.make_folder(options.attention.parent)
         if len(options.text) != 1:
             raise UserError(f"--attention draws one sentence, and {len(options.text)} were given: quote one as TEXT")
     if options.text and options.input:
@@ -127,6 +132,8 @@ def evaluate(options: argparse.Namespace) -> int:
 
     if options.buckets is not None:
         check_edges(options.buckets)
+    if options.output is not None:
+        files.make_folder(options.output)
     if (options.source is None) != (options.reference is None):
         raise UserError("--source and --reference go together: give both files, or none")
     if len(set(options.checkpoints)) < len(options.checkpoints):
@@ -160,12 +167,17 @@ def evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _spelled(command: str) -> str:
-    """How to call another command the way that this one was called, from the folder where it was."""
-    folder, python = Path.cwd(), Path(sys.executable)
-    interpreter = python.relative_to(folder) if python.is_relative_to(folder) else python.name
+def _spelled(command: str, *arguments: str) -> str:
+    """Another command as it can be typed in this folder, called the way that this one was."""
     script = Path(sys.argv[0])
-    return f"{interpreter} {script.with_name(f'{command}.py')}" if script.name == "train.py" else f"nmt {command}"
+    if script.name != "train.py":
+        return shlex.join(["nmt", command, *arguments])
+    python = Path(sys.executable)
+    if shutil.which(python.name) == str(python):
+        python = Path(python.name)
+    elif python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    return shlex.join([str(python), str(script.with_name(f"{command}.py")), *arguments])
 
 
 def _translate(translator: Translator, sentences: list[str], options: argparse.Namespace) -> list[Translation]:
@@ -183,7 +195,8 @@ def _translate(translator: Translator, sentences: list[str], options: argparse.N
         from nmt.evaluation.plots import attention_heat_map
 
         drawn = translations[0]
-        assert drawn.attention is not None
+        if not drawn.tokens or drawn.attention is None:
+            raise UserError("--attention: the sentence is empty, so there is nothing to draw; give one with words")
         attention_heat_map(drawn.attention.numpy(), drawn.source_tokens, drawn.tokens, options.attention)
     return translations
 
@@ -214,8 +227,9 @@ def _as_json(translation: Translation) -> dict[str, Any]:
 def _prompt() -> Iterator[str]:
     print("A sentence, then Enter. Ctrl-D ends.", file=sys.stderr)
     while True:
+        print("> ", end="", file=sys.stderr, flush=True)  # not by input(), which may write it among the translations
         try:
-            yield input("> ")
+            yield input()
         except EOFError:
             print(file=sys.stderr)
             return
@@ -224,14 +238,10 @@ def _prompt() -> Iterator[str]:
 def _standard_input() -> Iterator[str]:
     for number, line in enumerate(sys.stdin.buffer, start=1):  # bytes end their lines at "\n" alone
         try:
-            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
-            raise UserError(f"standard input, line {number}: not valid UTF-8 text") from None
-
-
-def _check_picture(path: Path) -> None:
-    if path.suffix.lower() not in (".png", ".svg"):
-        raise UserError(f"--attention {path}: a picture is .png or .svg; name it so")
+            raise UserError(f"standard input, line {number}: not valid UTF-8 text; send UTF-8") from None
+        yield text.removesuffix("\n").removesuffix("\r")
 
 
 def _set_threads(threads: int | None) -> None:

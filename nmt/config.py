@@ -215,7 +215,7 @@ class EarlyStoppingConfig(Section):
 
 
 class TrainingConfig(Section):
-    max_epochs: Count | None = 10
+    max_epochs: Count | None = 10  # null if max_updates alone is set
     max_updates: Count | None = None
     batch_size: Count = 64
     batch_unit: Literal["sentences", "tokens"] = "sentences"  # tokens: of the longer side, padding counted
@@ -234,6 +234,13 @@ class TrainingConfig(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
     threads: Count | None = None  # null: as many as torch chooses
+
+    @model_validator(mode="before")
+    @classmethod
+    def _updates_alone_are_enough(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("max_updates") is not None and "max_epochs" not in values:
+            return {**values, "max_epochs": None}
+        return values
 
     @model_validator(mode="after")
     def _it_ends(self) -> Self:

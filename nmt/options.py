@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import NoReturn
+
+from nmt.errors import UserError
+
+
+class Parser(argparse.ArgumentParser):
+    """Argparse, whose errors are one line like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; see {self.prog} --help")
 
 
 def _edges(text: str) -> tuple[int, ...]:
@@ -19,8 +29,8 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def train_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def train_parser() -> Parser:
+    parser = Parser(
         prog="nmt train", description="Train a config's model to its end, then evaluate it on the test set."
     )
     parser.add_argument("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
@@ -31,8 +41,8 @@ def train_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def translate_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def translate_parser() -> Parser:
+    parser = Parser(
         prog="nmt translate",
         description="Translate sentences of the command line, a file, standard input, or a prompt.",
     )
@@ -51,8 +61,8 @@ def translate_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def evaluate_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def evaluate_parser() -> Parser:
+    parser = Parser(
         prog="nmt evaluate", description="Score checkpoints on a test set, by source length too, and compare them."
     )
     parser.add_argument(
@@ -69,7 +79,7 @@ def evaluate_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_search_options(command: argparse.ArgumentParser) -> None:
+def _add_search_options(command: Parser) -> None:
     command.add_argument("--beam", type=_positive, metavar="K", help="hypotheses searched; 1 is greedy search")
     command.add_argument("--length-penalty", type=float, metavar="α", help="of Wu et al. 2016; 0 is none")
     command.add_argument("--device", default="auto", help="auto, cpu, cuda, … (default: auto)")

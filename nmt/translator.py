@@ -15,6 +15,7 @@ from nmt.config import SearchConfig
 from nmt.config_file import override_search
 from nmt.data.batching import Example, collate, pad_source
 from nmt.data.codec import Codec
+from nmt.data.tokenizers import transplant
 from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
 from nmt.device import choose_device
 from nmt.errors import UserError
@@ -183,7 +184,10 @@ class Translator:
         if replace_unk and weights is not None:
             surfaces = self.source.tokenizer.surfaces(sentence)
             best = weights[:, : len(surfaces)].argmax(dim=1).tolist()  # never the end-of-sentence position
-            tokens = [surfaces[s] if token == UNK_TOKEN else token for token, s in zip(tokens, best, strict=True)]
+            tokens = [
+                transplant(surfaces[s], self.source.tokenizer, self.target.tokenizer) if token == UNK_TOKEN else token
+                for token, s in zip(tokens, best, strict=True)
+            ]
         words = tokens[:-1] if hypothesis.ids[-1] == EOS else tokens
         return Translation(
             text=self.target.tokenizer.detokenize(words),

@@ -333,8 +333,8 @@ def test_files_are_replaced_whole_and_nothing_else_is_left(three, tmp_path, monk
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("nmt.evaluation.plots.os.replace", full_disk)
-    with pytest.raises(UserError, match=r"evaluation\.json: cannot be written \(No space left"):
+    monkeypatch.setattr("pathlib.Path.replace", full_disk)
+    with pytest.raises(UserError, match=r"evaluation\.json cannot be written \(No space left"):
         report.write(tmp_path, evaluations[:1], [], "toy")
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert (tmp_path / "evaluation.json").read_bytes() == before

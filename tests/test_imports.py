@@ -15,6 +15,7 @@ ROOT = Path(nmt.__file__).parent
 # From the bottom to the top. A module imports from layers below its own, and inside its own package.
 LAYERS = [
     ["nmt.errors"],
+    ["nmt.files"],
     ["nmt.config"],
     ["nmt.config_file"],
     ["nmt.data"],

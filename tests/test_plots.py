@@ -9,7 +9,7 @@ from PIL import Image
 
 from nmt.errors import UserError
 from nmt.evaluation.by_length import Bucket
-from nmt.evaluation.plots import COLOURS, attention_heat_map, plot_bleu_by_length, write_atomically
+from nmt.evaluation.plots import COLOURS, attention_heat_map, plot_bleu_by_length
 
 SOURCE = ["Ein", "älterer", "$x_1$", "Süßes_", "."]
 TARGET = ["An", "older", "$", "_sweet_", "&", "</s>"]
@@ -174,12 +174,3 @@ def test_a_callers_matplotlib_stays_as_it_was_and_does_not_change_the_picture(tm
         before = dict(matplotlib.rcParams)
         assert drawn_attention(tmp_path, np.full((6, 5), 0.2), SOURCE, TARGET).read_bytes() == plain
         assert dict(matplotlib.rcParams) == before
-
-
-def test_files_are_written_whole(tmp_path):
-    write_atomically(tmp_path / "a" / "b.txt", b"one")
-    write_atomically(tmp_path / "a" / "b.txt", b"two")
-    assert (tmp_path / "a" / "b.txt").read_bytes() == b"two"
-    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b.txt"]
-    with pytest.raises(UserError, match="cannot be written"):
-        write_atomically(tmp_path / "a" / "b.txt" / "c.txt", b"three")

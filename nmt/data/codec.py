@@ -49,15 +49,16 @@ def build_codecs(config: DataConfig, text: ParallelText) -> tuple[Codec, Codec, 
     Raises `UserError` if no pair is left, or the text cannot give the vocabulary that is asked for.
     """
     sides = (config.source, config.target)
-    models: list[bytes | None]
-    if config.joint_vocabulary:
-        models = [_subword_model(config.source, text.source + text.target)] * 2
-    else:
-        models = [_subword_model(side, lines) for side, lines in zip(sides, (text.source, text.target), strict=True)]
-    tokenizers = [
-        make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
-        for side, model in zip(sides, models, strict=True)
-    ]
+    texts = (text.source + text.target,) * 2 if config.joint_vocabulary else (text.source, text.target)
+    models: list[bytes | None] = []
+    tokenizers = []
+    for name, side, lines in zip(("source", "target"), sides, texts, strict=True):
+        try:
+            shared = config.joint_vocabulary and models
+            models.append(models[0] if shared else _subword_model(side, lines))
+            tokenizers.append(make_tokenizer(side.tokenizer, side.language, side.lowercase, models[-1]))
+        except UserError as error:
+            raise UserError(f"data.{name}.{error}") from None
     source_tokens, target_tokens = (
         [tokenizer.tokenize(line) for line in lines]
         for tokenizer, lines in zip(tokenizers, (text.source, text.target), strict=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from nmt import files
 from nmt.errors import UserError
 
 SPLITS = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
@@ -68,7 +69,7 @@ def fetch(split: str, language: str, folder: Path = FOLDER, mirror: str | None =
             f"{error}: download {UPSTREAM}/{name} by hand into {folder}, "
             f"or set {MIRROR_VARIABLE} or data.mirror to a folder or URL that holds it"
         ) from None
-    _write(path, data)
+    files.write(path, data)
     return path
 
 
@@ -104,20 +105,3 @@ def _download(url: str, name: str) -> bytes:
     if len(data) < size:  # a connection that ends early is no error to urllib
         raise UserError(f"{url} came short, {len(data)} of {size} bytes")
     return bytes(data)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Writes the file whole or not at all, whatever happens meanwhile, even beside another process that does so."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with partial.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}): free or choose another folder") from None

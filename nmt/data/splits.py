@@ -45,7 +45,7 @@ def _sample_paths(folder: Path, split: str, source: str, target: str) -> tuple[P
         raise UserError(f"data: the sample corpus is German and English, not {source} and {target}; use de and en")
     if split not in (known := ("train", "validation", "test")):
         raise _unknown(split, known)
-    if not folder.exists():
+    if not (folder / "README.md").exists():  # the last file that is written
         from nmt.data import sample
 
         sample.write(folder)

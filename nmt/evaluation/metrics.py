@@ -7,13 +7,13 @@ chrF (Popović 2015) and the paired bootstrap (Koehn 2004). Sentences are detoke
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import sacrebleu
 from jaxtyping import Int
 
+from nmt.data.tokenizers import SpacyTokenizer
 from nmt.errors import UserError
 
 SIGNIFICANCE_RESAMPLES = 1000
@@ -155,8 +155,8 @@ def spacy_tokens(sentences: Sequence[str], language: str) -> list[list[str]]:
 
     Raises UserError where spaCy does not know the language.
     """
-    tokenizer = _spacy_tokenizer(language)
-    return [[token.text for token in tokenizer(sentence) if not token.is_space] for sentence in sentences]
+    tokenizer = SpacyTokenizer(language, lowercase=False)
+    return [tokenizer.tokenize(sentence) for sentence in sentences]
 
 
 def check_pairs(sentences: Sequence[str], references: Sequence[str], what: str = "hypotheses") -> None:
@@ -170,16 +170,6 @@ def check_pairs(sentences: Sequence[str], references: Sequence[str], what: str =
         )
     if not sentences:
         raise UserError(f"no {what} and no references: give at least one sentence of each")
-
-
-@cache
-def _spacy_tokenizer(language: str) -> Any:
-    import spacy
-
-    try:
-        return spacy.blank(language).tokenizer
-    except ImportError as error:
-        raise UserError(f"spaCy cannot tokenise the language {language!r}: use a code it knows, as de or en") from error
 
 
 def _spacy_signature(language: str) -> str:

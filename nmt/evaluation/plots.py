@@ -3,7 +3,6 @@
 Figures are drawn without pyplot, so that nothing needs a display and no figure stays in memory.
 """
 
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from nmt import files
 from nmt.errors import UserError
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
 
@@ -74,6 +74,14 @@ def plot_bleu_by_length(
         return _render(figure, picture_format)
 
 
+def check_picture(path: Path) -> str:
+    """The format that a picture's suffix names, "png" or "svg". Raises UserError for another."""
+    picture_format = path.suffix.lower().removeprefix(".")
+    if picture_format not in ("png", "svg"):
+        raise UserError(f"{path}: the suffix {path.suffix!r} names no kind of picture: use .png or .svg instead")
+    return picture_format
+
+
 def attention_heat_map(
     attention: Float[np.ndarray, "T S"],
     source_tokens: Sequence[str],
@@ -90,9 +98,7 @@ def attention_heat_map(
     `attention` is not (target tokens, source tokens).
     """
     path = Path(path)
-    picture_format = path.suffix.lower().removeprefix(".")
-    if picture_format not in ("png", "svg"):
-        raise UserError(f"{path}: the suffix {path.suffix!r} names no kind of picture: use .png or .svg instead")
+    picture_format = check_picture(path)
     weights = np.asarray(attention, dtype=np.float64)
     if weights.shape != (len(target_tokens), len(source_tokens)) or not weights.size:
         raise ValueError(f"{weights.shape} weights for {len(target_tokens)} target, {len(source_tokens)} source tokens")
@@ -118,25 +124,7 @@ def attention_heat_map(
         if title is not None:
             axes.set_title(title, pad=8)
         content = _render(figure, picture_format, bbox_inches="tight", pad_inches=0.1)
-    write_atomically(path, content)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file, and its folder if need be, so that a reader sees the old content or the new, nothing between.
-
-    Raises UserError where that is not possible.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_bytes(content)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        reason = error.strerror or error
-        raise UserError(f"{path}: cannot be written ({reason}): name a place where files may be created") from error
+    files.write(path, content)
 
 
 @contextmanager

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from textwrap import fill
 
+from nmt import files
 from nmt.evaluation.by_length import DEFAULT_EDGES, FEW_SENTENCES, Bucket, bleu_by_length, check_edges, source_lengths
 from nmt.evaluation.metrics import Comparison, Scores, check_pairs, score
-from nmt.evaluation.plots import plot_bleu_by_length, write_atomically
+from nmt.evaluation.plots import plot_bleu_by_length
 
 WIDTH = 100  # columns of the terminal's table
 MODELS_ABREAST = 4
@@ -80,7 +81,7 @@ def write(
     }
     paths = [Path(folder) / name for name in contents]
     for path, content in zip(paths, contents.values(), strict=True):
-        write_atomically(path, content)
+        files.write(path, content)
     return paths
 
 

@@ -49,6 +49,7 @@ class State:
     batch: int = 0  # done in the current epoch
     validated: int = 0  # the update of the last validation
     best: float | None = None  # the best validation's BLEU or loss
+    best_loss: float = math.inf  # and its loss, which decides between equal BLEUs
     since_best: int = 0  # validations since then
     since_reduction: int = 0  # validations without a better score since the learning rate was last reduced
     reductions: int = 0  # of the learning rate, by plateaus
@@ -129,7 +130,7 @@ def _run(
         state.seconds += seconds
         loss = state.nll / state.tokens
         progress.advance(epoch, chosen, seconds, loss)
-        if state.update % config.log_every == 0:
+        if state.update % config.log_every == 0 or _validation_is_due(state, config):
             speed = progress.lap()
             log.write(
                 "train",
@@ -141,6 +142,7 @@ def _run(
                 source_tokens_per_second=speed.source,
                 target_tokens_per_second=speed.target,
             )
+            progress.log(epoch, loss, speed)
             state.nll, state.tokens = 0.0, 0
 
 
@@ -187,9 +189,11 @@ def _report(task: Task, state: State, validation: Validation, best: bool, progre
 def _is_best(state: State, config: TrainingConfig, validation: Validation) -> bool:
     """Count the validation in; True if no earlier one was as good."""
     state.validated = state.update
-    score = getattr(validation, config.early_stopping.metric)
-    if state.best is None or (score > state.best if config.early_stopping.metric == "bleu" else score < state.best):
-        state.best, state.since_best, state.since_reduction = score, 0, 0
+    by_bleu = config.early_stopping.metric == "bleu"
+    bleu, best_bleu = (validation.bleu, state.best) if by_bleu else (0.0, 0.0)
+    if state.best is None or (bleu, -validation.loss) > (best_bleu, -state.best_loss):
+        state.best, state.best_loss = bleu if by_bleu else validation.loss, validation.loss
+        state.since_best = state.since_reduction = 0
         return True
     state.since_best += 1
     state.since_reduction += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,7 +24,11 @@ class Progress:
     """The bar (on a terminal only) with epoch, loss, perplexity, tokens per second and time left."""
 
     def __init__(self, done: int, total: int) -> None:
-        self._bar = tqdm(initial=done, total=total, unit="update", disable=None, dynamic_ncols=True, smoothing=0.05)
+        # A recorded terminal may say that it has no columns: then 100.
+        columns = shutil.get_terminal_size((100, 24)).columns
+        self._bar = tqdm(initial=done, total=total, unit="update", disable=None, ncols=columns, smoothing=0.05)
+        self._done, self._total = done, total
+        self._started, self._begin = time.monotonic(), done
         self._reset()
 
     def _reset(self) -> None:
@@ -34,14 +40,18 @@ class Progress:
         self._source += sum(batch.source_tokens for batch in batches)
         self._target += sum(batch.target_tokens for batch in batches)
         self._seconds += seconds
+        self._done += 1
         if not self._bar.disable:
-            speed = self.speed()
             self._bar.set_description(f"epoch {epoch}", refresh=False)
-            self._bar.set_postfix_str(
-                f"loss {loss:.3f}, ppl {perplexity(loss):.4g}, {speed.source:.0f} src/s, {speed.target:.0f} tgt/s",
-                refresh=False,
-            )
+            self._bar.set_postfix_str(_numbers(loss, self.speed()), refresh=False)
         self._bar.update()
+
+    def log(self, epoch: int, loss: float, speed: Speed) -> None:
+        """Where there is no terminal to draw a bar on, a line now and then."""
+        if self._bar.disable:
+            left = (time.monotonic() - self._started) / (self._done - self._begin) * (self._total - self._done)
+            numbers = _numbers(loss, speed)
+            print(f"epoch {epoch}, update {self._done}/{self._total}: {numbers}, {left / 60:.1f} min left", flush=True)
 
     def speed(self) -> Speed:
         """Since the last `lap`."""
@@ -60,3 +70,7 @@ class Progress:
 
     def close(self) -> None:
         self._bar.close()
+
+
+def _numbers(loss: float, speed: Speed) -> str:
+    return f"loss {loss:.3f}, ppl {perplexity(loss):.4g}, {speed.source:.0f} src/s, {speed.target:.0f} tgt/s"

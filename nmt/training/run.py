@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from nmt import checkpoint
+from nmt import checkpoint, files
 from nmt.checkpoint import Loaded
 from nmt.config import Config
 from nmt.config_file import to_yaml
@@ -33,6 +33,7 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
     loaded = _load_last(config, folder, device, resume)
+    files.make_folder(folder.parent)
 
     train_text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
     source, target, pairs, skipped = build_codecs(config.data, train_text)
@@ -47,8 +48,7 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
     print(to_yaml(config))
     _describe(config, model, examples, str(skipped), device)
 
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
+    files.write(folder / "config.yaml", to_yaml(config).encode())
     task = Task(config, source, target, model, examples, validation, folder)
     train(task, stop, loaded.training if loaded else None)
     return folder
@@ -57,7 +57,7 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
 def _load_last(config: Config, folder: Path, device: torch.device, resume: bool) -> Loaded | None:
     last = folder / "last.pt"
     if not resume:
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UserError(
                 f"{folder} already holds a run; go on with it by --resume, or choose another by --set name=NAME"
             )

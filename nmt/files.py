@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}): free or choose another place") from None
+        raise UserError(f"{path} cannot be written ({error.strerror or error}): free or choose another place") from None
 
 
 def write(path: Path, content: bytes) -> None:
@@ -44,4 +44,4 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{folder} cannot be made a folder ({error.strerror}): choose another place") from None
+        raise UserError(f"{folder} cannot be made a folder ({error.strerror or error}): choose another place") from None

@@ -90,14 +90,13 @@ def test_a_run_leaves_the_promised_files(runs: Path) -> None:
 def test_metrics_have_the_promised_fields(runs: Path) -> None:
     lines = (runs / "bahdanau" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines]
-    assert [event["event"] for event in events] == ["train", "train", "validation", "end"]
+    assert [event["event"] for event in events] == ["train", "train", "validation", "train", "end"]
     assert events[0].keys() == {
         *("event", "update", "epoch", "loss", "perplexity", "learning_rate"),
         *("source_tokens_per_second", "target_tokens_per_second"),
     }
     assert {"event", "update", "epoch", "loss", "perplexity", "bleu"} <= events[2].keys()
-    assert events[0]["update"] == 2
-    assert events[2]["update"] == events[3]["update"] == 5
+    assert [event["update"] for event in events] == [2, 4, 5, 5, 5]
 
 
 def test_evaluation_json_has_the_promised_fields(runs: Path) -> None:
@@ -246,6 +245,19 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["translate", "BEST", "x", "--attention", "a.gif"], ["a.gif", ".png"]),
         (["translate", "BEST", "x", "y", "--attention", "a.png"], ["--attention", "2"]),
         (["translate", "NONE", "x", "--attention", "a.png"], ["wiring"]),
+        (["translate", "BEST", " ", "--attention", "a.png"], ["--attention", "empty"]),
+        (["translate", "BEST", "x", "--attention", "BEST/a.png"], ["BEST", "cannot be made a folder"]),
+        (["translate", "BEST", "x", "--beam", "0"], ["--beam", "'0'", "nmt translate --help"]),
+        (["translate", "BEST", "x", "--bean", "3"], ["--bean", "nmt translate --help"]),
+        (["translate"], ["CHECKPOINT", "nmt translate --help"]),
+        (["transalte"], ["'transalte'", "translate"]),
+        (["evaluate", "BEST", "--buckets", "abc"], ["--buckets", "'abc'", "10,20,30"]),
+        (["evaluate", "BEST", "--output", "BEST/x"], ["BEST", "cannot be made a folder"]),
+        (["train", "CONFIG", "--set", "output_dir=/dev/null/x"], ["/dev/null/x", "cannot be made a folder"]),
+        (
+            ["train", "CONFIG", "--set", "data.target={tokenizer: sentencepiece, train: T, validation: T, test: T}"],
+            ["data.target.vocabulary_size: 4000", "too large"],
+        ),
         (["translate", "NONE", "x", "--replace-unk"], ["replace_unk", "wiring"]),
         (["translate", "BEST", "x", "--n-best", "9"], ["n_best", "beam"]),
         (["translate", "BEST", "x", "--length-penalty", "-1"], ["length_penalty"]),
@@ -266,8 +278,13 @@ def test_bad_input_is_one_line_and_code_2(
         "FOLDER": str(runs),
         "BEST": str(runs / "bahdanau" / "best.pt"),
         "NONE": str(runs / "none" / "best.pt"),
+        "BEST/x": str(runs / "bahdanau" / "best.pt" / "x"),
+        "BEST/a.png": str(runs / "bahdanau" / "best.pt" / "a.png"),
     }
-    assert main([names.get(argument, argument) for argument in arguments]) == 2
+    text = str(tmp_path / "text.en")
+    arguments = [names.get(argument, argument).replace(": T", f": {text}") for argument in arguments]
+    capsys.readouterr()
+    assert main(arguments) == 2
     error = error_of(capsys)
     for word in words:
         assert names.get(word, word) in error

@@ -58,6 +58,7 @@ def test_sample_is_read_where_it_lies(tmp_path: Path, monkeypatch: pytest.Monkey
     for split in ("train", "validation", "test"):
         for language in ("de", "en"):
             (tmp_path / "sample" / f"{split}.{language}").write_text(f"{split} {language}\n", encoding="utf-8")
+    (tmp_path / "sample" / "README.md").touch()  # the last that is written: the corpus is whole
     config = DataConfig(folder=str(tmp_path))
     for split in ("train", "validation", "test"):
         assert load_split(config, split) == ParallelText([f"{split} de"], [f"{split} en"])
@@ -68,12 +69,14 @@ def test_sample_is_generated_where_it_is_not(tmp_path: Path, monkeypatch: pytest
 
     def write(folder: Path) -> None:
         written.append(folder)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "README.md").touch()
         for language in ("de", "en"):
             (folder / f"test.{language}").write_text("eins\n", encoding="utf-8")
 
     monkeypatch.setattr(sample, "write", write)
     config = DataConfig(folder=str(tmp_path / "data"))
+    (tmp_path / "data" / "sample").mkdir(parents=True)  # left behind by an interruption, without the file written last
     for _ in range(2):
         assert load_split(config, "test") == ParallelText(["eins"], ["eins"])
     assert written == [tmp_path / "data" / "sample"]

@@ -234,7 +234,7 @@ def test_events_have_their_fields(make_config: ConfigMaker) -> None:
     speeds = {"source_tokens_per_second", "target_tokens_per_second"}
     train, validations, end = (events(folder, kind) for kind in ("train", "validation", "end"))
     assert len(train) + len(validations) + len(end) == len(events(folder))
-    assert [(e["update"], e["epoch"]) for e in train] == [(3, 1), (6, 1), (9, 2), (12, 2), (15, 2), (18, 3)]
+    assert [(e["update"], e["epoch"]) for e in train] == [(3, 1), (6, 1), (9, 2), (12, 2), (15, 2), (18, 3), (20, 3)]
     assert [(e["update"], e["epoch"]) for e in validations] == [(8, 1), (16, 2), (20, 3)]
     assert [(e["update"], e["epoch"], e["reason"]) for e in end] == [(20, 3, "20 updates")]
     for event in train:
@@ -266,7 +266,7 @@ def test_each_update_s_loss_is_counted_once_over_its_tokens(
 
     monkeypatch.setattr(loop, "update", update)
     folder = finish(make_config("training.max_updates=9", "training.accumulate=3"))
-    parts = [seen[:4], seen[4:8]]
+    parts = [seen[:4], seen[4:8], seen[8:]]
     expected = [sum(nll for nll, _ in part) / sum(tokens for _, tokens in part) for part in parts]
     assert [event["loss"] for event in events(folder, "train")] == pytest.approx(expected)
     epoch = seen[:3]  # of 8 batches: 3, 3 and 2
@@ -331,7 +331,7 @@ def script(monkeypatch: pytest.MonkeyPatch, losses: Sequence[float], bleus: Sequ
 
 
 LOSSES = [3.0, 2.0, 2.5, 1.9, 2.4, 2.2, 2.0, 1.0]
-BLEUS = [10.0, 10.0, 30.0, 20.0, 30.0, 5.0, 40.0, 50.0]
+BLEUS = [10.0, 9.0, 30.0, 20.0, 29.0, 5.0, 40.0, 50.0]
 
 
 @pytest.mark.parametrize(
@@ -356,6 +356,12 @@ def test_early_stopping_keeps_the_best(
     assert end["reason"] == f"{patience} validations without a better {metric}"
     assert_same(contents(folder, "best.pt")["model"], weights[at - 1])
     assert_same(contents(folder, "last.pt")["model"], weights[-1])
+
+
+def test_of_equal_bleus_the_lower_loss_is_the_better(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = script(monkeypatch, [3.0, 2.0, 2.5], [0.0, 0.0, 0.0])
+    folder = finish(make_config("training.validate_every=2", "training.max_updates=6"))
+    assert_same(contents(folder, "best.pt")["model"], weights[1])
 
 
 def test_without_patience_it_goes_on_to_the_end(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:

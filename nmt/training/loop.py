@@ -102,6 +102,8 @@ def _run(
             return
         if end is not None:
             # Behind the checkpoint, so that a run resumed with a later end has no end in its middle.
+            if state.tokens:
+                _log_lap(state, optimizer, log, progress)
             log.write("end", state.update, _epoch_of(state), reason=end, best=state.best, seconds=state.seconds)
             progress.write(f"Done: {end}, in {state.seconds / 60:.1f} minutes.")
             return
@@ -130,20 +132,26 @@ def _run(
         state.seconds += seconds
         loss = state.nll / state.tokens
         progress.advance(epoch, chosen, seconds, loss)
-        if state.update % config.log_every == 0 or _validation_is_due(state, config):
-            speed = progress.lap()
-            log.write(
-                "train",
-                state.update,
-                epoch,
-                loss=loss,
-                perplexity=perplexity(loss),
-                learning_rate=rate,
-                source_tokens_per_second=speed.source,
-                target_tokens_per_second=speed.target,
-            )
-            progress.log(epoch, loss, speed)
-            state.nll, state.tokens = 0.0, 0
+        if state.update % config.log_every == 0:
+            _log_lap(state, optimizer, log, progress)
+
+
+def _log_lap(state: State, optimizer: torch.optim.Optimizer, log: MetricsLog, progress: Progress) -> None:
+    """Write the `train` event of the updates since the last one."""
+    loss = state.nll / state.tokens
+    speed = progress.lap()
+    log.write(
+        "train",
+        state.update,
+        _epoch_of(state),
+        loss=loss,
+        perplexity=perplexity(loss),
+        learning_rate=optimizer.param_groups[0]["lr"],
+        source_tokens_per_second=speed.source,
+        target_tokens_per_second=speed.target,
+    )
+    progress.log(_epoch_of(state), loss, speed)
+    state.nll, state.tokens = 0.0, 0
 
 
 def _validate(task: Task, state: State, log: MetricsLog, progress: Progress, stop: StopSignals) -> bool:

@@ -33,7 +33,6 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
     loaded = _load_last(config, folder, device, resume)
-    files.make_folder(folder.parent)
 
     train_text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
     source, target, pairs, skipped = build_codecs(config.data, train_text)
@@ -45,10 +44,10 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
         if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
             raise UserError(f"{folder / 'last.pt'}: the training text is another than that of this run; restore it")
     examples = encode_pairs(pairs, source, target)
+    files.write(folder / "config.yaml", to_yaml(config).encode())
     print(to_yaml(config))
     _describe(config, model, examples, str(skipped), device)
 
-    files.write(folder / "config.yaml", to_yaml(config).encode())
     task = Task(config, source, target, model, examples, validation, folder)
     train(task, stop, loaded.training if loaded else None)
     return folder

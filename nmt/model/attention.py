@@ -75,9 +75,11 @@ class GlobalScope(nn.Module):
     """Softmax over all of the sentence's positions."""
 
     def forward(
-        self, scores: Float[Tensor, "B T S"], query: Float[Tensor, "B T H"], memory: Memory
-    ) -> Float[Tensor, "B T S"]:
-        return scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf).softmax(dim=2)
+        self, query: Float[Tensor, "B T H"], memory: Memory, score: Score
+    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
+        scores = score(query, memory.keys)
+        weights = scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf).softmax(dim=2)
+        return weights @ memory.values, weights
 
 
 class LocalPredictiveScope(nn.Module):
@@ -85,6 +87,7 @@ class LocalPredictiveScope(nn.Module):
 
     p_t = S · sigmoid(v_pᵀ tanh(W_p h_t)) with the sentence's own S; softmax over the integers of
     [p_t − D, p_t + D] ∩ [0, S − 1], times exp(−(s − p_t)² / 2σ²) with σ = D/2, not renormalised.
+    On sources longer than the window only its 2D + 1 positions are scored and averaged.
     """
 
     def __init__(self, query_size: int, window: int) -> None:
@@ -98,11 +101,36 @@ class LocalPredictiveScope(nn.Module):
         return lengths[:, None, None] * torch.sigmoid(self.v(torch.tanh(self.hidden(query))))
 
     def forward(
-        self, scores: Float[Tensor, "B T S"], query: Float[Tensor, "B T H"], memory: Memory
-    ) -> Float[Tensor, "B T S"]:
-        positions = torch.arange(scores.shape[2], device=scores.device)
-        distance = positions - self.centre(query, memory.lengths)
-        inside = (distance.abs() <= self.window) & memory.mask.unsqueeze(1)
+        self, query: Float[Tensor, "B T H"], memory: Memory, score: Score
+    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
+        sentences, length, _ = memory.keys.shape
+        width = 2 * self.window + 1
+        centre = self.centre(query, memory.lengths)
+        if length <= width:
+            positions = torch.arange(length, device=query.device)
+            weights = self._weights(score(query, memory.keys), positions, centre, memory.lengths)
+            return weights @ memory.values, weights
+        # The window's first integer, moved inwards at the ends so that all of its places exist in memory.
+        first = (centre.detach() - self.window).ceil().clamp(0, length - width).long()
+        positions = first + torch.arange(width, device=query.device)  # (B T W)
+        rows = (positions + length * torch.arange(sentences, device=query.device)[:, None, None]).flatten()
+        keys, values = (
+            x.flatten(0, 1).index_select(0, rows).view(-1, width, x.shape[2]) for x in (memory.keys, memory.values)
+        )
+        scores = score(query.flatten(0, 1).unsqueeze(1), keys).view(positions.shape)  # each query has keys of its own
+        weights = self._weights(scores, positions, centre, memory.lengths)
+        context = (weights.flatten(0, 1).unsqueeze(1) @ values).view(*query.shape[:2], -1)
+        return context, weights.new_zeros(*query.shape[:2], length).scatter(2, positions, weights)
+
+    def _weights(
+        self,
+        scores: Float[Tensor, "B T W"],
+        positions: Int[Tensor, "*#BT W"],
+        centre: Float[Tensor, "B T 1"],
+        lengths: Int[Tensor, " B"],
+    ) -> Float[Tensor, "B T W"]:
+        distance = positions - centre
+        inside = (distance.abs() <= self.window) & (positions < lengths[:, None, None])
         weights = scores.masked_fill(~inside, -torch.inf).softmax(dim=2)
         return weights * torch.exp(-2 * (distance / self.window) ** 2)  # 2σ² = D²/2
 
@@ -126,8 +154,7 @@ class Attention(nn.Module):
         self, query: Float[Tensor, "B T H"], memory: Memory
     ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
         """The context vectors and the attention weights of T queries per sentence. Padding has weight exactly 0."""
-        weights = self.scope(self.score(query, memory.keys), query, memory)
-        return weights @ memory.values, weights
+        return self.scope(query, memory, self.score)
 
 
 class FixedContext(nn.Module):

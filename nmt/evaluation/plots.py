@@ -178,7 +178,7 @@ def _label_by_length(axes: "Axes", buckets: Sequence[Bucket], title: str) -> Non
     labels = [f"{bucket.label.replace('-', '–')}\nn = {bucket.count:,}" for bucket in buckets]
     axes.set_xticks(range(len(buckets)), labels)
     axes.set_xlim(-0.5, len(buckets) - 0.5)
-    axes.set_ylim(0.0, max(10.0, axes.get_ylim()[1]))
+    axes.set_ylim(0.0, max(10.0, 1.05 * axes.get_ylim()[1]))  # room for the highest marker
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -29,6 +29,8 @@ LINES_AT_ONCE = 1024  # of a file or standard input: enough to batch well, few e
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # German, whatever the locale says
     commands = {
         "train": (train, train_parser),
         "translate": (translate, translate_parser),
@@ -64,6 +66,8 @@ def train(options: argparse.Namespace) -> int:
     from nmt.training.run import run
     from nmt.translator import Translator
 
+    has_test = config.data.corpus != "files" or config.data.source.test is not None
+    test_set = corpus_test_set(config, "test" if has_test else "validation")  # now: a missing file should show at once
     stop = StopSignals()
     with stop.installed():
         folder = run(config, stop, resume=options.resume)
@@ -73,8 +77,6 @@ def train(options: argparse.Namespace) -> int:
         print(f"Saved {folder / 'last.pt'}. To go on: {again}")
         return 130
     best = folder / "best.pt"
-    has_test = config.data.corpus != "files" or config.data.source.test is not None
-    test_set = corpus_test_set(config, "test" if has_test else "validation")
     languages = (config.data.source.language, config.data.target.language)
     translators = {str(best): Translator.load(best, config.training.device)}
     table = evaluate(translators, test_set, languages=languages, edges=config.evaluation.length_edges, output=folder)
@@ -89,9 +91,9 @@ def train(options: argparse.Namespace) -> int:
 
 def translate(options: argparse.Namespace) -> int:
     """Translate sentences of the command line, a file, standard input, or a prompt; only translations on stdout."""
-    from nmt.evaluation.plots import check_picture
-
     if options.attention is not None:
+        from nmt.evaluation.plots import check_picture
+
         check_picture(options.attention)
         files.make_folder(options.attention.parent)
         if len(options.text) != 1:
@@ -105,7 +107,7 @@ def translate(options: argparse.Namespace) -> int:
     translator = Translator.load(options.checkpoint, options.device)
     if options.attention is not None and not translator.has_attention:
         raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    at_once = LINES_AT_ONCE
     if options.text:
         sentences: Iterator[str] = iter(options.text)
     elif options.input:
@@ -113,14 +115,13 @@ def translate(options: argparse.Namespace) -> int:
 
         sentences = iter(read_lines(options.input))
     elif sys.stdin.isatty():
-        sentences = _prompt()
+        sentences, at_once = _prompt(), 1
     else:
         sentences = _standard_input()
-    at_once = 1 if not options.text and not options.input and sys.stdin.isatty() else LINES_AT_ONCE
     number = 0
     while chunk := list(islice(sentences, at_once)):
         for translation in _translate(translator, chunk, options):
-            print("\n".join(_formatted(translation, number, options)), flush=False)
+            print("\n".join(_formatted(translation, number, options)))
             number += 1
         sys.stdout.flush()
     return 0

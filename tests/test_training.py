@@ -183,7 +183,7 @@ def test_a_finished_run_goes_on_with_a_later_end(make_config: ConfigMaker) -> No
 
 
 def test_resuming_a_finished_run_changes_nothing(make_config: ConfigMaker) -> None:
-    config = make_config("training.max_updates=4")
+    config = make_config("training.max_updates=4", "training.log_every=3")
     folder = finish(config)
     before = contents(folder), contents(folder, "best.pt"), without_times(events(folder))
     finish(config, resume=True)

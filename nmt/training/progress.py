@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Sequence
@@ -48,14 +49,15 @@ class Progress:
 
     def log(self, epoch: int, loss: float, speed: Speed) -> None:
         """Where there is no terminal to draw a bar on, a line now and then."""
-        if self._bar.disable:
+        if self._bar.disable and self._done > self._begin:
             left = (time.monotonic() - self._started) / (self._done - self._begin) * (self._total - self._done)
             numbers = _numbers(loss, speed)
             print(f"epoch {epoch}, update {self._done}/{self._total}: {numbers}, {left / 60:.1f} min left", flush=True)
 
     def speed(self) -> Speed:
-        """Since the last `lap`."""
-        return Speed(self._source / self._seconds, self._target / self._seconds)
+        """Since the last `lap`; not a number before the first update."""
+        seconds = self._seconds or math.nan
+        return Speed(self._source / seconds, self._target / seconds)
 
     def lap(self) -> Speed:
         """The speed since the last lap; measuring begins anew."""

@@ -13,7 +13,7 @@ import torch
 
 from nmt import checkpoint
 from nmt.config import Config, TrainingConfig
-from nmt.data.batching import Example, collate, epoch_batches
+from nmt.data.batching import Batch, Example, collate, epoch_batches
 from nmt.data.codec import Codec
 from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
@@ -109,31 +109,36 @@ def _run(
             return
 
         started = time.monotonic()
-        chosen = [
-            collate([task.examples[i] for i in batch])
-            for batch in batches[state.batch : state.batch + config.accumulate]
-        ]
-        epoch = state.epoch + 1
-        rate = learning_rate(config.schedule, config.learning_rate, state.update + 1, epoch, state.reductions)
-        nll = update(task.model, optimizer, chosen, config, rate, state.update)
-        if not math.isfinite(nll):
-            raise UserError(
-                f"training.learning_rate ({rate:g}) is too high: the loss of update {state.update + 1} is {nll}; "
-                f"lower it, or resume from {task.folder / 'last.pt'} if there is one"
-            )
-        state.nll += nll
-        state.tokens += sum(batch.target_tokens for batch in chosen)
-        state.update += 1
-        state.batch += len(chosen)
+        chosen = _update(task, state, optimizer, batches)
         if state.batch == len(batches):
             state.epoch, state.batch = state.epoch + 1, 0
             batches = _epoch_batches(task, state.epoch)
         seconds = time.monotonic() - started
         state.seconds += seconds
-        loss = state.nll / state.tokens
-        progress.advance(epoch, chosen, seconds, loss)
+        progress.advance(_epoch_of(state), chosen, seconds, state.nll / state.tokens)
         if state.update % config.log_every == 0:
             _log_lap(state, optimizer, log, progress)
+
+
+def _update(
+    task: Task, state: State, optimizer: torch.optim.Optimizer, batches: Sequence[Sequence[int]]
+) -> list[Batch]:
+    """Make the epoch's next update, count it, return its batches. Raises `UserError` if the loss is not finite."""
+    config = task.config.training
+    places = batches[state.batch : state.batch + config.accumulate]
+    chosen = [collate([task.examples[i] for i in batch]) for batch in places]
+    rate = learning_rate(config.schedule, config.learning_rate, state.update + 1, state.epoch + 1, state.reductions)
+    nll = update(task.model, optimizer, chosen, config, rate, state.update)
+    if not math.isfinite(nll):
+        raise UserError(
+            f"training.learning_rate ({rate:g}) is too high: the loss of update {state.update + 1} is {nll}; "
+            f"lower it, or resume from {task.folder / 'last.pt'} if there is one"
+        )
+    state.nll += nll
+    state.tokens += sum(batch.target_tokens for batch in chosen)
+    state.update += 1
+    state.batch += len(chosen)
+    return chosen
 
 
 def _log_lap(state: State, optimizer: torch.optim.Optimizer, log: MetricsLog, progress: Progress) -> None:

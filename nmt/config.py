@@ -120,9 +120,7 @@ class DecoderConfig(Section):
 class ModelConfig(Section):
     embedding_size: Count = 256
     embedding_dropout: DropoutRate = 0.3
-    tied_embeddings: Literal["none", "target", "all"] = (
-        "none"  # target: decoder's input and output; all: the source's too
-    )
+    tied_embeddings: Literal["none", "target", "all"] = "none"  # target: decoder's input and output; all: source's too
     encoder: EncoderConfig = EncoderConfig()
     decoder: DecoderConfig = DecoderConfig()
     attention: AttentionConfig = AttentionConfig()

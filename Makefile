@@ -1,11 +1,12 @@
 # make train   set up, train configs/quickstart.yaml, evaluate      make train CONFIG=configs/… ARGS="--set name=…"
 # make test    set up, run the tests                                make check   lint, format, types
+# make ablation   train every attention mechanism, write docs/ablation
 PYTHON ?= python3
 CONFIG ?= configs/quickstart.yaml
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: setup train test check
+.PHONY: setup train test check ablation
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -16,6 +17,9 @@ setup: .venv/installed
 
 train: setup
 	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)
+
+ablation: setup
+	$(BIN)/python scripts/ablation.py --output docs/ablation $(ARGS)
 
 test: setup
 	$(BIN)/python -m pytest

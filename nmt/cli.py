@@ -1,4 +1,4 @@
-"""The command line: `nmt train`, `nmt translate`, `nmt evaluate`.
+"""The command line: `nmt train`, `nmt translate`, `nmt evaluate`, `nmt ablation`.
 
 Exit codes: 0 done; 2 the user's input is wrong (one line on standard error); 130 stopped by Ctrl-C or SIGTERM, in
 training after saving; 1 a defect of ours (with its traceback). Nothing heavy is imported before a command needs it.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt import files
 from nmt.errors import UserError
-from nmt.options import Parser, evaluate_parser, train_parser, translate_parser
+from nmt.options import Parser, ablation_parser, evaluate_parser, train_parser, translate_parser
 
 if TYPE_CHECKING:
     from nmt.translator import Translation, Translator
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "train": (train, train_parser),
         "translate": (translate, translate_parser),
         "evaluate": (evaluate, evaluate_parser),
+        "ablation": (ablation, ablation_parser),
     }
     parser = Parser(prog="nmt", description="Attention-based neural machine translation.")
     parser.add_argument("command", choices=commands)
@@ -166,6 +167,37 @@ def evaluate(options: argparse.Namespace) -> int:
     )
     print(table)
     return 0
+
+
+def ablation(options: argparse.Namespace) -> int:
+    """Train every config's model under one budget, then write a page that compares them."""
+    from nmt.ablation import page, result, runs
+
+    configs = runs.load_configs(options.configs, options.set)
+    page.check(options.output)
+
+    from nmt.evaluation.checkpoints import corpus_test_set
+    from nmt.training.interruption import StopSignals
+
+    test_set = corpus_test_set(configs[0], "test")
+    stop = StopSignals()
+    with stop.installed():
+        failures = runs.run_all(configs, options.jobs, stop)
+    done = [config for config in configs if result.path_of(config).exists()]
+    if stop.requested:
+        print(f"{len(done)} of {len(configs)} are done. The same command goes on from here.")
+        return 130
+    if done:
+        results = [result.read(result.path_of(config)) for config in done]
+        settings = [part for setting in options.set for part in ("--set", setting)]
+        again = ["--output", str(options.output), "--jobs", str(options.jobs), *settings]
+        made = page.Making(
+            command=shlex.join(["python", "scripts/ablation.py", *options.configs, *again]),
+            machine=options.machine,
+            missing=[failure.name for failure in failures],
+        )
+        print(f"Written: {', '.join(map(str, page.write(options.output, results, test_set, made)))}")
+    return 0 if not failures else 1 if any(failure.is_defect for failure in failures) else 2
 
 
 def _spelled(command: str, *arguments: str) -> str:

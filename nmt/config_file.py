@@ -56,6 +56,15 @@ def to_yaml(config: Config) -> str:
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
+def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """The dotted names of the fields that differ between two dumps of the same parts of a configuration."""
+    for field in before:
+        if isinstance(before[field], dict):
+            yield from (f"{field}.{name}" for name in differences(before[field], now[field]))
+        elif before[field] != now[field]:
+            yield field
+
+
 def _parse_yaml(text: str, origin: str) -> Any:
     try:
         return yaml.safe_load(text)

@@ -1,6 +1,10 @@
-"""The name of a device → the device."""
+"""The name of a device → the device, and what machine it belongs to."""
 
 from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
 
 import torch
 
@@ -17,3 +21,21 @@ def choose_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError):
         raise UserError(f"device: {name!r} cannot be used here; choose auto, cpu or cuda") from None
     return device
+
+
+def describe_machine(device: torch.device) -> str:
+    """The machine and the versions that a measured time belongs to, in words."""
+    what = f"{os.cpu_count()} cores of {_processor()}"
+    if device.type == "cuda":
+        what += f", {torch.cuda.get_device_name(device)}"
+    return f"{what}; Python {platform.python_version()}, PyTorch {torch.__version__}"
+
+
+def _processor() -> str:
+    """The processor's name, as far as the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import NoReturn
 
@@ -76,6 +77,26 @@ def evaluate_parser() -> Parser:
     parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
     _add_search_options(parser)
+    return parser
+
+
+def ablation_parser() -> Parser:
+    parser = Parser(
+        prog="nmt ablation",
+        description="Train every config's model under one budget, and write a page that compares them. "
+        "Given again, it goes on where it was stopped.",
+    )
+    parser.add_argument("configs", nargs="*", metavar="CONFIG", help="default: all of configs/ablation")
+    parser.add_argument(
+        "--output", type=Path, default=Path("docs/ablation"), metavar="DIR", help="default: docs/ablation"
+    )
+    parser.add_argument(
+        "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="runs at once (default: all cores)"
+    )
+    parser.add_argument("--machine", metavar="TEXT", help="what the page calls the machine (default: what it found)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config"
+    )
     return parser
 
 

@@ -28,6 +28,7 @@ LAYERS = [
     ["nmt.translator"],
     ["nmt.evaluation"],
     ["nmt.training"],
+    ["nmt.ablation"],
     ["nmt.options"],
     ["nmt.cli", "nmt.__main__"],
 ]
@@ -79,7 +80,7 @@ def test_imports_point_downwards(module: str) -> None:
 
 def test_packages_import_nothing_by_themselves() -> None:
     assert IMPORTS["nmt"] <= {"typing", "nmt.translator"}
-    for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation"):
+    for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation", "nmt.ablation"):
         assert IMPORTS[package] == set()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from nmt import checkpoint, files
 from nmt.checkpoint import Loaded
 from nmt.config import Config
-from nmt.config_file import to_yaml
+from nmt.config_file import differences, to_yaml
 from nmt.data.batching import Example, epoch_batches, fill_rate
 from nmt.data.codec import build_codecs, encode_pairs
 from nmt.data.splits import load_split
@@ -66,7 +65,7 @@ def _load_last(config: Config, folder: Path, device: torch.device, resume: bool)
         return None
     loaded = checkpoint.load(last, device)
     before, now = loaded.config.model_dump(include=_FIXED), config.model_dump(include=_FIXED)
-    for field in _differences(before, now):
+    for field in differences(before, now):
         raise UserError(f"{last} was trained with another {field}; resume with that in {folder / 'config.yaml'}")
     return loaded
 
@@ -84,15 +83,6 @@ _FIXED: Any = {
         "early_stopping": {"metric"},
     },
 }
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """The dotted names of the fields that differ."""
-    for field in before:
-        if isinstance(before[field], dict):
-            yield from (f"{field}.{name}" for name in _differences(before[field], now[field]))
-        elif before[field] != now[field]:
-            yield field
 
 
 def _describe(config: Config, model: Seq2Seq, examples: list[Example], skipped: str, device: torch.device) -> None:

@@ -1,0 +1,77 @@
+"""From a finished run to its result."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+from nmt.ablation.result import Result, folder_of
+from nmt.config import Config
+from nmt.data.batching import Example
+from nmt.device import describe_machine
+from nmt.evaluation import report
+from nmt.evaluation.by_length import bootstrap_interval
+from nmt.evaluation.checkpoints import corpus_test_set
+from nmt.evaluation.metrics import bleu_statistics
+from nmt.training.loss import perplexity
+from nmt.training.validation import mean_loss
+from nmt.translator import Translator
+
+SAMPLES, SEED = 1000, 12345  # of the bootstrap: those of every other interval here
+
+
+def measure(config: Config) -> Result:
+    """Evaluate a run's `best.pt` on the test set, and leave in its folder what `nmt train` leaves there.
+
+    Raises `UserError` if the checkpoint or the test set cannot be read.
+    """
+    folder = folder_of(config)
+    best = folder / "best.pt"
+    translator = Translator.load(best, config.training.device)
+    test_set = corpus_test_set(config, "test")
+    text = test_set.text
+    hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
+    (evaluation,) = evaluations = report.evaluate_outputs(
+        {str(best): hypotheses},
+        text.source,
+        text.target,
+        split=test_set.split,
+        source_language=config.data.source.language,
+        target_language=config.data.target.language,
+        edges=config.evaluation.length_edges,
+        samples=SAMPLES,
+        seed=SEED,
+    )
+    report.write(folder, evaluations, [], test_set.corpus)
+    low, high = bootstrap_interval(bleu_statistics(hypotheses, text.target), SAMPLES, SEED)
+    pairs = zip(text.source, text.target, strict=True)
+    examples = [Example(translator.source.encode(s), translator.target.encode(t)) for s, t in pairs]
+    events = _events(folder)
+    return Result(
+        config=config,
+        parameters=sum(parameter.numel() for parameter in translator.model.parameters()),
+        bleu=evaluation.scores.bleu,
+        bleu_low=low,
+        bleu_high=high,
+        signature=evaluation.scores.signatures["bleu"],
+        by_length=tuple(evaluation.by_length),
+        perplexity=perplexity(mean_loss(translator.model, examples, config.search.batch_size)),
+        target_tokens_per_second=_speed(events),
+        minutes=events[-1]["seconds"] / 60,
+        machine=describe_machine(translator.model.device),
+    )
+
+
+def _events(folder: Path) -> list[dict[str, Any]]:
+    """A finished run's metrics: the last event is its end."""
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def _speed(events: list[dict[str, Any]]) -> float | None:
+    """Target tokens per second: the median over the log's laps; a lap cut by a stop may have no speed."""
+    speeds = [event["target_tokens_per_second"] for event in events if event["event"] == "train"]
+    known = [speed for speed in speeds if speed is not None]
+    return statistics.median(known) if known else None

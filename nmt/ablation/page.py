@@ -1,0 +1,192 @@
+"""The page that compares the runs: `README.md` and its pictures, made from their results.
+
+What stands outside of the page's two markers is written by hand, and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import NamedTuple
+
+from nmt import files
+from nmt.ablation.result import Result
+from nmt.config import AttentionConfig, Config
+from nmt.errors import UserError
+from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
+from nmt.evaluation.checkpoints import TestSet
+from nmt.evaluation.plots import plot_bleu_by_length
+
+BEGIN, END = "<!-- results -->", "<!-- /results -->"
+NEW_PAGE = f"# Attention mechanisms compared\n\n{BEGIN}\n{END}\n"
+MOST_CURVES = 7  # that can be told apart in one picture; of more models, these are drawn:
+CURVES = (
+    *("none", "bahdanau_linear", "bahdanau_additive", "luong_general", "luong_location"),
+    *("luong_general_local_m", "luong_general_local_p"),
+)
+WIRINGS = ("none", "bahdanau", "luong")
+
+
+class Making(NamedTuple):
+    """How a page was made: the command, the machine's name if not the one found, the runs that failed."""
+
+    command: str
+    machine: str | None
+    missing: Sequence[str]
+
+
+def check(output: Path) -> None:
+    """Raise `UserError` unless the page can be written into `output`, so that hours of training are not in vain."""
+    files.make_folder(output)
+    _with_results(_present(output / "README.md"), "", output / "README.md")
+
+
+def write(output: Path, results: Sequence[Result], test_set: TestSet, made: Making) -> list[Path]:
+    """Write the page and its pictures, and return their paths. Raises `UserError` where one cannot be written."""
+    path = output / "README.md"
+    ordered = sorted(results, key=lambda result: WIRINGS.index(result.config.model.attention.wiring))
+    pictures = _pictures(ordered, test_set)
+    blocks = [
+        _setting(ordered, test_set, made),
+        _table(ordered),
+        *(f"![{alternative}]({name})" for name, (alternative, _) in pictures.items()),
+        _length_table(ordered),
+    ]
+    page = _with_results(_present(path), "\n\n".join(blocks), path)
+    for name, (_, content) in pictures.items():
+        files.write(output / name, content)
+    files.write(path, page.encode())
+    return [*(output / name for name in pictures), path]
+
+
+def _present(path: Path) -> str:
+    """The page as it is, or a new one."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return NEW_PAGE
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise UserError(f"{path} cannot be read ({reason}); mend it, or choose another --output") from None
+
+
+def _with_results(page: str, results: str, path: Path) -> str:
+    """The page with other results between its markers."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end) or page.count(BEGIN) + page.count(END) > 2:
+        raise UserError(
+            f"{path} must hold one line {BEGIN} and below it one line {END}, between which the results go; "
+            "add them, or choose another --output"
+        )
+    return f"{before}{BEGIN}\n{results}\n{END}{after}"
+
+
+def _pictures(results: Sequence[Result], test_set: TestSet) -> dict[str, tuple[str, bytes]]:
+    """File name → alternative text and content."""
+    where = fill(f"{test_set.corpus}, {test_set.split} split", 80)
+    named = [result for result in results if result.name in CURVES]
+    curves = results if len(results) <= MOST_CURVES else named or results[:MOST_CURVES]
+    by_length = plot_bleu_by_length(
+        [result.name for result in curves],
+        [result.by_length for result in curves],
+        f"BLEU by source length\n{where}",
+        "png",
+    )
+    return {"bleu_by_length.png": ("BLEU by source length, with 95 % intervals", by_length)}
+
+
+def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:
+    """What was run, on what, how it was measured."""
+    config = results[0].config
+    lines = [
+        f"Made by `{made.command}`.",
+        f"Each model was trained once, with seed {config.training.seed}; the configs differ in name and "
+        "`model.attention` alone.",
+        f"- Corpus: {_corpus(config, test_set)}",
+        f"- Budget: {_budget(config)} for each model",
+        f"- Machine: {made.machine or '; '.join(_unique(result.machine for result in results))}",
+        f"- BLEU: cased sacreBLEU of detokenised text, beam {config.search.beam_size}, "
+        f"{', '.join(f'`{signature}`' for signature in _unique(result.signature for result in results))}",
+        "- Intervals: 95 %, by 1,000 bootstrap resamples of the test sentences: they say nothing about other seeds",
+        "- Perplexity: per target token of the test set, the end of the sentence counted",
+        "- Target tokens/s: in training, the median; minutes: of training and validation",
+    ]
+    if made.missing:
+        lines.append(f"- **Missing, because the run failed:** {', '.join(made.missing)}")
+    return "\n".join([lines[0], *lines[1:2], "", *lines[2:]])
+
+
+def _corpus(config: Config, test_set: TestSet) -> str:
+    size = f"{test_set.split} split, {len(test_set.text.source):,} sentence pairs"
+    if config.data.corpus == "sample":
+        return (
+            f"the **synthetic** sample corpus ({test_set.corpus.split(', ')[-1]}), {size}. "
+            "A score on it says that a model learns, and nothing about real text."
+        )
+    return f"{test_set.corpus}, {size}"
+
+
+def _budget(config: Config) -> str:
+    training = config.training
+    limits = [f"{training.max_updates:,} updates"] if training.max_updates else []
+    limits += [f"{training.max_epochs} epochs"] if training.max_epochs else []
+    batch = f"{training.batch_size * training.accumulate:,} {training.batch_unit}"
+    return f"{' or '.join(limits)} of at most {batch}"
+
+
+def _table(results: Sequence[Result]) -> str:
+    heads = ["mechanism", "wiring", "score", "scope", "variant", "BLEU", "perplexity"]
+    heads += ["target tokens/s", "parameters", "minutes"]
+    rows = []
+    for result in results:
+        attention = result.config.model.attention
+        axes = ["–"] * 3 if attention.wiring == "none" else [attention.score, attention.scope, _variant(attention)]
+        speed = result.target_tokens_per_second
+        rows.append([
+            result.name, attention.wiring, *axes,
+            f"{result.bleu:.2f} ({result.bleu_low:.2f}–{result.bleu_high:.2f})",
+            f"{result.perplexity:.3f}",
+            "–" if speed is None else f"{speed:,.0f}",
+            f"{result.parameters:,}",
+            f"{result.minutes:.1f}",
+        ])  # fmt: skip
+    return _markdown(heads, rows, left=5)
+
+
+def _variant(attention: AttentionConfig) -> str:
+    """The fields that are not as they are by default, but for the three axes."""
+    default = AttentionConfig()
+    words = []
+    for field in AttentionConfig.model_fields.keys() - {"wiring", "score", "scope"}:
+        value = getattr(attention, field)
+        if value != getattr(default, field):
+            word = field.replace("_", " ")
+            words.append(word if value is True else f"no {word}" if value is False else f"{word} {value}")
+    return ", ".join(sorted(words)) or "–"
+
+
+def _length_table(results: Sequence[Result]) -> str:
+    shared = results[0].by_length
+    few = "\\*"  # escaped, or two of them would make the text between them italic
+    heads = ["BLEU by source length", *(f"{b.label}{few if b.is_small else ''}, n = {b.count:,}" for b in shared)]
+    rows = [[result.name, *map(_bucket, result.by_length)] for result in results]
+    note = "Lengths are in spaCy tokens."
+    if any(bucket.is_small for bucket in shared):
+        note += f" {few} fewer than {FEW_SENTENCES} sentences: too few for a reliable score."
+    return f"{_markdown(heads, rows, left=1)}\n\n{note}"
+
+
+def _bucket(bucket: Bucket) -> str:
+    return "–" if bucket.bleu is None else f"{bucket.bleu:.1f} ({bucket.ci_low:.1f}–{bucket.ci_high:.1f})"
+
+
+def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """A table whose first `left` columns stand to the left, the others to the right."""
+    rule = ["---" if column < left else "--:" for column in range(len(heads))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, rule, *rows))
+
+
+def _unique(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(values))

@@ -1,0 +1,58 @@
+"""What one run of the comparison measured: a value, and the file in the run's folder that keeps it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from nmt import files
+from nmt.config import Config, Section
+from nmt.errors import UserError
+from nmt.evaluation.by_length import Bucket
+
+
+class Result(Section):
+    """One model, trained to the end of its budget, and what it did on the test set."""
+
+    config: Config
+    parameters: int
+    bleu: float  # cased sacreBLEU, 0 to 100, of `signature`; with its 95 % bootstrap interval
+    bleu_low: float
+    bleu_high: float
+    signature: str
+    by_length: tuple[Bucket, ...]
+    perplexity: float  # per target token, the end of the sentence counted
+    target_tokens_per_second: float | None  # in training: the median of the log's laps
+    minutes: float  # of training and validation
+    machine: str
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+
+def folder_of(config: Config) -> Path:
+    """The folder of a config's run."""
+    return Path(config.output_dir) / config.name
+
+
+def path_of(config: Config) -> Path:
+    """Where a config's result is kept. It is written last: where it is, the run is done."""
+    return folder_of(config) / "result.json"
+
+
+def write(result: Result) -> None:
+    """Keep a result in its run's folder. Raises `UserError` if that is not possible."""
+    files.write(path_of(result.config), result.model_dump_json(indent=2).encode() + b"\n")
+
+
+def read(path: Path) -> Result:
+    """A result that was kept. Raises `UserError` if the file cannot be read, or is none of this version."""
+    try:
+        return Result.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror or error}): delete it to measure again") from None
+    except ValidationError as error:
+        field = ".".join(map(str, error.errors()[0]["loc"])) or "its form"
+        raise UserError(f"{path} is no result of this version ({field}): delete it to measure again") from None

@@ -18,7 +18,7 @@ from nmt.errors import UserError
 from nmt.files import replacing
 from nmt.model.seq2seq import Seq2Seq, build_model
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Loaded(NamedTuple):

@@ -8,28 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-Count = Annotated[int, Field(ge=1, strict=True)]
-Probability = Annotated[float, Field(ge=0, le=1)]
-DropoutRate = Annotated[float, Field(ge=0, lt=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class Section(BaseModel):
-    """A part of the configuration: immutable, and closed to keys that it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _filled(values: Any, choice: str, field: str, defaults: dict[str, int | float]) -> Any:
-    """The values with `field`, where it is not set, at the default that belongs to what `choice` says."""
-    if isinstance(values, dict) and values.get(field) is None:
-        chosen = values.get(choice)
-        if isinstance(chosen, str) and chosen in defaults:
-            return {**values, field: defaults[chosen]}
-    return values
+from nmt.config_base import Count, DropoutRate, NonNegative, Positive, Probability, Section, filled
+from nmt.config_model import ModelConfig
 
 
 class SideConfig(Section):
@@ -48,7 +30,7 @@ class SideConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _sentencepiece_has_a_size(cls, values: Any) -> Any:
-        return _filled(values, "tokenizer", "vocabulary_size", {"sentencepiece": 4000})
+        return filled(values, "tokenizer", "vocabulary_size", {"sentencepiece": 4000})
 
 
 class SourceConfig(SideConfig):
@@ -94,53 +76,6 @@ class DataConfig(Section):
         return self
 
 
-class AttentionConfig(Section):
-    """The three axes of attention: when it is asked, how positions are scored, how far it sees."""
-
-    wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"
-    score: Literal["additive", "concat", "general", "dot"] = "additive"
-    scope: Literal["global", "local_p"] = "global"
-    window: Count = 10  # D, in source positions to each side; local scopes alone
-    size: Count | None = None  # A of additive and concat; default: the decoder's hidden size
-    input_feeding: bool = True  # wiring luong alone
-
-
-class EncoderConfig(Section):
-    hidden_size: Count = 256  # in each direction, so that a memory vector has M = 2 × hidden_size
-    layers: Count = 1
-    dropout: DropoutRate = 0.3  # between layers and on the memory
-
-
-class DecoderConfig(Section):
-    hidden_size: Count = 256
-    layers: Count = 1
-    dropout: DropoutRate = 0.3  # between layers and before the output layer
-
-
-class ModelConfig(Section):
-    embedding_size: Count = 256
-    embedding_dropout: DropoutRate = 0.3
-    tied_embeddings: Literal["none", "target", "all"] = "none"  # target: decoder's input and output; all: source's too
-    encoder: EncoderConfig = EncoderConfig()
-    decoder: DecoderConfig = DecoderConfig()
-    attention: AttentionConfig = AttentionConfig()
-
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> Self:
-        hidden, memory = self.decoder.hidden_size, 2 * self.encoder.hidden_size
-        if self.attention.wiring != "none" and self.attention.score == "dot" and hidden != memory:
-            raise ValueError(
-                f"attention.score: dot needs decoder.hidden_size ({hidden}) = 2 × encoder.hidden_size ({memory}); "
-                f"set decoder.hidden_size to {memory}, or attention.score to general"
-            )
-        if self.tied_embeddings != "none" and self.attention.wiring == "luong" and hidden != self.embedding_size:
-            raise ValueError(
-                f"tied_embeddings: {self.tied_embeddings} with attention.wiring: luong needs embedding_size "
-                f"({self.embedding_size}) = decoder.hidden_size ({hidden}); set them alike, or tied_embeddings to none"
-            )
-        return self
-
-
 class TeacherForcingConfig(Section):
     """How often the decoder reads the reference's last token, not its own (Bengio et al. 2015, section 2.4).
 
@@ -158,7 +93,7 @@ class TeacherForcingConfig(Section):
     @classmethod
     def _schedule_has_a_decay(cls, values: Any) -> Any:
         defaults = {"linear": 0.0001, "exponential": 0.9999, "inverse_sigmoid": 1000.0}
-        return _filled(values, "schedule", "decay", defaults)
+        return filled(values, "schedule", "decay", defaults)
 
     @model_validator(mode="after")
     def _decay_fits(self) -> Self:
@@ -198,7 +133,7 @@ class ScheduleConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _inverse_sqrt_warms_up(cls, values: Any) -> Any:
-        return _filled(values, "kind", "warmup", {"inverse_sqrt": 1000})
+        return filled(values, "kind", "warmup", {"inverse_sqrt": 1000})
 
     @model_validator(mode="after")
     def _warmup_fits(self) -> Self:

@@ -11,7 +11,8 @@ from typing import Any, get_args, get_origin
 import yaml
 from pydantic import ValidationError
 
-from nmt.config import Config, SearchConfig, Section
+from nmt.config import Config, SearchConfig
+from nmt.config_base import Section
 from nmt.errors import UserError
 
 

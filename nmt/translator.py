@@ -170,7 +170,8 @@ class Translator:
         rows = torch.tensor(owner, device=self.model.device)
         ids = [list(h.ids) for hypotheses in found for h in hypotheses]
         inputs = collate([Example([], row[:-1]) for row in ids]).target_input.to(self.model.device)
-        _, weights = self.model.decoder(inputs, select(state, rows), select(memory, rows))
+        _, alignment = self.model.decoder(inputs, select(state, rows), select(memory, rows))
+        weights = alignment.dense(memory.mask.shape[1])
         cut = iter(
             weights[row, : len(hypothesis), : len(sources[i]) + 1].cpu()
             for row, (i, hypothesis) in enumerate(zip(owner, ids, strict=True))

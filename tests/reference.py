@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 import torch
 
-from nmt.config import ModelConfig
+from nmt.config_model import ModelConfig
 from nmt.data.batching import pad_source
 from nmt.data.codec import Codec
 from nmt.data.tokenizers import make_tokenizer

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nmt.config import Config, ModelConfig
+from nmt.config import Config
+from nmt.config_model import ModelConfig
 from nmt.config_file import load_config, parse_config, to_yaml
 from nmt.errors import UserError
 

@@ -16,11 +16,14 @@ ROOT = Path(nmt.__file__).parent
 LAYERS = [
     ["nmt.errors"],
     ["nmt.files"],
+    ["nmt.config_base"],
+    ["nmt.config_model"],
     ["nmt.config"],
     ["nmt.config_file"],
     ["nmt.data"],
     ["nmt.search"],
     ["nmt.model.encoder"],
+    ["nmt.model.scores", "nmt.model.scopes"],
     ["nmt.model.attention"],
     ["nmt.model.decoder"],
     ["nmt.model.seq2seq"],
@@ -32,8 +35,15 @@ LAYERS = [
     ["nmt.options"],
     ["nmt.cli", "nmt.__main__"],
 ]
-NO_CONFIG = ["nmt.search", "nmt.model.encoder", "nmt.model.attention", "nmt.model.decoder", "nmt.data.tokenizers"]
-NO_CONFIG += ["nmt.data.vocabulary", "nmt.data.batching", "nmt.data.corpus", "nmt.training.loss"]
+NO_CONFIG = ["nmt.search", "nmt.model.encoder", "nmt.model.scores", "nmt.model.scopes", "nmt.model.attention"]
+NO_CONFIG += [
+    "nmt.model.decoder",
+    "nmt.data.tokenizers",
+    "nmt.data.vocabulary",
+    "nmt.data.batching",
+    "nmt.data.corpus",
+    "nmt.training.loss",
+]
 
 
 def name_of(path: Path) -> str:
@@ -93,7 +103,7 @@ def test_there_is_no_circle() -> None:
 
 def test_leaf_modules_do_not_know_the_config() -> None:
     for module in NO_CONFIG:
-        assert "nmt.config" not in IMPORTS[module]
+        assert not any(imported.startswith("nmt.config") for imported in IMPORTS[module])
 
 
 def test_the_search_knows_no_model() -> None:

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from nmt.config import ModelConfig
+from nmt.config_model import ModelConfig
 from nmt.data.batching import Example, collate
 from nmt.model.seq2seq import Seq2Seq, build_model
 from nmt.training.loss import cross_entropy, perplexity

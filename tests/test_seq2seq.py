@@ -17,7 +17,8 @@ from reference import (
     tiny_model,
 )
 
-from nmt.config import ModelConfig, SearchConfig
+from nmt.config import SearchConfig
+from nmt.config_model import ModelConfig
 from nmt.config_file import parse_config
 from nmt.data.batching import Example, collate
 from nmt.data.vocabulary import EOS_TOKEN

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from nmt.config import ModelConfig, SearchConfig, TrainingConfig
+from nmt.config import SearchConfig, TrainingConfig
+from nmt.config_model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
 from nmt.data.codec import Codec
 from nmt.data.tokenizers import make_tokenizer

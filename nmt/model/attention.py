@@ -1,160 +1,179 @@
-"""Attention: how well each source position fits a query (score), and which positions take part (scope).
+"""Attention: a score and a scope give weights over the memory, which make the context that the decoder reads.
 
-Shapes: B batch, T queries per sentence, S source positions, H query, M memory vector, A alignment.
+Shapes: B batch, T queries per sentence, S source positions, W places of a window, H query, M memory vector,
+A alignment.
 All T queries of a sentence are answered at once; a recurrent decoder that needs them one by one passes T = 1, and beam
 search passes its K hypotheses as T = K queries to one memory, which therefore is never copied per hypothesis.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.encoder import Encoded
+from nmt.model.scopes import Scope, Window
+from nmt.model.scores import Score
 
 
 class Memory(NamedTuple):
-    """What the decoder may look at, computed once per sentence. Batch-first, so that search can select sentences."""
+    """What the decoder may look at, computed once per sentence. Batch-first, so that search can select sentences.
 
-    values: Float[Tensor, "B S M"]
-    keys: Float[Tensor, "B S A"]
-    mask: Bool[Tensor, "B S"]  # True at the sentence's own positions, False at padding
-    lengths: Int[Tensor, " B"]  # the number of them, EOS counted
-
-
-class AdditiveScore(nn.Module):
-    """v_aᵀ tanh(W_a h + U_a v_s): Bahdanau et al. 2015, A.1.2.
-
-    Luong et al. 2015, section 3.1 write it as `concat`, v_aᵀ tanh(W [h; v_s]): the same function, with W = [W_a U_a].
+    With n attention heads, values and keys have a dimension more, (B n S ·).
     """
 
-    def __init__(self, query_size: int, memory_size: int, size: int) -> None:
-        super().__init__()
-        self.query = nn.Linear(query_size, size, bias=False)
-        self.memory = nn.Linear(memory_size, size, bias=False)
-        self.v = nn.Linear(size, 1, bias=False)
-
-    def keys(self, values: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        return self.memory(values)
-
-    def forward(self, query: Float[Tensor, "B T H"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
-        return self.v(torch.tanh(self.query(query).unsqueeze(2) + keys.unsqueeze(1))).squeeze(3)
+    values: Float[Tensor, "B *n S M"]
+    keys: Float[Tensor, "B *n S A"]
+    mask: Bool[Tensor, "B S"]  # True where there is something to look at, False at padding
+    lengths: Int[Tensor, " B"]  # the sentence's own number of positions, EOS counted
 
 
-class GeneralScore(nn.Module):
-    """hᵀ W_a v_s: Luong et al. 2015, section 3.1. The keys W_a v_s are computed once, with A = H."""
+class Alignment(NamedTuple):
+    """Attention weights over source positions; those that are not named have weight 0."""
 
-    def __init__(self, query_size: int, memory_size: int) -> None:
-        super().__init__()
-        self.memory = nn.Linear(memory_size, query_size, bias=False)
+    weights: Float[Tensor, "*B W"]
+    positions: Int[Tensor, "*B W"] | None  # None: all of the source's, W = S
 
-    def keys(self, values: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        return self.memory(values)
+    @classmethod
+    def stack(cls, steps: Sequence[Alignment]) -> Alignment:
+        """Those of T steps, (N W) each, as one (N T W)."""
+        weights, positions = zip(*steps, strict=True)
+        return cls(torch.stack(weights, dim=1), None if positions[0] is None else torch.stack(positions, dim=1))
 
-    def forward(self, query: Float[Tensor, "B T H"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
-        return query @ keys.transpose(1, 2)
+    def flatten(self) -> Alignment:
+        """(B K W) as (N W), N = B·K."""
+        return Alignment(self.weights.flatten(0, 1), None if self.positions is None else self.positions.flatten(0, 1))
 
+    def added_to(self, total: Float[Tensor, "*B S"]) -> Float[Tensor, "*B S"]:
+        """Another tensor, with the weights added at their positions."""
+        if self.positions is None:
+            return total + self.weights
+        return total.scatter_add(-1, self.positions, self.weights)
 
-class DotScore(nn.Module):
-    """hᵀ v_s: Luong et al. 2015, section 3.1. Needs H = M."""
-
-    def keys(self, values: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        return values
-
-    def forward(self, query: Float[Tensor, "B T H"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
-        return query @ keys.transpose(1, 2)
-
-
-Score: TypeAlias = AdditiveScore | GeneralScore | DotScore
-
-
-class GlobalScope(nn.Module):
-    """Softmax over all of the sentence's positions."""
-
-    def forward(
-        self, query: Float[Tensor, "B T H"], memory: Memory, score: Score
-    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
-        scores = score(query, memory.keys)
-        weights = scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf).softmax(dim=2)
-        return weights @ memory.values, weights
+    def dense(self, length: int) -> Float[Tensor, "*B S"]:
+        """The weights of all S source positions."""
+        return self.added_to(self.weights.new_zeros(*self.weights.shape[:-1], length))
 
 
-class LocalPredictiveScope(nn.Module):
-    """local-p: a window around a predicted position (Luong et al. 2015, section 3.2, equations 9 and 10).
+class Heads(nn.Module):
+    """n projections of queries, keys and values, and one of the joined contexts (Vaswani et al. 2017, section 3.2.2).
 
-    p_t = S · sigmoid(v_pᵀ tanh(W_p h_t)) with the sentence's own S; softmax over the integers of
-    [p_t − D, p_t + D] ∩ [0, S − 1], times exp(−(s − p_t)² / 2σ²) with σ = D/2, not renormalised.
-    On sources longer than the window only its 2D + 1 positions are scored and averaged.
+    All heads share one score and one scope, which work on the projections. Raises ValueError if n does not divide
+    the sizes of query and value.
     """
 
-    def __init__(self, query_size: int, window: int) -> None:
+    def __init__(self, count: int, query_size: int, key_size: int, value_size: int) -> None:
         super().__init__()
-        self.window = window
-        self.hidden = nn.Linear(query_size, query_size, bias=False)
-        self.v = nn.Linear(query_size, 1, bias=False)
+        if query_size % count or value_size % count:
+            raise ValueError(f"{count} heads do not divide a query of {query_size} and a value of {value_size}")
+        self.count = count
+        self.query = nn.Linear(query_size, query_size, bias=False)
+        self.key = nn.Linear(key_size, query_size, bias=False)
+        self.value = nn.Linear(value_size, value_size, bias=False)
+        self.output = nn.Linear(value_size, value_size, bias=False)
 
-    def centre(self, query: Float[Tensor, "B T H"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B T 1"]:
-        """p_t, in source positions."""
-        return lengths[:, None, None] * torch.sigmoid(self.v(torch.tanh(self.hidden(query))))
+    def split(self, projected: Float[Tensor, "B L D"]) -> Float[Tensor, "B n L d"]:
+        """The projections' parts, one for each head."""
+        return projected.unflatten(2, (self.count, -1)).transpose(1, 2).contiguous()
 
-    def forward(
-        self, query: Float[Tensor, "B T H"], memory: Memory, score: Score
-    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
-        sentences, length, _ = memory.keys.shape
-        width = 2 * self.window + 1
-        centre = self.centre(query, memory.lengths)
-        if length <= width:
-            positions = torch.arange(length, device=query.device)
-            weights = self._weights(score(query, memory.keys), positions, centre, memory.lengths)
-            return weights @ memory.values, weights
-        # The window's first integer, moved inwards at the ends so that all of its places exist in memory.
-        first = (centre.detach() - self.window).ceil().clamp(0, length - width).long()
-        positions = first + torch.arange(width, device=query.device)  # (B T W)
-        rows = (positions + length * torch.arange(sentences, device=query.device)[:, None, None]).flatten()
-        keys, values = (
-            x.flatten(0, 1).index_select(0, rows).view(-1, width, x.shape[2]) for x in (memory.keys, memory.values)
-        )
-        scores = score(query.flatten(0, 1).unsqueeze(1), keys).view(positions.shape)  # each query has keys of its own
-        weights = self._weights(scores, positions, centre, memory.lengths)
-        context = (weights.flatten(0, 1).unsqueeze(1) @ values).view(*query.shape[:2], -1)
-        return context, weights.new_zeros(*query.shape[:2], length).scatter(2, positions, weights)
+    def join(self, contexts: Float[Tensor, "Bn T d"]) -> Float[Tensor, "B T D"]:
+        """The contexts of all heads, joined and projected."""
+        return self.output(contexts.unflatten(0, (-1, self.count)).transpose(1, 2).flatten(2))
 
-    def _weights(
-        self,
-        scores: Float[Tensor, "B T W"],
-        positions: Int[Tensor, "*#BT W"],
-        centre: Float[Tensor, "B T 1"],
-        lengths: Int[Tensor, " B"],
-    ) -> Float[Tensor, "B T W"]:
-        distance = positions - centre
-        inside = (distance.abs() <= self.window) & (positions < lengths[:, None, None])
-        weights = scores.masked_fill(~inside, -torch.inf).softmax(dim=2)
-        return weights * torch.exp(-2 * (distance / self.window) ** 2)  # 2σ² = D²/2
-
-
-Scope: TypeAlias = GlobalScope | LocalPredictiveScope
+    def mean(self, alignment: Alignment) -> Alignment:
+        """One alignment for all heads, whose windows may differ."""
+        weights = alignment.weights.unflatten(0, (-1, self.count)).transpose(1, 2)
+        if alignment.positions is None:
+            return Alignment(weights.mean(2), None)
+        positions = alignment.positions.unflatten(0, (-1, self.count)).transpose(1, 2)
+        return Alignment(weights.flatten(2) / self.count, positions.flatten(2))
 
 
 class Attention(nn.Module):
-    """A score and a scope: weights over the memory, and the context that they average."""
+    """How a decoder looks at the source: score and scope, and what else the configuration chose.
 
-    def __init__(self, score: Score, scope: Scope) -> None:
+    `hard`: the context is the one value with the largest weight. `key_value` (Daniluk et al. 2017): half of each memory
+    vector is scored and the other half averaged. `coverage` (Tu et al. 2016): the score sees how much weight each
+    position has got so far, which the decoder's state keeps.
+    """
+
+    def __init__(
+        self,
+        score: Score,
+        scope: Scope,
+        heads: Heads | None = None,
+        *,
+        hard: bool = False,
+        key_value: bool = False,
+        coverage: bool = False,
+    ) -> None:
         super().__init__()
         self.score = score
         self.scope = scope
+        self.heads = heads
+        self.hard = hard
+        self.key_value = key_value
+        self.coverage = coverage
 
     def prepare(self, encoded: Encoded) -> Memory:
-        """Project the keys, once per sentence."""
-        return Memory(encoded.values, self.score.keys(encoded.values), encoded.mask, encoded.lengths)
+        """Project keys and values, once per sentence."""
+        values = encoded.values.contiguous()  # now, or a window would copy all of it at every step
+        scored, averaged = _halves(values) if self.key_value else (values, values)
+        if self.heads is not None:
+            scored = self.heads.split(self.heads.key(scored))
+            averaged = self.heads.split(self.heads.value(averaged))
+        mask = encoded.mask
+        if self.score.positions is not None:
+            mask = mask & (torch.arange(mask.shape[1], device=mask.device) < self.score.positions)
+        return Memory(averaged, self.score.keys(scored), mask, encoded.lengths)
 
     def forward(
-        self, query: Float[Tensor, "B T H"], memory: Memory
-    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
-        """The context vectors and the attention weights of T queries per sentence. Padding has weight exactly 0."""
-        return self.scope(query, memory, self.score)
+        self,
+        query: Float[Tensor, "B T H"],
+        memory: Memory,
+        t: Int[Tensor, "B T"],
+        coverage: Float[Tensor, "B T S"] | None = None,
+    ) -> tuple[Float[Tensor, "B T M"], Alignment]:
+        """The context vectors and the weights of T queries per sentence. Padding has weight exactly 0.
+
+        `t` are the queries' target positions, from 0; `coverage` is for an attention that has it, 0 at t = 0. With
+        several heads the alignment is their mean.
+        """
+        if self.heads is None:
+            return self._attend(query, memory, t, coverage)
+        n = self.heads.count  # each head becomes a sentence
+        query = self.heads.split(self.heads.query(query)).flatten(0, 1)
+        values, keys = memory.values.flatten(0, 1), memory.keys.flatten(0, 1)
+        mask, lengths, t = (x.repeat_interleave(n, 0) for x in (memory.mask, memory.lengths, t))
+        coverage = None if coverage is None else coverage.repeat_interleave(n, 0)
+        contexts, alignment = self._attend(query, Memory(values, keys, mask, lengths), t, coverage)
+        return self.heads.join(contexts), self.heads.mean(alignment)
+
+    def _attend(
+        self,
+        query: Float[Tensor, "B T H"],
+        memory: Memory,
+        t: Int[Tensor, "B T"],
+        coverage: Float[Tensor, "B T S"] | None,
+    ) -> tuple[Float[Tensor, "B T M"], Alignment]:
+        values, keys = memory.values, memory.keys
+        window = self.scope(query, t, memory.mask, memory.lengths)
+        if window.positions is not None:
+            # Every query has keys and values of its own: it becomes a sentence with one query.
+            values, keys = _gather(values, window.positions), _gather(keys, window.positions)
+            query = query.flatten(0, 1).unsqueeze(1)
+            if coverage is not None:
+                coverage = coverage.gather(2, window.positions).flatten(0, 1).unsqueeze(1)
+        scores = self.score(query, keys, coverage).view(*t.shape, -1)
+        weights = _normalised(scores, window)
+        if self.hard:
+            weights = _straight_through(weights, window.inside)
+        context = weights.view(len(values), -1, weights.shape[2]) @ values
+        return context.view(*t.shape, -1), Alignment(weights, window.positions)
 
 
 class FixedContext(nn.Module):
@@ -163,36 +182,41 @@ class FixedContext(nn.Module):
     The memory has a single position, which all weight lies on.
     """
 
+    coverage = False
+
     def prepare(self, encoded: Encoded) -> Memory:
         values = encoded.final.unsqueeze(1)
         return Memory(values, values, torch.ones_like(encoded.mask[:, :1]), torch.ones_like(encoded.lengths))
 
     def forward(
-        self, query: Float[Tensor, "B T H"], memory: Memory
-    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T 1"]]:
-        return memory.values.expand(-1, query.shape[1], -1), query.new_ones(*query.shape[:2], 1)
+        self, query: Float[Tensor, "B T H"], memory: Memory, t: Int[Tensor, "B T"], coverage: None = None
+    ) -> tuple[Float[Tensor, "B T M"], Alignment]:
+        """The same context for all queries."""
+        return memory.values.expand(-1, query.shape[1], -1), Alignment(query.new_ones(*query.shape[:2], 1), None)
 
 
-def make_attention(
-    score: Literal["additive", "concat", "general", "dot"],
-    scope: Literal["global", "local_p"],
-    *,
-    query_size: int,
-    memory_size: int,
-    size: int,
-    window: int,
-) -> Attention:
-    """Choose score and scope; `size` is A of the additive score, `window` is D of the local scope, in positions."""
-    scorer: Score
-    match score:
-        case "additive" | "concat":
-            scorer = AdditiveScore(query_size, memory_size, size)
-        case "general":
-            scorer = GeneralScore(query_size, memory_size)
-        case "dot":
-            scorer = DotScore()
-    match scope:
-        case "global":
-            return Attention(scorer, GlobalScope())
-        case "local_p":
-            return Attention(scorer, LocalPredictiveScope(query_size, window))
+def _halves(values: Float[Tensor, "B S M"]) -> tuple[Float[Tensor, "B S M/2"], Float[Tensor, "B S M/2"]]:
+    """Half of each direction's state twice, so that either half has seen the sentence from both sides."""
+    first, second = values.unflatten(2, (2, -1)).chunk(2, dim=3)
+    return first.flatten(2), second.flatten(2)
+
+
+def _gather(memory: Float[Tensor, "B S X"], positions: Int[Tensor, "B T W"]) -> Float[Tensor, "BT W X"]:
+    """The memory's vectors at each query's own positions."""
+    sentences, length, size = memory.shape
+    rows = positions + length * torch.arange(sentences, device=positions.device)[:, None, None]
+    return memory.flatten(0, 1).index_select(0, rows.flatten()).view(-1, positions.shape[2], size)
+
+
+def _normalised(scores: Float[Tensor, "B T W"], window: Window) -> Float[Tensor, "B T W"]:
+    if window.fade is None:
+        return scores.masked_fill(~window.inside, -torch.inf).softmax(dim=2)
+    # Not −∞, because a window may have nothing inside: its weights are 0 then, not the quotient of 0 by 0.
+    lowest = torch.finfo(scores.dtype).min
+    return scores.masked_fill(~window.inside, lowest).softmax(dim=2) * window.fade
+
+
+def _straight_through(weights: Float[Tensor, "B T W"], inside: Bool[Tensor, "*#BT W"]) -> Float[Tensor, "B T W"]:
+    """1 at the largest weight and 0 elsewhere, with the gradient of the weights themselves."""
+    one_hot = torch.zeros_like(weights).scatter(2, weights.argmax(dim=2, keepdim=True), 1.0) * inside
+    return one_hot + (weights - weights.detach())

@@ -17,10 +17,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.model.attention import Attention, FixedContext, Memory
+from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.encoder import Encoded
 
-State: TypeAlias = tuple[Tensor, ...]  # one (N, H) a layer, bottom first; Luong's input feeding adds h̃
+# One (N, H) a layer, bottom first; the number t of steps done (N); with coverage the sum of the weights so far (N, S);
+# with Luong's input feeding h̃ (N, H).
+State: TypeAlias = tuple[Tensor, ...]
 
 
 def gru_update(
@@ -56,9 +58,11 @@ class GRUStack(nn.Module):
 
 @dataclass(frozen=True)
 class DecoderSizes:
-    """M, H, the number of layers, and the dropout rates: of the embedding; between layers and before the output."""
+    """Sizes of a memory vector (M), a context and H, the number of layers, and the dropout rates: of the embedding;
+    between layers and before the output."""
 
     memory: int
+    context: int
     hidden: int
     layers: int
     embedding_dropout: float
@@ -95,7 +99,9 @@ class Decoder(nn.Module, ABC):
 
         Bahdanau et al. 2015, A.2.2 use ←h alone; the forward half is what a decoder without attention lives on.
         """
-        return torch.tanh(self.bridge(encoded.final)).chunk(self.layers, dim=1)
+        hidden = torch.tanh(self.bridge(encoded.final)).chunk(self.layers, dim=1)
+        coverage = (torch.zeros_like(encoded.values[:, :, 0]),) if self.attention.coverage else ()
+        return (*hidden, torch.zeros_like(encoded.lengths), *coverage)
 
     @abstractmethod
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
@@ -104,8 +110,8 @@ class Decoder(nn.Module, ABC):
     @abstractmethod
     def step(
         self, inputs: Float[Tensor, "N I"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"]]:
-        """One target position of N = B·K hypotheses: readout, new state, attention weights.
+    ) -> tuple[Float[Tensor, "N R"], State, Alignment]:
+        """One target position of N = B·K hypotheses: readout, new state, attention weights (N W).
 
         `inputs` is `embed(y_{t−1})`; the rows of a sentence's K hypotheses are neighbours.
         """
@@ -120,14 +126,14 @@ class Decoder(nn.Module, ABC):
         state: State,
         memory: Memory,
         use_reference: Bool[Tensor, "B T"] | None = None,
-    ) -> tuple[Float[Tensor, "B T R"], Float[Tensor, "B T S"]]:
-        """Run all of T: readouts and attention weights.
+    ) -> tuple[Float[Tensor, "B T R"], Alignment]:
+        """Run all of T: readouts and attention weights (B T W).
 
         `tokens` are the reference's, behind BOS. Where `use_reference` is False the model reads its own most likely
         last token instead (scheduled sampling, Bengio et al. 2015, section 2.4); at t = 0 it always reads BOS.
         """
         readouts: list[Tensor] = []
-        weights: list[Tensor] = []
+        alignments: list[Alignment] = []
         # Unbound, not sliced: the gradient is then stacked once, where slices would each add a tensor of full size.
         for t, inputs in enumerate(self.embed(tokens).unbind(1)):
             if use_reference is not None and t > 0:
@@ -135,15 +141,22 @@ class Decoder(nn.Module, ABC):
                     last = self.logits(readouts[-1]).argmax(dim=1)
                 own = self.embed(last)
                 inputs = torch.where(use_reference[:, t, None], inputs, own)
-            readout, state, weight = self.step(inputs, state, memory)
+            readout, state, alignment = self.step(inputs, state, memory)
             readouts.append(readout)
-            weights.append(weight)
-        return torch.stack(readouts, dim=1), torch.stack(weights, dim=1)
+            alignments.append(alignment)
+        return torch.stack(readouts, dim=1), Alignment.stack(alignments)
 
-    def attend(self, query: Float[Tensor, "N H"], memory: Memory) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """Attention of N = B·K rows to the memory of B sentences: context and weights."""
-        context, weights = self.attention(query.view(len(memory.values), -1, query.shape[1]), memory)
-        return context.flatten(0, 1), weights.flatten(0, 1)
+    def attend(
+        self, query: Float[Tensor, "N H"], memory: Memory, past: State
+    ) -> tuple[Float[Tensor, "N M"], Alignment, State]:
+        """Attention of N = B·K rows to the memory of B sentences: context, weights, and the past with this step in it.
+
+        `past` is t and, with coverage, the sum of the weights so far: the state's part that belongs to the attention.
+        """
+        query, t, *coverage = (x.unflatten(0, (len(memory.mask), -1)) for x in (query, *past))
+        context, alignment = self.attention(query, memory, t, *coverage)
+        past = tuple(x.flatten(0, 1) for x in (t + 1, *(alignment.added_to(c) for c in coverage)))
+        return context.flatten(0, 1), alignment.flatten(), past
 
 
 class BahdanauDecoder(Decoder):
@@ -155,8 +168,8 @@ class BahdanauDecoder(Decoder):
 
     def __init__(self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes) -> None:
         super().__init__(embedding, attention, sizes, readout_size=embedding.embedding_dim)
-        self.context_gates = nn.Linear(sizes.memory, 3 * sizes.hidden, bias=False)
-        self.readout = nn.Linear(sizes.hidden + sizes.memory + embedding.embedding_dim, embedding.embedding_dim)
+        self.context_gates = nn.Linear(sizes.context, 3 * sizes.hidden, bias=False)
+        self.readout = nn.Linear(sizes.hidden + sizes.context + embedding.embedding_dim, embedding.embedding_dim)
 
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
         embedded = self.embedding_dropout(self.embedding(tokens))
@@ -164,11 +177,12 @@ class BahdanauDecoder(Decoder):
 
     def step(
         self, inputs: Float[Tensor, "N I"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"]]:
+    ) -> tuple[Float[Tensor, "N R"], State, Alignment]:
         gates, embedded = inputs.split([self.embedding_gates.out_features, self.embedding.embedding_dim], dim=1)
-        context, weights = self.attend(state[-1], memory)
-        state = self.rnn(gates + self.context_gates(context), state)
-        return torch.cat([state[-1], context, embedded], dim=1), state, weights
+        hidden, past = state[: self.layers], state[self.layers :]
+        context, alignment, past = self.attend(hidden[-1], memory, past)
+        hidden = self.rnn(gates + self.context_gates(context), hidden)
+        return torch.cat([hidden[-1], context, embedded], dim=1), (*hidden, *past), alignment
 
     def logits(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N V"]:
         return self.output(self.dropout(torch.tanh(self.readout(readouts))))
@@ -187,25 +201,26 @@ class LuongDecoder(Decoder):
     ) -> None:
         super().__init__(embedding, attention, sizes, readout_size=sizes.hidden)
         self.feed_gates = nn.Linear(sizes.hidden, 3 * sizes.hidden, bias=False) if input_feeding else None
-        self.combine = nn.Linear(sizes.memory + sizes.hidden, sizes.hidden, bias=False)
+        self.combine = nn.Linear(sizes.context + sizes.hidden, sizes.hidden, bias=False)
 
     def initial_state(self, encoded: Encoded) -> State:
         state = super().initial_state(encoded)
-        return state if self.feed_gates is None else (*state, torch.zeros_like(state[-1]))
+        return state if self.feed_gates is None else (*state, torch.zeros_like(state[0]))
 
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
         return self.embedding_gates(self.embedding_dropout(self.embedding(tokens)))
 
     def step(
         self, inputs: Float[Tensor, "N I"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "N R"], State, Float[Tensor, "N S"]]:
+    ) -> tuple[Float[Tensor, "N R"], State, Alignment]:
         if self.feed_gates is not None:
-            *hidden, fed = state
-            state, inputs = tuple(hidden), inputs + self.feed_gates(fed)
-        state = self.rnn(inputs, state)
-        context, weights = self.attend(state[-1], memory)
-        attentional = self.attentional(context, state[-1])
-        return attentional, state if self.feed_gates is None else (*state, attentional), weights
+            *rest, fed = state
+            state, inputs = tuple(rest), inputs + self.feed_gates(fed)
+        hidden, past = self.rnn(inputs, state[: self.layers]), state[self.layers :]
+        context, alignment, past = self.attend(hidden[-1], memory, past)
+        attentional = self.attentional(context, hidden[-1])
+        state = (*hidden, *past)
+        return attentional, state if self.feed_gates is None else (*state, attentional), alignment
 
     def attentional(self, context: Float[Tensor, "*N M"], hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N H"]:
         """h̃ = tanh(W_c [c; h])."""
@@ -220,14 +235,15 @@ class LuongDecoder(Decoder):
         state: State,
         memory: Memory,
         use_reference: Bool[Tensor, "B T"] | None = None,
-    ) -> tuple[Float[Tensor, "B T R"], Float[Tensor, "B T S"]]:
-        """As `Decoder.forward`. Nothing feeds back without input feeding, so then one attention answers all of T."""
-        if self.feed_gates is not None or use_reference is not None:
+    ) -> tuple[Float[Tensor, "B T R"], Alignment]:
+        """As `Decoder.forward`. Where nothing that attention gives is fed back, one attention answers all of T."""
+        if self.feed_gates is not None or self.attention.coverage or use_reference is not None:
             return super().forward(tokens, state, memory, use_reference)
-        hidden: list[Tensor] = []
+        hidden, tops = state[: self.layers], []
         for inputs in self.embed(tokens).unbind(1):
-            state = self.rnn(inputs, state)
-            hidden.append(state[-1])
-        queries = torch.stack(hidden, dim=1)
-        context, weights = self.attention(queries, memory)
-        return self.attentional(context, queries), weights
+            hidden = self.rnn(inputs, hidden)
+            tops.append(hidden[-1])
+        queries = torch.stack(tops, dim=1)
+        t = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
+        context, alignment = self.attention(queries, memory, t)
+        return self.attentional(context, queries), alignment

@@ -6,10 +6,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.config import ModelConfig
-from nmt.model.attention import Attention, FixedContext, Memory, make_attention
+from nmt.config_model import AttentionConfig, ModelConfig
+from nmt.model.attention import Alignment, Attention, FixedContext, Heads, Memory
 from nmt.model.decoder import BahdanauDecoder, Decoder, DecoderSizes, LuongDecoder, State
 from nmt.model.encoder import Encoder
+from nmt.model.scopes import make_scope
+from nmt.model.scores import make_score
 
 
 class Seq2Seq(nn.Module):
@@ -37,14 +39,14 @@ class Seq2Seq(nn.Module):
         target_input: Int[Tensor, "B T"],
         real: Bool[Tensor, "B T"],
         use_reference: Bool[Tensor, "B T"] | None = None,
-    ) -> tuple[Float[Tensor, "N V"], Float[Tensor, "B T #S"]]:
-        """Logits at the N real target positions, row by row, and the attention weights at all of them.
+    ) -> tuple[Float[Tensor, "N V"], Alignment]:
+        """Logits at the N real target positions, row by row, and the attention weights (B T W) at all of them.
 
         `real` is False at padding, for which nothing is worth computing; `use_reference` is `Decoder.forward`'s.
         """
         state, memory = self.encode(source, source_lengths)
-        readouts, weights = self.decoder(target_input, state, memory, use_reference)
-        return self.decoder.logits(readouts[real]), weights
+        readouts, alignment = self.decoder(target_input, state, memory, use_reference)
+        return self.decoder.logits(readouts[real]), alignment
 
 
 def build_model(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
@@ -60,19 +62,7 @@ def build_model(config: ModelConfig, source_types: int, target_types: int) -> Se
         config.encoder.dropout,
         config.embedding_dropout,
     )
-    attention: Attention | FixedContext
-    if config.attention.wiring == "none":
-        attention = FixedContext()
-    else:
-        attention = make_attention(
-            config.attention.score,
-            config.attention.scope,
-            query_size=config.decoder.hidden_size,
-            memory_size=encoder.memory_size,
-            size=config.attention.size or config.decoder.hidden_size,
-            window=config.attention.window,
-        )
-    decoder = _make_decoder(config, target_embedding, attention, encoder.memory_size)
+    decoder = _make_decoder(config, target_embedding, encoder.memory_size)
     model = Seq2Seq(encoder, decoder)
     _initialise(model)
     if config.tied_embeddings != "none":
@@ -80,11 +70,17 @@ def build_model(config: ModelConfig, source_types: int, target_types: int) -> Se
     return model
 
 
-def _make_decoder(
-    config: ModelConfig, embedding: nn.Embedding, attention: Attention | FixedContext, memory_size: int
-) -> Decoder:
+def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int) -> Decoder:
+    attention: Attention | FixedContext
+    if config.attention.wiring == "none":
+        attention, context_size = FixedContext(), memory_size
+    else:
+        # With key_value, half of a memory vector is scored, and the other half is what a context averages.
+        context_size = memory_size // 2 if config.attention.key_value else memory_size
+        attention = _make_attention(config.attention, config.decoder.hidden_size, context_size)
     sizes = DecoderSizes(
         memory=memory_size,
+        context=context_size,
         hidden=config.decoder.hidden_size,
         layers=config.decoder.layers,
         embedding_dropout=config.embedding_dropout,
@@ -94,7 +90,25 @@ def _make_decoder(
         case "bahdanau" | "none":
             return BahdanauDecoder(embedding, attention, sizes)
         case "luong":
-            return LuongDecoder(embedding, attention, sizes, input_feeding=config.attention.input_feeding)
+            return LuongDecoder(embedding, attention, sizes, input_feeding=bool(config.attention.input_feeding))
+
+
+def _make_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
+    """`value_size` is that of the vectors scored, and of those averaged."""
+    heads, score_query, score_memory = None, query_size, value_size
+    if config.heads > 1:
+        heads = Heads(config.heads, query_size, value_size, value_size)
+        score_query = score_memory = query_size // config.heads
+    score = make_score(
+        config.score,
+        query_size=score_query,
+        memory_size=score_memory,
+        size=(config.size or query_size) // config.heads,
+        positions=config.positions or 0,
+        coverage=config.coverage,
+    )
+    scope = make_scope(config.scope, query_size=score_query, window=config.window or 0)
+    return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value, coverage=config.coverage)
 
 
 def _initialise(model: Seq2Seq) -> None:

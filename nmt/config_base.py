@@ -1,0 +1,33 @@
+"""What the sections of the configuration have in common: frozen, closed, and filled with defaults by choice."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=1, strict=True)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+DropoutRate = Annotated[float, Field(ge=0, lt=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Section(BaseModel):
+    """A part of the configuration: immutable, and closed to keys that it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def filled(values: Any, choice: str, field: str, defaults: dict[str, int | float]) -> Any:
+    """The values with `field`, where it is not set, at the default that belongs to what `choice` says."""
+    if isinstance(values, dict) and values.get(field) is None:
+        chosen = values.get(choice)
+        if isinstance(chosen, str) and chosen in defaults:
+            return {**values, field: defaults[chosen]}
+    return values
+
+
+def spelled(value: object) -> str:
+    """As YAML spells it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

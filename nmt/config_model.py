@@ -1,0 +1,131 @@
+"""The model's part of the configuration: sizes, and the axes of attention with what they allow of each other."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
+
+from nmt.config_base import Count, DropoutRate, Section, filled, spelled
+
+
+class AttentionConfig(Section):
+    """The axes of attention: when it is asked, how positions are scored, how far it sees; and its variants."""
+
+    wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"
+    score: Literal["additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location"] = (
+        "additive"
+    )
+    scope: Literal["global", "local_m", "local_p"] = "global"
+    window: Count | None = None  # D of local scopes, in source positions to each side; by default 10
+    size: Count | None = None  # A of additive and concat, all heads together; null: the decoder's hidden size
+    positions: Count | None = None  # how many location can score; by default 101: data.max_length and EOS
+    input_feeding: bool | None = None  # of wiring luong; by default true
+    hard: bool = False  # the context is the one memory vector with the largest weight
+    key_value: bool = False  # half of each memory vector is scored, the other half averaged
+    heads: Count = 1
+    coverage: bool = False  # the score sees the weight that each position has got so far
+
+    @model_validator(mode="before")
+    @classmethod
+    def _choices_have_their_settings(cls, values: Any) -> Any:
+        values = filled(values, "scope", "window", {"local_m": 10, "local_p": 10})
+        values = filled(values, "score", "positions", {"location": 101})
+        return filled(values, "wiring", "input_feeding", {"luong": True})
+
+    @model_validator(mode="after")
+    def _without_attention_nothing_is_chosen(self) -> Self:
+        if self.wiring == "none":
+            for field in ("score", "scope", "hard", "key_value", "heads", "coverage"):
+                if (value := getattr(self, field)) != type(self).model_fields[field].default:
+                    raise ValueError(
+                        f"{field}: {spelled(value)} has no use with wiring: none, which has no attention; "
+                        f"remove {field}, or set wiring to bahdanau or luong"
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _settings_have_a_use(self) -> Self:
+        for field, choice, users in (
+            ("window", "scope", ("local_m", "local_p")),
+            ("size", "score", ("additive", "concat")),
+            ("positions", "score", ("location",)),
+            ("input_feeding", "wiring", ("luong",)),
+        ):
+            value, chosen = getattr(self, field), getattr(self, choice)
+            if value and chosen not in users:
+                raise ValueError(
+                    f"{field}: {spelled(value)} has no use with {choice}: {chosen}; "
+                    f"remove {field}, or set {choice} to {' or '.join(users)}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _location_has_no_keys(self) -> Self:
+        if self.score == "location":
+            for field in ("key_value", "heads", "coverage"):
+                if (value := getattr(self, field)) != (default := type(self).model_fields[field].default):
+                    raise ValueError(
+                        f"{field}: {spelled(value)} does not go with score: location, which scores positions "
+                        f"whatever stands there and so has no keys; set {field} to {spelled(default)}, or score to "
+                        "general"
+                    )
+        return self
+
+
+class EncoderConfig(Section):
+    hidden_size: Count = 256  # in each direction, so that a memory vector has M = 2 × hidden_size
+    layers: Count = 1
+    dropout: DropoutRate = 0.3  # between layers and on the memory
+
+
+class DecoderConfig(Section):
+    hidden_size: Count = 256
+    layers: Count = 1
+    dropout: DropoutRate = 0.3  # between layers and before the output layer
+
+
+class ModelConfig(Section):
+    embedding_size: Count = 256
+    embedding_dropout: DropoutRate = 0.3
+    tied_embeddings: Literal["none", "target", "all"] = "none"  # target: decoder's input and output; all: source's too
+    encoder: EncoderConfig = EncoderConfig()
+    decoder: DecoderConfig = DecoderConfig()
+    attention: AttentionConfig = AttentionConfig()
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        attention, hidden = self.attention, self.decoder.hidden_size
+        if attention.wiring != "none":
+            self._attention_fits(attention, hidden)
+        if self.tied_embeddings != "none" and attention.wiring == "luong" and hidden != self.embedding_size:
+            raise ValueError(
+                f"tied_embeddings: {self.tied_embeddings} with attention.wiring: luong needs embedding_size "
+                f"({self.embedding_size}) = decoder.hidden_size ({hidden}); set them alike, or tied_embeddings to none"
+            )
+        return self
+
+    def _attention_fits(self, attention: AttentionConfig, hidden: int) -> None:
+        encoder = self.encoder.hidden_size
+        if attention.key_value and encoder % 2:
+            raise ValueError(
+                f"attention.key_value: true needs an even encoder.hidden_size (here: {encoder}), which it splits in "
+                f"two; set encoder.hidden_size to {encoder + 1}, or attention.key_value to false"
+            )
+        vector, formula = (
+            (encoder, "encoder.hidden_size") if attention.key_value else (2 * encoder, "2 × encoder.hidden_size")
+        )
+        if attention.score in ("dot", "scaled_dot") and attention.heads == 1 and hidden != vector:
+            key_value = " with attention.key_value" if attention.key_value else ""
+            raise ValueError(
+                f"attention.score: {attention.score}{key_value} needs decoder.hidden_size ({hidden}) = {formula} "
+                f"({vector}); set decoder.hidden_size to {vector}, or attention.score to "
+                f"{attention.score.replace('dot', 'general')}"
+            )
+        sizes = [("decoder.hidden_size", hidden), (formula, vector), ("attention.size", attention.size or hidden)]
+        for name, size in sizes:
+            if size % attention.heads:
+                raise ValueError(
+                    f"attention.heads: {attention.heads} does not divide {name} ({size}); "
+                    f"set attention.heads to a divisor of it, or {name} to a multiple of {attention.heads}"
+                )

@@ -1,0 +1,173 @@
+"""How well a query fits a source position: the scores of Bahdanau, Luong and Vaswani.
+
+A score has two halves. `keys` is what it needs of the memory, computed once per sentence; `forward` compares queries
+with keys, at every step. With coverage (Tu et al. 2016, section 3.1) a score has one feature more of each position,
+C_s, the sum of the attention weights that it got so far: v_s becomes [v_s; C_s] in each of the formulas.
+
+Shapes: B batch, T queries per sentence, S source positions, H query, M memory vector, A alignment.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+ScoreName = Literal["additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location"]
+
+
+class Score(nn.Module, ABC):
+    """Scores of queries against source positions, before any normalisation."""
+
+    positions: int | None = None  # how many of them it can score; None: any number
+
+    @abstractmethod
+    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
+        """What is scored at each position."""
+
+    @abstractmethod
+    def forward(
+        self,
+        query: Float[Tensor, "B T H"],
+        keys: Float[Tensor, "B S A"],
+        coverage: Float[Tensor, "B T S"] | None = None,
+    ) -> Float[Tensor, "B T S"]:
+        """The scores; `coverage` is None if and only if the score was made without it."""
+
+
+class AdditiveScore(Score):
+    """v_aᵀ tanh(W_a h + U_a v_s): Bahdanau et al. 2015, A.1.2; with coverage + V_a C_s inside (Tu et al. 2016, eq. 6).
+
+    Luong et al. 2015, section 3.1 write it as `concat`, v_aᵀ tanh(W [h; v_s]): the same function, with W = [W_a U_a].
+    """
+
+    def __init__(self, query_size: int, memory_size: int, size: int, *, coverage: bool = False) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_size, size, bias=False)
+        self.memory = nn.Linear(memory_size, size, bias=False)
+        self.v = nn.Linear(size, 1, bias=False)
+        self.coverage = nn.Linear(1, size, bias=False) if coverage else None
+
+    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
+        return self.memory(values)
+
+    def forward(
+        self,
+        query: Float[Tensor, "B T H"],
+        keys: Float[Tensor, "B S A"],
+        coverage: Float[Tensor, "B T S"] | None = None,
+    ) -> Float[Tensor, "B T S"]:
+        hidden = self.query(query).unsqueeze(2) + keys.unsqueeze(1)
+        if self.coverage is not None and coverage is not None:
+            hidden = hidden + self.coverage(coverage.unsqueeze(3))
+        return self.v(torch.tanh(hidden)).squeeze(3)
+
+
+class LinearScore(Score):
+    """w_aᵀ [h; v_s], the "simplified concat" of tutorials: `concat` without its tanh.
+
+    It is the sum of a term in h and a term in v_s, and a softmax ignores what is the same at every position: the
+    weights do not depend on the query, and no gradient reaches its half of w_a. The context is one and the same at
+    every step, unless coverage or a local scope change it.
+    """
+
+    def __init__(self, query_size: int, memory_size: int, *, coverage: bool = False) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_size, 1, bias=False)
+        self.memory = nn.Linear(memory_size, 1, bias=False)
+        self.coverage = nn.Linear(1, 1, bias=False) if coverage else None
+
+    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
+        return self.memory(values)
+
+    def forward(
+        self,
+        query: Float[Tensor, "B T H"],
+        keys: Float[Tensor, "B S A"],
+        coverage: Float[Tensor, "B T S"] | None = None,
+    ) -> Float[Tensor, "B T S"]:
+        scores = self.query(query) + keys.transpose(1, 2)
+        if self.coverage is not None and coverage is not None:
+            scores = scores + self.coverage.weight * coverage
+        return scores
+
+
+class ProductScore(Score):
+    """hᵀ k_s, and with `scaled` hᵀ k_s / √H (Vaswani et al. 2017, section 3.2.1); A = H.
+
+    The kinds differ in the key k_s alone. With coverage it is k_s + u C_s, with u a vector of H parameters.
+    """
+
+    def __init__(self, query_size: int, *, scaled: bool = False, coverage: bool = False) -> None:
+        super().__init__()
+        self.divisor = query_size**0.5 if scaled else 1.0
+        self.coverage = nn.Linear(query_size, 1, bias=False) if coverage else None
+
+    def forward(
+        self,
+        query: Float[Tensor, "B T H"],
+        keys: Float[Tensor, "B S A"],
+        coverage: Float[Tensor, "B T S"] | None = None,
+    ) -> Float[Tensor, "B T S"]:
+        if self.divisor != 1:
+            query = query / self.divisor
+        scores = query @ keys.transpose(1, 2)
+        if self.coverage is not None and coverage is not None:
+            scores = scores + self.coverage(query) * coverage
+        return scores
+
+
+class DotScore(ProductScore):
+    """hᵀ v_s: Luong et al. 2015, section 3.1. Needs H = M."""
+
+    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
+        return values
+
+
+class GeneralScore(ProductScore):
+    """hᵀ W_a v_s: Luong et al. 2015, section 3.1."""
+
+    def __init__(self, query_size: int, memory_size: int, *, scaled: bool = False, coverage: bool = False) -> None:
+        super().__init__(query_size, scaled=scaled, coverage=coverage)
+        self.memory = nn.Linear(memory_size, query_size, bias=False)
+
+    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
+        return self.memory(values)
+
+
+class LocationScore(ProductScore):
+    """(W_a h)_s: Luong et al. 2015, equation 8. The key of a position is its row of W_a, whatever stands there.
+
+    W_a has a fixed number of rows; positions past them have no score, and get weight 0.
+    """
+
+    def __init__(self, query_size: int, positions: int) -> None:
+        super().__init__(query_size)
+        self.positions = positions
+        self.location = nn.Linear(query_size, positions, bias=False)
+
+    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
+        *batch, length, _ = values.shape
+        rows = self.location.weight[:length]
+        return F.pad(rows, (0, 0, 0, length - len(rows))).expand(*batch, -1, -1).contiguous()
+
+
+def make_score(
+    name: ScoreName, *, query_size: int, memory_size: int, size: int, positions: int, coverage: bool
+) -> Score:
+    """Choose a score. `size` is A of the additive one, `positions` the number of those that `location` knows."""
+    match name:
+        case "additive" | "concat":
+            return AdditiveScore(query_size, memory_size, size, coverage=coverage)
+        case "linear":
+            return LinearScore(query_size, memory_size, coverage=coverage)
+        case "dot" | "scaled_dot":
+            return DotScore(query_size, scaled=name == "scaled_dot", coverage=coverage)
+        case "general" | "scaled_general":
+            return GeneralScore(query_size, memory_size, scaled=name == "scaled_general", coverage=coverage)
+        case "location":
+            return LocationScore(query_size, positions)

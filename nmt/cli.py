@@ -171,33 +171,9 @@ def evaluate(options: argparse.Namespace) -> int:
 
 def ablation(options: argparse.Namespace) -> int:
     """Train every config's model under one budget, then write a page that compares them."""
-    from nmt.ablation import page, result, runs
+    from nmt.ablation.compare import compare
 
-    configs = runs.load_configs(options.configs, options.set)
-    page.check(options.output)
-
-    from nmt.evaluation.checkpoints import corpus_test_set
-    from nmt.training.interruption import StopSignals
-
-    test_set = corpus_test_set(configs[0], "test")
-    stop = StopSignals()
-    with stop.installed():
-        failures = runs.run_all(configs, options.jobs, stop)
-    done = [config for config in configs if result.path_of(config).exists()]
-    if stop.requested:
-        print(f"{len(done)} of {len(configs)} are done. The same command goes on from here.")
-        return 130
-    if done:
-        results = [result.read(result.path_of(config)) for config in done]
-        settings = [part for setting in options.set for part in ("--set", setting)]
-        again = ["--output", str(options.output), "--jobs", str(options.jobs), *settings]
-        made = page.Making(
-            command=shlex.join(["python", "scripts/ablation.py", *options.configs, *again]),
-            machine=options.machine,
-            missing=[failure.name for failure in failures],
-        )
-        print(f"Written: {', '.join(map(str, page.write(options.output, results, test_set, made)))}")
-    return 0 if not failures else 1 if any(failure.is_defect for failure in failures) else 2
+    return compare(options.configs, options.set, output=options.output, jobs=options.jobs, machine=options.machine)
 
 
 def _spelled(command: str, *arguments: str) -> str:

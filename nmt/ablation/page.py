@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from nmt import files
 from nmt.ablation.result import Result
-from nmt.config import AttentionConfig, Config
+from nmt.config import Config
+from nmt.config_model import AttentionConfig
 from nmt.errors import UserError
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
 from nmt.evaluation.checkpoints import TestSet
@@ -156,8 +157,8 @@ def _table(results: Sequence[Result]) -> str:
 
 
 def _variant(attention: AttentionConfig) -> str:
-    """The fields that are not as they are by default, but for the three axes."""
-    default = AttentionConfig()
+    """The fields, but for the three axes, that are not what this wiring and score have by default."""
+    default = AttentionConfig(wiring=attention.wiring, score=attention.score)
     words = []
     for field in AttentionConfig.model_fields.keys() - {"wiring", "score", "scope"}:
         value = getattr(attention, field)

@@ -7,7 +7,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from nmt import files
-from nmt.config import Config, Section
+from nmt.config import Config
+from nmt.config_base import Section
 from nmt.errors import UserError
 from nmt.evaluation.by_length import Bucket
 

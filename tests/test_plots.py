@@ -9,7 +9,7 @@ from PIL import Image
 
 from nmt.errors import UserError
 from nmt.evaluation.by_length import Bucket
-from nmt.evaluation.plots import COLOURS, attention_heat_map, plot_bleu_by_length
+from nmt.evaluation.plots import COLOURS, attention_heat_map, plot_bleu_by_length, plot_intervals
 
 SOURCE = ["Ein", "älterer", "$x_1$", "Süßes_", "."]
 TARGET = ["An", "older", "$", "_sweet_", "&", "</s>"]
@@ -174,3 +174,24 @@ def test_a_callers_matplotlib_stays_as_it_was_and_does_not_change_the_picture(tm
         before = dict(matplotlib.rcParams)
         assert drawn_attention(tmp_path, np.full((6, 5), 0.2), SOURCE, TARGET).read_bytes() == plain
         assert dict(matplotlib.rcParams) == before
+
+
+# Values with intervals
+
+
+def test_intervals_stand_in_order_from_the_top():
+    names, intervals = ["$a$", "_b_", "c"], [(10.0, 8.0, 13.0), (20.0, 19.0, 21.0), (90.0, 85.0, 91.0)]
+    content = plot_intervals(names, intervals, "errors\ntoy corpus", "AER in percent", "svg")
+    assert {*names, "errors", "toy corpus", "AER in percent"} <= svg_words(content)
+    assert content == plot_intervals(names, intervals, "errors\ntoy corpus", "AER in percent", "svg")
+    places = [content.index(f">{name}<".encode()) for name in names]
+    assert places == sorted(places)
+
+
+def test_an_interval_is_as_wide_as_it_says(tmp_path):
+    path = tmp_path / "picture.png"
+    path.write_bytes(plot_intervals(["a", "b"], [(50.0, 0.0, 100.0), (50.0, 45.0, 55.0)], "t", "x", "png"))
+    drawn = np.abs(pixels(path) - [0x00, 0x72, 0xB2]).max(axis=-1) <= 2
+    middle = len(drawn) // 2
+    widths = [np.ptp(np.flatnonzero(half.any(axis=0))) for half in (drawn[:middle], drawn[middle:])]
+    assert widths[0] == pytest.approx(10 * widths[1], rel=0.1)

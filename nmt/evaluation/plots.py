@@ -74,6 +74,36 @@ def plot_bleu_by_length(
         return _render(figure, picture_format)
 
 
+def plot_intervals(
+    names: Sequence[str],
+    intervals: Sequence[tuple[float, float, float]],
+    title: str,
+    label: str,
+    picture_format: str,
+) -> bytes:
+    """Draw a value with its interval (value, low, high) for each name, from the top down; return the file's content.
+
+    `label` says what the values are; `picture_format` is "png" or "svg".
+    """
+    with _drawing():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(8.0, 1.6 + 0.3 * len(names)), dpi=DPI, layout="constrained")
+        axes = figure.add_subplot()
+        for row, (value, low, high) in enumerate(intervals):
+            axes.errorbar((low + high) / 2, row, xerr=(high - low) / 2, fmt="none", ecolor=COLOURS[0], capsize=3)
+            axes.plot(value, row, MARKERS[0], color=COLOURS[0], markersize=6.5)
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlim(left=0.0)
+        axes.set_title(title)
+        axes.set_xlabel(label)
+        axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        return _render(figure, picture_format)
+
+
 def check_picture(path: Path) -> str:
     """The format that a picture's suffix names, "png" or "svg". Raises UserError for another."""
     picture_format = path.suffix.lower().removeprefix(".")

@@ -81,7 +81,7 @@ def _with_results(page: str, results: str, path: Path) -> str:
             f"{path} must hold one line {BEGIN} and below it one line {END}, between which the results go; "
             "add them, or choose another --output"
         )
-    return f"{before}{BEGIN}\n{results}\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{results}\n\n{END}{after}"
 
 
 def _pictures(results: Sequence[Result], test_set: TestSet) -> dict[str, tuple[str, bytes]]:

@@ -18,8 +18,8 @@ from reference import (
 )
 
 from nmt.config import SearchConfig
-from nmt.config_model import ModelConfig
 from nmt.config_file import parse_config
+from nmt.config_model import ModelConfig
 from nmt.data.batching import Example, collate
 from nmt.data.vocabulary import EOS_TOKEN
 from nmt.errors import UserError

@@ -77,7 +77,7 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
     else:
         # With key_value, half of a memory vector is scored, and the other half is what a context averages.
         context_size = memory_size // 2 if config.attention.key_value else memory_size
-        attention = _make_attention(config.attention, config.decoder.hidden_size, context_size)
+        attention = make_attention(config.attention, config.decoder.hidden_size, context_size)
     sizes = DecoderSizes(
         memory=memory_size,
         context=context_size,
@@ -93,7 +93,7 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
             return LuongDecoder(embedding, attention, sizes, input_feeding=bool(config.attention.input_feeding))
 
 
-def _make_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
+def make_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
     """`value_size` is that of the vectors scored, and of those averaged."""
     heads, score_query, score_memory = None, query_size, value_size
     if config.heads > 1:

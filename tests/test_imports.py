@@ -32,7 +32,8 @@ LAYERS = [
     ["nmt.cli", "nmt.__main__"],
 ]
 NO_CONFIG = ["nmt.search", "nmt.model.encoder", "nmt.model.attention", "nmt.model.decoder", "nmt.data.tokenizers"]
-NO_CONFIG += ["nmt.data.vocabulary", "nmt.data.batching", "nmt.data.corpus", "nmt.training.loss"]
+NO_CONFIG += ["nmt.data.vocabulary", "nmt.data.batching", "nmt.data.corpus", "nmt.data.copying"]
+NO_CONFIG += ["nmt.training.loss"]
 
 
 def name_of(path: Path) -> str:

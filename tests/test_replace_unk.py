@@ -174,7 +174,7 @@ def test_of_source_subwords_the_word_with_the_largest_sum_wins(
     assert "".join(pieces[i] for i in long) == "▁fihugo"
     assert len(long) >= 3
     row = [0.0] * len(pieces) + [0.9]
-    row[words.index(1)] = 0.3  # the best piece of all
+    row[words.index(2) - 1] = 0.3  # the best piece of all
     for i in long:
         row[i] = 0.4 / len(long)
     attend(monkeypatch, row)

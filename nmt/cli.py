@@ -100,6 +100,7 @@ def translate(options: argparse.Namespace) -> int:
             raise UserError(f"--attention draws one sentence, and {len(options.text)} were given: quote one as TEXT")
     if options.text and options.input:
         raise UserError("TEXT and --input exclude each other: give one of them")
+    dictionary = _dictionary(options)
 
     from nmt.translator import Translator
 
@@ -120,7 +121,7 @@ def translate(options: argparse.Namespace) -> int:
         sentences = _standard_input()
     number = 0
     while chunk := list(islice(sentences, at_once)):
-        for translation in _translate(translator, chunk, options):
+        for translation in _translate(translator, chunk, options, dictionary):
             print("\n".join(_formatted(translation, number, options)))
             number += 1
         sys.stdout.flush()
@@ -181,7 +182,19 @@ def _spelled(command: str, *arguments: str) -> str:
     return shlex.join([str(python), str(script.with_name(f"{command}.py")), *arguments])
 
 
-def _translate(translator: Translator, sentences: list[str], options: argparse.Namespace) -> list[Translation]:
+def _dictionary(options: argparse.Namespace) -> dict[str, str] | None:
+    if options.dictionary is None:
+        return None
+    if not options.replace_unk:
+        raise UserError("--dictionary serves --replace-unk alone: give both options, or neither")
+    from nmt.data.copying import read_dictionary
+
+    return read_dictionary(options.dictionary)
+
+
+def _translate(
+    translator: Translator, sentences: list[str], options: argparse.Namespace, dictionary: dict[str, str] | None
+) -> list[Translation]:
     translations = translator.translate(
         sentences,
         beam_size=options.beam,
@@ -190,6 +203,7 @@ def _translate(translator: Translator, sentences: list[str], options: argparse.N
         batch_size=options.batch_size,
         n_best=options.n_best,
         replace_unk=options.replace_unk,
+        dictionary=dictionary,
         attention=options.json or options.attention is not None,
     )
     if options.attention is not None:

@@ -55,6 +55,12 @@ def translate_parser() -> Parser:
     parser.add_argument("--json", action="store_true", help="an object a line: text, tokens, score, attention")
     parser.add_argument("--attention", type=Path, metavar="FILE", help="draw the attention as .png or .svg")
     parser.add_argument("--replace-unk", action="store_true", help="copy the source word where the model knows none")
+    parser.add_argument(
+        "--dictionary",
+        type=Path,
+        metavar="FILE",
+        help="with --replace-unk: two columns, source word and its translation (the first listed), put in its place",
+    )
     parser.add_argument("--max-length", type=_positive, metavar="N", help="target tokens at most")
     parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences searched at once")
     _add_search_options(parser)

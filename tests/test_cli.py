@@ -167,6 +167,8 @@ def test_attention_picture(best: str, tmp_path: Path, suffix: str, magic: bytes)
 
 
 def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dictionary = tmp_path / "dictionary.txt"
+    dictionary.write_text("unbekannte\tunknown\n", encoding="utf-8")
     options = [
         ["--beam", "2"],
         ["--length-penalty", "0"],
@@ -174,6 +176,7 @@ def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys:
         ["--json"],
         ["--attention", str(tmp_path / "a.png")],
         ["--replace-unk"],
+        ["--replace-unk", "--dictionary", str(dictionary)],
         ["--max-length", "3"],
         ["--batch-size", "1"],
         ["--threads", "1"],

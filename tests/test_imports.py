@@ -41,6 +41,7 @@ NO_CONFIG += [
     "nmt.data.vocabulary",
     "nmt.data.batching",
     "nmt.data.corpus",
+    "nmt.data.copying",
     "nmt.training.loss",
 ]
 

@@ -3,30 +3,20 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from nmt.config import Config
 from nmt.data.batching import Example, collate
 from nmt.data.corpus import ParallelText
-from nmt.data.vocabulary import UNK
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.translator import Translation, Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
 WIRINGS = ["bahdanau", "luong", "none"]
-KNOWN_AND_NOT = ["Ba UNBEKANNT de", "Xy Ba", "li ke JA Hu ja Fi", "Qu"]
 
 
 def make(make_translator: Maker, wiring: str, *overrides: str) -> Translator:
     return make_translator(f"model.attention.wiring={wiring}", *overrides)[1]
-
-
-def unknowing(translator: Translator) -> Translator:
-    """The same translator, which now writes an unknown word at every step, or nearly."""
-    with torch.no_grad():
-        translator.model.decoder.output.bias[UNK] += 100
-    return translator
 
 
 def plain(translation: Translation) -> tuple[Any, ...]:
@@ -117,64 +107,6 @@ def test_attention_is_that_of_a_teacher_forced_pass(
         likelihood = logits.log_softmax(dim=1)[range(len(ids)), ids].sum().item()
         penalty = ((5 + len(ids)) / 6) ** translator.search.length_penalty
         assert translation.score == pytest.approx(likelihood / penalty, rel=1e-4)
-
-
-@pytest.mark.parametrize("replace_unk", [True, False])
-def test_attention_can_be_left_out(make_translator: Maker, replace_unk: bool) -> None:
-    translator = unknowing(make(make_translator, "luong"))
-    with_attention = translator.translate(KNOWN_AND_NOT, replace_unk=replace_unk, n_best=2)
-    without = translator.translate(KNOWN_AND_NOT, replace_unk=replace_unk, n_best=2, attention=False)
-    for one, other in zip(with_attention, without, strict=True):
-        assert one.attention is not None
-        assert other.attention is None
-        assert all(t.attention is None for t in other.n_best)
-        assert one.text == other.text
-        assert one.score == other.score
-
-
-@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
-def test_unknown_words_are_replaced_by_the_raw_word_attended_most(make_translator: Maker, wiring: str) -> None:
-    translator = unknowing(make(make_translator, wiring))
-    before = translator.translate(KNOWN_AND_NOT)
-    after = translator.translate(KNOWN_AND_NOT, replace_unk=True)
-    copied = set()
-    for sentence, old, new in zip(KNOWN_AND_NOT, before, after, strict=True):
-        words = sentence.split()
-        assert "<unk>" in old.tokens
-        assert "<unk>" not in new.tokens
-        assert old.attention is not None
-        for token, replacement, weights in zip(old.tokens, new.tokens, old.attention, strict=True):
-            if token == "<unk>":
-                assert replacement == words[int(weights[:-1].argmax())]
-                copied.add(replacement)
-            else:
-                assert replacement == token
-        assert new.text == " ".join(token for token in new.tokens if token != "<eos>")
-        assert new.score == old.score
-    assert copied & {"UNBEKANNT", "Xy", "JA", "Hu", "Qu"}  # as they are written in the source
-
-
-def test_neither_the_end_mark_nor_padding_is_copied(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = unknowing(make(make_translator, "bahdanau"))
-    real = Translator._attention
-
-    def mostly_the_end_mark(*arguments: Any) -> list[list[Tensor | None]]:
-        weights = real(*arguments)
-        for matrices in weights:
-            for matrix in matrices:
-                assert matrix is not None
-                matrix[:] = torch.tensor([*[0.1] * (matrix.shape[1] - 2), 0.2, 0.7])
-        return weights
-
-    monkeypatch.setattr(Translator, "_attention", mostly_the_end_mark)
-    for sentence, translation in zip(KNOWN_AND_NOT, translator.translate(KNOWN_AND_NOT, replace_unk=True), strict=True):
-        assert set(translation.tokens) - {"<eos>"} == {sentence.split()[-1]}
-
-
-def test_unknown_words_of_an_n_best_list_are_replaced_too(make_translator: Maker) -> None:
-    translator = unknowing(make(make_translator, "luong"))
-    for translation in translator.translate(KNOWN_AND_NOT, replace_unk=True, n_best=2):
-        assert all("<unk>" not in t.tokens + t.text.split() for t in translation.n_best)
 
 
 def test_without_attention_there_is_none_and_nothing_to_replace_by(make_translator: Maker) -> None:

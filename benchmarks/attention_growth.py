@@ -19,7 +19,6 @@ import torch
 
 from nmt.config_model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
-from nmt.model.attention import Memory
 from nmt.model.seq2seq import Seq2Seq, build_model
 from nmt.training.update import batch_loss
 
@@ -99,7 +98,9 @@ def seconds_of_attention(model: Seq2Seq, batch: Batch) -> float:
     attention = model.decoder.attention
     encoded = model.encoder(batch.source, batch.source_lengths)
     encoded = encoded._replace(values=encoded.values.detach().requires_grad_())
-    queries = torch.randn(len(batch.source), batch.target_input.shape[1], model.decoder.rnn.recurrent[0].in_features, requires_grad=True)
+    queries = torch.randn(
+        len(batch.source), batch.target_input.shape[1], model.decoder.rnn.recurrent[0].in_features, requires_grad=True
+    )
     started = time.perf_counter()
     memory = attention.prepare(encoded)
     total = queries.new_zeros(())
@@ -117,9 +118,11 @@ def seconds_of_attention(model: Seq2Seq, batch: Batch) -> float:
 
 def kept_mib(model: Seq2Seq, batch: Batch) -> float:
     seen = {}
+
     def pack(x):
         seen[x.untyped_storage().data_ptr()] = x.untyped_storage().nbytes()
         return x
+
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         loss = batch_loss(model, batch, smoothing=0.1).smoothed
     del loss

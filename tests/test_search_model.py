@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from formulas import log_softmax
 from reference import (
     SOURCE_WORDS,
     SOURCES,
@@ -12,7 +13,6 @@ from reference import (
     WIRINGS,
     decoder_weights,
     encode_alone,
-    log_softmax,
     parametrised,
     tiny_codecs,
     tiny_model,
@@ -93,13 +93,14 @@ def test_search_takes_the_steps_of_training(variant, layers, alpha):
             ids = ids_of(hypothesis)
             batch = collate([Example(translator.source.encode(text), list(ids[:-1]))])
             real = torch.ones_like(batch.target_input, dtype=torch.bool)
-            logits, weights = model(batch.source, batch.source_lengths, batch.target_input, real)
+            logits, alignment = model(batch.source, batch.source_lengths, batch.target_input, real)
             total = logits.log_softmax(1).gather(1, torch.tensor(ids).unsqueeze(1)).sum().item()
             assert hypothesis.score == pytest.approx(total / length_penalty(len(ids), alpha), abs=1e-9)
             if variant.wiring == "none":
                 assert hypothesis.attention is None
             else:
-                torch.testing.assert_close(hypothesis.attention, weights[0].detach(), rtol=0, atol=1e-12)
+                weights = alignment.dense(batch.source.shape[1])[0].detach()
+                torch.testing.assert_close(hypothesis.attention, weights, rtol=0, atol=1e-12)
 
 
 @EVERY
@@ -108,10 +109,10 @@ def test_greedy_translation_is_that_of_the_formulas(variant):
     formula = decoder_weights(translator.model, variant)
     for text, translation in zip(TEXTS, translator.translate(TEXTS), strict=True):
         values, final = encode_alone(translator.model, [*translator.source.encode(text), EOS])
-        states, fed = formula.initial(final)
+        state = formula.initial(values, final)
         ids, total = [], 0.0
         while len(ids) < 6 and EOS not in ids:
-            logits, _, states, fed = formula.step(ids[-1] if ids else BOS, states, fed, values, final)
+            logits, _, state = formula.step(ids[-1] if ids else BOS, state, values, final)
             log_probabilities = log_softmax(logits)
             log_probabilities[[PAD, BOS]] = -np.inf  # no sentence holds them
             ids.append(int(np.argmax(log_probabilities)))

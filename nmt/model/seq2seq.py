@@ -90,7 +90,7 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
         case "bahdanau" | "none":
             return BahdanauDecoder(embedding, attention, sizes)
         case "luong":
-            return LuongDecoder(embedding, attention, sizes, input_feeding=bool(config.attention.input_feeding))
+            return LuongDecoder(embedding, attention, sizes, input_feeding=config.attention.input_feeding)
 
 
 def make_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
@@ -104,10 +104,10 @@ def make_attention(config: AttentionConfig, query_size: int, value_size: int) ->
         query_size=score_query,
         memory_size=score_memory,
         size=(config.size or query_size) // config.heads,
-        positions=config.positions or 0,
+        positions=config.positions,
         coverage=config.coverage,
     )
-    scope = make_scope(config.scope, query_size=score_query, window=config.window or 0)
+    scope = make_scope(config.scope, query_size=score_query, window=config.window)
     return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value, coverage=config.coverage)
 
 

@@ -17,9 +17,9 @@ class AttentionConfig(Section):
     wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"  # none: no attention, whatever the rest says
     score: ScoreName = "additive"
     scope: Literal["global", "local_m", "local_p"] = "global"
-    window: Count = 10  # D of local scopes, in source positions to each side
-    size: Count | None = None  # A of additive and concat, all heads together; null: the decoder's hidden size
-    positions: Count = 101  # how many the score location knows: those of data.max_length, and EOS
+    window: Count = 10  # D, in source positions to each side; local scopes alone
+    size: Count | None = None  # A of additive and concat alone, all heads together; null: the decoder's hidden size
+    positions: Count = 101  # how many the score location knows, which alone uses it: data.max_length and EOS
     input_feeding: bool = True  # wiring luong alone
     hard: bool = False  # the context is the one memory vector with the largest weight
     key_value: bool = False  # half of each memory vector is scored, the other half averaged
@@ -27,37 +27,16 @@ class AttentionConfig(Section):
     coverage: bool = False  # the score sees the weight that each position has got so far
 
     @model_validator(mode="after")
-    def _settings_have_a_use(self) -> Self:
-        if self.wiring == "none":  # the baseline of any attention: whatever the rest describes is switched off
-            return self
-        for field, choice, users in (
-            ("window", "scope", ("local_m", "local_p")),
-            ("size", "score", ("additive", "concat")),
-            ("positions", "score", ("location",)),
-        ):
-            chosen = getattr(self, choice)
-            if chosen not in users and (value := getattr(self, field)) != self._default(field):
-                raise ValueError(
-                    f"{field}: {spelled(value)} has no use with {choice}: {chosen}; "
-                    f"remove {field}, or set {choice} to {' or '.join(users)}"
-                )
-        return self
-
-    @model_validator(mode="after")
     def _location_has_no_keys(self) -> Self:
         if self.wiring != "none" and self.score == "location":
             for field in ("key_value", "heads", "coverage"):
-                value, default = getattr(self, field), self._default(field)
+                value, default = getattr(self, field), type(self).model_fields[field].default
                 if value != default:
                     raise ValueError(
                         f"{field}: {spelled(value)} does not go with score: location, which has no keys but scores "
                         f"positions whatever stands there; set {field} to {spelled(default)}, or score to general"
                     )
         return self
-
-    @classmethod
-    def _default(cls, field: str) -> Any:
-        return cls.model_fields[field].default
 
 
 class EncoderConfig(Section):

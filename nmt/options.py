@@ -81,6 +81,17 @@ def evaluate_parser() -> Parser:
     parser.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
     parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
+    parser.add_argument(
+        "--alignment", type=Path, metavar="FILE", help="gold word links, 0-0 1?2 a line: score the attention by them"
+    )
+    parser.add_argument(
+        "--alignment-words",
+        choices=("spacy", "whitespace"),
+        help="words that links count and heat maps show (default: spacy)",
+    )
+    parser.add_argument(
+        "--heat-map", type=_positive, metavar="LINE", help="draw all models' attention to that line, counted from 1"
+    )
     _add_search_options(parser)
     return parser
 

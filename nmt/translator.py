@@ -113,7 +113,7 @@ class Translator:
         order = sorted((i for i, ids in enumerate(sources) if ids), key=lambda i: -len(sources[i]))
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
         translations = [replace(nothing, n_best=(nothing,) if n_best > 1 else ())] * len(sentences)
-        with _evaluating(self.model):
+        with _without_dropout(self.model):
             for begin in range(0, len(order), search.batch_size):
                 chosen = order[begin : begin + search.batch_size]
                 batch = self._translate_batch([sentences[i] for i in chosen], [sources[i] for i in chosen], wanted)
@@ -129,6 +129,30 @@ class Translator:
             raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")
         if wanted.dictionary is not None and not wanted.replace_unk:
             raise UserError("dictionary serves replace_unk alone: ask for replace_unk too, or leave dictionary out")
+
+    def forced_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[Float[Tensor, "T S"]]:
+        """The attention with which the model would write the given target texts: one matrix per pair, in their order.
+
+        A teacher-forced pass: T are the target's tokens and `<eos>`, S the source's tokens and `<eos>`. Row t is the
+        attention of the step that predicts target token t, and so has read only those before it.
+
+        Raises `UserError` if the model has no attention, ValueError if the numbers of sentences differ.
+        """
+        if not self.has_attention:
+            raise UserError("forced attention: this model has no attention (model.attention.wiring: none)")
+        examples = [
+            Example(self.source.encode(s), self.target.encode(t)) for s, t in zip(sources, targets, strict=True)
+        ]
+        order = sorted(range(len(examples)), key=lambda i: (-len(examples[i].source), -len(examples[i].target)))
+        matrices: dict[int, Tensor] = {}
+        with _without_dropout(self.model), torch.inference_mode():
+            for begin in range(0, len(order), self.search.batch_size):
+                chosen = order[begin : begin + self.search.batch_size]
+                padded, lengths = pad_source([examples[i].source for i in chosen])
+                state, memory = self.model.encode(padded.to(self.model.device), lengths)
+                ids = [[*examples[i].target, EOS] for i in chosen]
+                matrices |= zip(chosen, self._weights(ids, lengths.tolist(), state, memory), strict=True)
+        return [matrices[i] for i in range(len(examples))]
 
     @torch.inference_mode()
     def _translate_batch(self, sentences: list[str], sources: list[list[int]], wanted: _Wanted) -> list[Translation]:
@@ -171,14 +195,21 @@ class Translator:
         owner = [i for i, hypotheses in enumerate(found) for _ in hypotheses]
         rows = torch.tensor(owner, device=self.model.device)
         ids = [list(h.ids) for hypotheses in found for h in hypotheses]
-        inputs = collate([Example([], row[:-1]) for row in ids]).target_input.to(self.model.device)
-        _, alignment = self.model.decoder(inputs, select(state, rows), select(memory, rows))
+        lengths = [len(sources[i]) + 1 for i in owner]
+        weights = iter(self._weights(ids, lengths, select(state, rows), select(memory, rows)))
+        return [[next(weights) for _ in hypotheses] for hypotheses in found]
+
+    def _weights(
+        self, targets: list[list[int]], source_lengths: list[int], state: State, memory: Memory
+    ) -> list[Float[Tensor, "T S"]]:
+        """For each row the weights while it writes its target ids, the last of which it need not read."""
+        inputs = collate([Example([], ids[:-1]) for ids in targets]).target_input.to(self.model.device)
+        _, alignment = self.model.decoder(inputs, state, memory)
         weights = alignment.dense(memory.mask.shape[1])
-        cut = iter(
-            weights[row, : len(hypothesis), : len(sources[i]) + 1].cpu()
-            for row, (i, hypothesis) in enumerate(zip(owner, ids, strict=True))
-        )
-        return [[next(cut) for _ in hypotheses] for hypotheses in found]
+        return [
+            weights[row, : len(ids), :length].cpu()
+            for row, (ids, length) in enumerate(zip(targets, source_lengths, strict=True))
+        ]
 
     def _translation(
         self, sentence: str, hypothesis: Hypothesis, weights: Tensor | None, wanted: _Wanted
@@ -203,8 +234,8 @@ class Translator:
 
 
 @contextmanager
-def _evaluating(model: Seq2Seq) -> Iterator[None]:
-    """The model without dropout, and afterwards in the mode that it was in."""
+def _without_dropout(model: Seq2Seq) -> Iterator[None]:
+    """The model in evaluation mode, and afterwards in the mode that it was in."""
     was_training = model.training
     model.eval()
     try:

@@ -7,6 +7,7 @@ import torch
 from nmt.config import Config
 from nmt.data.batching import Example, collate
 from nmt.data.corpus import ParallelText
+from nmt.data.vocabulary import BOS, EOS, UNK
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.translator import Translation, Translator
@@ -93,11 +94,11 @@ def test_attention_is_that_of_a_teacher_forced_pass(
         batch = collate([Example(translator.source.encode(sentence), ids[:-1])])
         real = torch.ones_like(batch.target_input, dtype=torch.bool)
         with torch.no_grad():
-            logits, weights = translator.model(batch.source, batch.source_lengths, batch.target_input, real)
+            logits, alignment = translator.model(batch.source, batch.source_lengths, batch.target_input, real)
         attention = translation.attention
         assert attention is not None
         assert attention.shape == (len(translation.tokens), len(translation.source_tokens))
-        torch.testing.assert_close(attention, weights[0], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(attention, alignment.dense(batch.source.shape[1])[0], rtol=1e-4, atol=1e-5)
         sums = attention.sum(dim=1)
         if scope == "global":
             torch.testing.assert_close(sums, torch.ones_like(sums))
@@ -107,6 +108,75 @@ def test_attention_is_that_of_a_teacher_forced_pass(
         likelihood = logits.log_softmax(dim=1)[range(len(ids)), ids].sum().item()
         penalty = ((5 + len(ids)) / 6) ** translator.search.length_penalty
         assert translation.score == pytest.approx(likelihood / penalty, rel=1e-4)
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+@pytest.mark.parametrize("scope", ["global", "local_p"])
+def test_a_translation_forced_upon_the_model_has_the_translations_attention(
+    make_translator: Maker, text: dict[str, ParallelText], wiring: str, scope: str
+) -> None:
+    translator = make(make_translator, wiring, f"model.attention.scope={scope}", "model.attention.window=2")
+    with torch.no_grad():  # "<unk>" cannot be said in a text
+        translator.model.decoder.output.bias[UNK] -= 100
+    sentences = text["train"].source
+    translations = translator.translate(sentences)
+    assert len({t.text for t in translations}) > 3
+    found = translator.forced_attention(sentences, [t.text for t in translations])
+    for translation, forced in zip(translations, found, strict=True):
+        ended = translation.tokens[-1:] == ["<eos>"]
+        assert forced.shape == (len(translation.tokens) + (not ended), len(translation.source_tokens))
+        torch.testing.assert_close(forced[: len(translation.tokens)], translation.attention, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+def test_forced_attention_is_that_of_the_decoders_steps(
+    make_translator: Maker, text: dict[str, ParallelText], wiring: str
+) -> None:
+    translator = make(make_translator, wiring)
+    source, target = text["test"].source[0], text["test"].target[0]
+    decoder = translator.model.decoder
+    ids = translator.source.encode(source)
+    with torch.no_grad():
+        state, memory = translator.model.encode(torch.tensor([[*ids, EOS]]), torch.tensor([len(ids) + 1]))
+        rows = []
+        # Row t: what is looked at before or while target token t is chosen, with token t − 1 just read.
+        for token in [BOS, *translator.target.encode(target)]:
+            _, state, alignment = decoder.step(decoder.embed(torch.tensor([token])), state, memory)
+            rows.append(alignment.dense(len(ids) + 1)[0])
+    (forced,) = translator.forced_attention([source], [target])
+    torch.testing.assert_close(forced, torch.stack(rows), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+def test_forced_attention_knows_no_neighbours_and_keeps_the_order(
+    make_translator: Maker, text: dict[str, ParallelText], wiring: str
+) -> None:
+    sources, targets = [*text["train"].source, "", "Ba de", ""], [*text["train"].target, "kip", "", ""]
+    alone = make(make_translator, wiring, "search.batch_size=1").forced_attention(sources, targets)
+    assert [tuple(a.shape) for a in alone] == [
+        (len(t.split()) + 1, len(s.split()) + 1) for s, t in zip(sources, targets, strict=True)
+    ]
+    for size in (3, 100):
+        together = make(make_translator, wiring, f"search.batch_size={size}").forced_attention(sources, targets)
+        for one, other in zip(alone, together, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_forced_attention_needs_attention_and_pairs(make_translator: Maker) -> None:
+    with pytest.raises(UserError, match=r"no attention \(model\.attention\.wiring: none\)"):
+        make(make_translator, "none").forced_attention(["Ba"], ["kip"])
+    with pytest.raises(ValueError, match="shorter"):
+        make(make_translator, "luong").forced_attention(["Ba", "de"], ["kip"])
+    assert make(make_translator, "luong").forced_attention([], []) == []
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_forced_attention_is_without_dropout_and_leaves_the_mode(make_translator: Maker, training: bool) -> None:
+    translator = make(make_translator, "luong")
+    (expected,) = translator.forced_attention(["Ba de Fi"], ["kip lom"])
+    translator.model.train(training)
+    torch.testing.assert_close(translator.forced_attention(["Ba de Fi"], ["kip lom"]), [expected])
+    assert all(module.training is training for module in translator.model.modules())
 
 
 def test_without_attention_there_is_none_and_nothing_to_replace_by(make_translator: Maker) -> None:

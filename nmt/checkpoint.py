@@ -18,7 +18,7 @@ from nmt.errors import UserError
 from nmt.files import replacing
 from nmt.model.seq2seq import Seq2Seq, build_model
 
-FORMAT = 2
+FORMAT = 1
 
 
 class Loaded(NamedTuple):

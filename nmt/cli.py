@@ -13,6 +13,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,6 +102,7 @@ def translate(options: argparse.Namespace) -> int:
             raise UserError(f"--attention draws one sentence, and {len(options.text)} were given: quote one as TEXT")
     if options.text and options.input:
         raise UserError("TEXT and --input exclude each other: give one of them")
+    dictionary = _dictionary(options)
 
     from nmt.translator import Translator
 
@@ -121,7 +123,7 @@ def translate(options: argparse.Namespace) -> int:
         sentences = _standard_input()
     number = 0
     while chunk := list(islice(sentences, at_once)):
-        for translation in _translate(translator, chunk, options):
+        for translation in _translate(translator, chunk, options, dictionary):
             print("\n".join(_formatted(translation, number, options)))
             number += 1
         sys.stdout.flush()
@@ -130,20 +132,12 @@ def translate(options: argparse.Namespace) -> int:
 
 def evaluate(options: argparse.Namespace) -> int:
     """Score checkpoints on a test set, by source length, and compare them."""
-    from nmt.evaluation.by_length import check_edges
-
-    if options.buckets is not None:
-        check_edges(options.buckets)
-    if options.output is not None:
-        files.make_folder(options.output)
-    if (options.source is None) != (options.reference is None):
-        raise UserError("--source and --reference go together: give both files, or none")
-    if len(set(options.checkpoints)) < len(options.checkpoints):
-        raise UserError("a checkpoint was given twice: name each once")
+    _check_evaluate(options)
 
     from nmt import checkpoint
     from nmt.device import choose_device
     from nmt.evaluation import checkpoints
+    from nmt.evaluation.alignment import word_pairs
     from nmt.translator import Translator
 
     _set_threads(options.threads)
@@ -156,17 +150,45 @@ def evaluate(options: argparse.Namespace) -> int:
     else:
         checkpoints.check_same_corpus(configs)
         test_set = checkpoints.corpus_test_set(first, options.split)
+    languages = (first.data.source.language, first.data.target.language)
+    if options.alignment is not None or options.heat_map is not None:
+        words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
+        test_set = replace(test_set, words=words)
+    translators = {path: Translator(c.model, c.source, c.target, c.config.search) for path, c in loaded.items()}
+    if options.heat_map is not None:
+        checkpoints.check_heat_map(translators, test_set, options.heat_map)
     table = checkpoints.evaluate(
-        {path: Translator(c.model, c.source, c.target, c.config.search) for path, c in loaded.items()},
+        translators,
         test_set,
-        languages=(first.data.source.language, first.data.target.language),
+        languages=languages,
         edges=options.buckets or first.evaluation.length_edges,
         output=options.output,
         beam_size=options.beam,
         length_penalty=options.length_penalty,
     )
     print(table)
+    if options.heat_map is not None:
+        paths = checkpoints.draw_heat_map(translators, test_set, options.heat_map, options.output)
+        print("Written:", ", ".join(map(str, paths)))
     return 0
+
+
+def _check_evaluate(options: argparse.Namespace) -> None:
+    """Raise `UserError` where options do not fit each other: what can be said before anything is loaded."""
+    from nmt.evaluation.by_length import check_edges
+
+    if options.buckets is not None:
+        check_edges(options.buckets)
+    if (options.source is None) != (options.reference is None):
+        raise UserError("--source and --reference go together: give both files, or none")
+    if len(set(options.checkpoints)) < len(options.checkpoints):
+        raise UserError("a checkpoint was given twice: name each once")
+    if options.heat_map is not None and options.output is None:
+        raise UserError("--heat-map needs a folder for its pictures: give --output DIR")
+    if options.alignment_words is not None and options.alignment is None and options.heat_map is None:
+        raise UserError("--alignment-words goes with --alignment or --heat-map: give one of them, or leave it out")
+    if options.output is not None:
+        files.make_folder(options.output)
 
 
 def ablation(options: argparse.Namespace) -> int:
@@ -189,7 +211,19 @@ def _spelled(command: str, *arguments: str) -> str:
     return shlex.join([str(python), str(script.with_name(f"{command}.py")), *arguments])
 
 
-def _translate(translator: Translator, sentences: list[str], options: argparse.Namespace) -> list[Translation]:
+def _dictionary(options: argparse.Namespace) -> dict[str, str] | None:
+    if options.dictionary is None:
+        return None
+    if not options.replace_unk:
+        raise UserError("--dictionary serves --replace-unk alone: give both options, or neither")
+    from nmt.data.copying import read_dictionary
+
+    return read_dictionary(options.dictionary)
+
+
+def _translate(
+    translator: Translator, sentences: list[str], options: argparse.Namespace, dictionary: dict[str, str] | None
+) -> list[Translation]:
     translations = translator.translate(
         sentences,
         beam_size=options.beam,
@@ -198,6 +232,7 @@ def _translate(translator: Translator, sentences: list[str], options: argparse.N
         batch_size=options.batch_size,
         n_best=options.n_best,
         replace_unk=options.replace_unk,
+        dictionary=dictionary,
         attention=options.json or options.attention is not None,
     )
     if options.attention is not None:

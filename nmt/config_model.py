@@ -6,69 +6,35 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from nmt.config_base import Count, DropoutRate, Section, filled, spelled
+from nmt.config_base import Count, DropoutRate, Section, spelled
+
+ScoreName = Literal["additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location"]
 
 
 class AttentionConfig(Section):
     """The axes of attention: when it is asked, how positions are scored, how far it sees; and its variants."""
 
-    wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"
-    score: Literal["additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location"] = (
-        "additive"
-    )
+    wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"  # none: no attention, whatever the rest says
+    score: ScoreName = "additive"
     scope: Literal["global", "local_m", "local_p"] = "global"
-    window: Count | None = None  # D of local scopes, in source positions to each side; by default 10
-    size: Count | None = None  # A of additive and concat, all heads together; null: the decoder's hidden size
-    positions: Count | None = None  # how many location can score; by default 101: data.max_length and EOS
-    input_feeding: bool | None = None  # of wiring luong; by default true
+    window: Count = 10  # D, in source positions to each side; local scopes alone
+    size: Count | None = None  # A of additive and concat alone, all heads together; null: the decoder's hidden size
+    positions: Count = 101  # how many the score location knows, which alone uses it: data.max_length and EOS
+    input_feeding: bool = True  # wiring luong alone
     hard: bool = False  # the context is the one memory vector with the largest weight
     key_value: bool = False  # half of each memory vector is scored, the other half averaged
     heads: Count = 1
     coverage: bool = False  # the score sees the weight that each position has got so far
 
-    @model_validator(mode="before")
-    @classmethod
-    def _choices_have_their_settings(cls, values: Any) -> Any:
-        values = filled(values, "scope", "window", {"local_m": 10, "local_p": 10})
-        values = filled(values, "score", "positions", {"location": 101})
-        return filled(values, "wiring", "input_feeding", {"luong": True})
-
-    @model_validator(mode="after")
-    def _without_attention_nothing_is_chosen(self) -> Self:
-        if self.wiring == "none":
-            for field in ("score", "scope", "hard", "key_value", "heads", "coverage"):
-                if (value := getattr(self, field)) != type(self).model_fields[field].default:
-                    raise ValueError(
-                        f"{field}: {spelled(value)} has no use with wiring: none, which has no attention; "
-                        f"remove {field}, or set wiring to bahdanau or luong"
-                    )
-        return self
-
-    @model_validator(mode="after")
-    def _settings_have_a_use(self) -> Self:
-        for field, choice, users in (
-            ("window", "scope", ("local_m", "local_p")),
-            ("size", "score", ("additive", "concat")),
-            ("positions", "score", ("location",)),
-            ("input_feeding", "wiring", ("luong",)),
-        ):
-            value, chosen = getattr(self, field), getattr(self, choice)
-            if value and chosen not in users:
-                raise ValueError(
-                    f"{field}: {spelled(value)} has no use with {choice}: {chosen}; "
-                    f"remove {field}, or set {choice} to {' or '.join(users)}"
-                )
-        return self
-
     @model_validator(mode="after")
     def _location_has_no_keys(self) -> Self:
-        if self.score == "location":
+        if self.wiring != "none" and self.score == "location":
             for field in ("key_value", "heads", "coverage"):
-                if (value := getattr(self, field)) != (default := type(self).model_fields[field].default):
+                value, default = getattr(self, field), type(self).model_fields[field].default
+                if value != default:
                     raise ValueError(
-                        f"{field}: {spelled(value)} does not go with score: location, which scores positions "
-                        f"whatever stands there and so has no keys; set {field} to {spelled(default)}, or score to "
-                        "general"
+                        f"{field}: {spelled(value)} does not go with score: location, which has no keys but scores "
+                        f"positions whatever stands there; set {field} to {spelled(default)}, or score to general"
                     )
         return self
 

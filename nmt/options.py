@@ -56,6 +56,12 @@ def translate_parser() -> Parser:
     parser.add_argument("--json", action="store_true", help="an object a line: text, tokens, score, attention")
     parser.add_argument("--attention", type=Path, metavar="FILE", help="draw the attention as .png or .svg")
     parser.add_argument("--replace-unk", action="store_true", help="copy the source word where the model knows none")
+    parser.add_argument(
+        "--dictionary",
+        type=Path,
+        metavar="FILE",
+        help="with --replace-unk: two columns, source word and its translation (the first listed), put in its place",
+    )
     parser.add_argument("--max-length", type=_positive, metavar="N", help="target tokens at most")
     parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences searched at once")
     _add_search_options(parser)
@@ -76,6 +82,17 @@ def evaluate_parser() -> Parser:
     parser.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
     parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
+    parser.add_argument(
+        "--alignment", type=Path, metavar="FILE", help="gold word links, 0-0 1?2 a line: score the attention by them"
+    )
+    parser.add_argument(
+        "--alignment-words",
+        choices=("spacy", "whitespace"),
+        help="words that links count and heat maps show (default: spacy)",
+    )
+    parser.add_argument(
+        "--heat-map", type=_positive, metavar="LINE", help="draw all models' attention to that line, counted from 1"
+    )
     _add_search_options(parser)
     return parser
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from nmt.config import SearchConfig
 from nmt.config_file import override_search
 from nmt.data.batching import Example, collate, pad_source
 from nmt.data.codec import Codec
-from nmt.data.tokenizers import transplant
+from nmt.data.copying import replacements
 from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
 from nmt.device import choose_device
 from nmt.errors import UserError
@@ -41,6 +42,17 @@ class Translation:
     score: float
     attention: Float[Tensor, "T S"] | None
     n_best: tuple[Translation, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """How to search, and what to make of what is found."""
+
+    search: SearchConfig
+    n_best: int
+    replace_unk: bool
+    dictionary: Mapping[str, str] | None
+    attention: bool
 
 
 class Translator:
@@ -72,16 +84,18 @@ class Translator:
         batch_size: int | None = None,
         n_best: int = 1,
         replace_unk: bool = False,
+        dictionary: Mapping[str, str] | None = None,
         attention: bool = True,
     ) -> list[Translation]:
         """Translate sentences, in their order; None stands for the checkpoint's own setting.
 
         Sentences of like length share a batch, which changes no result. An empty sentence has an empty translation.
-        `replace_unk` puts the raw source word with the largest attention weight in the place of each `<unk>`;
-        `attention=False` saves the time that the weights cost.
+        `replace_unk` puts the raw source word with the largest attention weight in the place of each `<unk>`, or the
+        word that `dictionary` has for it (`nmt.data.copying.replacements` says how words are found); `attention=False`
+        saves the time that the weights cost.
 
-        Raises `UserError` for options that do not fit: sizes below 1, `n_best` above the beam, or `replace_unk` with a
-        model that has no attention.
+        Raises `UserError` for options that do not fit: sizes below 1, `n_best` above the beam, `replace_unk` with a
+        model that has no attention, or `dictionary` without `replace_unk`.
         """
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
@@ -92,44 +106,56 @@ class Translator:
             max_length=max_length,
             batch_size=batch_size,
         )
-        if not 1 <= n_best <= search.beam_size:
-            raise UserError(f"n_best ({n_best}) must lie between 1 and beam_size ({search.beam_size}); widen the beam")
-        if replace_unk and not self.has_attention:
-            raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")
+        wanted = _Wanted(search, n_best, replace_unk, dictionary, attention)
+        self._check(wanted)
         sources = [self.source.encode(sentence) for sentence in sentences]
         # Longest first: a batch that is too large for the memory shows at once.
         order = sorted((i for i, ids in enumerate(sources) if ids), key=lambda i: -len(sources[i]))
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
         translations = [replace(nothing, n_best=(nothing,) if n_best > 1 else ())] * len(sentences)
-        was_training = self.model.training
-        self.model.eval()
-        try:
+        with _without_dropout(self.model):
             for begin in range(0, len(order), search.batch_size):
                 chosen = order[begin : begin + search.batch_size]
-                batch = self._translate_batch(
-                    [sentences[i] for i in chosen],
-                    [sources[i] for i in chosen],
-                    search,
-                    n_best,
-                    replace_unk,
-                    attention,
-                )
+                batch = self._translate_batch([sentences[i] for i in chosen], [sources[i] for i in chosen], wanted)
                 for i, translation in zip(chosen, batch, strict=True):
                     translations[i] = translation
-        finally:
-            self.model.train(was_training)
         return translations
 
+    def _check(self, wanted: _Wanted) -> None:
+        n_best, beam_size = wanted.n_best, wanted.search.beam_size
+        if not 1 <= n_best <= beam_size:
+            raise UserError(f"n_best ({n_best}) must lie between 1 and beam_size ({beam_size}); widen the beam")
+        if wanted.replace_unk and not self.has_attention:
+            raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")
+        if wanted.dictionary is not None and not wanted.replace_unk:
+            raise UserError("dictionary serves replace_unk alone: ask for replace_unk too, or leave dictionary out")
+
+    def forced_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[Float[Tensor, "T S"]]:
+        """The attention with which the model would write the given target texts: one matrix per pair, in their order.
+
+        A teacher-forced pass: T are the target's tokens and `<eos>`, S the source's tokens and `<eos>`. Row t is the
+        attention of the step that predicts target token t, and so has read only those before it.
+
+        Raises `UserError` if the model has no attention, ValueError if the numbers of sentences differ.
+        """
+        if not self.has_attention:
+            raise UserError("forced attention: this model has no attention (model.attention.wiring: none)")
+        examples = [
+            Example(self.source.encode(s), self.target.encode(t)) for s, t in zip(sources, targets, strict=True)
+        ]
+        order = sorted(range(len(examples)), key=lambda i: (-len(examples[i].source), -len(examples[i].target)))
+        matrices: dict[int, Tensor] = {}
+        with _without_dropout(self.model), torch.inference_mode():
+            for begin in range(0, len(order), self.search.batch_size):
+                chosen = order[begin : begin + self.search.batch_size]
+                padded, lengths = pad_source([examples[i].source for i in chosen])
+                state, memory = self.model.encode(padded.to(self.model.device), lengths)
+                ids = [[*examples[i].target, EOS] for i in chosen]
+                matrices |= zip(chosen, self._weights(ids, lengths.tolist(), state, memory), strict=True)
+        return [matrices[i] for i in range(len(examples))]
+
     @torch.inference_mode()
-    def _translate_batch(
-        self,
-        sentences: list[str],
-        sources: list[list[int]],
-        search: SearchConfig,
-        n_best: int,
-        replace_unk: bool,
-        attention: bool,
-    ) -> list[Translation]:
+    def _translate_batch(self, sentences: list[str], sources: list[list[int]], wanted: _Wanted) -> list[Translation]:
         padded, lengths = pad_source(sources)
         state, memory = self.model.encode(padded.to(self.model.device), lengths)
         found = beam_search(
@@ -138,21 +164,21 @@ class Translator:
             memory,
             bos=BOS,
             eos=EOS,
-            beam_size=search.beam_size,
-            alpha=search.length_penalty,
-            max_length=search.max_length,
-            n_best=n_best,
+            beam_size=wanted.search.beam_size,
+            alpha=wanted.search.length_penalty,
+            max_length=wanted.search.max_length,
+            n_best=wanted.n_best,
         )
         weights: list[list[Tensor | None]] = [[None] * len(hypotheses) for hypotheses in found]
-        if self.has_attention and (attention or replace_unk):
+        if self.has_attention and (wanted.attention or wanted.replace_unk):
             weights = self._attention(found, sources, state, memory)
         translations = []
         for sentence, hypotheses, matrices in zip(sentences, found, weights, strict=True):
             ranked = [
-                self._translation(sentence, hypothesis, matrix, replace_unk, attention)
+                self._translation(sentence, hypothesis, matrix, wanted)
                 for hypothesis, matrix in zip(hypotheses, matrices, strict=True)
             ]
-            translations.append(replace(ranked[0], n_best=tuple(ranked) if n_best > 1 else ()))
+            translations.append(replace(ranked[0], n_best=tuple(ranked) if wanted.n_best > 1 else ()))
         return translations
 
     def _step(self, tokens: Int[Tensor, " N"], state: State, memory: Memory) -> tuple[Float[Tensor, "N V"], State]:
@@ -169,31 +195,50 @@ class Translator:
         owner = [i for i, hypotheses in enumerate(found) for _ in hypotheses]
         rows = torch.tensor(owner, device=self.model.device)
         ids = [list(h.ids) for hypotheses in found for h in hypotheses]
-        inputs = collate([Example([], row[:-1]) for row in ids]).target_input.to(self.model.device)
-        _, alignment = self.model.decoder(inputs, select(state, rows), select(memory, rows))
+        lengths = [len(sources[i]) + 1 for i in owner]
+        weights = iter(self._weights(ids, lengths, select(state, rows), select(memory, rows)))
+        return [[next(weights) for _ in hypotheses] for hypotheses in found]
+
+    def _weights(
+        self, targets: list[list[int]], source_lengths: list[int], state: State, memory: Memory
+    ) -> list[Float[Tensor, "T S"]]:
+        """For each row the weights while it writes its target ids, the last of which it need not read."""
+        inputs = collate([Example([], ids[:-1]) for ids in targets]).target_input.to(self.model.device)
+        _, alignment = self.model.decoder(inputs, state, memory)
         weights = alignment.dense(memory.mask.shape[1])
-        cut = iter(
-            weights[row, : len(hypothesis), : len(sources[i]) + 1].cpu()
-            for row, (i, hypothesis) in enumerate(zip(owner, ids, strict=True))
-        )
-        return [[next(cut) for _ in hypotheses] for hypotheses in found]
+        return [
+            weights[row, : len(ids), :length].cpu()
+            for row, (ids, length) in enumerate(zip(targets, source_lengths, strict=True))
+        ]
 
     def _translation(
-        self, sentence: str, hypothesis: Hypothesis, weights: Tensor | None, replace_unk: bool, attention: bool
+        self, sentence: str, hypothesis: Hypothesis, weights: Tensor | None, wanted: _Wanted
     ) -> Translation:
         tokens = self.target.vocabulary.decode(hypothesis.ids)
-        if replace_unk and weights is not None:
-            surfaces = self.source.tokenizer.surfaces(sentence)
-            best = weights[:, : len(surfaces)].argmax(dim=1).tolist()  # never the end-of-sentence position
-            tokens = [
-                transplant(surfaces[s], self.source.tokenizer, self.target.tokenizer) if token == UNK_TOKEN else token
-                for token, s in zip(tokens, best, strict=True)
-            ]
+        if wanted.replace_unk and weights is not None and UNK_TOKEN in tokens:
+            offered, owners = replacements(
+                sentence, self.source.tokenizer, self.target.tokenizer, wanted.dictionary or {}
+            )
+            sums = weights.new_zeros(len(weights), len(offered))
+            sums.index_add_(1, torch.tensor(owners), weights[:, : len(owners)])  # all but the end-of-sentence position
+            best = sums.argmax(dim=1).tolist()
+            tokens = [offered[s] if token == UNK_TOKEN else token for token, s in zip(tokens, best, strict=True)]
         words = tokens[:-1] if hypothesis.ids[-1] == EOS else tokens
         return Translation(
             text=self.target.tokenizer.detokenize(words),
             tokens=tokens,
             source_tokens=[*self.source.tokenizer.tokenize(sentence), EOS_TOKEN],
             score=hypothesis.score,
-            attention=weights if attention else None,
+            attention=weights if wanted.attention else None,
         )
+
+
+@contextmanager
+def _without_dropout(model: Seq2Seq) -> Iterator[None]:
+    """The model in evaluation mode, and afterwards in the mode that it was in."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)

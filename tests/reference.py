@@ -1,203 +1,59 @@
-"""What the model and the search are compared with: the papers' formulas in plain NumPy, and tiny models of every kind.
-
-The formulas take one sentence, one target position and one source position at a time: no batch, no padding, no mask.
-Matrices bear the papers' names, and a GRU's are laid out as in `torch.nn.GRU`. The second half of the file makes small
-random models of every wiring, score and scope, and hands their parameters over under those names.
-"""
+"""Tiny random models of every wiring, score, scope and variant, and their parameters under the names of `formulas`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import torch
+from formulas import AttentionWeights, DecoderWeights, bidirectional_gru
 
 from nmt.config_model import ModelConfig
 from nmt.data.batching import pad_source
 from nmt.data.codec import Codec
 from nmt.data.tokenizers import make_tokenizer
 from nmt.data.vocabulary import BOS, SPECIALS, Vocabulary
+from nmt.model.scopes import GlobalScope, LocalMonotonicScope, LocalPredictiveScope
 from nmt.model.seq2seq import build_model
 
 torch.set_num_threads(1)  # the tensors here are so small that threads would only wait for each other
-
-# Formulas
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(scores):
-    powers = np.exp(np.array(scores) - max(scores))
-    return powers / powers.sum()
-
-
-def log_softmax(logits):
-    return logits - max(logits) - np.log(np.exp(logits - max(logits)).sum())
-
-
-def gru(x, h, weights):
-    """One layer, one step: the equations in the documentation of `torch.nn.GRU`."""
-    w_ih, b_ih, w_hh, b_hh = (np.split(matrix, 3) for matrix in weights)
-    r = sigmoid(w_ih[0] @ x + b_ih[0] + w_hh[0] @ h + b_hh[0])
-    z = sigmoid(w_ih[1] @ x + b_ih[1] + w_hh[1] @ h + b_hh[1])
-    n = np.tanh(w_ih[2] @ x + b_ih[2] + r * (w_hh[2] @ h + b_hh[2]))
-    return (1 - z) * n + z * h
-
-
-def gru_layers(x, states, layers):
-    """One step of a stack of layers, of which each reads the new state of the one below."""
-    new = []
-    for h, weights in zip(states, layers, strict=True):
-        x = gru(x, h, weights)
-        new.append(x)
-    return new
-
-
-def bidirectional_gru(inputs, layers):
-    """`layers` holds (forward weights, backward weights) from the bottom. Returns [→h_s; ←h_s] and [→h_last; ←h_0]."""
-    for forward, backward in layers:
-        h, there = np.zeros(forward[2].shape[1]), []
-        for x in inputs:
-            h = gru(x, h, forward)
-            there.append(h)
-        h, back = np.zeros(backward[2].shape[1]), []
-        for x in reversed(inputs):
-            h = gru(x, h, backward)
-            back.insert(0, h)
-        inputs = [np.concatenate(both) for both in zip(there, back, strict=True)]
-    return np.stack(inputs), np.concatenate([there[-1], back[0]])
-
-
-def additive_score(h, v, w_a, u_a, v_a):
-    return v_a @ np.tanh(w_a @ h + u_a @ v)
-
-
-def concat_score(h, v, w, v_a):
-    return v_a @ np.tanh(w @ np.concatenate([h, v]))
-
-
-def general_score(h, v, w_a):
-    return h @ (w_a @ v)
-
-
-def dot_score(h, v):
-    return sum(h[i] * v[i] for i in range(len(h)))
-
-
-def predicted_position(h, source_length, w_p, v_p):
-    return source_length * sigmoid(v_p @ np.tanh(w_p @ h))
-
-
-def local_p_weights(scores, centre, window):
-    inside = [s for s in range(len(scores)) if centre - window <= s <= centre + window]
-    aligned = softmax([scores[s] for s in inside])
-    sigma = window / 2
-    weights = np.zeros(len(scores))
-    for s, weight in zip(inside, aligned, strict=True):
-        weights[s] = weight * np.exp(-((s - centre) ** 2) / (2 * sigma**2))
-    return weights
-
-
-@dataclass
-class AttentionWeights:
-    """`score` and `scope` of the config, with the matrices they need; `scope` is `fixed` without attention."""
-
-    score: str
-    scope: str
-    matrices: dict = field(default_factory=dict)
-    window: int = 0
-
-    def __call__(self, h, values, final):
-        """Context and weights for one query and one sentence."""
-        if self.scope == "fixed":
-            return final, np.ones(1)
-        m = self.matrices
-        match self.score:
-            case "additive":
-                scores = [additive_score(h, v, m["w_a"], m["u_a"], m["v_a"]) for v in values]
-            case "concat":
-                w = np.concatenate([m["w_a"], m["u_a"]], axis=1)
-                scores = [concat_score(h, v, w, m["v_a"]) for v in values]
-            case "general":
-                scores = [general_score(h, v, m["w_a"]) for v in values]
-            case "dot":
-                scores = [dot_score(h, v) for v in values]
-        if self.scope == "local_p":
-            centre = predicted_position(h, len(values), m["w_p"], m["v_p"])
-            weights = local_p_weights(scores, centre, self.window)
-        else:
-            weights = softmax(scores)
-        return sum(weight * v for weight, v in zip(weights, values, strict=True)), weights
-
-
-@dataclass
-class DecoderWeights:
-    wiring: str
-    input_feeding: bool
-    attention: AttentionWeights
-    embedding: np.ndarray
-    w_s: np.ndarray
-    b_s: np.ndarray
-    layers: list  # of each layer's GRU, whose first reads [E y; c] or [E y; h̃]
-    w_y: np.ndarray
-    b_y: np.ndarray
-    w_c: np.ndarray | None = None  # Luong
-    w_o: np.ndarray | None = None  # Bahdanau
-    b_o: np.ndarray | None = None
-
-    def initial(self, final):
-        """The states of all layers, and h̃ = 0."""
-        states = np.split(np.tanh(self.w_s @ final + self.b_s), len(self.layers))
-        return states, np.zeros_like(states[-1])
-
-    def step(self, y, states, fed, values, final):
-        """Logits, attention weights, new states, new h̃ (of Luong's wiring)."""
-        word = self.embedding[y]
-        if self.wiring == "luong":
-            states = gru_layers(np.concatenate([word, fed]) if self.input_feeding else word, states, self.layers)
-            context, weights = self.attention(states[-1], values, final)
-            fed = np.tanh(self.w_c @ np.concatenate([context, states[-1]]))
-            return self.w_y @ fed + self.b_y, weights, states, fed
-        context, weights = self.attention(states[-1], values, final)
-        states = gru_layers(np.concatenate([word, context]), states, self.layers)
-        hidden = np.tanh(self.w_o @ np.concatenate([states[-1], context, word]) + self.b_o)
-        return self.w_y @ hidden + self.b_y, weights, states, fed
-
-    def decode(self, tokens, values, final):
-        """Logits (T V) and weights (T S) of a whole pass over the tokens that the decoder reads, BOS first."""
-        states, fed = self.initial(final)
-        logits, weights = [], []
-        for y in tokens:
-            logit, weight, states, fed = self.step(y, states, fed, values, final)
-            logits.append(logit)
-            weights.append(weight)
-        return np.stack(logits), np.stack(weights)
-
 
 # Tiny models
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One combination of the attention's axes."""
+    """One combination of the attention's axes; `extra` is one of EXTRAS, or nothing."""
 
     wiring: str
     score: str = "additive"
     scope: str = "global"
     input_feeding: bool = False
+    extra: str = ""
 
     def __str__(self):
-        parts = [self.wiring, self.score, self.scope, "feeding"]
-        return "-".join(parts[: 1 if self.wiring == "none" else 4 if self.input_feeding else 3])
+        if self.wiring == "none":
+            return self.wiring
+        parts = [self.wiring, self.score, self.scope, "feeding" if self.input_feeding else "", self.extra]
+        return "-".join(part for part in parts if part)
 
 
-SCORES = ("additive", "concat", "general", "dot")
-SCOPES = ("global", "local_p")
-BAHDANAU = [Variant("bahdanau", score, scope) for score, scope in product(SCORES, SCOPES)]
-LUONG = [Variant("luong", score, scope) for score, scope in product(SCORES, SCOPES)]
-LUONG_FEEDING = [Variant("luong", score, scope, True) for score, scope in product(SCORES, SCOPES)]
+SCORES = ("additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location")
+SCOPES = ("global", "local_m", "local_p")
+EXTRAS = {
+    "hard": {"hard": True},
+    "key_value": {"key_value": True},
+    "heads": {"heads": 2},
+    "coverage": {"coverage": True},
+}
+COMBINATIONS = list(product(SCORES, SCOPES))
+# With each variant the score that its paper used, or Luong's own.
+VARIED = [("additive" if extra == "coverage" else "general", scope, extra) for extra in EXTRAS for scope in SCOPES]
+BAHDANAU = [Variant("bahdanau", *axes) for axes in COMBINATIONS]
+BAHDANAU += [Variant("bahdanau", score, scope, extra=extra) for score, scope, extra in VARIED]
+LUONG = [Variant("luong", *axes) for axes in COMBINATIONS]
+LUONG += [Variant("luong", score, scope, extra=extra) for score, scope, extra in VARIED]
+LUONG_FEEDING = [Variant(v.wiring, v.score, v.scope, True, v.extra) for v in LUONG]
 VARIANTS = [*BAHDANAU, *LUONG, *LUONG_FEEDING, Variant("none")]
 WIRINGS = [Variant("bahdanau"), Variant("luong"), Variant("luong", input_feeding=True), Variant("none")]
 
@@ -206,6 +62,7 @@ TARGET_WORDS = tuple("klmnopq")
 SOURCE_TYPES, TARGET_TYPES = len(SPECIALS) + len(SOURCE_WORDS), len(SPECIALS) + len(TARGET_WORDS)
 EMBEDDING, ENCODER_HIDDEN, DECODER_HIDDEN, ADDITIVE = 4, 3, 5, 7
 WINDOW = 2
+POSITIONS = 5  # that location knows: not all there are
 
 # B = 3, S = 8 (one sentence of EOS alone), T = 5: all different from each other, and from the sizes above.
 SOURCES = [[4, 9, 11, 5], [7, 6, 5, 4, 8, 10, 4], []]
@@ -217,21 +74,27 @@ def parametrised(variants):
 
 
 def config_of(variant: Variant, layers: int = 1, window: int = WINDOW, **changes):
+    attention = {"wiring": variant.wiring}
+    encoder, decoder = ENCODER_HIDDEN, DECODER_HIDDEN
+    if variant.wiring == "luong":
+        attention["input_feeding"] = variant.input_feeding
+    if variant.wiring != "none":
+        attention |= {"score": variant.score, "scope": variant.scope, **EXTRAS.get(variant.extra, {})}
+    if variant.score in ("additive", "concat"):
+        attention["size"] = ADDITIVE
+    if variant.score == "location":
+        attention["positions"] = POSITIONS
+    if variant.scope != "global":
+        attention["window"] = window
+    if variant.extra == "key_value":
+        encoder += 1
+    if variant.extra == "heads" or variant.score.endswith("dot"):
+        decoder = 2 * encoder
     values = {
         "embedding_size": EMBEDDING,
-        "encoder": {"hidden_size": ENCODER_HIDDEN, "layers": layers},
-        "decoder": {
-            "hidden_size": 2 * ENCODER_HIDDEN if variant.score == "dot" else DECODER_HIDDEN,
-            "layers": layers,
-        },
-        "attention": {
-            "wiring": variant.wiring,
-            "score": variant.score,
-            "scope": variant.scope,
-            "input_feeding": variant.input_feeding,
-            "size": ADDITIVE,
-            "window": window,
-        },
+        "encoder": {"hidden_size": encoder, "layers": layers},
+        "decoder": {"hidden_size": decoder, "layers": layers},
+        "attention": attention,
     }
     return ModelConfig.model_validate(values | changes)
 
@@ -276,28 +139,43 @@ def _linear(module):
     return _array(module.weight), _array(module.bias)
 
 
-def attention_weights(attention, score: str, scope: str, window: int) -> AttentionWeights:
-    matrices = {}
-    if score in ("additive", "concat"):
-        scorer = attention.score
-        matrices |= {
-            "w_a": _array(scorer.query.weight),
-            "u_a": _array(scorer.memory.weight),
-            "v_a": _array(scorer.v.weight)[0],
-        }
-    elif score == "general":
-        matrices |= {"w_a": _array(attention.score.memory.weight)}
-    if scope == "local_p":
-        matrices |= {"w_p": _array(attention.scope.hidden.weight), "v_p": _array(attention.scope.v.weight)[0]}
-    return AttentionWeights(score, scope, matrices, window)
+def attention_weights(attention, score: str) -> AttentionWeights:
+    """The formulas of an attention, whose score the configuration calls `score`."""
+    scorer, scope, matrices = attention.score, attention.scope, {}
+    match score:
+        case "additive" | "concat":
+            matrices["w_a"], matrices["u_a"] = _array(scorer.query.weight), _array(scorer.memory.weight)
+            matrices["v_a"] = _array(scorer.v.weight)[0]
+        case "linear":
+            matrices["w_a"] = np.concatenate([_array(scorer.query.weight)[0], _array(scorer.memory.weight)[0]])
+        case "general" | "scaled_general":
+            matrices["w_a"] = _array(scorer.memory.weight)
+        case "location":
+            matrices["w_a"] = _array(scorer.location.weight)
+    if attention.coverage:
+        matrices["v_c"] = _array(scorer.coverage.weight).flatten()
+    if isinstance(scope, LocalPredictiveScope):
+        matrices |= {"w_p": _array(scope.hidden.weight), "v_p": _array(scope.v.weight)[0]}
+    if (heads := attention.heads) is not None:
+        matrices |= {"w_q": _array(heads.query.weight), "w_k": _array(heads.key.weight)}
+        matrices |= {"w_v": _array(heads.value.weight), "w_o": _array(heads.output.weight)}
+    return AttentionWeights(
+        score,
+        {GlobalScope: "global", LocalMonotonicScope: "local_m", LocalPredictiveScope: "local_p"}[type(scope)],
+        matrices,
+        window=getattr(scope, "window", None),
+        hard=attention.hard,
+        key_value=attention.key_value,
+        heads=1 if heads is None else heads.count,
+    )
 
 
-def decoder_weights(model, variant: Variant, window: int = WINDOW) -> DecoderWeights:
+def decoder_weights(model, variant: Variant) -> DecoderWeights:
     decoder = model.decoder
     if variant.wiring == "none":
         attention = AttentionWeights("", "fixed")
     else:
-        attention = attention_weights(decoder.attention, variant.score, variant.scope, window)
+        attention = attention_weights(decoder.attention, variant.score)
     # The model keeps the first layer's W_ih in the two blocks that read the word and what attention gives.
     w_ih, b_ih = _linear(decoder.embedding_gates)
     if variant.wiring != "luong":

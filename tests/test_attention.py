@@ -1,34 +1,57 @@
-"""Scores and scopes against plain NumPy, their gradients against finite differences, and what padding may not do."""
+"""Every score, scope and variant against plain NumPy, their gradients against finite differences, and what padding may
+not do."""
+
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
-from reference import (
-    SCOPES,
-    SCORES,
-    attention_weights,
-    concat_score,
-    local_p_weights,
-    predicted_position,
-    randomise,
-    softmax,
-)
+from formulas import concat_score, local_p_weights, predicted_position, softmax
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import COMBINATIONS, EXTRAS, SCOPES, SCORES, attention_weights, randomise
 from torch import nn
 
-from nmt.model.attention import FixedContext, make_attention
+import nmt.model.attention
+from nmt.config_model import AttentionConfig
+from nmt.model.attention import Alignment, FixedContext
 from nmt.model.encoder import Encoded
+from nmt.model.seq2seq import make_attention
 
 LENGTHS = (4, 7, 1)
-B, T, S, M, A = 3, 5, 7, 6, 8
-EVERY = pytest.mark.parametrize(("score", "scope"), [(score, scope) for score in SCORES for scope in SCOPES])
+B, T, S, M, A, H = 3, 5, 7, 8, 10, 6
+POSITIONS = 5  # that location knows
+
+TOGETHER = ("hard", "key_value", "heads", "coverage")
+EXTRA_SETS = [(), *((extra,) for extra in EXTRAS), TOGETHER]
+CASES = [
+    (score, scope, extras)
+    for (score, scope), extras in product(COMBINATIONS, EXTRA_SETS)
+    if score != "location" or extras in ((), ("hard",))
+]
+IDS = ["-".join([score, scope, *extras]) for score, scope, extras in CASES]
+EVERY = pytest.mark.parametrize("case", CASES, ids=IDS)
+EVERY_SCORE_AND_SCOPE = pytest.mark.parametrize(("score", "scope"), COMBINATIONS)
 
 
-def query_size(score):
-    return M if score == "dot" else 4
+def value_size(extras):
+    return M // 2 if "key_value" in extras else M
 
 
-def make(score, scope, window=2, seed=0):
-    attention = make_attention(score, scope, query_size=query_size(score), memory_size=M, size=A, window=window)
+def query_size(score, extras):
+    return value_size(extras) if score.endswith("dot") else H
+
+
+def make(case, window=2, seed=0):
+    score, scope, extras = case
+    settings = {"score": score, "scope": scope, **{k: v for extra in extras for k, v in EXTRAS[extra].items()}}
+    if scope != "global":
+        settings["window"] = window
+    if score in ("additive", "concat"):
+        settings["size"] = A
+    if score == "location":
+        settings["positions"] = POSITIONS
+    attention = make_attention(AttentionConfig(**settings), query_size(score, extras), value_size(extras))
     randomise(attention.double(), seed)
     return attention
 
@@ -43,30 +66,67 @@ def encoded(values, lengths=LENGTHS):
     return Encoded(values, draw(len(values), M, seed=9), mask, lengths)
 
 
-def queries(score, seed=2):
-    return draw(B, T, query_size(score), seed=seed)
+def queries(case, *, batch=B, count=T, seed=2):
+    return draw(batch, count, query_size(case[0], case[2]), seed=seed)
 
 
-def run(attention, query, values=None, lengths=LENGTHS):
-    return attention(query, attention.prepare(encoded(draw(B, S, M) if values is None else values, lengths)))
+def steps(batch=B, count=T):
+    """Target positions: another beginning for each sentence, so that local-m's windows differ."""
+    return torch.arange(count) + torch.tensor([0, 3, 6]).repeat(batch)[:batch].unsqueeze(1)
+
+
+def covered(attention, batch=B, count=T, length=S):
+    return 2 * draw(batch, count, length, seed=7).abs() if attention.coverage else None
+
+
+def run(attention, query, values=None, lengths=LENGTHS, t=None, coverage=None):
+    """Context, and the weights of all positions."""
+    values = draw(B, S, M) if values is None else values
+    sizes = (*query.shape[:2], values.shape[1])
+    coverage = covered(attention, *sizes) if coverage is None else coverage
+    t = steps(*sizes[:2]) if t is None else t
+    context, alignment = attention(query, attention.prepare(encoded(values, lengths)), t, coverage)
+    return context, alignment.dense(values.shape[1])
+
+
+def assert_equal_to_the_formulas(attention, score, query, values, lengths):
+    context, weights = run(attention, query, values, lengths)
+    t, coverage = steps(*query.shape[:2]), covered(attention, *query.shape[:2], values.shape[1])
+    formula = attention_weights(attention, score)
+    for b, length in enumerate(lengths):
+        for i in range(query.shape[1]):
+            seen = None if coverage is None else coverage[b, i, :length].numpy()
+            expected = formula(query[b, i].numpy(), values[b, :length].numpy(), None, t[b, i].item(), seen)
+            np.testing.assert_allclose(context[b, i].detach(), expected[0], rtol=0, atol=1e-12)
+            np.testing.assert_allclose(weights[b, i, :length].detach(), expected[1], rtol=0, atol=1e-12)
+            assert (weights[b, i, length:] == 0).all()
+
+
+# Against the formulas
 
 
 @EVERY
 @pytest.mark.parametrize("window", [1, 2, 50])
-def test_weights_and_context_are_those_of_the_formulas(score, scope, window):
-    attention, query, values = make(score, scope, window), queries(score), draw(B, S, M)
-    context, weights = run(attention, query, values)
-    formula = attention_weights(attention, score, scope, window)
-    for b, length in enumerate(LENGTHS):
-        for t in range(T):
-            expected = formula(query[b, t].numpy(), values[b, :length].numpy(), None)
-            np.testing.assert_allclose(context[b, t].detach(), expected[0], rtol=0, atol=1e-12)
-            np.testing.assert_allclose(weights[b, t, :length].detach(), expected[1], rtol=0, atol=1e-12)
+@pytest.mark.parametrize("count", [1, T])
+def test_weights_and_context_are_those_of_the_formulas(case, window, count):
+    if case[1] == "global" and window > 1:
+        window = 1
+    assert_equal_to_the_formulas(make(case, window), case[0], queries(case, count=count), draw(B, S, M), LENGTHS)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), case=st.sampled_from(CASES), window=st.integers(1, 12), count=st.integers(1, 6))
+def test_any_lengths_and_any_window_give_the_formulas(data, case, window, count):
+    lengths = data.draw(st.lists(st.integers(1, 25), min_size=1, max_size=4))
+    values = draw(len(lengths), max(lengths) + data.draw(st.integers(0, 3)), M)
+    query = queries(case, batch=len(lengths), count=count)
+    assert_equal_to_the_formulas(make(case, window), case[0], query, values, lengths)
 
 
 @pytest.mark.parametrize("score", ["additive", "concat"])
 def test_additive_is_concat_with_its_matrix_split_in_two(score):
-    attention, query, values = make(score, "global"), queries(score), draw(B, S, M)
+    case = (score, "global", ())
+    attention, query, values = make(case), queries(case), draw(B, S, M)
     _, weights = run(attention, query, values)
     w = torch.cat([attention.score.query.weight, attention.score.memory.weight], dim=1).detach().numpy()
     v_a = attention.score.v.weight[0].detach().numpy()
@@ -76,24 +136,18 @@ def test_additive_is_concat_with_its_matrix_split_in_two(score):
             np.testing.assert_allclose(weights[b, t, :length].detach(), softmax(scores), rtol=0, atol=1e-12)
 
 
-@EVERY
-def test_gradients_are_those_of_finite_differences(score, scope):
-    attention, query, values = make(score, scope), queries(score), draw(B, S, M)
-    query.requires_grad_()
-    values.requires_grad_()
-    of_context, of_weights = draw(B, T, M, seed=3), draw(B, T, S, seed=4)
+# Gradients
 
-    def objective():
-        context, weights = run(attention, query, values)
-        return (context * of_context).sum() + (weights * of_weights).sum()
 
-    inputs = dict(attention.named_parameters()) | {"query": query, "values": values}
-    gradients = torch.autograd.grad(objective(), list(inputs.values()))
+def assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive=()):
     step = 1e-6
     for (name, tensor), gradient in zip(inputs.items(), gradients, strict=True):
-        assert gradient.abs().max() > 1e-3, name
+        if name in insensitive:
+            assert gradient.abs().max() < 1e-12, name
+        else:
+            assert gradient.abs().max() > 1e-4, name
         flat = tensor.detach().view(-1)
-        for i in range(0, len(flat), 1 + len(flat) // 25):  # some 25 entries of each
+        for i in range(0, len(flat), 1 + len(flat) // 20):  # some 20 entries of each
             old = flat[i].item()
             with torch.no_grad():
                 flat[i] = old + step
@@ -101,38 +155,80 @@ def test_gradients_are_those_of_finite_differences(score, scope):
                 flat[i] = old - step
                 below = objective()
                 flat[i] = old
-            assert gradient.view(-1)[i].item() == pytest.approx(((above - below) / (2 * step)).item(), abs=1e-7), name
+            assert gradient.flatten()[i].item() == pytest.approx(((above - below) / (2 * step)).item(), abs=3e-7), name
 
 
-@pytest.mark.parametrize("score", SCORES)
-def test_the_gradient_reaches_the_predicted_position(score):
-    attention = make(score, "local_p")
-    context, _ = run(attention, queries(score))
-    context.sum().backward()
+@EVERY
+@pytest.mark.parametrize("count", [1, T])  # with one query the windows are gathered, whatever the score
+def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):
+    score, scope, extras = case
+    attention, query, values = make(case, window=1), queries(case, count=count), draw(B, S, M)
+    coverage = covered(attention, B, count)
+    inputs = dict(attention.named_parameters()) | {"query": query, "values": values}
+    inputs |= {} if coverage is None else {"coverage": coverage}
+    for tensor in (query, values, *([] if coverage is None else [coverage])):
+        tensor.requires_grad_()
+    of_context, of_weights = draw(B, count, value_size(extras), seed=3), draw(B, count, S, seed=4)
+
+    def objective():
+        context, weights = run(attention, query, values, coverage=coverage)
+        return (context * of_context).sum() + (weights * of_weights).sum()
+
+    gradients = torch.autograd.grad(objective(), list(inputs.values()))
+    if "hard" in extras:
+        # Straight through: the objective is that of the one-hot weights moved by as much as the soft ones move.
+        soft = []
+        monkeypatch.setattr(
+            nmt.model.attention, "_straight_through", lambda weights, _: soft.append(weights) or weights
+        )
+        objective()
+        (at_first,) = soft
+        largest = torch.zeros_like(at_first).scatter(2, at_first.argmax(2, keepdim=True), 1.0)
+        moved = (largest * (at_first > 0) - at_first).detach()
+        monkeypatch.setattr(nmt.model.attention, "_straight_through", lambda weights, _: weights + moved)
+    insensitive = {"linear": ["score.query.weight"]}.get(score, [])
+    if score == "linear" and scope != "local_p":
+        insensitive += ["query", "heads.query.weight"]
+    assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[1] == "local_p"], ids=str)
+def test_the_gradient_reaches_the_predicted_position(case):
+    attention = make(case)
+    context, weights = run(attention, queries(case))
+    ((context * draw(*context.shape, seed=5)).sum() + (weights * draw(B, T, S, seed=6)).sum()).backward()
     for parameter in (attention.scope.v.weight, attention.scope.hidden.weight):
         assert (parameter.grad != 0).all()
 
 
+# Weights
+
+
 @EVERY
 @pytest.mark.parametrize("window", [1, 3, 50])
-def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(score, scope, window):
-    _, weights = run(make(score, scope, window), queries(score))
+def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(case, window):
+    score, scope, extras = case
+    _, weights = run(make(case, window), queries(case))
     assert weights.shape == (B, T, S)
     total = weights.sum(2)
-    if scope == "global":
+    assert (weights >= 0).all()
+    assert (total <= 1 + 1e-14).all()
+    if scope == "global" or (scope == "local_m" and score != "location") or ("hard" in extras and score != "location"):
         torch.testing.assert_close(total, torch.ones_like(total), rtol=0, atol=1e-14)
-    else:  # the Gaussian takes from them, and nothing is put back
-        assert (total > 0).all()
-        assert (total < 1).all()
+    elif score != "location":  # the Gaussian takes from them, and nothing is put back
+        assert ((total > 0) & (total < 1)).all()
     for b, length in enumerate(LENGTHS):
         assert (weights[b, :, length:] == 0).all()
-        if scope == "global":
-            assert (weights[b, :, :length] > 0).all()
+        if scope == "global" and "hard" not in extras:
+            assert (weights[b, :, : length if score != "location" else min(length, POSITIONS)] > 0).all()
+            assert score != "location" or (weights[b, :, POSITIONS:] == 0).all()
+        if "hard" in extras and "heads" not in extras:
+            assert ((weights[b] == 0) | (weights[b] == 1)).all()
 
 
 @EVERY
-def test_what_lies_in_the_padding_does_not_matter(score, scope):
-    attention, query, values = make(score, scope), queries(score), draw(B, S, M)
+def test_what_lies_in_the_padding_does_not_matter(case):
+    attention, query, values = make(case), queries(case), draw(B, S, M)
     rubbish = values.clone()
     for b, length in enumerate(LENGTHS):
         rubbish[b, length:] = 1000.0
@@ -141,47 +237,73 @@ def test_what_lies_in_the_padding_does_not_matter(score, scope):
 
 
 @EVERY
-def test_a_sentence_alone_has_the_weights_that_it_has_in_a_batch(score, scope):
-    attention, query, values = make(score, scope), queries(score), draw(B, S, M)
+def test_a_sentence_alone_has_the_weights_that_it_has_in_a_batch(case):
+    attention, query, values = make(case), queries(case), draw(B, S, M)
+    t, coverage = steps(), covered(attention)
     context, weights = run(attention, query, values)
     for b, length in enumerate(LENGTHS):
-        alone_context, alone_weights = run(attention, query[b : b + 1], values[b : b + 1, :length], (length,))
+        own = None if coverage is None else coverage[b : b + 1, :, :length]
+        alone_context, alone_weights = run(
+            attention, query[b : b + 1], values[b : b + 1, :length], (length,), t[b : b + 1], own
+        )
         torch.testing.assert_close(context[b], alone_context[0], rtol=0, atol=1e-12)
         torch.testing.assert_close(weights[b, :, :length], alone_weights[0], rtol=0, atol=1e-12)
 
 
 @EVERY
-def test_queries_do_not_meet(score, scope):
-    attention, query = make(score, scope), queries(score)
+@pytest.mark.parametrize("window", [1, 2])
+def test_queries_do_not_meet(case, window):
+    attention, query = make(case, window), queries(case)
+    coverage = covered(attention)
     context, weights = run(attention, query)
-    for t in range(T):
-        one_context, one_weights = run(attention, query[:, t : t + 1])
-        torch.testing.assert_close(context[:, t : t + 1], one_context, rtol=0, atol=1e-12)
-        torch.testing.assert_close(weights[:, t : t + 1], one_weights, rtol=0, atol=1e-12)
+    for i in range(T):
+        here = slice(i, i + 1)
+        own = None if coverage is None else coverage[:, here]
+        one_context, one_weights = run(attention, query[:, here], t=steps()[:, here], coverage=own)
+        torch.testing.assert_close(context[:, here], one_context, rtol=0, atol=1e-12)
+        torch.testing.assert_close(weights[:, here], one_weights, rtol=0, atol=1e-12)
+
+
+@EVERY
+def test_large_scores_do_not_overflow(case):
+    attention = make(case)
+    context, weights = run(attention, 1e4 * queries(case), 1e4 * draw(B, S, M))
+    assert context.isfinite().all()
+    assert weights.isfinite().all()
+
+
+# Scopes
 
 
 @pytest.mark.parametrize("window", [1, 2, 3])
 @pytest.mark.parametrize("score", SCORES)
-def test_the_local_window_is_centred_anew_for_every_query(score, window):
-    attention, query = make(score, "local_p", window), queries(score)
-    attention.scope.v.weight.data *= 3  # spreads the centres
+@pytest.mark.parametrize("scope", SCOPES[1:])
+def test_weights_are_zero_outside_the_window_and_only_there(score, scope, window):
+    case = (score, scope, ())
+    attention, query = make(case, window), queries(case)
+    known = POSITIONS if score == "location" else S
+    if scope == "local_p":
+        attention.scope.v.weight.data *= 3  # spreads the centres
+        w_p, v_p = attention.scope.hidden.weight.detach().numpy(), attention.scope.v.weight[0].detach().numpy()
     _, weights = run(attention, query)
-    w_p, v_p = attention.scope.hidden.weight.detach().numpy(), attention.scope.v.weight[0].detach().numpy()
     centres = set()
     for b, length in enumerate(LENGTHS):
-        for t in range(T):
-            centre = predicted_position(query[b, t].numpy(), length, w_p, v_p)
+        for i in range(T):
+            if scope == "local_m":
+                centre = min(steps()[b, i].item(), length - 1)
+            else:
+                centre = predicted_position(query[b, i].numpy(), length, w_p, v_p)
             centres.add(round(centre))
             for s in range(S):
-                inside = s < length and abs(s - centre) <= window
-                assert (weights[b, t, s] > 0) == inside
+                assert (weights[b, i, s] > 0) == (s < min(length, known) and abs(s - centre) <= window)
     assert len(centres) > 3
 
 
 def test_the_centre_is_a_share_of_the_sentences_own_length():
-    attention, query = make("general", "local_p"), queries("general")[:1].expand(B, -1, -1)
-    centre = attention.scope.centre(query, torch.tensor(LENGTHS)).detach()
-    shares = centre / torch.tensor(LENGTHS)[:, None, None]
+    case = ("general", "local_p", ())
+    attention, query = make(case), queries(case)[:1].expand(B, -1, -1)
+    centre = attention.scope.centre(query, steps(), torch.tensor(LENGTHS)).detach()
+    shares = centre / torch.tensor(LENGTHS)[:, None]
     torch.testing.assert_close(shares, shares[:1].expand_as(shares), rtol=1e-14, atol=0)
     assert ((shares > 0) & (shares < 1)).all()
 
@@ -189,7 +311,8 @@ def test_the_centre_is_a_share_of_the_sentences_own_length():
 @pytest.mark.parametrize(("sign", "centre_of"), [(1, lambda length: length), (-1, lambda _: 0)])
 @pytest.mark.parametrize("window", [1, 2])
 def test_a_centre_at_either_end_leaves_positions_in_the_window(sign, centre_of, window):
-    attention, query = make("general", "local_p", window), queries("general")
+    case = ("general", "local_p", ())
+    attention, query = make(case, window), queries(case)
     hidden = torch.tanh(query @ attention.scope.hidden.weight.T)[0, 0]
     attention.scope.v.weight.data[0] = sign * 1e6 * hidden.sign()  # the sigmoid becomes exactly 0 or 1
     values = draw(B, S, M)
@@ -201,27 +324,110 @@ def test_a_centre_at_either_end_leaves_positions_in_the_window(sign, centre_of, 
         assert weights[b, 0].sum() > 0
 
 
-@EVERY
-def test_large_scores_do_not_overflow(score, scope):
-    attention = make(score, scope)
-    context, weights = run(attention, 1e4 * queries(score), 1e4 * draw(B, S, M))
-    assert context.isfinite().all()
-    assert weights.isfinite().all()
+@pytest.mark.parametrize("extras", [(), ("hard",)])
+@pytest.mark.parametrize("scope", SCOPES[1:])
+def test_a_window_past_all_known_positions_has_no_weight_and_a_finite_gradient(scope, extras):
+    case = ("location", scope, extras)
+    attention = make(case, window=1)
+    values = draw(1, 30, M).requires_grad_()
+    query = queries(case, batch=1, count=2).requires_grad_()
+    if scope == "local_p":
+        hidden = torch.tanh(query @ attention.scope.hidden.weight.T).detach()[0, 0]
+        attention.scope.v.weight.data[0] = 1e6 * hidden.sign()
+    context, weights = run(attention, query[:, :1].expand(-1, 2, -1), values, (30,), t=torch.tensor([[28, 29]]))
+    assert (weights == 0).all()
+    assert (context == 0).all()
+    context.sum().backward()
+    assert values.grad.isfinite().all()
+    assert query.grad.isfinite().all()
+
+
+# Scores and variants
+
+
+@pytest.mark.parametrize("scope", ["global", "local_m"])
+def test_linear_weights_do_not_depend_on_the_query(scope):
+    case = ("linear", scope, ())
+    attention = make(case)
+    _, weights = run(attention, queries(case))
+    _, others = run(attention, queries(case, seed=12))
+    torch.testing.assert_close(weights, others, rtol=0, atol=1e-13)
+    if scope == "global":
+        torch.testing.assert_close(weights, weights[:, :1].expand_as(weights), rtol=0, atol=1e-13)
+    context, weights = run(attention, queries(case))
+    ((context * draw(*context.shape)).sum() + (weights * draw(*weights.shape)).sum()).backward()
+    assert attention.score.query.weight.grad.abs().max() < 1e-13
+    assert attention.score.memory.weight.grad.abs().max() > 1e-2
+
+
+@EVERY_SCORE_AND_SCOPE
+def test_every_other_score_asks_the_query(score, scope):
+    case = (score, scope, ())
+    attention = make(case)
+    _, weights = run(attention, queries(case))
+    _, others = run(attention, queries(case, seed=12))
+    assert torch.allclose(weights[:2], others[:2]) == (score == "linear" and scope != "local_p")
+
+
+@pytest.mark.parametrize("score", ["dot", "general"])
+def test_scaling_divides_by_the_root_of_the_querys_size(score):
+    plain, scaled = ((name, "global", ()) for name in (score, f"scaled_{score}"))
+    _, weights = run(make(scaled), queries(scaled))
+    _, expected = run(make(plain), queries(plain) / query_size(score, ()) ** 0.5)
+    torch.testing.assert_close(weights, expected, rtol=0, atol=1e-14)
+
+
+def test_key_value_scores_one_half_of_each_direction_and_averages_the_other():
+    attention = make(("general", "global", ("key_value",)))
+    values = draw(B, S, M)
+    memory = attention.prepare(encoded(values))
+    scored, averaged = values[:, :, [0, 1, 4, 5]], values[:, :, [2, 3, 6, 7]]
+    assert torch.equal(memory.values, averaged)
+    torch.testing.assert_close(memory.keys, scored @ attention.score.memory.weight.T, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("score", [s for s in SCORES if s != "location"])
+def test_covered_positions_have_other_weights_and_no_coverage_is_no_feature(score, scope):
+    case = (score, scope, ("coverage",))
+    attention, query = make(case), queries(case)
+    _, weights = run(attention, query)
+    _, at_first = run(attention, query, coverage=torch.zeros(B, T, S, dtype=torch.float64))
+    assert not torch.allclose(weights[:2], at_first[:2])
+    without = make((score, scope, ()))
+    own = {name: p for name, p in attention.state_dict().items() if name != "score.coverage.weight"}
+    without.load_state_dict(own)
+    _, expected = run(without, query)
+    torch.testing.assert_close(at_first, expected, rtol=0, atol=1e-14)
+
+
+# Memory
 
 
 def test_keys_are_projected_once_and_shared_by_all_queries():
-    attention = make("general", "global")
+    case = ("general", "global", ())
+    attention = make(case)
     memory = attention.prepare(encoded(draw(B, S, M)))
-    query = queries("general")
-    before, _ = attention(query, memory)
+    before, _ = attention(queries(case), memory, steps())
     attention.score.memory = nn.Linear(1, 1)  # forward has no more use for it
-    after, _ = attention(query, memory)
+    after, _ = attention(queries(case), memory, steps())
     assert torch.equal(before, after)
+
+
+def test_an_alignment_knows_its_place():
+    weights, positions = torch.tensor([[0.25, 0.5], [1.0, 0.0]]), torch.tensor([[3, 1], [0, 2]])
+    dense = torch.tensor([[0.0, 0.5, 0.0, 0.25], [1.0, 0.0, 0.0, 0.0]])
+    alignment = Alignment(weights, positions)
+    assert torch.equal(alignment.dense(4), dense)
+    assert torch.equal(alignment.added_to(dense), 2 * dense)
+    assert torch.equal(Alignment(dense, None).dense(4), dense)
+    stacked = Alignment.stack([alignment, Alignment(weights.flip(0), positions.flip(0))])
+    assert torch.equal(stacked.dense(4), torch.stack([dense, dense.flip(0)], dim=1))
 
 
 def test_without_attention_every_query_gets_the_final_states():
     source = encoded(draw(B, S, M))
     fixed = FixedContext()
-    context, weights = fixed(draw(B, T, 4), fixed.prepare(source))
+    context, alignment = fixed(draw(B, T, 4), fixed.prepare(source), steps())
     assert torch.equal(context, source.final.unsqueeze(1).expand(-1, T, -1))
-    assert torch.equal(weights, torch.ones(B, T, 1, dtype=torch.float64))
+    assert torch.equal(alignment.dense(1), torch.ones(B, T, 1, dtype=torch.float64))

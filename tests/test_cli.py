@@ -17,6 +17,7 @@ from nmt.cli import main
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ["der Hund läuft", "die Katze schläft", "der Hund schläft", "die Katze läuft", "der kleine Hund läuft weg"]
+LINKS = ["0-0 1-1 2-2"] * 4 + ["0-0 1-1 2-2 3-3 4?4"]
 TARGETS = ["the dog runs", "the cat sleeps", "the dog sleeps", "the cat runs", "the small dog runs away"]
 
 
@@ -28,6 +29,7 @@ def write_corpus(folder: Path) -> dict:
         path = folder / f"text.{language}"
         path.write_text("".join(line + "\n" for line in lines * 4), encoding="utf-8")
         splits = dict.fromkeys(("train", "validation", "test"), str(path))
+        (folder / "text.align").write_text("".join(line + "\n" for line in LINKS * 4), encoding="utf-8")
         sides[side] = {"language": language, "tokenizer": "whitespace", "lowercase": False, **splits}
     return {
         "name": "tiny",
@@ -104,7 +106,8 @@ def test_evaluation_json_has_the_promised_fields(runs: Path) -> None:
     assert evaluation.keys() == {"models", "significance"}
     (model,) = evaluation["models"]
     flavours = {"bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"}
-    assert model.keys() == {"checkpoint", "split", "signatures", "by_length", *flavours}
+    assert model.keys() == {"checkpoint", "split", "signatures", "by_length", "alignment", *flavours}
+    assert model["alignment"] is None
     assert model["signatures"].keys() == flavours
     assert model["split"] == "test"
     assert model["by_length"][0].keys() == {"low", "high", "count", "bleu", "ci_low", "ci_high"}
@@ -167,6 +170,8 @@ def test_attention_picture(best: str, tmp_path: Path, suffix: str, magic: bytes)
 
 
 def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dictionary = tmp_path / "dictionary.txt"
+    dictionary.write_text("unbekannte\tunknown\n", encoding="utf-8")
     options = [
         ["--beam", "2"],
         ["--length-penalty", "0"],
@@ -174,6 +179,7 @@ def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys:
         ["--json"],
         ["--attention", str(tmp_path / "a.png")],
         ["--replace-unk"],
+        ["--replace-unk", "--dictionary", str(dictionary)],
         ["--max-length", "3"],
         ["--batch-size", "1"],
         ["--threads", "1"],
@@ -194,6 +200,8 @@ def test_every_pair_of_evaluate_options_runs(
         ["--output", str(tmp_path)],
         ["--beam", "1"],
         ["--length-penalty", "0.5"],
+        ["--alignment", str(runs.parent / "text.align")],
+        ["--heat-map", "2", "--alignment-words", "whitespace", "--output", str(tmp_path)],
         [str(runs / "none" / "best.pt")],
     ]
     for first, second in itertools.combinations(options, 2):
@@ -209,6 +217,87 @@ def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
     (comparison,) = evaluation["significance"]
     assert (comparison["baseline"], comparison["system"]) == (best, other)
     assert 0 <= comparison["p_value"] <= 1
+
+
+def test_attention_is_scored_and_drawn(
+    runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = str(runs / "none" / "best.pt")
+    options = ["--alignment", str(runs.parent / "text.align"), "--heat-map", "5", "--output", str(tmp_path)]
+    capsys.readouterr()
+    assert main(["evaluate", best, none, *options]) == 0
+    printed = capsys.readouterr().out
+    rows = printed[printed.index("Alignment error rate") :].splitlines()
+    models = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))["models"]
+    scored = models[0]["alignment"]
+    assert list(scored) == ["error_rate", "ci_low", "ci_high", "precision", "recall"]
+    assert 0 <= scored["ci_low"] <= scored["error_rate"] <= scored["ci_high"] <= 1
+    shown = [f"{100 * scored[field]:.1f}" for field in ("error_rate", "precision", "recall")]
+    assert [rows[2].split()[i] for i in (1, 3, 4)] == shown
+    assert rows[2].split()[0] == "bahdanau"
+    assert models[1]["alignment"] is None
+    assert rows[3].split() == ["none", "-", "-", "-", "-"]
+    assert (tmp_path / "attention_5.png").read_bytes().startswith(b"\x89PNG")
+    drawn = (tmp_path / "attention_5.svg").read_text(encoding="utf-8")
+    assert str(tmp_path / "attention_5.svg") in printed
+    for word in [*SOURCES[4].split(), *TARGETS[4].split(), "bahdanau", "test split, line 5", "dashed: possible"]:
+        assert f"{word}</" in drawn or f"{word})</" in drawn
+    assert ">none<" not in drawn
+
+
+def test_a_model_without_attention_has_no_alignment_error_rate(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    arguments = [str(runs / "none" / "best.pt"), "--alignment", str(runs.parent / "text.align")]
+    assert main(["evaluate", *arguments]) == 0
+    printed = capsys.readouterr().out
+    rows = printed[printed.index("Alignment error rate") :].splitlines()
+    assert rows[2].split() == ["none/best.pt", "-", "-", "-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        (None, [], ["gold.align", "does not exist"]),
+        ("0-0\n", [], ["gold.align", "1 lines", "20 pairs"]),
+        ("0-0\n" * 19 + "0:0\n", [], ["gold.align, line 20", "'0:0'", "0-2"]),
+        ("0-0\n" * 19 + "0-5\n", [], ["gold.align, line 20", "0-5", "5 source", "5 target"]),
+        ("0?0\n" * 20, [], ["gold.align", "no sure link"]),
+        ("0-0\n" * 20, ["--alignment-words", "words"], ["--alignment-words", "whitespace"]),
+        ("0-0\n" * 20, ["--heat-map", "3"], ["--heat-map", "--output"]),
+        ("0-0\n" * 20, ["--heat-map", "0", "--output", "OUT"], ["--heat-map", "'0'"]),
+        ("0-0\n" * 20, ["--heat-map", "21", "--output", "OUT"], ["--heat-map 21", "20"]),
+        ("0-0\n\n", ["--heat-map", "2", "--output", "OUT", "--source", "IN", "--reference", "IN"], ["--heat-map 2"]),
+        ("0-0\n" * 20, ["--heat-map", "3", "--output", "OUT", "NONE"], ["--heat-map", "wiring"]),
+    ],
+)
+def test_bad_alignments_and_heat_maps_are_refused_before_translating(
+    runs: Path,
+    best: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    content: str | None,
+    options: list[str],
+    words: list[str],
+) -> None:
+    gold = tmp_path / "gold.align"
+    if content is not None:
+        gold.write_text(content, encoding="utf-8")
+    (tmp_path / "in").write_text("ja\n\n", encoding="utf-8")
+    names = {"OUT": str(tmp_path / "out"), "IN": str(tmp_path / "in"), "NONE": str(runs / "none" / "best.pt")}
+    models = [best] if "NONE" not in options else []
+    capsys.readouterr()
+    arguments = [*models, *(names.get(o, o) for o in options), "--alignment", str(gold)]
+    assert main(["evaluate", *arguments]) == 2
+    error = error_of(capsys)  # one line: "Translating …" was not said yet
+    for word in words:
+        assert word in error
+    assert not list(tmp_path.glob("out/*"))
+
+
+def test_alignment_words_alone_are_refused(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["evaluate", best, "--alignment-words", "spacy"]) == 2
+    assert "--alignment-words goes with --alignment or --heat-map" in error_of(capsys)
 
 
 def test_a_run_is_never_overwritten(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,8 +5,8 @@ import pytest
 from pydantic import ValidationError
 
 from nmt.config import Config
-from nmt.config_model import ModelConfig
 from nmt.config_file import load_config, parse_config, to_yaml
+from nmt.config_model import ModelConfig
 from nmt.errors import UserError
 
 CONFIGS = Path(__file__).parent.parent / "configs"

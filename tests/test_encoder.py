@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from reference import SOURCE_TYPES, bidirectional_gru, gru_weights, randomise
+from formulas import bidirectional_gru
+from reference import SOURCE_TYPES, gru_weights, randomise
 from torch import nn
 
 from nmt.model.encoder import Encoder

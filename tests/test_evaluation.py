@@ -14,6 +14,7 @@ import sacrebleu
 
 from nmt.errors import UserError
 from nmt.evaluation import metrics, report
+from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import Bucket, bleu_by_length, bootstrap_interval, buckets, source_lengths
 
 TEXT = "a man in the red hat sits on his old bench and reads while two small dogs run past him to this park"
@@ -294,7 +295,8 @@ def test_json_has_exactly_the_promised_fields(three, tmp_path):
     assert list(content) == ["models", "significance"]
     flavours = ["bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"]
     for model, evaluation in zip(content["models"], evaluations, strict=True):
-        assert list(model) == ["checkpoint", "split", *flavours, "signatures", "by_length"]
+        assert list(model) == ["checkpoint", "split", *flavours, "signatures", "by_length", "alignment"]
+        assert model["alignment"] is None
         assert (model["checkpoint"], model["split"]) == (evaluation.checkpoint, "valid")
         assert [model[flavour] for flavour in flavours] == [getattr(evaluation.scores, f) for f in flavours]
         assert list(model["signatures"]) == flavours
@@ -367,6 +369,25 @@ def test_table_shows_all_scores_and_marks_small_buckets(three):
     assert len({len(line) for line in (row, small, empty)}) == 1  # columns are aligned
 
 
+def test_alignment_is_shown_in_percent_and_written_as_fractions(three, tmp_path):
+    scores = [AlignmentScore(0.1234, 0.1, 0.15, 0.9, 0.876), None, AlignmentScore(1.0, 1.0, 1.0, None, 0.0)]
+    evaluations = [replace(e, alignment=s) for e, s in zip(three[0], scores, strict=True)]
+    lines = report.table(evaluations, alignment=True).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("Alignment error rate"))
+    assert lines[start].endswith("in percent")
+    assert lines[start + 1].split() == ["AER", "95", "%", "interval", "precision", "recall"]
+    assert lines[start + 2].split() == ["ä0", "12.3", "10.0-15.0", "90.0", "87.6"]
+    assert lines[start + 3].split() == ["ä1", "-", "-", "-", "-"]
+    assert lines[start + 4].split() == ["ä2", "100.0", "100.0-100.0", "-", "0.0"]
+    assert "Alignment" not in report.table(three[0])
+    report.write(tmp_path, evaluations, [], "toy")
+    first, second, third = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))["models"]
+    fields = {"error_rate": 0.1234, "ci_low": 0.1, "ci_high": 0.15, "precision": 0.9, "recall": 0.876}
+    assert list(first["alignment"].items()) == list(fields.items())
+    assert second["alignment"] is None
+    assert third["alignment"]["precision"] is None
+
+
 @pytest.mark.parametrize("count", [1, 4, 6])
 def test_table_fits_in_100_columns_at_its_widest(three, count):
     full = [Bucket(1 + 100 * i, 100 + 100 * i if i < 5 else None, 12345, 100.0, 100.0, 100.0) for i in range(6)]
@@ -379,7 +400,8 @@ def test_table_fits_in_100_columns_at_its_widest(three, count):
         metrics.Comparison(evaluations[0].checkpoint, e.checkpoint, "bleu", 0.0, 100.0, 0.001, three[1][0].test)
         for e in evaluations[1:]
     ]
-    text = report.table(evaluations, comparisons)
+    evaluations = [replace(e, alignment=AlignmentScore(1.0, 1.0, 1.0, 1.0, 1.0)) for e in evaluations]
+    text = report.table(evaluations, comparisons, alignment=True)
     assert max(map(len, text.splitlines())) <= 100
     assert text.count("501+") == -(-count // 4)  # four models abreast
 
@@ -402,7 +424,8 @@ def test_names_are_short_and_distinct(checkpoints, names):
 def test_importing_the_package_loads_neither_spacy_nor_matplotlib_nor_torch():
     program = (
         "import sys; import nmt.evaluation.report, nmt.evaluation.metrics, nmt.evaluation.by_length, "
-        "nmt.evaluation.plots; print([m for m in ('spacy', 'matplotlib', 'torch') if m in sys.modules])"
+        "nmt.evaluation.plots, nmt.evaluation.alignment; "
+        "print([m for m in ('spacy', 'matplotlib', 'torch') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

@@ -23,7 +23,7 @@ LAYERS = [
     ["nmt.data"],
     ["nmt.search"],
     ["nmt.model.encoder"],
-    ["nmt.model.scores", "nmt.model.scopes"],
+    ["nmt.model.scores", "nmt.model.scopes", "nmt.model.gather"],
     ["nmt.model.attention"],
     ["nmt.model.decoder"],
     ["nmt.model.seq2seq"],
@@ -35,13 +35,19 @@ LAYERS = [
     ["nmt.options"],
     ["nmt.cli", "nmt.__main__"],
 ]
-NO_CONFIG = ["nmt.search", "nmt.model.encoder", "nmt.model.scores", "nmt.model.scopes", "nmt.model.attention"]
-NO_CONFIG += [
+NO_CONFIG = [
+    "nmt.search",
+    "nmt.model.encoder",
+    "nmt.model.scores",
+    "nmt.model.scopes",
+    "nmt.model.gather",
+    "nmt.model.attention",
     "nmt.model.decoder",
     "nmt.data.tokenizers",
     "nmt.data.vocabulary",
     "nmt.data.batching",
     "nmt.data.corpus",
+    "nmt.data.copying",
     "nmt.training.loss",
 ]
 

@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 from nmt.errors import UserError
+from nmt.evaluation import plots
 from nmt.evaluation.by_length import Bucket
-from nmt.evaluation.plots import COLOURS, attention_heat_map, plot_bleu_by_length, plot_intervals
+from nmt.evaluation.plots import COLOURS, GOLD, attention_heat_map, draw_heat_maps, plot_bleu_by_length, plot_intervals
 
 SOURCE = ["Ein", "älterer", "$x_1$", "Süßes_", "."]
 TARGET = ["An", "older", "$", "_sweet_", "&", "</s>"]
@@ -161,6 +162,92 @@ def test_weights_of_another_shape_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"\(5, 6\) weights for 6 target, 5 source"):
         drawn_attention(tmp_path, np.ones((5, 6)), SOURCE, TARGET)
     assert not list(tmp_path.iterdir())
+
+
+# Several models' attention
+
+
+def drawn_maps(tmp_path, count, rows, columns, titles=None, **options):
+    path = tmp_path / "maps.png"
+    matrices = [np.full((rows, columns), 1 / columns)] * count
+    titles = titles or [f"m{i}" for i in range(count)]
+    words = [f"s{i}" for i in range(columns)], [f"t{i}" for i in range(rows)]
+    path.write_bytes(draw_heat_maps(matrices, *words, "png", titles=titles, **options))
+    return pixels(path)
+
+
+def panels_of(monkeypatch, tmp_path, count, rows, columns, **options):
+    """Each panel's cells, and the box around its labels and title as well, in inches from the first one's corner."""
+    figures = []
+    render = plots._render
+    monkeypatch.setattr(plots, "_render", lambda figure, *a, **k: figures.append(figure) or render(figure, *a, **k))
+    drawn_maps(tmp_path, count, rows, columns, **options)
+    panels = figures[0].axes[:count]
+    to_inches = figures[0].dpi_scale_trans.inverted()
+    return [[box.transformed(to_inches) for box in (axes.bbox, axes.get_tightbbox())] for axes in panels]
+
+
+@pytest.mark.parametrize(
+    ("count", "rows", "columns"), [(1, 1, 1), (2, 1, 2), (3, 2, 2), (5, 2, 3), (9, 3, 3), (16, 4, 4)]
+)
+@pytest.mark.parametrize("title", ["m", "a long title that no panel of four words has room for"])
+def test_panels_have_cells_of_one_size_in_a_square_and_room(monkeypatch, tmp_path, count, rows, columns, title):
+    boxes = panels_of(monkeypatch, tmp_path, count, 3, 4, titles=[title] * count)
+    for cells, _ in boxes:
+        assert (cells.width, cells.height) == (pytest.approx(4 * 0.24), pytest.approx(3 * 0.24))
+    places = [(round(cells.y1, 3), round(cells.x0, 3)) for cells, _ in boxes]
+    assert len({y for y, _ in places}) == rows
+    assert len({x for _, x in places}) == columns
+    assert places == sorted(places, key=lambda place: (-place[0], place[1]))  # as a page is read
+    for i, (_, one) in enumerate(boxes):
+        assert not any(one.overlaps(other) for _, other in boxes[i + 1 :])
+
+
+def test_a_heading_and_a_longer_title_take_room(tmp_path):
+    short = drawn_maps(tmp_path, 2, 3, 3)
+    assert drawn_maps(tmp_path, 2, 3, 3, titles=["a" * 40, "b" * 40]).shape[1] > short.shape[1] + 400
+    assert drawn_maps(tmp_path, 2, 3, 3, heading="one\ntwo").shape[0] > short.shape[0] + 40
+
+
+def test_huge_pictures_get_fewer_dots(tmp_path, monkeypatch):
+    usual = drawn_maps(tmp_path, 4, 10, 10).shape
+    monkeypatch.setattr(plots, "LARGEST_SIDE", 500)
+    small = drawn_maps(tmp_path, 4, 10, 10).shape
+    assert 480 <= max(small) <= 540
+    assert small[0] / small[1] == pytest.approx(usual[0] / usual[1], rel=0.05)
+
+
+def test_every_panel_has_its_words_and_gold_links_are_outlined():
+    weights = np.eye(3, 4)
+    content = draw_heat_maps(
+        [weights, weights / 2], list("abcd"), list("xyz"), "svg",
+        titles=["_one", "$two$"], heading="head", sure={(0, 0)}, possible={(0, 0), (3, 2), (1, 2)},
+    )  # fmt: skip
+    texts = ["".join(t.itertext()) for t in ET.fromstring(content).iter("{http://www.w3.org/2000/svg}text")]
+    assert {*"abcdxyz", "_one", "$two$", "head", "attention weight"} <= set(texts)
+    assert all(texts.count(word) == 2 for word in "abcdxyz")
+    outlines = [line for line in content.decode().splitlines() if f"stroke: {GOLD.lower()}" in line]
+    assert len(outlines) == 6  # three in each panel
+    assert sum("stroke-dasharray" in line for line in outlines) == 4
+
+
+def test_colours_mean_the_same_in_all_panels_and_links_lie_on_their_cells(tmp_path):
+    path = tmp_path / "maps.png"
+    strong, weak = np.zeros((4, 4)), np.zeros((4, 4))
+    strong[0, 3], weak[0, 3] = 0.8, 0.4  # first target word, last source word
+    path.write_bytes(draw_heat_maps([strong, weak], list("abcd"), list("wxyz"), "png", titles="st", sure={(3, 0)}))
+    picture = pixels(path)
+    darkest, half = (8, 48, 107), (106, 174, 214)  # the ends and the middle of matplotlib's Blues
+    orange = np.nonzero(np.abs(picture - (213, 94, 0)).max(axis=-1) <= 30)
+    middle = np.median(orange[1])
+    for colour, here in ((darkest, orange[1] < middle), (half, orange[1] > middle)):
+        y, x = (int((edge[here].min() + edge[here].max()) / 2) for edge in orange)
+        assert np.abs(picture[y, x] - colour).max() <= 4
+
+
+def test_a_matrix_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match=r"\(2, 3\) weights for 3 target, 2 source"):
+        draw_heat_maps([np.ones((3, 2)), np.ones((2, 3))], list("ab"), list("xyz"), "png", titles=["m", "n"])
 
 
 # The surroundings

@@ -1,30 +1,16 @@
-"""Search against all sequences there are, a beam written in plain Python, and training's own numbers."""
+"""Search, on a toy, against all sequences there are and a beam written in plain Python."""
 
 import math
+from collections import Counter
 from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
-from reference import (
-    SOURCE_WORDS,
-    SOURCES,
-    VARIANTS,
-    WIRINGS,
-    decoder_weights,
-    encode_alone,
-    log_softmax,
-    parametrised,
-    tiny_codecs,
-    tiny_model,
-)
+from formulas import log_softmax
 
-from nmt.config import SearchConfig
-from nmt.data.batching import Example, collate
-from nmt.data.vocabulary import BOS, EOS, PAD
 from nmt.search import beam_search, length_penalty, select
-from nmt.translator import Translator
 
 # A toy whose next word depends on the sentence and on all words so far
 
@@ -165,6 +151,46 @@ def test_a_beam_never_beats_exhaustive_search_and_equals_it_when_wide(seed):
     assert [h[0].score for h in search(toy, beam_size=90, max_length=4)] == pytest.approx(best, abs=1e-9)
 
 
+def sufficient_beam(toy, sentence, best):
+    """A size from which on, without a length penalty, no beam can lose this sequence.
+
+    A beam of K keeps each of its beginnings that is among the K best of all of that length, and does not stop before
+    it if less than K sequences are shorter.
+    """
+    ranks = []
+    for length in range(1, len(best) + 1):
+        rivals = list(product(WORDS, repeat=length))
+        if best[length - 1] == END:
+            rivals += [(*words, END) for words in product(WORDS, repeat=length - 1)]
+        ranks.append([ids for _, ids in ranked(toy, sentence, rivals, 0.0)].index(best[:length]) + 1)
+    shorter = sum(len(WORDS) ** words for words in range(len(best) - 1))
+    return max(*ranks, shorter + 1)
+
+
+def test_from_some_size_on_every_beam_finds_the_best_of_all():
+    """Below that size a beam may find it or not, and a wider one may lose it: better beginnings push its own out."""
+    sentences = tuple(range(0, 1000, 100))
+    counts = Counter()
+    for seed in range(5):
+        toy = Toy(seed)
+        best = [ranked(toy, sentence, all_sequences(4), 0.0)[0] for sentence in sentences]
+        enough = [sufficient_beam(toy, sentence, ids) for sentence, (_, ids) in zip(sentences, best, strict=True)]
+        hit_before = [False] * len(sentences)
+        for beam_size in range(1, 21):
+            for i, (hypothesis, *_) in enumerate(search(toy, sentences, beam_size=beam_size, max_length=4)):
+                score, ids = best[i]
+                hit = hypothesis.ids == ids
+                assert hit or beam_size < enough[i]
+                assert hypothesis.score == pytest.approx(score, abs=1e-9) if hit else hypothesis.score < score
+                if hit_before[i] and not hit:
+                    assert_same([hypothesis], beam_by_hand(toy, sentences[i], beam_size, 0.0, 4)[:1])
+                    counts["lost"] += 1
+                counts["certain" if beam_size >= enough[i] else "found" if hit else "not yet"] += 1
+                hit_before[i] = hit
+    assert min(counts[kind] for kind in ("certain", "found", "not yet")) > 30
+    assert 0 < counts["lost"] < 20
+
+
 @ALPHAS
 def test_the_batch_changes_no_result(alpha):
     toy = Toy(6)
@@ -265,104 +291,3 @@ def test_select_takes_rows_of_every_tensor():
     plain = select(tuple(pair), torch.tensor([3]))
     assert type(plain) is tuple
     assert [t.tolist() for t in plain] == [[3], [[6, 7]]]
-
-
-# The real model
-
-EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
-
-
-def translator_of(variant, layers=1, seed=0, **options):
-    options = {"beam_size": 3, "length_penalty": 0.0, "max_length": 6, "batch_size": 64} | options
-    return Translator(tiny_model(variant, layers, seed), *tiny_codecs(), SearchConfig(**options))
-
-
-def text_of(source):
-    return " ".join(SOURCE_WORDS[i - 4] for i in source)
-
-
-TEXTS = [text_of(source) for source in (*SOURCES[:2], [4], [8, 8, 5], [11, 10, 9, 8, 7, 6, 5, 4], [5, 6])]
-
-
-def ids_of(translation):
-    return tuple(tiny_codecs()[1].vocabulary.tokens.index(token) for token in translation.tokens)
-
-
-@EVERY
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_search_takes_the_steps_of_training(variant, layers, alpha):
-    """The log-probability of each hypothesis, and its attention, are those of a teacher-forced pass over it."""
-    translator = translator_of(variant, layers, length_penalty=alpha)
-    model = translator.model
-    for text, translation in zip(TEXTS, translator.translate(TEXTS, n_best=3), strict=True):
-        assert len(translation.n_best) == 3
-        for hypothesis in translation.n_best:
-            ids = ids_of(hypothesis)
-            batch = collate([Example(translator.source.encode(text), list(ids[:-1]))])
-            real = torch.ones_like(batch.target_input, dtype=torch.bool)
-            logits, weights = model(batch.source, batch.source_lengths, batch.target_input, real)
-            total = logits.log_softmax(1).gather(1, torch.tensor(ids).unsqueeze(1)).sum().item()
-            assert hypothesis.score == pytest.approx(total / length_penalty(len(ids), alpha), abs=1e-9)
-            if variant.wiring == "none":
-                assert hypothesis.attention is None
-            else:
-                torch.testing.assert_close(hypothesis.attention, weights[0].detach(), rtol=0, atol=1e-12)
-
-
-@EVERY
-def test_greedy_translation_is_that_of_the_formulas(variant):
-    translator = translator_of(variant, beam_size=1, length_penalty=1.0)
-    formula = decoder_weights(translator.model, variant)
-    for text, translation in zip(TEXTS, translator.translate(TEXTS), strict=True):
-        values, final = encode_alone(translator.model, [*translator.source.encode(text), EOS])
-        states, fed = formula.initial(final)
-        ids, total = [], 0.0
-        while len(ids) < 6 and EOS not in ids:
-            logits, _, states, fed = formula.step(ids[-1] if ids else BOS, states, fed, values, final)
-            log_probabilities = log_softmax(logits)
-            log_probabilities[[PAD, BOS]] = -np.inf  # no sentence holds them
-            ids.append(int(np.argmax(log_probabilities)))
-            total += log_probabilities[ids[-1]]
-        assert ids_of(translation) == tuple(ids)
-        assert translation.score == pytest.approx(total / length_penalty(len(ids), 1.0), abs=1e-9)
-
-
-@EVERY
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_translations_do_not_depend_on_the_batch(variant, beam_size):
-    translator = translator_of(variant, beam_size=beam_size, length_penalty=1.0)
-    together = translator.translate(TEXTS, n_best=beam_size)
-    runs = [
-        translator.translate(TEXTS[::-1], n_best=beam_size)[::-1],
-        translator.translate(TEXTS, n_best=beam_size, batch_size=1),
-        translator.translate(TEXTS, n_best=beam_size, batch_size=4),
-        [translator.translate([text], n_best=beam_size)[0] for text in TEXTS],
-    ]
-    for translations in runs:
-        for one, other in zip(together, translations, strict=True):
-            for a, b in zip(one.n_best or (one,), other.n_best or (other,), strict=True):
-                assert (a.tokens, a.source_tokens, a.text) == (b.tokens, b.source_tokens, b.text)
-                assert a.score == pytest.approx(b.score, abs=1e-10)
-                if a.attention is not None:
-                    torch.testing.assert_close(a.attention, b.attention, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("variant", **parametrised(WIRINGS))
-def test_translations_in_single_precision_do_not_depend_on_the_batch(variant):
-    translator = translator_of(variant, beam_size=4)
-    translator.model.float()
-    together = translator.translate(TEXTS, n_best=4)
-    for one, text in zip(together, TEXTS, strict=True):
-        (other,) = translator.translate([text], n_best=4)
-        assert [h.tokens for h in one.n_best] == [h.tokens for h in other.n_best]
-        assert [h.score for h in one.n_best] == pytest.approx([h.score for h in other.n_best], abs=1e-5)
-
-
-@EVERY
-def test_the_translator_leaves_the_model_in_its_mode(variant):
-    translator = translator_of(variant)
-    expected = [t.tokens for t in translator.translate(TEXTS)]
-    translator.model.train()
-    assert [t.tokens for t in translator.translate(TEXTS)] == expected  # without dropout
-    assert translator.model.training

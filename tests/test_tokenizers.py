@@ -16,7 +16,6 @@ from nmt.data.tokenizers import (
     WhitespaceTokenizer,
     make_tokenizer,
     train_sentencepiece,
-    transplant,
 )
 from nmt.errors import UserError
 
@@ -178,16 +177,6 @@ def test_spacy_round_trip(language: str, sentence: str) -> None:
 )
 def test_spacy_detokenization(language: str, tokens: str, sentence: str) -> None:
     assert SpacyTokenizer(language, True).detokenize(tokens.split()) == sentence
-
-
-def test_a_copied_word_stands_alone_whatever_the_two_tokenizers(lower_model: bytes) -> None:
-    _, spacy, piece, white, _ = every_kind(lower_model, False)
-    around = {spacy: ("the", "waits"), piece: ("▁the", "▁waits"), white: ("the", "waits")}
-    for target, (before, after) in around.items():
-        for source, surface in ((spacy, "Hai"), (white, "Hai"), (piece, "▁Hai")):
-            tokens = [before, transplant(surface, source, target), after]
-            assert target.detokenize(tokens) == "the Hai waits"
-    assert transplant("ai", piece, piece) == "ai"  # between two of a kind a piece stays a piece
 
 
 def test_unknown_language() -> None:

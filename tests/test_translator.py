@@ -3,30 +3,21 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from nmt.config import Config
 from nmt.data.batching import Example, collate
 from nmt.data.corpus import ParallelText
-from nmt.data.vocabulary import UNK
+from nmt.data.vocabulary import BOS, EOS, UNK
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.translator import Translation, Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
 WIRINGS = ["bahdanau", "luong", "none"]
-KNOWN_AND_NOT = ["Ba UNBEKANNT de", "Xy Ba", "li ke JA Hu ja Fi", "Qu"]
 
 
 def make(make_translator: Maker, wiring: str, *overrides: str) -> Translator:
     return make_translator(f"model.attention.wiring={wiring}", *overrides)[1]
-
-
-def unknowing(translator: Translator) -> Translator:
-    """The same translator, which now writes an unknown word at every step, or nearly."""
-    with torch.no_grad():
-        translator.model.decoder.output.bias[UNK] += 100
-    return translator
 
 
 def plain(translation: Translation) -> tuple[Any, ...]:
@@ -103,11 +94,11 @@ def test_attention_is_that_of_a_teacher_forced_pass(
         batch = collate([Example(translator.source.encode(sentence), ids[:-1])])
         real = torch.ones_like(batch.target_input, dtype=torch.bool)
         with torch.no_grad():
-            logits, weights = translator.model(batch.source, batch.source_lengths, batch.target_input, real)
+            logits, alignment = translator.model(batch.source, batch.source_lengths, batch.target_input, real)
         attention = translation.attention
         assert attention is not None
         assert attention.shape == (len(translation.tokens), len(translation.source_tokens))
-        torch.testing.assert_close(attention, weights[0], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(attention, alignment.dense(batch.source.shape[1])[0], rtol=1e-4, atol=1e-5)
         sums = attention.sum(dim=1)
         if scope == "global":
             torch.testing.assert_close(sums, torch.ones_like(sums))
@@ -119,62 +110,73 @@ def test_attention_is_that_of_a_teacher_forced_pass(
         assert translation.score == pytest.approx(likelihood / penalty, rel=1e-4)
 
 
-@pytest.mark.parametrize("replace_unk", [True, False])
-def test_attention_can_be_left_out(make_translator: Maker, replace_unk: bool) -> None:
-    translator = unknowing(make(make_translator, "luong"))
-    with_attention = translator.translate(KNOWN_AND_NOT, replace_unk=replace_unk, n_best=2)
-    without = translator.translate(KNOWN_AND_NOT, replace_unk=replace_unk, n_best=2, attention=False)
-    for one, other in zip(with_attention, without, strict=True):
-        assert one.attention is not None
-        assert other.attention is None
-        assert all(t.attention is None for t in other.n_best)
-        assert one.text == other.text
-        assert one.score == other.score
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+@pytest.mark.parametrize("scope", ["global", "local_p"])
+def test_a_translation_forced_upon_the_model_has_the_translations_attention(
+    make_translator: Maker, text: dict[str, ParallelText], wiring: str, scope: str
+) -> None:
+    translator = make(make_translator, wiring, f"model.attention.scope={scope}", "model.attention.window=2")
+    with torch.no_grad():  # "<unk>" cannot be said in a text
+        translator.model.decoder.output.bias[UNK] -= 100
+    sentences = text["train"].source
+    translations = translator.translate(sentences)
+    assert len({t.text for t in translations}) > 3
+    found = translator.forced_attention(sentences, [t.text for t in translations])
+    for translation, forced in zip(translations, found, strict=True):
+        ended = translation.tokens[-1:] == ["<eos>"]
+        assert forced.shape == (len(translation.tokens) + (not ended), len(translation.source_tokens))
+        torch.testing.assert_close(forced[: len(translation.tokens)], translation.attention, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
-def test_unknown_words_are_replaced_by_the_raw_word_attended_most(make_translator: Maker, wiring: str) -> None:
-    translator = unknowing(make(make_translator, wiring))
-    before = translator.translate(KNOWN_AND_NOT)
-    after = translator.translate(KNOWN_AND_NOT, replace_unk=True)
-    copied = set()
-    for sentence, old, new in zip(KNOWN_AND_NOT, before, after, strict=True):
-        words = sentence.split()
-        assert "<unk>" in old.tokens
-        assert "<unk>" not in new.tokens
-        assert old.attention is not None
-        for token, replacement, weights in zip(old.tokens, new.tokens, old.attention, strict=True):
-            if token == "<unk>":
-                assert replacement == words[int(weights[:-1].argmax())]
-                copied.add(replacement)
-            else:
-                assert replacement == token
-        assert new.text == " ".join(token for token in new.tokens if token != "<eos>")
-        assert new.score == old.score
-    assert copied & {"UNBEKANNT", "Xy", "JA", "Hu", "Qu"}  # as they are written in the source
+def test_forced_attention_is_that_of_the_decoders_steps(
+    make_translator: Maker, text: dict[str, ParallelText], wiring: str
+) -> None:
+    translator = make(make_translator, wiring)
+    source, target = text["test"].source[0], text["test"].target[0]
+    decoder = translator.model.decoder
+    ids = translator.source.encode(source)
+    with torch.no_grad():
+        state, memory = translator.model.encode(torch.tensor([[*ids, EOS]]), torch.tensor([len(ids) + 1]))
+        rows = []
+        # Row t: what is looked at before or while target token t is chosen, with token t − 1 just read.
+        for token in [BOS, *translator.target.encode(target)]:
+            _, state, alignment = decoder.step(decoder.embed(torch.tensor([token])), state, memory)
+            rows.append(alignment.dense(len(ids) + 1)[0])
+    (forced,) = translator.forced_attention([source], [target])
+    torch.testing.assert_close(forced, torch.stack(rows), rtol=1e-4, atol=1e-5)
 
 
-def test_neither_the_end_mark_nor_padding_is_copied(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = unknowing(make(make_translator, "bahdanau"))
-    real = Translator._attention
-
-    def mostly_the_end_mark(*arguments: Any) -> list[list[Tensor | None]]:
-        weights = real(*arguments)
-        for matrices in weights:
-            for matrix in matrices:
-                assert matrix is not None
-                matrix[:] = torch.tensor([*[0.1] * (matrix.shape[1] - 2), 0.2, 0.7])
-        return weights
-
-    monkeypatch.setattr(Translator, "_attention", mostly_the_end_mark)
-    for sentence, translation in zip(KNOWN_AND_NOT, translator.translate(KNOWN_AND_NOT, replace_unk=True), strict=True):
-        assert set(translation.tokens) - {"<eos>"} == {sentence.split()[-1]}
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+def test_forced_attention_knows_no_neighbours_and_keeps_the_order(
+    make_translator: Maker, text: dict[str, ParallelText], wiring: str
+) -> None:
+    sources, targets = [*text["train"].source, "", "Ba de", ""], [*text["train"].target, "kip", "", ""]
+    alone = make(make_translator, wiring, "search.batch_size=1").forced_attention(sources, targets)
+    assert [tuple(a.shape) for a in alone] == [
+        (len(t.split()) + 1, len(s.split()) + 1) for s, t in zip(sources, targets, strict=True)
+    ]
+    for size in (3, 100):
+        together = make(make_translator, wiring, f"search.batch_size={size}").forced_attention(sources, targets)
+        for one, other in zip(alone, together, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_unknown_words_of_an_n_best_list_are_replaced_too(make_translator: Maker) -> None:
-    translator = unknowing(make(make_translator, "luong"))
-    for translation in translator.translate(KNOWN_AND_NOT, replace_unk=True, n_best=2):
-        assert all("<unk>" not in t.tokens + t.text.split() for t in translation.n_best)
+def test_forced_attention_needs_attention_and_pairs(make_translator: Maker) -> None:
+    with pytest.raises(UserError, match=r"no attention \(model\.attention\.wiring: none\)"):
+        make(make_translator, "none").forced_attention(["Ba"], ["kip"])
+    with pytest.raises(ValueError, match="shorter"):
+        make(make_translator, "luong").forced_attention(["Ba", "de"], ["kip"])
+    assert make(make_translator, "luong").forced_attention([], []) == []
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_forced_attention_is_without_dropout_and_leaves_the_mode(make_translator: Maker, training: bool) -> None:
+    translator = make(make_translator, "luong")
+    (expected,) = translator.forced_attention(["Ba de Fi"], ["kip lom"])
+    translator.model.train(training)
+    torch.testing.assert_close(translator.forced_attention(["Ba de Fi"], ["kip lom"]), [expected])
+    assert all(module.training is training for module in translator.model.modules())
 
 
 def test_without_attention_there_is_none_and_nothing_to_replace_by(make_translator: Maker) -> None:

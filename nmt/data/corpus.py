@@ -49,7 +49,7 @@ def read_lines(path: Path) -> list[str]:
         line = data.count(b"\n", 0, error.start) + 1
         raise UserError(f"{path}, line {line}: not valid UTF-8 text; save the file as UTF-8") from None
     if not text:
-        raise UserError(f"{path} is empty: it must hold one sentence per line")
+        raise UserError(f"{path} is empty: give a file that holds text")
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 

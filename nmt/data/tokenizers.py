@@ -146,14 +146,6 @@ class CharTokenizer:
         return _single_spaces("".join(meant.get(token, token) for token in tokens))
 
 
-def transplant(surface: str, source: Tokenizer, target: Tokenizer) -> str:
-    """One of the source's surfaces as a token for the target's `detokenize`: a word of its own, in the same letters."""
-    if type(source) is type(target):
-        return surface
-    word = surface.replace(SPACE_MARK, "")
-    return SPACE_MARK + word if isinstance(target, SentencePieceTokenizer) else word
-
-
 def train_sentencepiece(
     lines: Iterable[str], vocabulary_size: int, model_type: Literal["unigram", "bpe"], lowercase: bool
 ) -> bytes:

@@ -95,12 +95,17 @@ def bleu_by_length(
 
 def bootstrap_interval(statistics: Int[np.ndarray, "N 10"], samples: int, seed: int) -> tuple[float, float]:
     """The 2.5th and 97.5th percentile of BLEU when as many sentences are drawn with replacement, `samples` times."""
+    scores = [bleu_from_statistics(total) for total in resampled_sums(statistics, samples, seed)]
+    low, high = np.percentile(scores, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def resampled_sums(statistics: Int[np.ndarray, "N C"], samples: int, seed: int) -> Int[np.ndarray, "_ C"]:
+    """The columns' sums over as many rows, drawn with replacement: a row of sums for each of `samples` resamples."""
     size = len(statistics)
     # How often each sentence is drawn, for all resamples at once: the sums are then one matrix product.
     draws = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=samples)
-    scores = [bleu_from_statistics(total) for total in draws @ statistics]
-    low, high = np.percentile(scores, [2.5, 97.5])
-    return float(low), float(high)
+    return draws @ statistics
 
 
 def check_edges(edges: Sequence[int]) -> None:

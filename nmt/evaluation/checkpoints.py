@@ -1,4 +1,4 @@
-"""From checkpoints to an evaluation: translate a test set with each of them, score, compare, write."""
+"""From checkpoints to an evaluation: translate a test set with each of them, score, compare, draw, write."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from jaxtyping import Float
+
+from nmt import files
 from nmt.config import Config
 from nmt.data.corpus import ParallelText, read_pairs
 from nmt.data.splits import load_split
 from nmt.errors import UserError
-from nmt.evaluation import by_length, metrics, report
+from nmt.evaluation import alignment, by_length, metrics, plots, report
+from nmt.evaluation.alignment import AlignmentScore, WordPairs
 
 if TYPE_CHECKING:
     from nmt.translator import Translator
@@ -20,11 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TestSet:
-    """Raw text to translate and to score against. `corpus` and `split` are what tables and pictures call it."""
+    """Raw text to translate and to score against. `corpus` and `split` are what tables and pictures call it.
+
+    `words` are what attention is shown and scored by; if gold links are among them, `evaluate` scores it.
+    """
 
     corpus: str
     split: str
     text: ParallelText
+    words: WordPairs | None = None
 
 
 def corpus_test_set(config: Config, split: str) -> TestSet:
@@ -55,13 +64,15 @@ def evaluate(
     `evaluation.json` and `bleu_by_length.{csv,png,svg}` are written there. None is a checkpoint's own setting.
     """
     by_length.check_edges(edges)
-    outputs = {}
+    aligned = test_set.words is not None and test_set.words.links is not None
+    outputs, alignments = {}, {}
     for checkpoint, translator in translators.items():
         print(f"Translating {len(test_set.text.source)} sentences with {checkpoint}", file=sys.stderr, flush=True)
         translations = translator.translate(
             test_set.text.source, beam_size=beam_size, length_penalty=length_penalty, attention=False
         )
         outputs[checkpoint] = [translation.text for translation in translations]
+        alignments[checkpoint] = _alignment_score(translator, test_set) if aligned else None
     source_language, target_language = languages
     evaluations = report.evaluate_outputs(
         outputs,
@@ -71,13 +82,71 @@ def evaluate(
         source_language=source_language,
         target_language=target_language,
         edges=edges,
+        alignments=alignments,
     )
     comparisons = metrics.compare(outputs, test_set.text.target)
-    table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons)}"
+    table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons, alignment=aligned)}"
     if output is not None:
         paths = report.write(output, evaluations, comparisons, test_set.corpus)
         table += "\n\nWritten: " + ", ".join(map(str, paths))
     return table
+
+
+def check_heat_map(translators: dict[str, Translator], test_set: TestSet, line: int) -> None:
+    """Raise `UserError` unless some model has attention and both sides of that line (from 1) have words."""
+    if not any(translator.has_attention for translator in translators.values()):
+        raise UserError("--heat-map: no model here has attention (model.attention.wiring: none); add one that does")
+    assert test_set.words is not None
+    count = len(test_set.words.source)
+    if not 1 <= line <= count:
+        raise UserError(f"--heat-map {line}: the test set has {count} lines; give a number from 1 to {count}")
+    if not test_set.words.source[line - 1] or not test_set.words.target[line - 1]:
+        raise UserError(f"--heat-map {line}: a side of that line has no words; choose another line")
+
+
+def draw_heat_map(translators: dict[str, Translator], test_set: TestSet, line: int, output: Path) -> list[Path]:
+    """Draw the attention of all models that have any to the reference of one line (from 1), side by side.
+
+    The models (checkpoint → translator) are shown by word; gold links, if `test_set.words` has them, are outlined.
+    Writes `attention_LINE.png` and `.svg` and returns their paths. Raises `UserError` where `check_heat_map` does.
+    """
+    check_heat_map(translators, test_set, line)
+    assert test_set.words is not None
+    text = ParallelText([test_set.text.source[line - 1]], [test_set.text.target[line - 1]])
+    words = WordPairs([test_set.words.source[line - 1]], [test_set.words.target[line - 1]])
+    titles: list[str] = []
+    matrices: list[Float[np.ndarray, "T S"]] = []
+    for name, translator in zip(report.display_names(list(translators)), translators.values(), strict=True):
+        if translator.has_attention:
+            titles.append(report.shortened(name, 40))
+            matrices += alignment.attend_words(translator, text, words)
+    heading = f"Attention to the reference\n{test_set.corpus}, {test_set.split} split, line {line}"
+    gold = None if test_set.words.links is None else test_set.words.links[line - 1]
+    if gold is not None:
+        heading += "\noutlined: gold links" + (" (dashed: possible)" if gold.possible > gold.sure else "")
+    paths = []
+    for picture_format in ("png", "svg"):
+        content = plots.draw_heat_maps(
+            matrices,
+            words.source[0],
+            words.target[0],
+            picture_format,
+            titles=titles,
+            heading=heading,
+            sure=gold.sure if gold else (),
+            possible=gold.possible if gold else (),
+        )
+        paths.append(output / f"attention_{line}.{picture_format}")
+        files.write(paths[-1], content)
+    return paths
+
+
+def _alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore | None:
+    """The score of a model's attention against the test set's gold links, None for a model without attention."""
+    if not translator.has_attention or test_set.words is None or test_set.words.links is None:
+        return None
+    found = [alignment.best_links(w) for w in alignment.attend_words(translator, test_set.text, test_set.words)]
+    return alignment.score_alignment(found, test_set.words.links)
 
 
 def check_same_corpus(configs: dict[str, Config]) -> None:

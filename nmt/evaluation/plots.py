@@ -1,14 +1,14 @@
-"""Pictures: BLEU by source length, and one sentence's attention. matplotlib is imported when one is drawn.
+"""Pictures: BLEU by source length, and attention to one sentence. matplotlib is imported when one is drawn.
 
 Figures are drawn without pyplot, so that nothing needs a display and no figure stays in memory.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import cycle, islice
-from math import ceil
+from math import ceil, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,9 @@ DPI = 150
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito (2008)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # not as many as colours: pairs repeat only after 56 models
 CELL = 0.24  # inches of a heat map's row or column: room for a token at 9 points
+GAP = 0.3  # inches between the panels of several heat maps
+LARGEST_SIDE = 9_000  # pixels; a larger picture gets fewer dots per inch, and keeps its proportions
+GOLD = "#D55E00"
 LONGEST_TOKEN = 60  # characters; what is longer is cut, or one token could make a picture of any size
 
 _STYLE: Any = {
@@ -129,32 +132,95 @@ def attention_heat_map(
     """
     path = Path(path)
     picture_format = check_picture(path)
-    weights = np.asarray(attention, dtype=np.float64)
-    if weights.shape != (len(target_tokens), len(source_tokens)) or not weights.size:
-        raise ValueError(f"{weights.shape} weights for {len(target_tokens)} target, {len(source_tokens)} source tokens")
+    content = draw_heat_maps([attention], source_tokens, target_tokens, picture_format, titles=[title])
+    files.write(path, content)
+
+
+def draw_heat_maps(
+    matrices: Sequence[Float[np.ndarray, "T S"]],
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    picture_format: str,
+    *,
+    titles: Sequence[str | None],
+    heading: str | None = None,
+    sure: Iterable[tuple[int, int]] = (),
+    possible: Iterable[tuple[int, int]] = (),
+) -> bytes:
+    """Draw several models' attention to one sentence as panels side by side, and return the file's content.
+
+    There is one title per matrix; the colours mean the same in all panels. The cells of `sure` and `possible` links
+    (source, target) are outlined, those that are only possible by a dashed line.
+
+    Raises ValueError where the shape of a matrix is not (target tokens, source tokens), or there is no cell.
+    """
+    rows, columns = len(target_tokens), len(source_tokens)
+    for weights in matrices:
+        if weights.shape != (rows, columns) or not weights.size:
+            raise ValueError(f"{weights.shape} weights for {rows} target, {columns} source tokens")
+    labels = [_token_label(token) for token in source_tokens], [_token_label(token) for token in target_tokens]
+    maximum = max(float(weights.max()) for weights in matrices) or 1.0
     with _drawing():
         from matplotlib.figure import Figure
 
-        rows, columns = weights.shape
         # The axes have a fixed size and the file grows around them: no token, however long, squeezes the cells.
         figure = Figure(figsize=(columns * CELL, rows * CELL), dpi=DPI)
-        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-        cells = axes.pcolormesh(
-            weights, cmap="Blues", vmin=0.0, vmax=float(weights.max()) or 1.0, edgecolors="#E4E4E4", linewidth=0.25
-        )
-        axes.invert_yaxis()
-        labels = [_token_label(token) for token in source_tokens], [_token_label(token) for token in target_tokens]
-        axes.set_xticks(np.arange(columns) + 0.5, labels[0], rotation=90, fontsize=9)
-        axes.set_yticks(np.arange(rows) + 0.5, labels[1], fontsize=9)
-        axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
-        # As high as the cells, and never so low that its label would run into the title.
+        panels = [figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number)) for number in range(len(matrices))]
+        for axes, weights, title in zip(panels, matrices, titles, strict=True):
+            cells = _draw_weights(axes, weights, *labels, maximum)
+            _outline(axes, set(sure), set(possible))
+            if title is not None:
+                axes.set_title(title, pad=8)
+        right, top = _spread(figure, panels)
+        # As high as the cells, and never too low for its label.
         height = max(1.0, 1.4 / (rows * CELL))
-        bar = figure.add_axes((1.0 + 0.15 / (columns * CELL), 1.0 - height, 0.12 / (columns * CELL), height))
+        bar = figure.add_axes((right + 0.15 / (columns * CELL), 1.0 - height, 0.12 / (columns * CELL), height))
         figure.colorbar(cells, cax=bar, label="attention weight")
-        if title is not None:
-            axes.set_title(title, pad=8)
-        content = _render(figure, picture_format, bbox_inches="tight", pad_inches=0.1)
-    files.write(path, content)
+        if heading is not None:
+            figure.text(0.0, top + 0.15 / (rows * CELL), heading, ha="left", va="bottom", fontsize=11)
+        box = figure.get_tightbbox()
+        dpi = min(DPI, LARGEST_SIDE / max(box.width, box.height))
+        return _render(figure, picture_format, bbox_inches="tight", pad_inches=0.1, dpi=dpi)
+
+
+def _draw_weights(
+    axes: "Axes", weights: Float[np.ndarray, "T S"], source: Sequence[str], target: Sequence[str], maximum: float
+) -> Any:
+    """Draw one matrix with its labels, and return what stands for its colours in the colour bar."""
+    cells = axes.pcolormesh(weights, cmap="Blues", vmin=0.0, vmax=maximum, edgecolors="#E4E4E4", linewidth=0.25)
+    axes.invert_yaxis()
+    axes.set_xticks(np.arange(len(source)) + 0.5, source, rotation=90, fontsize=9)
+    axes.set_yticks(np.arange(len(target)) + 0.5, target, fontsize=9)
+    axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+    return cells
+
+
+def _outline(axes: "Axes", sure: set[tuple[int, int]], possible: set[tuple[int, int]]) -> None:
+    from matplotlib.patches import Rectangle
+
+    for links, line in ((sure, "-"), (possible - sure, (0, (2, 1.5)))):
+        for column, row in sorted(links):
+            inside = (column + 0.07, row + 0.07)  # or neighbours would share a line
+            axes.add_patch(Rectangle(inside, 0.86, 0.86, fill=False, edgecolor=GOLD, linewidth=1.3, linestyle=line))
+
+
+def _spread(figure: "Figure", panels: Sequence["Axes"]) -> tuple[float, float]:
+    """Move panels, drawn in one place, into a grid as square as may be, with room for their labels and titles.
+
+    The first panel stays. Returns the right end and the top of all that is drawn, in the figure's coordinates, where
+    the first panel's cells reach from 0 to 1.
+    """
+    to_figure = figure.transFigure.inverted()
+    boxes = [box.transformed(to_figure) for axes in panels if (box := axes.get_tightbbox()) is not None]
+    left, right = min(0.0, *(box.x0 for box in boxes)), max(1.0, *(box.x1 for box in boxes))
+    bottom, top = min(0.0, *(box.y0 for box in boxes)), max(1.0, *(box.y1 for box in boxes))
+    width, height = figure.get_size_inches()
+    step_x, step_y = right - left + GAP / width, top - bottom + GAP / height
+    columns = ceil(sqrt(len(panels)))
+    for number, axes in enumerate(panels):
+        row, column = divmod(number, columns)
+        axes.set_position((column * step_x, -row * step_y, 1.0, 1.0))
+    return (columns - 1) * step_x + right, top
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from textwrap import fill
 
 from nmt import files
+from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import DEFAULT_EDGES, FEW_SENTENCES, Bucket, bleu_by_length, check_edges, source_lengths
 from nmt.evaluation.metrics import Comparison, Scores, check_pairs, score
 from nmt.evaluation.plots import plot_bleu_by_length
@@ -20,12 +21,16 @@ FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowerca
 
 @dataclass(frozen=True)
 class ModelEvaluation:
-    """What one checkpoint scored on one split of a corpus."""
+    """What one checkpoint scored on one split of a corpus.
+
+    `alignment` is None without gold links, and for a model without attention.
+    """
 
     checkpoint: str
     split: str
     scores: Scores
     by_length: list[Bucket]
+    alignment: AlignmentScore | None = None
 
 
 def evaluate_outputs(
@@ -39,9 +44,11 @@ def evaluate_outputs(
     edges: Sequence[int] = DEFAULT_EDGES,
     samples: int = 1000,
     seed: int = 12345,
+    alignments: Mapping[str, AlignmentScore | None] | None = None,
 ) -> list[ModelEvaluation]:
     """Score every model's detokenised translations (checkpoint → one per source) of the same raw sources.
 
+    `alignments` are the models' alignment scores (checkpoint → score), which go into the result as they are.
     `edges` are the upper ends of the buckets of source length, in spaCy tokens; `samples` and `seed` are those of
     the bootstrap. Raises UserError where the numbers of sentences differ or are 0, the edges are not positive and
     increasing, or spaCy does not know a language.
@@ -57,6 +64,7 @@ def evaluate_outputs(
             split=split,
             scores=score(hypotheses, references, target_language),
             by_length=bleu_by_length(hypotheses, references, lengths, edges, samples, seed),
+            alignment=None if alignments is None else alignments[checkpoint],
         )
         for checkpoint, hypotheses in outputs.items()
     ]
@@ -70,7 +78,7 @@ def write(
     `corpus_label` stands in the picture's title, and there says so if the corpus is synthetic.
     Raises UserError where a file cannot be written.
     """
-    names = [_shortened(name, 60) for name in display_names([e.checkpoint for e in evaluations])]
+    names = [shortened(name, 60) for name in display_names([e.checkpoint for e in evaluations])]
     bucket_lists = [evaluation.by_length for evaluation in evaluations]
     title = f"BLEU by source length\n{fill(f'{corpus_label}, {evaluations[0].split} split', 80)}"
     contents = {
@@ -85,11 +93,14 @@ def write(
     return paths
 
 
-def table(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison] = ()) -> str:
+def table(
+    evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison] = (), *, alignment: bool = False
+) -> str:
     """The scores for a terminal, in plain text of at most 100 columns for the usual labels and counts.
 
     All four flavours per model with their signatures, BLEU by source length with 95 % intervals (four models side
-    by side, further ones below), and the significance of each difference, if any comparisons are given.
+    by side, further ones below), with `alignment` the alignment error rates, and the significance of each difference,
+    if any comparisons are given.
     """
     names = dict(
         zip((e.checkpoint for e in evaluations), display_names([e.checkpoint for e in evaluations]), strict=True)
@@ -99,6 +110,8 @@ def table(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparis
         blocks.append(_length_table(evaluations[start : start + MODELS_ABREAST], names))
     if any(bucket.is_small for bucket in evaluations[0].by_length):
         blocks[-1] += f"\n* fewer than {FEW_SENTENCES} sentences: too few for a reliable score"
+    if alignment:
+        blocks.append(_alignment_table(evaluations, names))
     if comparisons:
         blocks.append(_significance_lines(comparisons, names))
     return "\n\n".join(blocks)
@@ -119,6 +132,11 @@ def display_names(checkpoints: Sequence[str]) -> list[str]:
     return ["/".join(path) for path in parts]
 
 
+def shortened(name: str, width: int) -> str:
+    """The name in at most `width` characters: the end of a long one is the part that tells models apart."""
+    return name if len(name) <= width else f"...{name[3 - width :]}"
+
+
 def _as_json(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison]) -> str:
     models = [
         {
@@ -126,6 +144,7 @@ def _as_json(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Compa
             "split": evaluation.split,
             **asdict(evaluation.scores),
             "by_length": [asdict(bucket) for bucket in evaluation.by_length],
+            "alignment": None if evaluation.alignment is None else asdict(evaluation.alignment),
         }
         for evaluation in evaluations
     ]
@@ -145,7 +164,7 @@ def _as_csv(evaluations: Sequence[ModelEvaluation]) -> str:
 def _score_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
     widths = [max(7, len(label)) for label in FLAVOURS.values()]
     room = WIDTH - sum(widths) - 2 * len(widths)
-    first = [_shortened(names[e.checkpoint], room) for e in evaluations]
+    first = [shortened(names[e.checkpoint], room) for e in evaluations]
     head = f"Scores on {evaluations[0].split}"
     rows = [[f"{getattr(e.scores, flavour):.2f}" for flavour in FLAVOURS] for e in evaluations]
     return _aligned([head, *first], [list(FLAVOURS.values()), *rows])
@@ -157,7 +176,7 @@ def _signature_lines(scores: Scores) -> str:
 
 def _length_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
     shared = evaluations[0].by_length
-    heads = ["n", *(_shortened(names[e.checkpoint], 19) for e in evaluations)]
+    heads = ["n", *(shortened(names[e.checkpoint], 19) for e in evaluations)]
     cells = zip(*([_interval(bucket) for bucket in e.by_length] for e in evaluations), strict=True)
     rows = [[str(bucket.count), *row] for bucket, row in zip(shared, cells, strict=True)]
     first = [f"{bucket.label}{'*' if bucket.is_small else ''}" for bucket in shared]
@@ -165,10 +184,24 @@ def _length_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, st
     return f"{caption}\n{_aligned(['length', *first], [heads, *rows])}"
 
 
+def _alignment_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
+    rows = []
+    for result in (evaluation.alignment for evaluation in evaluations):
+        if result is None:
+            rows.append(["-"] * 4)
+            continue
+        precision = "-" if result.precision is None else f"{100 * result.precision:.1f}"
+        interval = f"{100 * result.ci_low:.1f}-{100 * result.ci_high:.1f}"
+        rows.append([f"{100 * result.error_rate:.1f}", interval, precision, f"{100 * result.recall:.1f}"])
+    caption = "Alignment error rate (AER) of the attention to the reference, with precision and recall, in percent"
+    first = [shortened(names[e.checkpoint], 50) for e in evaluations]
+    return f"{caption}\n{_aligned(['', *first], [['AER', '95 % interval', 'precision', 'recall'], *rows])}"
+
+
 def _significance_lines(comparisons: Sequence[Comparison], names: Mapping[str, str]) -> str:
     baseline = comparisons[0]
-    head = f"Against {_shortened(names.get(baseline.baseline, baseline.baseline), 40)}, {baseline.test}"
-    systems = [_shortened(names.get(c.system, c.system), 70) for c in comparisons]
+    head = f"Against {shortened(names.get(baseline.baseline, baseline.baseline), 40)}, {baseline.test}"
+    systems = [shortened(names.get(c.system, c.system), 70) for c in comparisons]
     rows = [[f"{c.system_score - c.baseline_score:+.2f}", f"{c.p_value:.4f}"] for c in comparisons]
     return f"{head}\n{_aligned(['', *systems], [['BLEU', 'p'], *rows])}"
 
@@ -187,8 +220,3 @@ def _aligned(first: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "  ".join([label.ljust(left), *(cell.rjust(width) for cell, width in zip(row, widths, strict=True))])
         for label, row in zip(first, rows, strict=True)
     )
-
-
-def _shortened(name: str, width: int) -> str:
-    """The end of a long name is the part that tells models apart."""
-    return name if len(name) <= width else f"...{name[3 - width :]}"

@@ -16,7 +16,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.encoder import Encoded
-from nmt.model.scopes import Scope, Window
+from nmt.model.gather import gather, shared
+from nmt.model.scopes import LocalScope, Scope, Window
 from nmt.model.scores import Score
 
 
@@ -129,7 +130,10 @@ class Attention(nn.Module):
         mask = encoded.mask
         if self.score.positions is not None:
             mask = mask & (torch.arange(mask.shape[1], device=mask.device) < self.score.positions)
-        return Memory(averaged, self.score.keys(scored), mask, encoded.lengths)
+        keys = self.score.keys(scored)
+        if isinstance(self.scope, LocalScope):
+            averaged, keys = shared(averaged), shared(keys)
+        return Memory(averaged, keys, mask, encoded.lengths)
 
     def forward(
         self,
@@ -147,10 +151,9 @@ class Attention(nn.Module):
             return self._attend(query, memory, t, coverage)
         n = self.heads.count  # each head becomes a sentence
         query = self.heads.split(self.heads.query(query)).flatten(0, 1)
-        values, keys = memory.values.flatten(0, 1), memory.keys.flatten(0, 1)
         mask, lengths, t = (x.repeat_interleave(n, 0) for x in (memory.mask, memory.lengths, t))
         coverage = None if coverage is None else coverage.repeat_interleave(n, 0)
-        contexts, alignment = self._attend(query, Memory(values, keys, mask, lengths), t, coverage)
+        contexts, alignment = self._attend(query, Memory(memory.values, memory.keys, mask, lengths), t, coverage)
         return self.heads.join(contexts), self.heads.mean(alignment)
 
     def _attend(
@@ -160,11 +163,13 @@ class Attention(nn.Module):
         t: Int[Tensor, "B T"],
         coverage: Float[Tensor, "B T S"] | None,
     ) -> tuple[Float[Tensor, "B T M"], Alignment]:
-        values, keys = memory.values, memory.keys
-        window = self.scope(query, t, memory.mask, memory.lengths)
-        if window.positions is not None:
+        together = t.shape[1] if self.score.batched else 1
+        window = self.scope(query, t, memory.mask, memory.lengths, together)
+        if window.positions is None:
+            values, keys = memory.values.flatten(0, -3), memory.keys.flatten(0, -3)  # a head is a sentence
+        else:
             # Every query has keys and values of its own: it becomes a sentence with one query.
-            values, keys = _gather(values, window.positions), _gather(keys, window.positions)
+            values, keys = gather(memory.values, window.positions), gather(memory.keys, window.positions)
             query = query.flatten(0, 1).unsqueeze(1)
             if coverage is not None:
                 coverage = coverage.gather(2, window.positions).flatten(0, 1).unsqueeze(1)
@@ -199,13 +204,6 @@ def _halves(values: Float[Tensor, "B S M"]) -> tuple[Float[Tensor, "B S M/2"], F
     """Half of each direction's state twice, so that either half has seen the sentence from both sides."""
     first, second = values.unflatten(2, (2, -1)).chunk(2, dim=3)
     return first.flatten(2), second.flatten(2)
-
-
-def _gather(memory: Float[Tensor, "B S X"], positions: Int[Tensor, "B T W"]) -> Float[Tensor, "BT W X"]:
-    """The memory's vectors at each query's own positions."""
-    sentences, length, size = memory.shape
-    rows = positions + length * torch.arange(sentences, device=positions.device)[:, None, None]
-    return memory.flatten(0, 1).index_select(0, rows.flatten()).view(-1, positions.shape[2], size)
 
 
 def _normalised(scores: Float[Tensor, "B T W"], window: Window) -> Float[Tensor, "B T W"]:

@@ -1,6 +1,6 @@
 """Which source positions a query sees, and how its weights fade with the distance: global and local attention.
 
-Shapes: B batch, T queries per sentence, S source positions, H query, W = min(S, 2D + 1) places of a local window.
+Shapes: B batch, T queries per sentence, S source positions, H query, W places of a window.
 """
 
 from __future__ import annotations
@@ -32,15 +32,20 @@ class GlobalScope(nn.Module):
         t: Int[Tensor, "B T"],
         mask: Bool[Tensor, "B S"],
         lengths: Int[Tensor, " B"],
+        together: int = 1,
     ) -> Window:
-        """The window of the queries, which are those of target positions t; `mask` is False at padding."""
+        """The window of the queries, which are those of target positions t; `mask` is False at padding.
+
+        `together` is the number of queries that one pass over the source can answer.
+        """
         return Window(mask.unsqueeze(1))
 
 
 class LocalScope(nn.Module, ABC):
     """Softmax over the integers of [p_t − D, p_t + D] ∩ [0, S − 1]: Luong et al. 2015, section 3.2.
 
-    On sources longer than 2D + 1 only that many positions are looked at, so that a step costs O(D), not O(S).
+    Only W = 2D + 1 positions of a longer source are looked at, so that a step costs O(D), not O(S); all of them only
+    where that is less work, because so many queries are answered together that they would look at more than S.
     """
 
     def __init__(self, window: int) -> None:
@@ -63,17 +68,21 @@ class LocalScope(nn.Module, ABC):
         t: Int[Tensor, "B T"],
         mask: Bool[Tensor, "B S"],
         lengths: Int[Tensor, " B"],
+        together: int = 1,
     ) -> Window:
-        """The window of the queries, which are those of target positions t; `mask` is False at padding."""
+        """The window of the queries, which are those of target positions t; `mask` is False at padding.
+
+        `together` is the number of queries that one pass over the source can answer.
+        """
         length, width = mask.shape[1], 2 * self.window + 1
         centre = self.centre(query, t, lengths).unsqueeze(2)
-        places = torch.arange(min(length, width), device=query.device)
-        if length <= width:
-            distance, positions, real = places - centre, None, mask.unsqueeze(1)
+        if length <= width * together:
+            distance, positions = torch.arange(length, device=query.device) - centre, None
+            real = mask.unsqueeze(1)
         else:
             # The window's first integer, moved inwards at the ends so that all of its places exist in memory.
             first = (centre.detach() - self.window).ceil().clamp(0, length - width).long()
-            positions = first + places
+            positions = first + torch.arange(width, device=query.device)
             distance = positions - centre
             real = mask.unsqueeze(1).expand(-1, t.shape[1], -1).gather(2, positions)
         inside = (distance.abs() <= self.window) & real

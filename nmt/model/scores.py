@@ -24,6 +24,7 @@ class Score(nn.Module, ABC):
     """Scores of queries against source positions, before any normalisation."""
 
     positions: int | None = None  # how many of them it can score; None: any number
+    batched = True  # whether one matrix product answers all queries of a sentence
 
     @abstractmethod
     def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
@@ -44,6 +45,8 @@ class AdditiveScore(Score):
 
     Luong et al. 2015, section 3.1 write it as `concat`, v_aᵀ tanh(W [h; v_s]): the same function, with W = [W_a U_a].
     """
+
+    batched = False
 
     def __init__(self, query_size: int, memory_size: int, size: int, *, coverage: bool = False) -> None:
         super().__init__()

@@ -77,7 +77,7 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
     else:
         # With key_value, half of a memory vector is scored, and the other half is what a context averages.
         context_size = memory_size // 2 if config.attention.key_value else memory_size
-        attention = _make_attention(config.attention, config.decoder.hidden_size, context_size)
+        attention = make_attention(config.attention, config.decoder.hidden_size, context_size)
     sizes = DecoderSizes(
         memory=memory_size,
         context=context_size,
@@ -90,10 +90,10 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
         case "bahdanau" | "none":
             return BahdanauDecoder(embedding, attention, sizes)
         case "luong":
-            return LuongDecoder(embedding, attention, sizes, input_feeding=bool(config.attention.input_feeding))
+            return LuongDecoder(embedding, attention, sizes, input_feeding=config.attention.input_feeding)
 
 
-def _make_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
+def make_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
     """`value_size` is that of the vectors scored, and of those averaged."""
     heads, score_query, score_memory = None, query_size, value_size
     if config.heads > 1:
@@ -104,10 +104,10 @@ def _make_attention(config: AttentionConfig, query_size: int, value_size: int) -
         query_size=score_query,
         memory_size=score_memory,
         size=(config.size or query_size) // config.heads,
-        positions=config.positions or 0,
+        positions=config.positions,
         coverage=config.coverage,
     )
-    scope = make_scope(config.scope, query_size=score_query, window=config.window or 0)
+    scope = make_scope(config.scope, query_size=score_query, window=config.window)
     return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value, coverage=config.coverage)
 
 

@@ -1,0 +1,233 @@
+"""Word alignment from attention, and its error rate against gold links (Och and Ney 2003).
+
+A link is a pair of positions (source word, target word), counted from 0. Models read subwords or characters, gold
+links count words: weights are summed to words first, and links are made of the sums.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from nmt.data.corpus import ParallelText, read_lines
+from nmt.data.tokenizers import SPACE_MARK
+from nmt.errors import UserError
+from nmt.evaluation.by_length import resampled_sums
+from nmt.evaluation.metrics import spacy_tokens
+
+if TYPE_CHECKING:
+    from nmt.translator import Translator
+
+Link = tuple[int, int]
+WordKind = Literal["spacy", "whitespace"]
+
+PAIRS_AT_ONCE = 512  # whose weights are held at a time: those of a whole test set in characters would fill the memory
+_LINK = re.compile(r"([0-9]{1,9})([-?])([0-9]{1,9})")
+
+
+@dataclass(frozen=True)
+class Links:
+    """One pair's gold links, S and P of Och and Ney (2003, section 5): `possible` includes the sure ones."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+
+@dataclass(frozen=True)
+class WordPairs:
+    """A parallel text's words, sentence by sentence, and the gold links among them, None if there are no such."""
+
+    source: list[list[str]]
+    target: list[list[str]]
+    links: list[Links] | None = None
+
+
+@dataclass(frozen=True)
+class AlignmentScore:
+    """Fractions from 0 to 1 over a whole text: the alignment error rate with its 95 % interval, precision and recall.
+
+    `precision` is None where no word was linked at all.
+    """
+
+    error_rate: float
+    ci_low: float
+    ci_high: float
+    precision: float | None
+    recall: float
+
+
+def read_links(path: Path) -> list[Links]:
+    """A file of gold links, plain or .gz: a line per pair, "0-0 1?2" for a sure and a possible link, source first.
+
+    An empty line is a pair without links. Raises UserError where the file cannot be read or a link is malformed.
+    """
+    result = []
+    for number, line in enumerate(read_lines(path), start=1):
+        sure, possible = set(), set()
+        for text in line.split():
+            match = _LINK.fullmatch(text)
+            if match is None:
+                raise UserError(
+                    f"{path}, line {number}: {text!r} is no link; write source-target, as in 0-2, if it is sure, "
+                    "0?2 if it is possible, words counted from 0"
+                )
+            link = int(match[1]), int(match[3])
+            possible.add(link)
+            if match[2] == "-":
+                sure.add(link)
+        result.append(Links(frozenset(sure), frozenset(possible)))
+    return result
+
+
+def word_pairs(
+    text: ParallelText, languages: tuple[str, str], kind: WordKind = "spacy", links_path: Path | None = None
+) -> WordPairs:
+    """Both sides' words, by the rules of `spacy.blank` for the two languages or by whitespace, and their gold links.
+
+    Raises UserError where `read_links` does, where the number of its lines is not that of the pairs, where a link
+    points outside of its pair, and where no link is sure; and if spaCy does not know a language.
+    """
+    source, target = (
+        spacy_tokens(side, language) if kind == "spacy" else [sentence.split() for sentence in side]
+        for side, language in zip((text.source, text.target), languages, strict=True)
+    )
+    if links_path is None:
+        return WordPairs(source, target)
+    links = read_links(links_path)
+    if len(links) != len(source):
+        raise UserError(
+            f"{links_path} has {len(links)} lines but the text has {len(source)} pairs: "
+            "line n must hold the links of pair n; give the alignment of this text"
+        )
+    for number, (pair, *sides) in enumerate(zip(links, source, target, strict=True), start=1):
+        _check_inside(pair, len(sides[0]), len(sides[1]), f"{links_path}, line {number}", kind)
+    if not any(pair.sure for pair in links):
+        raise UserError(f"{links_path} has no sure link, so that nothing can be scored: write sure links as in 0-2")
+    return WordPairs(source, target, links)
+
+
+def score_alignment(
+    found: Sequence[AbstractSet[Link]], gold: Sequence[Links], samples: int = 1000, seed: int = 12345
+) -> AlignmentScore:
+    """Score the links A found for each pair against the gold links S and P (Och and Ney 2003, section 5).
+
+    AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), precision = |A∩P| / |A|, recall = |A∩S| / |S|, each from sums over all
+    pairs. The interval is the percentile bootstrap's over pairs (Koehn 2004, section 3), of `samples` resamples; the
+    same seed draws the same pairs for every model. A resample that holds no link at all is left out of it.
+
+    Raises ValueError if no gold link is sure.
+    """
+    rows = [(len(a & g.sure), len(a & g.possible), len(a), len(g.sure)) for a, g in zip(found, gold, strict=True)]
+    statistics = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    in_sure, in_possible, linked, sure = statistics.sum(axis=0).tolist()
+    if not sure:
+        raise ValueError("no gold link is sure, so that nothing can be scored")
+    drawn = resampled_sums(statistics, samples, seed)
+    size = drawn[:, 2] + drawn[:, 3]
+    rates = 1 - (drawn[:, 0] + drawn[:, 1])[size > 0] / size[size > 0]
+    low, high = np.percentile(rates, [2.5, 97.5])
+    return AlignmentScore(
+        error_rate=1 - (in_sure + in_possible) / (linked + sure),
+        ci_low=float(low),
+        ci_high=float(high),
+        precision=in_possible / linked if linked else None,
+        recall=in_sure / sure,
+    )
+
+
+def best_links(weights: Float[np.ndarray, "T S"]) -> frozenset[Link]:
+    """Link each target word to the source word of largest weight (Luong et al. 2015, section 5.4), the first of equals.
+
+    A target word without any weight has no link.
+    """
+    if not weights.size:
+        return frozenset()
+    return frozenset((int(s), t) for t, s in enumerate(weights.argmax(axis=1)) if weights[t, s] > 0)
+
+
+def word_attention(
+    attention: Float[np.ndarray, "T S"],
+    source_shares: Float[np.ndarray, "V S-1"],
+    target_shares: Float[np.ndarray, "W T-1"],
+) -> Float[np.ndarray, "W V"]:
+    """Attention of tokens, both sides with `<eos>`, as attention of W target words to V source words.
+
+    A source word's weight is the sum over its tokens, a target word's row the mean over its tokens' rows, each token
+    counted by its share in the word. `<eos>` is left out, so that no word can be linked to it, and a row sums to
+    what its tokens did not give to the source's `<eos>`.
+    """
+    totals = target_shares.sum(axis=1, keepdims=True)
+    means = np.divide(target_shares, totals, out=np.zeros_like(target_shares), where=totals > 0)
+    return means @ attention[:-1, :-1] @ source_shares.T
+
+
+def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndarray, "W T"]:
+    """How much of each token lies in each word, by characters: a column per token, which sums to 1.
+
+    Both are the same text, split differently; whitespace and "▁" do not count. Where a tokenizer has changed other
+    characters, those left equal tell the place of the rest. A token of "▁" alone belongs to the word behind it, as
+    sentencepiece's mark does. All shares are 0 if the words have no character.
+    """
+    word_of = [number for number, word in enumerate(words) for _ in _letters(word)]
+    shares = np.zeros((len(words), len(surfaces)))
+    if not word_of:
+        return shares
+    places = _places("".join(map(_letters, surfaces)), "".join(map(_letters, words)))
+    begin = 0
+    for token, surface in enumerate(surfaces):
+        length = len(_letters(surface))
+        for place in places[begin : begin + max(length, 1)]:
+            shares[word_of[place], token] += 1
+        shares[:, token] /= max(length, 1)
+        begin += length
+    return shares
+
+
+def attend_words(translator: Translator, text: ParallelText, words: WordPairs) -> Iterator[Float[np.ndarray, "T S"]]:
+    """For each pair the attention of its target words to its source words, when the model must write the target.
+
+    Raises UserError if the model has no attention.
+    """
+    for begin in range(0, len(text.source), PAIRS_AT_ONCE):
+        part = slice(begin, begin + PAIRS_AT_ONCE)
+        pairs = zip(text.source[part], text.target[part], words.source[part], words.target[part], strict=True)
+        attention = translator.forced_attention(text.source[part], text.target[part])
+        for (source, target, source_words, target_words), weights in zip(pairs, attention, strict=True):
+            source_shares = token_shares(translator.source.tokenizer.surfaces(source), source_words)
+            target_shares = token_shares(translator.target.tokenizer.surfaces(target), target_words)
+            yield word_attention(weights.numpy(), source_shares, target_shares)
+
+
+def _check_inside(links: Links, source_count: int, target_count: int, place: str, kind: WordKind) -> None:
+    for link in sorted(links.possible):
+        if link[0] >= source_count or link[1] >= target_count:
+            text = ("-" if link in links.sure else "?").join(map(str, link))
+            other = "whitespace" if kind == "spacy" else "spacy"
+            raise UserError(
+                f"{place}: link {text} points outside of a pair of {source_count} source and {target_count} target "
+                f"words, counted from 0; give the alignment of this text, or try --alignment-words {other}"
+            )
+
+
+def _letters(text: str) -> str:
+    return "".join(text.split()).replace(SPACE_MARK, "")
+
+
+def _places(text: str, other: str) -> list[int]:
+    """For each character of `text`, and for its end, the position in `other` (not empty) that it stands for."""
+    last = len(other) - 1
+    if text == other:
+        return [*range(len(other)), last]
+    places: list[int] = []
+    for _, begin, end, low, high in SequenceMatcher(None, text, other, autojunk=False).get_opcodes():
+        # Equal characters stand for each other. Others spread over those in their place, or stand for the next one.
+        places += (min(low + (i - begin) * (high - low) // (end - begin), last) for i in range(begin, end))
+    return [*places, last]

@@ -1,0 +1,161 @@
+"""Search on real models against all sequences there are, the formulas, and training's own numbers."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from formulas import log_softmax
+from reference import (
+    SOURCE_WORDS,
+    SOURCES,
+    VARIANTS,
+    WIRINGS,
+    decoder_weights,
+    encode_alone,
+    parametrised,
+    tiny_codecs,
+    tiny_model,
+)
+
+from nmt.config import SearchConfig
+from nmt.data.batching import Example, collate
+from nmt.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
+from nmt.search import length_penalty
+from nmt.translator import Translator
+
+EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
+
+
+def translator_of(variant, layers=1, seed=0, **options):
+    options = {"beam_size": 3, "length_penalty": 0.0, "max_length": 6, "batch_size": 64} | options
+    return Translator(tiny_model(variant, layers, seed), *tiny_codecs(), SearchConfig(**options))
+
+
+def text_of(source):
+    return " ".join(SOURCE_WORDS[i - 4] for i in source)
+
+
+TEXTS = [text_of(source) for source in (*SOURCES[:2], [4], [8, 8, 5], [11, 10, 9, 8, 7, 6, 5, 4], [5, 6])]
+
+
+def ids_of(translation):
+    return tuple(tiny_codecs()[1].vocabulary.tokens.index(token) for token in translation.tokens)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+def test_a_wide_beam_finds_what_exhaustive_search_finds(variant, alpha):
+    """All sequences of up to three tokens, of four words and the unknown one, by teacher-forced passes over them."""
+    words = [UNK, *range(len(SPECIALS), len(SPECIALS) + 4)]
+    sequences = [(*ids, EOS) for length in range(3) for ids in product(words, repeat=length)]
+    sequences += product(words, repeat=3)  # cut off
+    options = {"length_penalty": alpha, "max_length": 3, "beam_size": len(sequences)}
+    translator = translator_of(variant, **options)
+    with torch.no_grad():
+        translator.model.decoder.output.bias[words[-1] + 1 :] = -torch.inf  # the other target words
+    rankings = set()
+    for text, translation in zip(TEXTS, translator.translate(TEXTS, n_best=len(sequences)), strict=True):
+        expected = dict(zip(sequences, scores_of(translator, text, sequences, alpha), strict=True))
+        found = {ids_of(hypothesis): hypothesis.score for hypothesis in translation.n_best}
+        assert list(found) == sorted(expected, key=lambda ids: -expected[ids])
+        assert found == pytest.approx(expected, abs=1e-9)
+        rankings.add(tuple(found))
+        for beam_size in (1, 2, 4, 8):
+            (narrow,) = translator.translate([text], beam_size=beam_size)
+            assert narrow.score == pytest.approx(expected[ids_of(narrow)], abs=1e-9)
+            assert narrow.score <= translation.score + 1e-9
+    assert len(rankings) == len(TEXTS)  # no two sentences have the same
+
+
+def scores_of(translator, text, sequences, alpha):
+    """Log-probabilities divided by the length penalty, of one teacher-forced pass over sequences of one source."""
+    source = translator.source.encode(text)
+    batch = collate([Example(source, list(ids[:-1])) for ids in sequences])
+    real = torch.ones_like(batch.target_input, dtype=torch.bool)
+    with torch.no_grad():
+        logits, _ = translator.model(batch.source, batch.source_lengths, batch.target_input, real)
+    table = logits.log_softmax(dim=1).view(*real.shape, -1)
+    totals = [sum(table[i, t, token].item() for t, token in enumerate(ids)) for i, ids in enumerate(sequences)]
+    return [total / length_penalty(len(ids), alpha) for total, ids in zip(totals, sequences, strict=True)]
+
+
+@EVERY
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_search_takes_the_steps_of_training(variant, layers, alpha):
+    """The log-probability of each hypothesis, and its attention, are those of a teacher-forced pass over it."""
+    translator = translator_of(variant, layers, length_penalty=alpha)
+    model = translator.model
+    for text, translation in zip(TEXTS, translator.translate(TEXTS, n_best=3), strict=True):
+        assert len(translation.n_best) == 3
+        for hypothesis in translation.n_best:
+            ids = ids_of(hypothesis)
+            batch = collate([Example(translator.source.encode(text), list(ids[:-1]))])
+            real = torch.ones_like(batch.target_input, dtype=torch.bool)
+            logits, alignment = model(batch.source, batch.source_lengths, batch.target_input, real)
+            total = logits.log_softmax(1).gather(1, torch.tensor(ids).unsqueeze(1)).sum().item()
+            assert hypothesis.score == pytest.approx(total / length_penalty(len(ids), alpha), abs=1e-9)
+            if variant.wiring == "none":
+                assert hypothesis.attention is None
+            else:
+                weights = alignment.dense(batch.source.shape[1])[0].detach()
+                torch.testing.assert_close(hypothesis.attention, weights, rtol=0, atol=1e-12)
+
+
+@EVERY
+def test_greedy_translation_is_that_of_the_formulas(variant):
+    translator = translator_of(variant, beam_size=1, length_penalty=1.0)
+    formula = decoder_weights(translator.model, variant)
+    for text, translation in zip(TEXTS, translator.translate(TEXTS), strict=True):
+        values, final = encode_alone(translator.model, [*translator.source.encode(text), EOS])
+        state = formula.initial(values, final)
+        ids, total = [], 0.0
+        while len(ids) < 6 and EOS not in ids:
+            logits, _, state = formula.step(ids[-1] if ids else BOS, state, values, final)
+            log_probabilities = log_softmax(logits)
+            log_probabilities[[PAD, BOS]] = -np.inf  # no sentence holds them
+            ids.append(int(np.argmax(log_probabilities)))
+            total += log_probabilities[ids[-1]]
+        assert ids_of(translation) == tuple(ids)
+        assert translation.score == pytest.approx(total / length_penalty(len(ids), 1.0), abs=1e-9)
+
+
+@EVERY
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_translations_do_not_depend_on_the_batch(variant, beam_size):
+    translator = translator_of(variant, beam_size=beam_size, length_penalty=1.0)
+    together = translator.translate(TEXTS, n_best=beam_size)
+    runs = [
+        translator.translate(TEXTS[::-1], n_best=beam_size)[::-1],
+        translator.translate(TEXTS, n_best=beam_size, batch_size=1),
+        translator.translate(TEXTS, n_best=beam_size, batch_size=4),
+        [translator.translate([text], n_best=beam_size)[0] for text in TEXTS],
+    ]
+    for translations in runs:
+        for one, other in zip(together, translations, strict=True):
+            for a, b in zip(one.n_best or (one,), other.n_best or (other,), strict=True):
+                assert (a.tokens, a.source_tokens, a.text) == (b.tokens, b.source_tokens, b.text)
+                assert a.score == pytest.approx(b.score, abs=1e-10)
+                if a.attention is not None:
+                    torch.testing.assert_close(a.attention, b.attention, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+def test_translations_in_single_precision_do_not_depend_on_the_batch(variant):
+    translator = translator_of(variant, beam_size=4)
+    translator.model.float()
+    together = translator.translate(TEXTS, n_best=4)
+    for one, text in zip(together, TEXTS, strict=True):
+        (other,) = translator.translate([text], n_best=4)
+        assert [h.tokens for h in one.n_best] == [h.tokens for h in other.n_best]
+        assert [h.score for h in one.n_best] == pytest.approx([h.score for h in other.n_best], abs=1e-5)
+
+
+@EVERY
+def test_the_translator_leaves_the_model_in_its_mode(variant):
+    translator = translator_of(variant)
+    expected = [t.tokens for t in translator.translate(TEXTS)]
+    translator.model.train()
+    assert [t.tokens for t in translator.translate(TEXTS)] == expected  # without dropout
+    assert translator.model.training

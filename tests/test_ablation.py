@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,9 @@ def test_a_result_holds_what_was_measured(finished: Path) -> None:
         assert measured.minutes == events[-1]["seconds"] / 60
         assert "Python" in measured.machine
         assert "PyTorch" in measured.machine
+        assert (None if measured.alignment is None else asdict(measured.alignment)) == model["alignment"]
+    assert results["none"].alignment is None
+    assert results["luong"].alignment is not None
     assert results["luong"].parameters != results["none"].parameters
 
 
@@ -151,7 +155,11 @@ def test_the_page_says_it_all(finished: Path) -> None:
         low, high = measured.bleu_low, measured.bleu_high
         assert row[5] == f"{measured.bleu:.2f} ({low:.2f}–{high:.2f})"
         assert f"{measured.parameters:,}" in row
-    for picture in ("bleu_by_length.png",):
+    alignment = results["luong"].alignment
+    assert alignment is not None
+    rate, low, high = (100 * value for value in (alignment.error_rate, alignment.ci_low, alignment.ci_high))
+    assert [row[7] for row in rows[:2]] == ["–", f"{rate:.1f} ({low:.1f}–{high:.1f})"]
+    for picture in ("bleu_by_length.png", "alignment_error.png", "heat_maps.png"):
         assert f"]({picture})" in page
         with Image.open(finished / "page" / picture) as image:
             assert image.width > 500
@@ -160,12 +168,12 @@ def test_the_page_says_it_all(finished: Path) -> None:
 def test_text_outside_of_the_markers_is_kept(copy: Path) -> None:
     page = copy / "page" / "README.md"
     page.parent.mkdir()
-    page.write_text("# Mine\n\n<!-- results -->\nold\n<!-- /results -->\n\nConclusions.\n", encoding="utf-8")
+    page.write_text("# Mine\n\n<!-- results -->\nof yesterday\n<!-- /results -->\n\nConclusions.\n", encoding="utf-8")
     assert ablation(copy) == 0
     text = page.read_text(encoding="utf-8")
     assert text.startswith("# Mine\n\n<!-- results -->\n")
     assert text.endswith("\n<!-- /results -->\n\nConclusions.\n")
-    assert "old" not in text
+    assert "yesterday" not in text
     assert "| luong |" in text
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nmt.ablation import page, result, runs
-from nmt.evaluation.checkpoints import corpus_test_set
+from nmt.ablation.measure import test_set_of
 from nmt.training.interruption import StopSignals
 
 
@@ -22,7 +22,7 @@ def compare(
     """
     chosen = runs.load_configs(configs, overrides)
     page.check(output)
-    test_set = corpus_test_set(chosen[0], "test")
+    test_set = test_set_of(chosen[0])
     stop = StopSignals()
     with stop.installed():
         failures = runs.run_all(chosen, jobs, stop)

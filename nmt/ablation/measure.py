@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import json
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nmt.ablation.result import Result, folder_of
 from nmt.config import Config
 from nmt.data.batching import Example
+from nmt.data.splits import gold_links
 from nmt.device import describe_machine
 from nmt.evaluation import report
+from nmt.evaluation.alignment import word_pairs
 from nmt.evaluation.by_length import bootstrap_interval
-from nmt.evaluation.checkpoints import corpus_test_set
+from nmt.evaluation.checkpoints import TestSet, alignment_score, corpus_test_set
 from nmt.evaluation.metrics import bleu_statistics
 from nmt.training.loss import perplexity
 from nmt.training.validation import mean_loss
 from nmt.translator import Translator
 
 SAMPLES, SEED = 1000, 12345  # of the bootstrap: those of every other interval here
+
+
+def test_set_of(config: Config) -> TestSet:
+    """The corpus's test set with its words and, if there are such, their gold links. Raises `UserError` if unreadable.
+
+    Gold links count the words of spaCy, whatever the model reads.
+    """
+    test_set = corpus_test_set(config, "test")
+    languages = (config.data.source.language, config.data.target.language)
+    return replace(test_set, words=word_pairs(test_set.text, languages, "spacy", gold_links(config.data, "test")))
 
 
 def measure(config: Config) -> Result:
@@ -30,8 +43,8 @@ def measure(config: Config) -> Result:
     folder = folder_of(config)
     best = folder / "best.pt"
     translator = Translator.load(best, config.training.device)
-    test_set = corpus_test_set(config, "test")
-    text = test_set.text
+    test_set = test_set_of(config)
+    text, alignment = test_set.text, alignment_score(translator, test_set)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
     (evaluation,) = evaluations = report.evaluate_outputs(
         {str(best): hypotheses},
@@ -43,6 +56,7 @@ def measure(config: Config) -> Result:
         edges=config.evaluation.length_edges,
         samples=SAMPLES,
         seed=SEED,
+        alignments={str(best): alignment},
     )
     report.write(folder, evaluations, [], test_set.corpus)
     low, high = bootstrap_interval(bleu_statistics(hypotheses, text.target), SAMPLES, SEED)
@@ -58,6 +72,7 @@ def measure(config: Config) -> Result:
         signature=evaluation.scores.signatures["bleu"],
         by_length=tuple(evaluation.by_length),
         perplexity=perplexity(mean_loss(translator.model, examples, config.search.batch_size)),
+        alignment=alignment,
         target_tokens_per_second=_speed(events),
         minutes=events[-1]["seconds"] / 60,
         machine=describe_machine(translator.model.device),

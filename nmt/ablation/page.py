@@ -11,13 +11,15 @@ from textwrap import fill
 from typing import NamedTuple
 
 from nmt import files
-from nmt.ablation.result import Result
+from nmt.ablation.result import Result, folder_of
 from nmt.config import Config
 from nmt.config_model import AttentionConfig
 from nmt.errors import UserError
+from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
-from nmt.evaluation.checkpoints import TestSet
-from nmt.evaluation.plots import plot_bleu_by_length
+from nmt.evaluation.checkpoints import TestSet, heat_maps
+from nmt.evaluation.plots import plot_bleu_by_length, plot_intervals
+from nmt.translator import Translator
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 NEW_PAGE = f"# Attention mechanisms compared\n\n{BEGIN}\n{END}\n"
@@ -26,6 +28,7 @@ CURVES = (
     *("none", "bahdanau_linear", "bahdanau_additive", "luong_general", "luong_location"),
     *("luong_general_local_m", "luong_general_local_p"),
 )
+HEAT_MAP_WORDS = 35  # of the source sentence whose heat maps are drawn, or as near to it as there is
 WIRINGS = ("none", "bahdanau", "luong")
 
 
@@ -95,7 +98,38 @@ def _pictures(results: Sequence[Result], test_set: TestSet) -> dict[str, tuple[s
         f"BLEU by source length\n{where}",
         "png",
     )
-    return {"bleu_by_length.png": ("BLEU by source length, with 95 % intervals", by_length)}
+    pictures = {"bleu_by_length.png": ("BLEU by source length, with 95 % intervals", by_length)}
+    errors = {result.name: _error_percent(result.alignment) for result in results if result.alignment is not None}
+    if errors:
+        ordered = sorted(errors, key=lambda name: errors[name])
+        picture = plot_intervals(
+            ordered,
+            [errors[name] for name in ordered],
+            f"Alignment error rate of the attention to the reference\n{where}",
+            "AER in percent, with 95 % bootstrap interval; less is better",
+            "png",
+        )
+        pictures["alignment_error.png"] = ("Alignment error rate, with 95 % intervals", picture)
+    attentive = [result for result in results if result.config.model.attention.wiring != "none"]
+    if attentive:
+        best = {result.name: folder_of(result.config) / "best.pt" for result in attentive}
+        device = attentive[0].config.training.device
+        translators = {name: Translator.load(path, device) for name, path in best.items()}
+        picture = heat_maps(translators, test_set, _heat_map_line(test_set), "png")
+        pictures["heat_maps.png"] = ("Attention of every model to the reference of one test sentence", picture)
+    return pictures
+
+
+def _error_percent(score: AlignmentScore) -> tuple[float, float, float]:
+    """The alignment error rate and the ends of its interval."""
+    return 100 * score.error_rate, 100 * score.ci_low, 100 * score.ci_high
+
+
+def _heat_map_line(test_set: TestSet) -> int:
+    """The line, from 1, of the pair whose source is nearest to `HEAT_MAP_WORDS` long: the first one of equals."""
+    assert test_set.words is not None
+    lengths = [len(source) for source in test_set.words.source]
+    return 1 + min(range(len(lengths)), key=lambda i: abs(lengths[i] - HEAT_MAP_WORDS))
 
 
 def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:
@@ -112,6 +146,8 @@ def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:
         f"{', '.join(f'`{signature}`' for signature in _unique(result.signature for result in results))}",
         "- Intervals: 95 %, by 1,000 bootstrap resamples of the test sentences: they say nothing about other seeds",
         "- Perplexity: per target token of the test set, the end of the sentence counted",
+        "- AER: the alignment error rate (Och and Ney 2003) when each word of the reference is linked to the source "
+        "word that gets most attention while the model writes it; none without attention or gold links",
         "- Target tokens/s: in training, the median; minutes: of training and validation",
     ]
     if made.missing:
@@ -139,7 +175,7 @@ def _budget(config: Config) -> str:
 
 def _table(results: Sequence[Result]) -> str:
     heads = ["mechanism", "wiring", "score", "scope", "variant", "BLEU", "perplexity"]
-    heads += ["target tokens/s", "parameters", "minutes"]
+    heads += ["AER %", "target tokens/s", "parameters", "minutes"]
     rows = []
     for result in results:
         attention = result.config.model.attention
@@ -149,11 +185,19 @@ def _table(results: Sequence[Result]) -> str:
             result.name, attention.wiring, *axes,
             f"{result.bleu:.2f} ({result.bleu_low:.2f}–{result.bleu_high:.2f})",
             f"{result.perplexity:.3f}",
+            _alignment(result.alignment),
             "–" if speed is None else f"{speed:,.0f}",
             f"{result.parameters:,}",
             f"{result.minutes:.1f}",
         ])  # fmt: skip
     return _markdown(heads, rows, left=5)
+
+
+def _alignment(score: AlignmentScore | None) -> str:
+    if score is None:
+        return "–"
+    rate, low, high = _error_percent(score)
+    return f"{rate:.1f} ({low:.1f}–{high:.1f})"
 
 
 def _variant(attention: AttentionConfig) -> str:

@@ -10,6 +10,7 @@ from nmt import files
 from nmt.config import Config
 from nmt.config_base import Section
 from nmt.errors import UserError
+from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import Bucket
 
 
@@ -24,6 +25,7 @@ class Result(Section):
     signature: str
     by_length: tuple[Bucket, ...]
     perplexity: float  # per target token, the end of the sentence counted
+    alignment: AlignmentScore | None  # None without attention or gold links
     target_tokens_per_second: float | None  # in training: the median of the log's laps
     minutes: float  # of training and validation
     machine: str

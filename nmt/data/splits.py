@@ -40,6 +40,11 @@ def load_split(config: DataConfig, split: str) -> ParallelText:
     return read_pairs(source_path, target_path)
 
 
+def gold_links(config: DataConfig, split: str) -> Path | None:
+    """The file of a split's gold word alignment, which only the sample corpus has."""
+    return Path(config.folder) / "sample" / f"{split}.align" if config.corpus == "sample" else None
+
+
 def _sample_paths(folder: Path, split: str, source: str, target: str) -> tuple[Path, Path]:
     if {source, target} != {"de", "en"}:
         raise UserError(f"data: the sample corpus is German and English, not {source} and {target}; use de and en")

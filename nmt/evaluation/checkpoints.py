@@ -72,7 +72,7 @@ def evaluate(
             test_set.text.source, beam_size=beam_size, length_penalty=length_penalty, attention=False
         )
         outputs[checkpoint] = [translation.text for translation in translations]
-        alignments[checkpoint] = _alignment_score(translator, test_set) if aligned else None
+        alignments[checkpoint] = alignment_score(translator, test_set) if aligned else None
     source_language, target_language = languages
     evaluations = report.evaluate_outputs(
         outputs,
@@ -105,10 +105,22 @@ def check_heat_map(translators: dict[str, Translator], test_set: TestSet, line: 
 
 
 def draw_heat_map(translators: dict[str, Translator], test_set: TestSet, line: int, output: Path) -> list[Path]:
+    """Write `attention_LINE.png` and `.svg`, what `heat_maps` draws, and return their paths.
+
+    Raises `UserError` where `check_heat_map` does, and where they cannot be written.
+    """
+    paths = []
+    for picture_format in ("png", "svg"):
+        paths.append(output / f"attention_{line}.{picture_format}")
+        files.write(paths[-1], heat_maps(translators, test_set, line, picture_format))
+    return paths
+
+
+def heat_maps(translators: dict[str, Translator], test_set: TestSet, line: int, picture_format: str) -> bytes:
     """Draw the attention of all models that have any to the reference of one line (from 1), side by side.
 
     The models (checkpoint → translator) are shown by word; gold links, if `test_set.words` has them, are outlined.
-    Writes `attention_LINE.png` and `.svg` and returns their paths. Raises `UserError` where `check_heat_map` does.
+    Returns the file's content, "png" or "svg". Raises `UserError` where `check_heat_map` does.
     """
     check_heat_map(translators, test_set, line)
     assert test_set.words is not None
@@ -124,24 +136,19 @@ def draw_heat_map(translators: dict[str, Translator], test_set: TestSet, line: i
     gold = None if test_set.words.links is None else test_set.words.links[line - 1]
     if gold is not None:
         heading += "\noutlined: gold links" + (" (dashed: possible)" if gold.possible > gold.sure else "")
-    paths = []
-    for picture_format in ("png", "svg"):
-        content = plots.draw_heat_maps(
-            matrices,
-            words.source[0],
-            words.target[0],
-            picture_format,
-            titles=titles,
-            heading=heading,
-            sure=gold.sure if gold else (),
-            possible=gold.possible if gold else (),
-        )
-        paths.append(output / f"attention_{line}.{picture_format}")
-        files.write(paths[-1], content)
-    return paths
+    return plots.draw_heat_maps(
+        matrices,
+        words.source[0],
+        words.target[0],
+        picture_format,
+        titles=titles,
+        heading=heading,
+        sure=gold.sure if gold else (),
+        possible=gold.possible if gold else (),
+    )
 
 
-def _alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore | None:
+def alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore | None:
     """The score of a model's attention against the test set's gold links, None for a model without attention."""
     if not translator.has_attention or test_set.words is None or test_set.words.links is None:
         return None

@@ -179,7 +179,7 @@ def _table(results: Sequence[Result]) -> str:
     rows = []
     for result in results:
         attention = result.config.model.attention
-        axes = ["–"] * 3 if attention.wiring == "none" else [attention.score, attention.scope, _variant(attention)]
+        axes = ["–"] * 3 if attention.wiring == "none" else [attention.score, _scope(attention), _variant(attention)]
         speed = result.target_tokens_per_second
         rows.append([
             result.name, attention.wiring, *axes,
@@ -200,11 +200,15 @@ def _alignment(score: AlignmentScore | None) -> str:
     return f"{rate:.1f} ({low:.1f}–{high:.1f})"
 
 
+def _scope(attention: AttentionConfig) -> str:
+    return attention.scope if attention.scope == "global" else f"{attention.scope}, D = {attention.window}"
+
+
 def _variant(attention: AttentionConfig) -> str:
-    """The fields, but for the three axes, that are not what this wiring and score have by default."""
-    default = AttentionConfig(wiring=attention.wiring, score=attention.score)
+    """The other fields that are not what this wiring, score and scope have by default."""
+    default = AttentionConfig(wiring=attention.wiring, score=attention.score, scope=attention.scope)
     words = []
-    for field in AttentionConfig.model_fields.keys() - {"wiring", "score", "scope"}:
+    for field in AttentionConfig.model_fields.keys() - {"wiring", "score", "scope", "window"}:
         value = getattr(attention, field)
         if value != getattr(default, field):
             word = field.replace("_", " ")

@@ -1,12 +1,15 @@
-"""How the cost of attention grows with the source: seconds and memory of a training step, global against local.
+"""How the cost of attention grows with the length of the source: global against local scopes, side by side.
 
     python benchmarks/attention_growth.py
     python benchmarks/attention_growth.py --score general --wiring bahdanau
+    python benchmarks/attention_growth.py --lengths 100 200 --rounds 9 --help
 
-For each source length S it trains on B random pairs of S source and T target tokens, all scopes in turn, round after
-round, and prints the median of each, and its ratio to global attention's: of a whole training step, and of its
-attention part, which is the step's time minus that of the same model without attention. Memory is what autograd
-keeps for the backward pass at its end.
+For each source length S every scope trains on the same batch of random pairs, one after the other, round after round.
+Printed are medians, and in parentheses their ratios to global attention's:
+
+    step     milliseconds of a training step: forward and backward pass of the whole model
+    attend   of its attention part alone: keys, and the T queries as the decoder asks them, forward and backward
+    kept     MiB that autograd keeps between the two passes; the encoder's part of it is the same for all scopes
 """
 
 from __future__ import annotations
@@ -14,119 +17,130 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from nmt.config_model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
+from nmt.model.decoder import LuongDecoder
 from nmt.model.seq2seq import Seq2Seq, build_model
 from nmt.training.update import batch_loss
 
 SCOPES = ("global", "local_m", "local_p")
-TYPES = 2000
+TYPES = 2000  # of either vocabulary
+
+
+class Cost(NamedTuple):
+    step: float
+    attend: float
+    kept: float
 
 
 def main() -> None:
     options = parse()
     torch.set_num_threads(options.threads)
-    print(f"{options.wiring}, {options.score}, D = {options.window}, B = {options.batch}, T = {options.target}")
-    print(f"{'S':>5}  " + "  ".join(f"{scope:>8} {'ms':>6} {'ratio':>6} {'MiB':>7}" for scope in SCOPES))
+    feeding = ", no input feeding" if options.no_feeding else ""
+    print(
+        f"{options.wiring}, {options.score}{feeding}; D = {options.window}, B = {options.batch}, T = {options.target}, "
+        f"H = M = {options.size}; {options.threads} threads, torch {torch.__version__}"
+    )
+    print(f"{'':>4}" + "".join(f"{scope:^34}" for scope in SCOPES))
+    print(f"{'S':>4}" + f"{'step':>13}{'attend':>13}{'kept':>8}" * len(SCOPES))
     for length in options.lengths:
-        batch = random_batch(options.batch, length, options.target)
-        models = {scope: model_of(options, scope) for scope in SCOPES}
-        steps, parts = {s: [] for s in SCOPES}, {s: [] for s in SCOPES}
-        for _ in range(options.rounds + 1):
-            for scope, model in models.items():
-                steps[scope].append(seconds_of_step(model, batch))
-                parts[scope].append(seconds_of_attention(model, batch))
-        for name, times in (("step", steps), ("attention", parts)):
-            median = {scope: statistics.median(times[scope][1:]) for scope in SCOPES}
-            cells = [
-                f"{'':>8} {1000 * median[s]:6.1f} {median[s] / median['global']:6.2f} {kept_mib(models[s], batch):7.1f}"
-                for s in SCOPES
-            ]
-            print(f"{length:>5}  " + "  ".join(cells) + f"  {name}", flush=True)
+        costs = measure(options, length)
+        base = costs["global"]
+        cells = [
+            f"{c.step:6.0f} ({c.step / base.step:4.2f}){c.attend:6.0f} ({c.attend / base.attend:4.2f}){c.kept:8.1f}"
+            for c in costs.values()
+        ]
+        print(f"{length:>4}" + "".join(cells), flush=True)
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--wiring", default="luong")
+    parser.add_argument("--wiring", default="luong", choices=["bahdanau", "luong"])
     parser.add_argument("--score", default="additive")
-    parser.add_argument("--no-feeding", action="store_true")
-    parser.add_argument("--window", type=int, default=10)
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--target", type=int, default=50)
-    parser.add_argument("--size", type=int, default=256)
+    parser.add_argument("--no-feeding", action="store_true", help="Luong without input feeding: all queries at once")
+    parser.add_argument("--window", type=int, default=10, help="D, in positions to each side")
+    parser.add_argument("--batch", type=int, default=8, help="sentences")
+    parser.add_argument("--target", type=int, default=50, help="target tokens of each")
+    parser.add_argument("--size", type=int, default=256, help="of states and memory vectors")
+    parser.add_argument("--lengths", type=int, nargs="+", default=[25, 50, 100, 200, 400, 800], help="S")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[25, 50, 100, 200, 400, 800])
     return parser.parse_args()
 
 
+def measure(options: argparse.Namespace, length: int) -> dict[str, Cost]:
+    draw = torch.randint(4, TYPES, (options.batch, length + options.target)).tolist()
+    batch = collate([Example(row[: length - 1], row[length + 1 :]) for row in draw])
+    models = {scope: model_of(options, scope) for scope in SCOPES}
+    steps: dict[str, list[float]] = {scope: [] for scope in SCOPES}
+    parts: dict[str, list[float]] = {scope: [] for scope in SCOPES}
+    for _ in range(options.rounds + 1):  # the first one warms up
+        for scope, model in models.items():
+            steps[scope].append(milliseconds_of_step(model, batch))
+            parts[scope].append(milliseconds_of_attention(model, batch))
+    return {
+        scope: Cost(statistics.median(steps[scope][1:]), statistics.median(parts[scope][1:]), kept(model, batch))
+        for scope, model in models.items()
+    }
+
+
 def model_of(options: argparse.Namespace, scope: str) -> Seq2Seq:
-    attention = {"wiring": options.wiring, "score": options.score, "scope": scope}
-    if scope != "global":
-        attention["window"] = options.window
-    if options.no_feeding:
-        attention["input_feeding"] = False
+    attention = {"wiring": options.wiring, "score": options.score, "scope": scope, "window": options.window}
     config = ModelConfig.model_validate(
         {
             "embedding_size": options.size,
             "encoder": {"hidden_size": options.size // 2},
             "decoder": {"hidden_size": options.size},
-            "attention": attention,
+            "attention": attention | {"input_feeding": not options.no_feeding},
         }
     )
     torch.manual_seed(1)
     return build_model(config, TYPES, TYPES)
 
 
-def random_batch(size: int, source: int, target: int) -> Batch:
-    draw = torch.randint(4, TYPES, (size, source + target)).tolist()
-    return collate([Example(row[: source - 1], row[source : source + target - 1]) for row in draw])
-
-
-def seconds_of_step(model: Seq2Seq, batch: Batch) -> float:
+def milliseconds_of_step(model: Seq2Seq, batch: Batch) -> float:
     model.zero_grad()
     started = time.perf_counter()
     (batch_loss(model, batch, smoothing=0.1).smoothed / batch.target_tokens).backward()
-    return time.perf_counter() - started
+    return 1000 * (time.perf_counter() - started)
 
 
-def seconds_of_attention(model: Seq2Seq, batch: Batch) -> float:
-    """Keys, and T queries one by one, forward and backward."""
-    attention = model.decoder.attention
-    encoded = model.encoder(batch.source, batch.source_lengths)
-    encoded = encoded._replace(values=encoded.values.detach().requires_grad_())
-    queries = torch.randn(
-        len(batch.source), batch.target_input.shape[1], model.decoder.rnn.recurrent[0].in_features, requires_grad=True
-    )
+def milliseconds_of_attention(model: Seq2Seq, batch: Batch) -> float:
+    model.zero_grad()
+    with torch.no_grad():
+        encoded = model.encoder(batch.source, batch.source_lengths)
+    encoded = encoded._replace(values=encoded.values.requires_grad_())
+    sentences, steps = batch.target_input.shape
+    queries = torch.randn(sentences, steps, model.decoder.bridge.out_features, requires_grad=True)
+    t = torch.arange(steps).expand(sentences, -1)
+    at_once = isinstance(model.decoder, LuongDecoder) and model.decoder.feed_gates is None
     started = time.perf_counter()
-    memory = attention.prepare(encoded)
-    total = queries.new_zeros(())
-    loop = getattr(model.decoder, "feed_gates", True) is not None
-    if loop:
-        for t, query in enumerate(queries.unbind(1)):
-            context, _ = attention(query.unsqueeze(1), memory, torch.full((len(query), 1), t))
-            total = total + context.sum()
-    else:
-        context, _ = attention(queries, memory, torch.arange(queries.shape[1]).expand(queries.shape[:2]))
-        total = context.sum()
-    total.backward()
-    return time.perf_counter() - started
+    memory = model.decoder.attention.prepare(encoded)
+    contexts: list[Tensor] = []
+    for part, when in zip(*(x.split(steps if at_once else 1, dim=1) for x in (queries, t)), strict=True):
+        contexts.append(model.decoder.attention(part, memory, when)[0])
+    torch.cat(contexts, dim=1).sum().backward()
+    return 1000 * (time.perf_counter() - started)
 
 
-def kept_mib(model: Seq2Seq, batch: Batch) -> float:
-    seen = {}
+def kept(model: Seq2Seq, batch: Batch) -> float:
+    """MiB of the tensors that the forward pass of a training step saves, each storage once."""
+    sizes: dict[int, int] = {}
 
-    def pack(x):
-        seen[x.untyped_storage().data_ptr()] = x.untyped_storage().nbytes()
-        return x
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        sizes[storage.data_ptr()] = storage.nbytes()
+        return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         loss = batch_loss(model, batch, smoothing=0.1).smoothed
-    del loss
-    return sum(seen.values()) / 2**20
+    assert loss.isfinite()
+    return sum(sizes.values()) / 2**20
 
 
 if __name__ == "__main__":

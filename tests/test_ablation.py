@@ -10,14 +10,16 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 from PIL import Image
 
-from nmt.ablation import result
+from nmt.ablation import page, result
 from nmt.cli import main
 from nmt.config_file import load_config
+from nmt.config_model import AttentionConfig
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = sorted((ROOT / "configs" / "ablation").glob("*.yaml"))
@@ -93,8 +95,17 @@ def modified(folder: Path) -> dict[Path, int]:
 # The shipped configs
 
 
-def test_there_are_seventeen_mechanisms() -> None:
-    assert len(SHIPPED) == 17
+def test_every_mechanism_is_compared_and_those_in_pictures_exist() -> None:
+    names = {path.stem for path in SHIPPED}
+    attention = [load_config(path).model.attention for path in SHIPPED]
+    for field in ("wiring", "score", "scope"):
+        every = set(get_args(AttentionConfig.model_fields[field].annotation)) - {"concat"}  # which is additive
+        assert {getattr(chosen, field) for chosen in attention} == every
+    for variant, default in (("hard", False), ("key_value", False), ("coverage", False), ("heads", 1)):
+        assert any(getattr(chosen, variant) != default for chosen in attention)
+    for chosen, most in ((page.CURVES, page.MOST_CURVES), (page.HEAT_MAPS, page.MOST_HEAT_MAPS)):
+        assert len(chosen) == len(set(chosen)) <= most
+        assert set(chosen) <= names
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

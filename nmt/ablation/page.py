@@ -23,10 +23,14 @@ from nmt.translator import Translator
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 NEW_PAGE = f"# Attention mechanisms compared\n\n{BEGIN}\n{END}\n"
-MOST_CURVES = 7  # that can be told apart in one picture; of more models, these are drawn:
+MOST_CURVES, MOST_HEAT_MAPS = 7, 9  # that can be told apart in one picture; of more models, these are drawn:
 CURVES = (
     *("none", "bahdanau_linear", "bahdanau_additive", "luong_general", "luong_location"),
     *("luong_general_local_m", "luong_general_local_p"),
+)
+HEAT_MAPS = (
+    *("bahdanau_linear", "bahdanau_additive", "bahdanau_additive_coverage", "luong_general", "luong_general_hard"),
+    *("luong_general_heads", "luong_location", "luong_general_local_m", "luong_general_local_p"),
 )
 HEAT_MAP_WORDS = 35  # of the source sentence whose heat maps are drawn, or as near to it as there is
 WIRINGS = ("none", "bahdanau", "luong")
@@ -90,8 +94,7 @@ def _with_results(page: str, results: str, path: Path) -> str:
 def _pictures(results: Sequence[Result], test_set: TestSet) -> dict[str, tuple[str, bytes]]:
     """File name → alternative text and content."""
     where = fill(f"{test_set.corpus}, {test_set.split} split", 80)
-    named = [result for result in results if result.name in CURVES]
-    curves = results if len(results) <= MOST_CURVES else named or results[:MOST_CURVES]
+    curves = _chosen(results, MOST_CURVES, CURVES)
     by_length = plot_bleu_by_length(
         [result.name for result in curves],
         [result.by_length for result in curves],
@@ -112,12 +115,21 @@ def _pictures(results: Sequence[Result], test_set: TestSet) -> dict[str, tuple[s
         pictures["alignment_error.png"] = ("Alignment error rate, with 95 % intervals", picture)
     attentive = [result for result in results if result.config.model.attention.wiring != "none"]
     if attentive:
-        best = {result.name: folder_of(result.config) / "best.pt" for result in attentive}
+        drawn = _chosen(attentive, MOST_HEAT_MAPS, HEAT_MAPS)
+        best = {result.name: folder_of(result.config) / "best.pt" for result in drawn}
         device = attentive[0].config.training.device
         translators = {name: Translator.load(path, device) for name, path in best.items()}
         picture = heat_maps(translators, test_set, _heat_map_line(test_set), "png")
-        pictures["heat_maps.png"] = ("Attention of every model to the reference of one test sentence", picture)
+        pictures["heat_maps.png"] = ("Attention to the reference of one test sentence", picture)
     return pictures
+
+
+def _chosen(results: Sequence[Result], most: int, names: Sequence[str]) -> Sequence[Result]:
+    """All results, or where they are too many for one picture, the named ones in that order."""
+    if len(results) <= most:
+        return results
+    named = {result.name: result for result in results}
+    return [named[name] for name in names if name in named] or results[:most]
 
 
 def _error_percent(score: AlignmentScore) -> tuple[float, float, float]:

@@ -1,8 +1,8 @@
 """How well a query fits a source position: the scores of Bahdanau, Luong and Vaswani.
 
 A score has two halves. `keys` is what it needs of the memory, computed once per sentence; `forward` compares queries
-with keys, at every step. With coverage (Tu et al. 2016, section 3.1) a score has one feature more of each position,
-C_s, the sum of the attention weights that it got so far: v_s becomes [v_s; C_s] in each of the formulas.
+with keys, at every step. With coverage (Tu et al. 2016, section 3, without fertilities) a score has one feature more of
+each position, C_s, the sum of the attention weights that it got so far: v_s becomes [v_s; C_s] in each of the formulas.
 
 Shapes: B batch, T queries per sentence, S source positions, H query, M memory vector, A alignment.
 """
@@ -41,7 +41,7 @@ class Score(nn.Module, ABC):
 
 
 class AdditiveScore(Score):
-    """v_aᵀ tanh(W_a h + U_a v_s): Bahdanau et al. 2015, A.1.2; with coverage + V_a C_s inside (Tu et al. 2016, eq. 6).
+    """v_aᵀ tanh(W_a h + U_a v_s): Bahdanau et al. 2015, A.1.2; with coverage + V_a C_s inside the tanh.
 
     Luong et al. 2015, section 3.1 write it as `concat`, v_aᵀ tanh(W [h; v_s]): the same function, with W = [W_a U_a].
     """

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from formulas import concat_score, local_p_weights, predicted_position, softmax
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference import COMBINATIONS, EXTRAS, SCOPES, SCORES, attention_weights, randomise
 from torch import nn
@@ -115,10 +115,19 @@ def test_weights_and_context_are_those_of_the_formulas(case, window, count):
 
 
 @settings(max_examples=150, deadline=None)
-@given(data=st.data(), case=st.sampled_from(CASES), window=st.integers(1, 12), count=st.integers(1, 6))
-def test_any_lengths_and_any_window_give_the_formulas(data, case, window, count):
-    lengths = data.draw(st.lists(st.integers(1, 25), min_size=1, max_size=4))
-    values = draw(len(lengths), max(lengths) + data.draw(st.integers(0, 3)), M)
+@given(
+    lengths=st.lists(st.integers(1, 25), min_size=1, max_size=4),
+    padding=st.integers(0, 3),
+    case=st.sampled_from(CASES),
+    window=st.integers(1, 12),
+    count=st.integers(1, 6),
+)
+@example(lengths=[1], padding=0, case=("additive", "local_p", TOGETHER), window=1, count=3)
+@example(lengths=[1, 1], padding=2, case=("location", "local_m", ()), window=4, count=3)
+@example(lengths=[9, 2], padding=0, case=("general", "local_p", ("heads",)), window=9, count=5)  # D = S
+@example(lengths=[22, 1, 25], padding=1, case=("dot", "local_m", ("coverage",)), window=10, count=1)  # gathered
+def test_any_lengths_and_any_window_give_the_formulas(lengths, padding, case, window, count):
+    values = draw(len(lengths), max(lengths) + padding, M)
     query = queries(case, batch=len(lengths), count=count)
     assert_equal_to_the_formulas(make(case, window), case[0], query, values, lengths)
 

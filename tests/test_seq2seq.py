@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 from reference import (
     SOURCE_TYPES,
@@ -51,13 +53,37 @@ def run(model, examples, use_reference=None):
 def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant, layers):
     model = tiny_model(variant, layers)
     logits, weights = run(model, EXAMPLES)
-    for b, example in enumerate(EXAMPLES):
-        (alone_logits,), (alone_weights,) = run(model, [example])
+    for b, one in enumerate(EXAMPLES):
+        (alone_logits,), (alone_weights,) = run(model, [one])
         torch.testing.assert_close(logits[b], alone_logits, rtol=0, atol=1e-12)
         positions = alone_weights.shape[1]
         torch.testing.assert_close(weights[b][:, :positions], alone_weights, rtol=0, atol=1e-12)
         assert (weights[b][:, positions:] == 0).all()
-        assert alone_logits.shape == (len(example.target) + 1, TARGET_TYPES)
+        assert alone_logits.shape == (len(one.target) + 1, TARGET_TYPES)
+
+
+WORDS = st.lists(st.integers(4, 10), max_size=9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    variant=st.sampled_from(VARIANTS),
+    pairs=st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4),
+    window=st.integers(1, 12),
+)
+@example(variant=Variant("bahdanau", "general", "local_p"), pairs=[([], []), ([4] * 8, [5])], window=9)
+@example(variant=Variant("luong", "dot", "local_m", True), pairs=[([], [4, 5, 6])], window=3)
+def test_any_batch_is_its_sentences_one_by_one(variant, pairs, window):
+    model = tiny_model(variant, window=window)
+    examples = [Example(*pair) for pair in pairs]
+    logits, weights = run(model, examples)
+    for b, one in enumerate(examples):
+        (alone_logits,), (alone_weights,) = run(model, [one])
+        torch.testing.assert_close(logits[b], alone_logits, rtol=0, atol=1e-12)
+        positions = alone_weights.shape[1]
+        torch.testing.assert_close(weights[b][:, :positions], alone_weights, rtol=0, atol=1e-12)
+        assert (weights[b][:, positions:] == 0).all()
+        assert (weights[b].sum(1) <= 1 + 1e-14).all()
 
 
 @EVERY

@@ -30,7 +30,7 @@ CURVES = (
 )
 HEAT_MAPS = (
     *("bahdanau_linear", "bahdanau_additive", "bahdanau_additive_coverage", "luong_general", "luong_general_hard"),
-    *("luong_general_heads", "luong_location", "luong_general_local_m", "luong_general_local_p"),
+    *("luong_scaled_dot_heads", "luong_location", "luong_general_local_m", "luong_general_local_p"),
 )
 HEAT_MAP_WORDS = 35  # of the source sentence whose heat maps are drawn, or as near to it as there is
 WIRINGS = ("none", "bahdanau", "luong")

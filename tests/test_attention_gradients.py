@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from attention_cases import CASES, IDS, B, S, T, covered, draw, make, queries, run, value_size
+from attention_cases import CASES, IDS, B, M, S, T, covered, draw, make, queries, run, value_size
 
 import nmt.model.attention
 

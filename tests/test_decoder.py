@@ -331,11 +331,11 @@ def test_elsewhere_the_model_reads_its_own_best_token(variant, use_reference):
     readouts, weights = run(model, state, memory, inputs, use_reference)
     for b, source in enumerate(SOURCES):
         formula, (values, final) = decoder_weights(model, variant), encode_alone(model, [*source, EOS])
-        carried = formula.initial(values, final)
+        carried, own = formula.initial(values, final), BOS
         for t in range(5):
-            own = BOS if t == 0 else int(np.argmax(logits))
-            last = int(inputs[b, t]) if use_reference[b, t] else own
+            last = int(inputs[b, t]) if use_reference[b, t] and t > 0 else own
             logits, expected, carried = formula.step(last, carried, values, final)
+            own = int(np.argmax(logits))
             np.testing.assert_allclose(decoder.logits(readouts[b, t]).detach(), logits, rtol=0, atol=1e-11)
             np.testing.assert_allclose(weights[b, t, : len(expected)].detach(), expected, rtol=0, atol=1e-11)
 

@@ -18,6 +18,7 @@ import argparse
 import statistics
 import time
 from typing import NamedTuple
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -128,19 +129,27 @@ def milliseconds_of_attention(model: Seq2Seq, batch: Batch) -> float:
     return 1000 * (time.perf_counter() - started)
 
 
+class Saved:
+    """A tensor that autograd has saved; it lives as long as the graph that needs it."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
 def kept(model: Seq2Seq, batch: Batch) -> float:
-    """MiB of the tensors that the forward pass of a training step saves, each storage once."""
-    sizes: dict[int, int] = {}
+    """MiB that the forward pass of a training step leaves for the backward pass, each storage counted once."""
+    saved: WeakSet[Saved] = WeakSet()
 
-    def pack(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        sizes[storage.data_ptr()] = storage.nbytes()
-        return tensor
+    def pack(tensor: Tensor) -> Saved:
+        held = Saved(tensor)
+        saved.add(held)
+        return held
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda held: held.tensor):
         loss = batch_loss(model, batch, smoothing=0.1).smoothed
-    assert loss.isfinite()
-    return sum(sizes.values()) / 2**20
+    storages = [held.tensor.untyped_storage() for held in saved]
+    del loss  # not before, or nothing would be kept
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values()) / 2**20
 
 
 if __name__ == "__main__":

@@ -88,10 +88,13 @@ class ModelConfig(Section):
                 f"({vector}); set decoder.hidden_size to {vector}, or attention.score to "
                 f"{attention.score.replace('dot', 'general')}"
             )
-        sizes = [("decoder.hidden_size", hidden), (formula, vector), ("attention.size", attention.size or hidden)]
-        for name, size in sizes:
+        for name, size in (
+            ("decoder.hidden_size", hidden),
+            (formula, vector),
+            ("attention.size", attention.size or hidden),
+        ):
             if size % attention.heads:
                 raise ValueError(
                     f"attention.heads: {attention.heads} does not divide {name} ({size}); "
-                    f"set attention.heads to a divisor of it, or {name} to a multiple of {attention.heads}"
+                    f"set attention.heads to a divisor of it, or {name.split()[-1]} to a multiple of {attention.heads}"
                 )

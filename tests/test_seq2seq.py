@@ -48,18 +48,22 @@ def run(model, examples, use_reference=None):
 # Batches
 
 
-@EVERY
-@pytest.mark.parametrize("layers", [1, 2])
-def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant, layers):
-    model = tiny_model(variant, layers)
-    logits, weights = run(model, EXAMPLES)
-    for b, one in enumerate(EXAMPLES):
+def assert_each_gives_the_same_alone(model, examples):
+    logits, weights = run(model, examples)
+    for b, one in enumerate(examples):
         (alone_logits,), (alone_weights,) = run(model, [one])
         torch.testing.assert_close(logits[b], alone_logits, rtol=0, atol=1e-12)
         positions = alone_weights.shape[1]
         torch.testing.assert_close(weights[b][:, :positions], alone_weights, rtol=0, atol=1e-12)
         assert (weights[b][:, positions:] == 0).all()
+        assert (weights[b].sum(1) <= 1 + 1e-14).all()
         assert alone_logits.shape == (len(one.target) + 1, TARGET_TYPES)
+
+
+@EVERY
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant, layers):
+    assert_each_gives_the_same_alone(tiny_model(variant, layers), EXAMPLES)
 
 
 WORDS = st.lists(st.integers(4, 10), max_size=9)
@@ -75,15 +79,7 @@ WORDS = st.lists(st.integers(4, 10), max_size=9)
 @example(variant=Variant("luong", "dot", "local_m", True), pairs=[([], [4, 5, 6])], window=3)
 def test_any_batch_is_its_sentences_one_by_one(variant, pairs, window):
     model = tiny_model(variant, window=window)
-    examples = [Example(*pair) for pair in pairs]
-    logits, weights = run(model, examples)
-    for b, one in enumerate(examples):
-        (alone_logits,), (alone_weights,) = run(model, [one])
-        torch.testing.assert_close(logits[b], alone_logits, rtol=0, atol=1e-12)
-        positions = alone_weights.shape[1]
-        torch.testing.assert_close(weights[b][:, :positions], alone_weights, rtol=0, atol=1e-12)
-        assert (weights[b][:, positions:] == 0).all()
-        assert (weights[b].sum(1) <= 1 + 1e-14).all()
+    assert_each_gives_the_same_alone(model, [Example(*pair) for pair in pairs])
 
 
 @EVERY

@@ -88,11 +88,10 @@ class ModelConfig(Section):
                 f"({vector}); set decoder.hidden_size to {vector}, or attention.score to "
                 f"{attention.score.replace('dot', 'general')}"
             )
-        for name, size in (
-            ("decoder.hidden_size", hidden),
-            (formula, vector),
-            ("attention.size", attention.size or hidden),
-        ):
+        sizes = [("decoder.hidden_size", hidden), (formula, vector)]
+        if attention.size is not None and attention.score in ("additive", "concat"):
+            sizes.append(("attention.size", attention.size))
+        for name, size in sizes:
             if size % attention.heads:
                 raise ValueError(
                     f"attention.heads: {attention.heads} does not divide {name} ({size}); "

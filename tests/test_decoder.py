@@ -288,6 +288,32 @@ def test_all_of_the_target_at_once_has_the_gradient_of_the_loop(variant):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING]))
+def test_the_gradient_of_a_whole_pass_is_that_of_finite_differences(variant):
+    """It goes from step to step through the states, h̃ and the coverage."""
+    model, inputs, factor = tiny_model(variant, window=1), pad(decoder_inputs()), draw(3, 5, TARGET_TYPES)
+
+    def objective():
+        readouts, _ = model.decoder(inputs, *encode(model))
+        return (model.decoder.logits(readouts) * factor).sum()
+
+    names = [name for name, _ in model.named_parameters() if "attention" in name or "recurrent" in name]
+    parameters = dict(model.named_parameters())
+    gradients = torch.autograd.grad(objective(), [parameters[name] for name in names])
+    for name, gradient in zip(names, gradients, strict=True):
+        flat = parameters[name].detach().view(-1)
+        for i in range(0, len(flat), 1 + len(flat) // 6):
+            old, step = flat[i].item(), 1e-6
+            values = []
+            for moved in (old + step, old - step):
+                flat[i] = moved
+                with torch.no_grad():
+                    values.append(objective().item())
+            flat[i] = old
+            difference = (values[0] - values[1]) / (2 * step)
+            assert gradient.flatten()[i].item() == pytest.approx(difference, rel=1e-5, abs=1e-6), name
+
+
 @EVERY
 @pytest.mark.parametrize("layers", [1, 2])
 def test_hypotheses_of_one_sentence_share_its_memory(variant, layers):

@@ -54,6 +54,27 @@ def test_windows_alone_give_their_gradient_too_and_no_window_gives_none():
     assert untouched.grad is None
 
 
+def test_a_pass_that_ends_before_the_origin_leaves_nothing_behind():
+    origin = draw(B, S, X).requires_grad_()
+    memory = shared(origin)
+    total = (gather(memory, places(B)) ** 2).sum()
+    assert torch.autograd.grad(total, memory, allow_unused=True, retain_graph=True) == (None,)
+    (gradient,) = torch.autograd.grad(total, origin)
+    (by_index,) = torch.autograd.grad((expected(origin, places(B)) ** 2).sum(), origin)
+    torch.testing.assert_close(gradient, by_index, rtol=0, atol=1e-13)
+
+
+def test_a_memory_that_is_not_shared_has_its_gradient_too():
+    origin = draw(B, S, X).requires_grad_()
+    rows = torch.tensor([2, 0, 2, 1])
+    gradients = []
+    for select in (gather, expected):
+        picked = shared(origin).index_select(0, rows)
+        total = (select(picked, places(4)) ** 2).sum() + (select(picked, places(4, seed=5)) ** 3).sum()
+        gradients += torch.autograd.grad(total, origin)
+    torch.testing.assert_close(*gradients, rtol=0, atol=1e-12)
+
+
 def test_without_gradients_it_is_a_plain_selection():
     memory = draw(B, S, X)
     with torch.inference_mode():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from attention_cases import LENGTHS, POSITIONS, B, M, S, T, draw, encoded, make, queries, query_size, run, steps
+from attention_cases import LENGTHS, POSITIONS, A, B, M, S, T, draw, encoded, make, queries, query_size, run, steps
 from formulas import local_p_weights, predicted_position
 from reference import COMBINATIONS, SCOPES, SCORES
 
@@ -60,6 +60,36 @@ def test_a_centre_at_either_end_leaves_positions_in_the_window(sign, centre_of, 
         expected = local_p_weights((keys @ query[0, 0]).tolist(), centre_of(length), window)
         np.testing.assert_allclose(weights[b, 0, :length].detach(), expected, rtol=0, atol=1e-12)
         assert weights[b, 0].sum() > 0
+
+
+@pytest.mark.parametrize("scope", SCOPES[1:])
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("count", "window"), [(1, 1), (1, 2), (2, 1), (4, 2)])
+def test_windows_are_gathered_where_they_look_at_fewer_positions_than_there_are(score, scope, count, window):
+    """Of a score that answers all queries by one product, only if all windows together do."""
+    case = (score, scope, ())
+    together = 1 if score in ("additive", "concat") else count
+    for length in ((2 * window + 1) * together, (2 * window + 1) * together + 1):
+        attention, query = make(case, window), queries(case, batch=1, count=count)
+        memory = attention.prepare(encoded(draw(1, length, M), (length,)))
+        _, alignment = attention(query, memory, steps(1, count))
+        assert (alignment.positions is not None) == (length > (2 * window + 1) * together)
+
+
+@pytest.mark.parametrize("scope", SCOPES[1:])
+def test_numbers_that_are_none_stay_so_and_point_nowhere(scope):
+    case = ("general", scope, ())
+    attention = make(case, window=1)
+    context, weights = run(attention, queries(case, count=1) * torch.nan)
+    assert context.isnan().all()
+    assert weights.shape == (B, 1, S)
+
+
+@pytest.mark.parametrize("score", ["additive", "concat"])
+def test_heads_share_the_alignment_size(score):
+    whole, shared = make((score, "global", ())), make((score, "global", ("heads",)))
+    assert whole.score.v.in_features == A
+    assert shared.score.v.in_features == A // 2
 
 
 @pytest.mark.parametrize("extras", [(), ("hard",)])

@@ -53,7 +53,7 @@ class Alignment(NamedTuple):
         """Another tensor, with the weights added at their positions."""
         if self.positions is None:
             return total + self.weights
-        return total.scatter_add(-1, self.positions, self.weights)
+        return total.scatter_add(-1, self.positions, self.weights.to(total.dtype))
 
     def dense(self, length: int) -> Float[Tensor, "*B S"]:
         """The weights of all S source positions."""

@@ -16,12 +16,17 @@ from torch.autograd.function import once_differentiable
 
 
 def shared(memory: Float[Tensor, "*B S X"]) -> Float[Tensor, "*B S X"]:
-    """The same memory, ready for `gather`."""
+    """The same memory, ready for many calls of `gather`. Its gradient reaches what it was made of, not itself."""
     return _Shared.apply(memory)  # type: ignore[no-untyped-call]
 
 
 def gather(memory: Float[Tensor, "*B S X"], positions: Int[Tensor, "Bn T W"]) -> Float[Tensor, "BnT W X"]:
-    """The memory's vectors at each query's own positions. `memory` comes from `shared`, its leading sizes make Bn."""
+    """The memory's vectors at each query's own positions. The leading sizes of `memory` make Bn.
+
+    Calls share a gradient if they are given the same result of `shared`; any other memory is one call's own.
+    """
+    if memory.requires_grad and not hasattr(memory.grad_fn, "total"):
+        memory = shared(memory)
     return _Gather.apply(memory, positions)  # type: ignore[no-untyped-call]
 
 
@@ -56,7 +61,8 @@ class _Gather(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None]:
         (rows,) = ctx.saved_tensors
-        if ctx.origin.total is None:
-            ctx.origin.total = gradient.new_zeros(ctx.shape)
+        this_pass = torch._C._current_graph_task_id()  # an earlier one may have ended before it came to the origin
+        if ctx.origin.total is None or ctx.origin.made_in != this_pass:
+            ctx.origin.total, ctx.origin.made_in = gradient.new_zeros(ctx.shape), this_pass
         ctx.origin.total.view(-1, ctx.shape[-1]).index_add_(0, rows, gradient.flatten(0, 1))
         return None, None

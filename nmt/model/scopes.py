@@ -44,8 +44,9 @@ class GlobalScope(nn.Module):
 class LocalScope(nn.Module, ABC):
     """Softmax over the integers of [p_t − D, p_t + D] ∩ [0, S − 1]: Luong et al. 2015, section 3.2.
 
-    Only W = 2D + 1 positions of a longer source are looked at, so that a step costs O(D), not O(S); all of them only
-    where that is less work, because so many queries are answered together that they would look at more than S.
+    Only W = 2D + 1 positions of a longer source are looked at, so that a step costs O(D), not O(S) (but for coverage,
+    which is kept for all S); all of them only where that is less work, because so many queries are answered together
+    that they would look at more than S.
     """
 
     def __init__(self, window: int) -> None:
@@ -81,7 +82,7 @@ class LocalScope(nn.Module, ABC):
             real = mask.unsqueeze(1)
         else:
             # The window's first integer, moved inwards at the ends so that all of its places exist in memory.
-            first = (centre.detach() - self.window).ceil().clamp(0, length - width).long()
+            first = (centre.detach() - self.window).ceil().long().clamp(0, length - width)
             positions = first + torch.arange(width, device=query.device)
             distance = positions - centre
             real = mask.unsqueeze(1).expand(-1, t.shape[1], -1).gather(2, positions)
@@ -96,7 +97,7 @@ class LocalMonotonicScope(LocalScope):
     def centre(
         self, query: Float[Tensor, "B T H"], t: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
     ) -> Float[Tensor, "B T"]:
-        return torch.minimum(t, lengths.unsqueeze(1) - 1).to(query.dtype)
+        return torch.minimum(t, lengths.unsqueeze(1) - 1).float()  # exact, whatever the query's precision
 
 
 class LocalPredictiveScope(LocalScope):

@@ -151,6 +151,7 @@ def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:
         f"Made by `{made.command}`.",
         f"Each model was trained once, with seed {config.training.seed}; the configs differ in name and "
         "`model.attention` alone.",
+        "",
         f"- Corpus: {_corpus(config, test_set)}",
         f"- Budget: {_budget(config)} for each model",
         f"- Machine: {made.machine or '; '.join(_unique(result.machine for result in results))}",
@@ -164,7 +165,7 @@ def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:
     ]
     if made.missing:
         lines.append(f"- **Missing, because the run failed:** {', '.join(made.missing)}")
-    return "\n".join([lines[0], *lines[1:2], "", *lines[2:]])
+    return "\n".join(lines)
 
 
 def _corpus(config: Config, test_set: TestSet) -> str:

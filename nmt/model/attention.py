@@ -63,14 +63,11 @@ class Alignment(NamedTuple):
 class Heads(nn.Module):
     """n projections of queries, keys and values, and one of the joined contexts (Vaswani et al. 2017, section 3.2.2).
 
-    All heads share one score and one scope, which work on the projections. Raises ValueError if n does not divide
-    the sizes of query and value.
+    All heads share one score and one scope, which work on the projections. n must divide the sizes of query and value.
     """
 
     def __init__(self, count: int, query_size: int, key_size: int, value_size: int) -> None:
         super().__init__()
-        if query_size % count or value_size % count:
-            raise ValueError(f"{count} heads do not divide a query of {query_size} and a value of {value_size}")
         self.count = count
         self.query = nn.Linear(query_size, query_size, bias=False)
         self.key = nn.Linear(key_size, query_size, bias=False)
@@ -98,8 +95,8 @@ class Attention(nn.Module):
     """How a decoder looks at the source: score and scope, and what else the configuration chose.
 
     `hard`: the context is the one value with the largest weight. `key_value` (Daniluk et al. 2017): half of each memory
-    vector is scored and the other half averaged. `coverage` (Tu et al. 2016): the score sees how much weight each
-    position has got so far, which the decoder's state keeps.
+    vector is scored and the other half averaged. A score with coverage (Tu et al. 2016) sees how much weight each position
+    has got so far, which the decoder's state keeps.
     """
 
     def __init__(
@@ -110,7 +107,6 @@ class Attention(nn.Module):
         *,
         hard: bool = False,
         key_value: bool = False,
-        coverage: bool = False,
     ) -> None:
         super().__init__()
         self.score = score
@@ -118,7 +114,11 @@ class Attention(nn.Module):
         self.heads = heads
         self.hard = hard
         self.key_value = key_value
-        self.coverage = coverage
+
+    @property
+    def coverage(self) -> bool:
+        """Whether `forward` needs it."""
+        return self.score.coverage is not None
 
     def prepare(self, encoded: Encoded) -> Memory:
         """Project keys and values, once per sentence."""

@@ -23,9 +23,10 @@ class Window(NamedTuple):
     fade: Float[Tensor, "B T W"] | None = None  # what the softmax over the places inside is multiplied by
 
 
-class GlobalScope(nn.Module):
-    """Softmax over all of the sentence's positions."""
+class Scope(nn.Module, ABC):
+    """Which positions take part in the softmax."""
 
+    @abstractmethod
     def forward(
         self,
         query: Float[Tensor, "B T H"],
@@ -38,10 +39,23 @@ class GlobalScope(nn.Module):
 
         `together` is the number of queries that one pass over the source can answer.
         """
+
+
+class GlobalScope(Scope):
+    """All of the sentence's positions."""
+
+    def forward(
+        self,
+        query: Float[Tensor, "B T H"],
+        t: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B S"],
+        lengths: Int[Tensor, " B"],
+        together: int = 1,
+    ) -> Window:
         return Window(mask.unsqueeze(1))
 
 
-class LocalScope(nn.Module, ABC):
+class LocalScope(Scope):
     """Softmax over the integers of [p_t − D, p_t + D] ∩ [0, S − 1]: Luong et al. 2015, section 3.2.
 
     Only W = 2D + 1 positions of a longer source are looked at, so that a step costs O(D), not O(S) (but for coverage,
@@ -71,10 +85,6 @@ class LocalScope(nn.Module, ABC):
         lengths: Int[Tensor, " B"],
         together: int = 1,
     ) -> Window:
-        """The window of the queries, which are those of target positions t; `mask` is False at padding.
-
-        `together` is the number of queries that one pass over the source can answer.
-        """
         length, width = mask.shape[1], 2 * self.window + 1
         centre = self.centre(query, t, lengths).unsqueeze(2)
         if length <= width * together:
@@ -118,9 +128,6 @@ class LocalPredictiveScope(LocalScope):
 
     def fade(self, distance: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"]:
         return torch.exp(-2 * (distance / self.window) ** 2)  # 2σ² = D²/2
-
-
-Scope = GlobalScope | LocalScope
 
 
 def make_scope(name: ScopeName, *, query_size: int, window: int) -> Scope:

@@ -25,10 +25,12 @@ class Score(nn.Module, ABC):
 
     positions: int | None = None  # how many of them it can score; None: any number
     batched = True  # whether one matrix product answers all queries of a sentence
+    memory: nn.Module  # what makes the keys
+    coverage: nn.Linear | None  # the weights of coverage, in a score that has it
 
-    @abstractmethod
     def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
         """What is scored at each position."""
+        return self.memory(values)
 
     @abstractmethod
     def forward(
@@ -55,9 +57,6 @@ class AdditiveScore(Score):
         self.v = nn.Linear(size, 1, bias=False)
         self.coverage = nn.Linear(1, size, bias=False) if coverage else None
 
-    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
-        return self.memory(values)
-
     def forward(
         self,
         query: Float[Tensor, "B T H"],
@@ -83,9 +82,6 @@ class LinearScore(Score):
         self.query = nn.Linear(query_size, 1, bias=False)
         self.memory = nn.Linear(memory_size, 1, bias=False)
         self.coverage = nn.Linear(1, 1, bias=False) if coverage else None
-
-    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
-        return self.memory(values)
 
     def forward(
         self,
@@ -127,8 +123,9 @@ class ProductScore(Score):
 class DotScore(ProductScore):
     """hᵀ v_s: Luong et al. 2015, section 3.1. Needs H = M."""
 
-    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
-        return values
+    def __init__(self, query_size: int, *, scaled: bool = False, coverage: bool = False) -> None:
+        super().__init__(query_size, scaled=scaled, coverage=coverage)
+        self.memory = nn.Identity()
 
 
 class GeneralScore(ProductScore):
@@ -137,9 +134,6 @@ class GeneralScore(ProductScore):
     def __init__(self, query_size: int, memory_size: int, *, scaled: bool = False, coverage: bool = False) -> None:
         super().__init__(query_size, scaled=scaled, coverage=coverage)
         self.memory = nn.Linear(memory_size, query_size, bias=False)
-
-    def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
-        return self.memory(values)
 
 
 class LocationScore(ProductScore):

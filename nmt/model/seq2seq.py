@@ -108,7 +108,7 @@ def make_attention(config: AttentionConfig, query_size: int, value_size: int) ->
         coverage=config.coverage,
     )
     scope = make_scope(config.scope, query_size=score_query, window=config.window)
-    return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value, coverage=config.coverage)
+    return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value)
 
 
 def _initialise(model: Seq2Seq) -> None:

@@ -95,8 +95,8 @@ class Attention(nn.Module):
     """How a decoder looks at the source: score and scope, and what else the configuration chose.
 
     `hard`: the context is the one value with the largest weight. `key_value` (Daniluk et al. 2017): half of each memory
-    vector is scored and the other half averaged. A score with coverage (Tu et al. 2016) sees how much weight each position
-    has got so far, which the decoder's state keeps.
+    vector is scored and the other half averaged. A score with coverage (Tu et al. 2016) sees how much weight each
+    position has got so far, which the decoder's state keeps.
     """
 
     def __init__(

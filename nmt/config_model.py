@@ -49,6 +49,7 @@ class DecoderConfig(Section):
     hidden_size: Count = 256
     layers: Count = 1
     dropout: DropoutRate = 0.3  # between layers and before the output layer
+    readout_size: Count | None = None  # bahdanau and none: of the layer below the output's; null: embedding_size
 
 
 class ModelConfig(Section):
@@ -64,6 +65,12 @@ class ModelConfig(Section):
         attention, hidden = self.attention, self.decoder.hidden_size
         if attention.wiring != "none":
             self._attention_fits(attention, hidden)
+        readout = self.decoder.readout_size or self.embedding_size
+        if self.tied_embeddings != "none" and attention.wiring != "luong" and readout != self.embedding_size:
+            raise ValueError(
+                f"tied_embeddings: {self.tied_embeddings} needs decoder.readout_size ({readout}) = embedding_size "
+                f"({self.embedding_size}); remove readout_size, or set tied_embeddings to none"
+            )
         if self.tied_embeddings != "none" and attention.wiring == "luong" and hidden != self.embedding_size:
             raise ValueError(
                 f"tied_embeddings: {self.tied_embeddings} with attention.wiring: luong needs embedding_size "

@@ -22,6 +22,8 @@ LAYERS = [
     ["nmt.config_file"],
     ["nmt.data"],
     ["nmt.search"],
+    ["nmt.model.linear"],
+    ["nmt.model.gru", "nmt.model.additive"],
     ["nmt.model.encoder"],
     ["nmt.model.scores", "nmt.model.scopes", "nmt.model.gather"],
     ["nmt.model.attention"],
@@ -37,6 +39,9 @@ LAYERS = [
 ]
 NO_CONFIG = [
     "nmt.search",
+    "nmt.model.linear",
+    "nmt.model.gru",
+    "nmt.model.additive",
     "nmt.model.encoder",
     "nmt.model.scores",
     "nmt.model.scopes",
@@ -49,6 +54,7 @@ NO_CONFIG = [
     "nmt.data.corpus",
     "nmt.data.copying",
     "nmt.training.loss",
+    "nmt.training.output_loss",
 ]
 
 

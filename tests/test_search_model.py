@@ -72,10 +72,11 @@ def scores_of(translator, text, sequences, alpha):
     """Log-probabilities divided by the length penalty, of one teacher-forced pass over sequences of one source."""
     source = translator.source.encode(text)
     batch = collate([Example(source, list(ids[:-1])) for ids in sequences])
-    real = torch.ones_like(batch.target_input, dtype=torch.bool)
+    everywhere = torch.arange(batch.target_input.numel())
     with torch.no_grad():
-        logits, _ = translator.model(batch.source, batch.source_lengths, batch.target_input, real)
-    table = logits.log_softmax(dim=1).view(*real.shape, -1)
+        features, _ = translator.model(batch.source, batch.source_lengths, batch.target_input, everywhere)
+        logits = translator.model.decoder.output(features)
+    table = logits.log_softmax(dim=1).view(*batch.target_input.shape, -1)
     totals = [sum(table[i, t, token].item() for t, token in enumerate(ids)) for i, ids in enumerate(sequences)]
     return [total / length_penalty(len(ids), alpha) for total, ids in zip(totals, sequences, strict=True)]
 
@@ -92,8 +93,8 @@ def test_search_takes_the_steps_of_training(variant, layers, alpha):
         for hypothesis in translation.n_best:
             ids = ids_of(hypothesis)
             batch = collate([Example(translator.source.encode(text), list(ids[:-1]))])
-            real = torch.ones_like(batch.target_input, dtype=torch.bool)
-            logits, alignment = model(batch.source, batch.source_lengths, batch.target_input, real)
+            features, alignment = model(batch.source, batch.source_lengths, batch.target_input, batch.places)
+            logits = model.decoder.output(features)
             total = logits.log_softmax(1).gather(1, torch.tensor(ids).unsqueeze(1)).sum().item()
             assert hypothesis.score == pytest.approx(total / length_penalty(len(ids), alpha), abs=1e-9)
             if variant.wiring == "none":

@@ -38,8 +38,8 @@ EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
 def run(model, examples, use_reference=None):
     """Logits of each sentence's own positions, and its weights at them."""
     batch = collate(examples)
-    real = torch.arange(batch.target_input.shape[1]) < batch.target_lengths.unsqueeze(1)
-    logits, alignment = model(batch.source, batch.source_lengths, batch.target_input, real, use_reference)
+    features, alignment = model(batch.source, batch.source_lengths, batch.target_input, batch.places, use_reference)
+    logits = model.decoder.output(features)
     weights = alignment.dense(1 if isinstance(model.decoder.attention, FixedContext) else batch.source.shape[1])
     lengths = batch.target_lengths.tolist()
     return logits.split(lengths), [w[:length] for w, length in zip(weights, lengths, strict=True)]

@@ -92,9 +92,10 @@ def test_attention_is_that_of_a_teacher_forced_pass(
     for sentence, translation in zip(text["test"].source, translator.translate(text["test"].source), strict=True):
         ids = [translator.target.vocabulary.tokens.index(token) for token in translation.tokens]
         batch = collate([Example(translator.source.encode(sentence), ids[:-1])])
-        real = torch.ones_like(batch.target_input, dtype=torch.bool)
         with torch.no_grad():
-            logits, alignment = translator.model(batch.source, batch.source_lengths, batch.target_input, real)
+            model = translator.model
+            features, alignment = model(batch.source, batch.source_lengths, batch.target_input, batch.places)
+            logits = model.decoder.output(features)
         attention = translation.attention
         assert attention is not None
         assert attention.shape == (len(translation.tokens), len(translation.source_tokens))

@@ -41,6 +41,12 @@ class Batch:
         """Target tokens that carry loss: EOS counted, BOS and padding not."""
         return int(self.target_lengths.sum())
 
+    @property
+    def places(self) -> Int[Tensor, " N"]:
+        """Where in the flattened (B T) the N real target positions are: those that carry loss."""
+        real = torch.arange(self.target_output.shape[1]) < self.target_lengths.unsqueeze(1)
+        return real.flatten().nonzero().squeeze(1)
+
     def to(self, device: torch.device) -> Batch:
         source, target_input, target_output = (
             x.to(device, non_blocking=True) for x in (self.source, self.target_input, self.target_output)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from nmt.model.encoder import Encoded
 from nmt.model.gather import gather, shared
+from nmt.model.linear import Linear
 from nmt.model.scopes import LocalScope, Scope, Window
 from nmt.model.scores import Score
 
@@ -69,10 +70,10 @@ class Heads(nn.Module):
     def __init__(self, count: int, query_size: int, key_size: int, value_size: int) -> None:
         super().__init__()
         self.count = count
-        self.query = nn.Linear(query_size, query_size, bias=False)
-        self.key = nn.Linear(key_size, query_size, bias=False)
-        self.value = nn.Linear(value_size, value_size, bias=False)
-        self.output = nn.Linear(value_size, value_size, bias=False)
+        self.query = Linear(query_size, query_size, bias=False)
+        self.key = Linear(key_size, query_size, bias=False)
+        self.value = Linear(value_size, value_size, bias=False)
+        self.output = Linear(value_size, value_size, bias=False)
 
     def split(self, projected: Float[Tensor, "B L D"]) -> Float[Tensor, "B n L d"]:
         """The projections' parts, one for each head."""

@@ -19,22 +19,12 @@ from torch import Tensor, nn
 
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.encoder import Encoded
+from nmt.model.gru import gru_sequence, gru_update
+from nmt.model.linear import Linear
 
 # One (N, H) a layer, bottom first; the number t of steps done (N); with coverage the sum of the weights so far (N, S);
 # with Luong's input feeding h̃ (N, H).
 State: TypeAlias = tuple[Tensor, ...]
-
-
-def gru_update(
-    inputs: Float[Tensor, "N G"], recurrent: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]
-) -> Float[Tensor, "N H"]:
-    """The GRU's new state from the two halves of its gates, [r z n] each (G = 3H), as `torch.nn.GRU` defines it."""
-    size = hidden.shape[1]
-    input_rz, input_n = inputs.split([2 * size, size], dim=1)
-    recurrent_rz, recurrent_n = recurrent.split([2 * size, size], dim=1)
-    reset, update = torch.sigmoid(input_rz + recurrent_rz).chunk(2, dim=1)
-    candidate = torch.tanh(torch.addcmul(input_n, reset, recurrent_n))
-    return torch.lerp(candidate, hidden, update)
 
 
 class GRUStack(nn.Module):
@@ -42,8 +32,8 @@ class GRUStack(nn.Module):
 
     def __init__(self, hidden_size: int, layers: int, dropout: float) -> None:
         super().__init__()
-        self.upper = nn.ModuleList(nn.Linear(hidden_size, 3 * hidden_size) for _ in range(layers - 1))
-        self.recurrent = nn.ModuleList(nn.Linear(hidden_size, 3 * hidden_size) for _ in range(layers))
+        self.upper = nn.ModuleList(Linear(hidden_size, 3 * hidden_size) for _ in range(layers - 1))
+        self.recurrent = nn.ModuleList(Linear(hidden_size, 3 * hidden_size) for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, gates: Float[Tensor, "N G"], hidden: State) -> State:
@@ -55,15 +45,25 @@ class GRUStack(nn.Module):
             new.append(gru_update(gates, recurrent(old), old))
         return tuple(new)
 
+    def sequence(self, gates: Float[Tensor, "B T G"], hidden: State) -> Float[Tensor, "B T H"]:
+        """The top layer's states after each of T steps, whose input gates are all known."""
+        outputs = gates.transpose(0, 1)
+        for layer, (recurrent, old) in enumerate(zip(self.recurrent, hidden, strict=True)):
+            if layer:
+                outputs = self.upper[layer - 1](self.dropout(outputs))
+            outputs = gru_sequence(outputs, old, *recurrent.parameters())  # its weight and bias
+        return outputs.transpose(0, 1)
+
 
 @dataclass(frozen=True)
 class DecoderSizes:
-    """Sizes of a memory vector (M), a context and H, the number of layers, and the dropout rates: of the embedding;
-    between layers and before the output."""
+    """Sizes of a memory vector (M), a context, H, and Bahdanau's layer below the output's; the number of layers; the
+    dropout rates, of the embedding; between layers and before the output."""
 
     memory: int
     context: int
     hidden: int
+    readout: int
     layers: int
     embedding_dropout: float
     dropout: float
@@ -77,16 +77,16 @@ class Decoder(nn.Module, ABC):
         embedding: nn.Embedding,
         attention: Attention | FixedContext,
         sizes: DecoderSizes,
-        readout_size: int,
+        output_inputs: int,
     ) -> None:
         super().__init__()
         self.layers = sizes.layers
         self.embedding = embedding
-        self.embedding_gates = nn.Linear(embedding.embedding_dim, 3 * sizes.hidden)
+        self.embedding_gates = Linear(embedding.embedding_dim, 3 * sizes.hidden)
         self.attention = attention
-        self.bridge = nn.Linear(sizes.memory, sizes.layers * sizes.hidden)
+        self.bridge = Linear(sizes.memory, sizes.layers * sizes.hidden)
         self.rnn = GRUStack(sizes.hidden, sizes.layers, sizes.dropout)
-        self.output = nn.Linear(readout_size, embedding.num_embeddings)
+        self.output = Linear(output_inputs, embedding.num_embeddings)
         self.embedding_dropout = nn.Dropout(sizes.embedding_dropout)
         self.dropout = nn.Dropout(sizes.dropout)
 
@@ -117,8 +117,12 @@ class Decoder(nn.Module, ABC):
         """
 
     @abstractmethod
+    def features(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
+        """What the output layer reads of any number of readouts at once."""
+
     def logits(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N V"]:
         """Unnormalised log-probabilities of the next token, for any number of readouts at once."""
+        return self.output(self.features(readouts))
 
     def forward(
         self,
@@ -162,14 +166,14 @@ class Decoder(nn.Module, ABC):
 class BahdanauDecoder(Decoder):
     """Attention before the RNN step, queried by the previous state (Bahdanau et al. 2015, section 3.1 and A.2).
 
-    c_t = attend(s_{t−1});  s_t = GRU([E y_{t−1}; c_t], s_{t−1});  readout [s_t; c_t; E y_{t−1}], whose hidden layer
-    tanh(W_o ·) has the embedding's size (the paper's is a maxout layer over the same three).
+    c_t = attend(s_{t−1});  s_t = GRU([E y_{t−1}; c_t], s_{t−1});  readout [s_t; c_t; E y_{t−1}], of which the output
+    layer reads tanh(W_o ·) (the paper's is a maxout layer over the same three).
     """
 
     def __init__(self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes) -> None:
-        super().__init__(embedding, attention, sizes, readout_size=embedding.embedding_dim)
-        self.context_gates = nn.Linear(sizes.context, 3 * sizes.hidden, bias=False)
-        self.readout = nn.Linear(sizes.hidden + sizes.context + embedding.embedding_dim, embedding.embedding_dim)
+        super().__init__(embedding, attention, sizes, output_inputs=sizes.readout)
+        self.context_gates = Linear(sizes.context, 3 * sizes.hidden, bias=False)
+        self.readout = Linear(sizes.hidden + sizes.context + embedding.embedding_dim, sizes.readout)
 
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
         embedded = self.embedding_dropout(self.embedding(tokens))
@@ -184,8 +188,8 @@ class BahdanauDecoder(Decoder):
         hidden = self.rnn(gates + self.context_gates(context), hidden)
         return torch.cat([hidden[-1], context, embedded], dim=1), (*hidden, *past), alignment
 
-    def logits(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N V"]:
-        return self.output(self.dropout(torch.tanh(self.readout(readouts))))
+    def features(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
+        return self.dropout(torch.tanh(self.readout(readouts)))
 
 
 class LuongDecoder(Decoder):
@@ -199,9 +203,9 @@ class LuongDecoder(Decoder):
     def __init__(
         self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes, *, input_feeding: bool
     ) -> None:
-        super().__init__(embedding, attention, sizes, readout_size=sizes.hidden)
-        self.feed_gates = nn.Linear(sizes.hidden, 3 * sizes.hidden, bias=False) if input_feeding else None
-        self.combine = nn.Linear(sizes.context + sizes.hidden, sizes.hidden, bias=False)
+        super().__init__(embedding, attention, sizes, output_inputs=sizes.hidden)
+        self.feed_gates = Linear(sizes.hidden, 3 * sizes.hidden, bias=False) if input_feeding else None
+        self.combine = Linear(sizes.context + sizes.hidden, sizes.hidden, bias=False)
 
     def initial_state(self, encoded: Encoded) -> State:
         state = super().initial_state(encoded)
@@ -226,8 +230,8 @@ class LuongDecoder(Decoder):
         """h̃ = tanh(W_c [c; h])."""
         return torch.tanh(self.combine(torch.cat([context, hidden], dim=-1)))
 
-    def logits(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N V"]:
-        return self.output(self.dropout(readouts))
+    def features(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
+        return self.dropout(readouts)
 
     def forward(
         self,
@@ -239,11 +243,7 @@ class LuongDecoder(Decoder):
         """As `Decoder.forward`. Where nothing that attention gives is fed back, one attention answers all of T."""
         if self.feed_gates is not None or self.attention.coverage or use_reference is not None:
             return super().forward(tokens, state, memory, use_reference)
-        hidden, tops = state[: self.layers], []
-        for inputs in self.embed(tokens).unbind(1):
-            hidden = self.rnn(inputs, hidden)
-            tops.append(hidden[-1])
-        queries = torch.stack(tops, dim=1)
+        queries = self.rnn.sequence(self.embed(tokens), state[: self.layers])
         t = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
         context, alignment = self.attention(queries, memory, t)
         return self.attentional(context, queries), alignment

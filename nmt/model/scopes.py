@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from nmt.model.linear import Linear
+
 ScopeName = Literal["global", "local_m", "local_p"]
 
 
@@ -118,8 +120,8 @@ class LocalPredictiveScope(LocalScope):
 
     def __init__(self, query_size: int, window: int) -> None:
         super().__init__(window)
-        self.hidden = nn.Linear(query_size, query_size, bias=False)
-        self.v = nn.Linear(query_size, 1, bias=False)
+        self.hidden = Linear(query_size, query_size, bias=False)
+        self.v = Linear(query_size, 1, bias=False)
 
     def centre(
         self, query: Float[Tensor, "B T H"], t: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]

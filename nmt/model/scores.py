@@ -12,10 +12,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Literal
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from nmt.model.additive import additive_scores
+from nmt.model.linear import Linear
 
 ScoreName = Literal["additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location"]
 
@@ -26,7 +28,7 @@ class Score(nn.Module, ABC):
     positions: int | None = None  # how many of them it can score; None: any number
     batched = True  # whether one matrix product answers all queries of a sentence
     memory: nn.Module  # what makes the keys
-    coverage: nn.Linear | None  # the weights of coverage, in a score that has it
+    coverage: Linear | None  # the weights of coverage, in a score that has it
 
     def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
         """What is scored at each position."""
@@ -52,10 +54,10 @@ class AdditiveScore(Score):
 
     def __init__(self, query_size: int, memory_size: int, size: int, *, coverage: bool = False) -> None:
         super().__init__()
-        self.query = nn.Linear(query_size, size, bias=False)
-        self.memory = nn.Linear(memory_size, size, bias=False)
-        self.v = nn.Linear(size, 1, bias=False)
-        self.coverage = nn.Linear(1, size, bias=False) if coverage else None
+        self.query = Linear(query_size, size, bias=False)
+        self.memory = Linear(memory_size, size, bias=False)
+        self.v = Linear(size, 1, bias=False)
+        self.coverage = Linear(1, size, bias=False) if coverage else None
 
     def forward(
         self,
@@ -63,10 +65,12 @@ class AdditiveScore(Score):
         keys: Float[Tensor, "B S A"],
         coverage: Float[Tensor, "B T S"] | None = None,
     ) -> Float[Tensor, "B T S"]:
-        hidden = self.query(query).unsqueeze(2) + keys.unsqueeze(1)
-        if self.coverage is not None and coverage is not None:
-            hidden = hidden + self.coverage(coverage.unsqueeze(3))
-        return self.v(torch.tanh(hidden)).squeeze(3)
+        query, v = self.query(query), self.v.weight.squeeze(0)
+        if self.coverage is None or coverage is None:
+            return additive_scores(query, keys, v)
+        # What a query has covered changes its keys: it becomes a sentence of its own.
+        covered = keys.unsqueeze(1) + coverage.unsqueeze(3) * self.coverage.weight.squeeze(1)
+        return additive_scores(query.flatten(0, 1).unsqueeze(1), covered.flatten(0, 1), v).view(coverage.shape)
 
 
 class LinearScore(Score):
@@ -79,9 +83,9 @@ class LinearScore(Score):
 
     def __init__(self, query_size: int, memory_size: int, *, coverage: bool = False) -> None:
         super().__init__()
-        self.query = nn.Linear(query_size, 1, bias=False)
-        self.memory = nn.Linear(memory_size, 1, bias=False)
-        self.coverage = nn.Linear(1, 1, bias=False) if coverage else None
+        self.query = Linear(query_size, 1, bias=False)
+        self.memory = Linear(memory_size, 1, bias=False)
+        self.coverage = Linear(1, 1, bias=False) if coverage else None
 
     def forward(
         self,
@@ -104,7 +108,7 @@ class ProductScore(Score):
     def __init__(self, query_size: int, *, scaled: bool = False, coverage: bool = False) -> None:
         super().__init__()
         self.divisor = query_size**0.5 if scaled else 1.0
-        self.coverage = nn.Linear(query_size, 1, bias=False) if coverage else None
+        self.coverage = Linear(query_size, 1, bias=False) if coverage else None
 
     def forward(
         self,
@@ -133,7 +137,7 @@ class GeneralScore(ProductScore):
 
     def __init__(self, query_size: int, memory_size: int, *, scaled: bool = False, coverage: bool = False) -> None:
         super().__init__(query_size, scaled=scaled, coverage=coverage)
-        self.memory = nn.Linear(memory_size, query_size, bias=False)
+        self.memory = Linear(memory_size, query_size, bias=False)
 
 
 class LocationScore(ProductScore):
@@ -145,7 +149,7 @@ class LocationScore(ProductScore):
     def __init__(self, query_size: int, positions: int) -> None:
         super().__init__(query_size)
         self.positions = positions
-        self.location = nn.Linear(query_size, positions, bias=False)
+        self.location = Linear(query_size, positions, bias=False)
 
     def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
         *batch, length, _ = values.shape

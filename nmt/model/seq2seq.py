@@ -10,6 +10,7 @@ from nmt.config_model import AttentionConfig, ModelConfig
 from nmt.model.attention import Alignment, Attention, FixedContext, Heads, Memory
 from nmt.model.decoder import BahdanauDecoder, Decoder, DecoderSizes, LuongDecoder, State
 from nmt.model.encoder import Encoder
+from nmt.model.linear import call_with_shared_weights
 from nmt.model.scopes import make_scope
 from nmt.model.scores import make_score
 
@@ -37,16 +38,17 @@ class Seq2Seq(nn.Module):
         source: Int[Tensor, "B S"],
         source_lengths: Int[Tensor, " B"],
         target_input: Int[Tensor, "B T"],
-        real: Bool[Tensor, "B T"],
+        places: Int[Tensor, " N"],
         use_reference: Bool[Tensor, "B T"] | None = None,
-    ) -> tuple[Float[Tensor, "N V"], Alignment]:
-        """Logits at the N real target positions, row by row, and the attention weights (B T W) at all of them.
+    ) -> tuple[Float[Tensor, "N F"], Alignment]:
+        """What the output layer reads at N of the flattened target positions, and the weights (B T W) at all of them.
 
-        `real` is False at padding, for which nothing is worth computing; `use_reference` is `Decoder.forward`'s.
+        `places` are those N, which leave out padding: nothing is worth computing there. `use_reference` is
+        `Decoder.forward`'s.
         """
         state, memory = self.encode(source, source_lengths)
-        readouts, alignment = self.decoder(target_input, state, memory, use_reference)
-        return self.decoder.logits(readouts[real]), alignment
+        readouts, alignment = call_with_shared_weights(self.decoder, target_input, state, memory, use_reference)
+        return self.decoder.features(readouts.flatten(0, 1).index_select(0, places)), alignment
 
 
 def build_model(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
@@ -82,6 +84,7 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
         memory=memory_size,
         context=context_size,
         hidden=config.decoder.hidden_size,
+        readout=config.decoder.readout_size or config.embedding_size,
         layers=config.decoder.layers,
         embedding_dropout=config.embedding_dropout,
         dropout=config.decoder.dropout,

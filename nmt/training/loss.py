@@ -18,7 +18,11 @@ class Loss(NamedTuple):
 
 def cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
     """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary (Szegedy et al. 2016, section 7)."""
-    log_probabilities = logits.log_softmax(dim=1)
+    return summed(logits.log_softmax(dim=1), targets, smoothing)
+
+
+def summed(log_probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
+    """The same of log-probabilities."""
     nll = -log_probabilities.gather(1, targets.unsqueeze(1)).sum()
     if smoothing == 0:
         return Loss(nll, nll.detach())

@@ -11,7 +11,8 @@ from torch import Tensor
 from nmt.config import TrainingConfig
 from nmt.data.batching import Batch
 from nmt.model.seq2seq import Seq2Seq
-from nmt.training.loss import Loss, cross_entropy
+from nmt.training.loss import Loss
+from nmt.training.output_loss import output_loss
 from nmt.training.schedules import teacher_forcing_ratio
 
 
@@ -56,12 +57,13 @@ def batch_loss(
     model: Seq2Seq, batch: Batch, smoothing: float, use_reference: Bool[Tensor, "B T"] | None = None
 ) -> Loss:
     """The loss of a batch, summed over its target tokens. `use_reference` is `Decoder.forward`'s."""
-    real = torch.arange(batch.target_output.shape[1]) < batch.target_lengths.unsqueeze(1)
-    batch, real = batch.to(model.device), real.to(model.device)
+    places = batch.places.to(model.device)  # found on the CPU: a GPU would have to wait for it
+    batch = batch.to(model.device)
     if use_reference is not None:
         use_reference = use_reference.to(model.device)
-    logits, _ = model(batch.source, batch.source_lengths, batch.target_input, real, use_reference)
-    return cross_entropy(logits, batch.target_output[real], smoothing)
+    features, _ = model(batch.source, batch.source_lengths, batch.target_input, places, use_reference)
+    output = model.decoder.output
+    return output_loss(features, output.weight, output.bias, batch.target_output.flatten()[places], smoothing)
 
 
 def toss(shape: Sequence[int], ratio: float, *, per_token: bool) -> Bool[Tensor, "B T"] | None:

@@ -1,0 +1,120 @@
+"""Matrix products for linear layers: faster kernels, and one gradient product for a weight that is used many times.
+
+PyTorch multiplies float32 matrices on a processor by MKL, which keeps to AVX2 on AMD's; oneDNN, which comes with
+PyTorch too, uses AVX-512 there: 460 instead of 220 GFLOP/s on two cores of a Zen 5. `F.linear` is the plain twin.
+
+Shapes: N rows, I inputs, O outputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.func import functional_call
+
+
+class Linear(nn.Linear):
+    """`torch.nn.Linear` by `linear`."""
+
+    def forward(self, input: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
+        return linear(input, self.weight, self.bias)
+
+
+def by_hand(tensor: Tensor) -> bool:
+    """Whether gradients written by hand serve a tensor: on a processor, in its own precision."""
+    return tensor.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+
+
+def linear(
+    inputs: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "*N O"]:
+    """x Wᵀ + b, as `F.linear`."""
+    if not by_hand(inputs):
+        return F.linear(inputs, weight, bias)
+    return _Linear.apply(inputs, weight, bias)  # type: ignore[no-untyped-call]
+
+
+def multiply(
+    left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "N O"]:
+    """left · right + bias, without a gradient, by the fastest kernel there is. Transposed matrices are not copied."""
+    if _HAS_ONEDNN and left.dtype == torch.float32 and left.device.type == "cpu":
+        return torch.ops.mkldnn._linear_pointwise(_dense(left), _dense(right).t(), bias, "none", [], "")
+    return left @ right if bias is None else torch.addmm(bias, left, right)
+
+
+def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"]) -> Float[Tensor, "O I"]:
+    """The gradient of a weight that made O outputs of I inputs in each of N rows."""
+    return multiply(inputs.t(), gradients).t()  # the kernel is faster at the transposed result
+
+
+_HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def _dense(matrix: Tensor) -> Tensor:
+    """The same matrix, its rows or its columns one behind the other: with gaps the kernel is a hundred times slower."""
+    return matrix if matrix.t().is_contiguous() else matrix.contiguous()
+
+
+def call_with_shared_weights(module: nn.Module, *arguments: Any) -> Any:
+    """`module(*arguments)`, in which the gradient of each `Linear`'s weight is one product over all of its uses."""
+    weights = {
+        f"{name}.weight": _Shared.apply(child.weight)  # type: ignore[no-untyped-call]
+        for name, child in module.named_modules()
+        if isinstance(child, Linear) and by_hand(child.weight)
+    }
+    return functional_call(module, weights, arguments)
+
+
+class _Shared(torch.autograd.Function):
+    """The same weight, which collects the inputs of its uses, and their outputs' gradients, until it has them all."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor) -> Tensor:
+        ctx.set_materialize_grads(False)
+        ctx.uses, ctx.collected_in = [], None
+        return weight.view_as(weight)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, direct: Tensor | None) -> Tensor | None:
+        """All uses have run backward by now. `direct` is the gradient of those that were no `linear`."""
+        if not ctx.uses:
+            return direct
+        inputs, gradients = (torch.cat(parts) for parts in zip(*ctx.uses, strict=True))
+        ctx.uses.clear()
+        total = weight_gradient(inputs, gradients)
+        return total if direct is None else total + direct
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(inputs, weight)
+        ctx.shared = weight.grad_fn if hasattr(weight.grad_fn, "uses") else None
+        return multiply(inputs.reshape(-1, inputs.shape[-1]), weight.t(), bias).view(*inputs.shape[:-1], -1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        inputs, weight = ctx.saved_tensors
+        rows, gradients = (x.detach().reshape(-1, x.shape[-1]) for x in (inputs, gradient))
+        of_inputs, of_weight, of_bias = None, None, None
+        if ctx.needs_input_grad[0]:
+            of_inputs = multiply(gradients, weight).view_as(inputs)
+        if ctx.shared is not None:
+            this_pass = torch._C._current_graph_task_id()  # an earlier one may have ended before it came to the weight
+            if ctx.shared.collected_in != this_pass:
+                ctx.shared.uses.clear()
+                ctx.shared.collected_in = this_pass
+            ctx.shared.uses.append((rows, gradients))
+        elif ctx.needs_input_grad[1]:
+            of_weight = weight_gradient(rows, gradients)
+        if ctx.needs_input_grad[2]:
+            of_bias = gradients.sum(dim=0)
+        return of_inputs, of_weight, of_bias

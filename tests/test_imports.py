@@ -48,6 +48,7 @@ NO_CONFIG = [
     "nmt.model.attention",
     "nmt.model.decoder",
     "nmt.data.tokenizers",
+    "nmt.data.token_cache",
     "nmt.data.vocabulary",
     "nmt.data.batching",
     "nmt.data.corpus",

@@ -8,7 +8,7 @@ Each round starts with an empty cache folder and a fresh process, then does the 
 finds the cache. Printed are seconds, medians of `--rounds` rounds, without the imports that every run has in common:
 
     reading     the files of the training and the validation split, fetched before
-    tokenising  both splits to ids: subword model, tokens, vocabulary; with torchtext's import, and spaCy's if it is used
+    tokenising  both splits to ids: subword model, tokens, vocabulary; with the imports of torchtext and, if used, spaCy
     batching    all batches of an epoch: their order, and the padded tensors
 """
 
@@ -57,9 +57,8 @@ def main() -> None:
     machine = describe_machine(torch.device("cpu"))
     if options.json:
         rows = {name: row._asdict() for name, row in table.items()}
-        print(
-            json.dumps({"machine": machine, "config": str(options.config), "set": options.set, "pairs": pairs, **rows})
-        )
+        what = {"machine": machine, "config": config.name, "set": options.set, "rounds": options.rounds, "pairs": pairs}
+        print(json.dumps(what | rows))
         return
     print(f"{machine}\n{config.name}: {pairs['train']} and {pairs['validation']} pairs", *options.set)
     print(f"{'':8}" + "".join(f"{name:>12}" for name in Seconds._fields))

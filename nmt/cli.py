@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from nmt import files
 from nmt.errors import UserError
 from nmt.options import Parser, ablation_parser, evaluate_parser, train_parser, translate_parser
+from nmt.startup import kept_for_good
 
 if TYPE_CHECKING:
     from nmt.translator import Translation, Translator
@@ -103,11 +104,11 @@ def translate(options: argparse.Namespace) -> int:
     if options.text and options.input:
         raise UserError("TEXT and --input exclude each other: give one of them")
     dictionary = _dictionary(options)
+    with kept_for_good():
+        from nmt.translator import Translator
 
-    from nmt.translator import Translator
-
-    _set_threads(options.threads)
-    translator = Translator.load(options.checkpoint, options.device)
+        _set_threads(options.threads)
+        translator = Translator.load(options.checkpoint, options.device)
     if options.attention is not None and not translator.has_attention:
         raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
     at_once = LINES_AT_ONCE
@@ -250,8 +251,7 @@ def _formatted(translation: Translation, number: int, options: argparse.Namespac
     if options.json:
         return [json.dumps(_as_json(translation), ensure_ascii=False)]
     if options.n_best > 1:
-        ranked = translation.n_best or (translation,)
-        return [f"{number} ||| {t.text} ||| {t.score:.4f}" for t in ranked]
+        return [f"{number} ||| {t.text} ||| {t.score:.4f}" for t in translation.n_best or (translation,)]
     return [translation.text]
 
 

@@ -45,7 +45,7 @@ class DataConfig(Section):
     """Which text to learn from, and how it becomes tokens."""
 
     corpus: Literal["sample", "multi30k", "files"] = "sample"
-    folder: str = "data"  # where the sample lies and Multi30k is kept
+    folder: str = "data"  # where the sample lies, and where Multi30k and (in cache/) tokens are kept
     mirror: str | None = None  # a folder or URL that holds Multi30k's files; NMT_MULTI30K_MIRROR overrides it
     source: SourceConfig = SourceConfig()
     target: TargetConfig = TargetConfig()

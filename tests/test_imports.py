@@ -4,17 +4,21 @@ import ast
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import nmt
+from nmt import checkpoint
+from nmt.config import Config
+from nmt.translator import Translation, Translator
 
 ROOT = Path(nmt.__file__).parent
 # From the bottom to the top. A module imports from layers below its own, and inside its own package.
 LAYERS = [
-    ["nmt.errors"],
+    ["nmt.errors", "nmt.startup"],
     ["nmt.files"],
     ["nmt.config_base"],
     ["nmt.config_model"],
@@ -49,6 +53,7 @@ NO_CONFIG = [
     "nmt.model.attention",
     "nmt.model.decoder",
     "nmt.data.tokenizers",
+    "nmt.data.token_cache",
     "nmt.data.vocabulary",
     "nmt.data.batching",
     "nmt.data.corpus",
@@ -139,19 +144,53 @@ def test_only_the_data_package_imports_torchtext() -> None:
     ],
 )
 def test_start_up_imports_only_what_is_needed(module: str, unwanted: list[str]) -> None:
-    program = f"import sys, {module}; print(*sys.modules)"
-    environment = os.environ | {"PYTHONPATH": str(ROOT.parent)}
-    result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, cwd=ROOT.parent
-    )
-    loaded = set(result.stdout.split())
+    loaded = loaded_by(f"import {module}")
     assert module in loaded
     assert not loaded & set(unwanted)
 
 
-def test_the_package_offers_the_translator() -> None:
-    from nmt.translator import Translation, Translator
+@pytest.mark.parametrize(
+    ("tokenizer", "size", "its_own"),
+    [
+        ("whitespace", None, set()),
+        ("sentencepiece", 24, {"sentencepiece"}),
+        ("spacy", None, {"spacy", "sacremoses"}),
+    ],
+)
+def test_translating_imports_what_the_model_needs_and_no_more(
+    make_translator: Callable[..., tuple[Config, Translator]],
+    tmp_path: Path,
+    tokenizer: str,
+    size: int | None,
+    its_own: set[str],
+) -> None:
+    sides = [f"data.{side}.{field}" for side in ("source", "target") for field in ("tokenizer", "vocabulary_size")]
+    values = [tokenizer, "null" if size is None else size] * 2
+    config, translator = make_translator(*(f"{field}={value}" for field, value in zip(sides, values, strict=True)))
+    path = tmp_path / "best.pt"
+    checkpoint.save(path, config, translator.source, translator.target, translator.model)
+    loaded = loaded_by(f"from nmt.cli import main; assert main(['translate', {str(path)!r}, 'Ba de']) == 0")
+    tokenizers = {"spacy", "sentencepiece", "sacremoses"}
+    others = {"torchtext", "matplotlib", "sacrebleu", "tensorboard", "sympy", "scipy", "pandas", "IPython", "beartype"}
+    assert "torch" in loaded
+    assert loaded & (tokenizers | others) == its_own
+    assert not any(name.startswith(("nmt.training", "nmt.evaluation", "nmt.ablation")) for name in loaded)
 
+
+def loaded_by(program: str) -> set[str]:
+    """The modules in a fresh process after the program."""
+    result = subprocess.run(
+        [sys.executable, "-c", f"{program}\nimport sys; print(*sys.modules, file=sys.stderr)"],
+        env=os.environ | {"PYTHONPATH": str(ROOT.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT.parent,
+    )
+    return set(result.stderr.split())
+
+
+def test_the_package_offers_the_translator() -> None:
     assert nmt.Translator is Translator
     assert nmt.Translation is Translation
     with pytest.raises(AttributeError, match="module 'nmt' has no attribute 'Transaltor'"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,7 +11,8 @@ import torch
 from nmt.config import DataConfig, SideConfig
 from nmt.data.batching import Example
 from nmt.data.corpus import ParallelText, Skipped, TokenPair, drop_unusable
-from nmt.data.tokenizers import Tokenizer, make_tokenizer, train_sentencepiece
+from nmt.data.token_cache import subword_model, tokenize_lines
+from nmt.data.tokenizers import Tokenizer, make_tokenizer
 from nmt.data.vocabulary import Vocabulary, build_vocabulary
 from nmt.errors import UserError
 
@@ -42,8 +44,10 @@ class Codec:
         return cls(tokenizer, Vocabulary(tuple(state["tokens"])), model)
 
 
-def build_codecs(config: DataConfig, text: ParallelText) -> tuple[Codec, Codec, list[TokenPair], Skipped]:
-    """Learn both sides' subwords and vocabularies from the training text.
+def build_codecs(
+    config: DataConfig, text: ParallelText, cache: Path | None = None
+) -> tuple[Codec, Codec, list[TokenPair], Skipped]:
+    """Learn both sides' subwords and vocabularies from the training text; `cache` is a folder for what takes long.
 
     Returns the source's and the target's codec, the tokens of the pairs that are kept, and the count of the others.
     Raises `UserError` if no pair is left, or the text cannot give the vocabulary that is asked for.
@@ -55,12 +59,12 @@ def build_codecs(config: DataConfig, text: ParallelText) -> tuple[Codec, Codec, 
     for name, side, lines in zip(("source", "target"), sides, texts, strict=True):
         try:
             shared = config.joint_vocabulary and models
-            models.append(models[0] if shared else _subword_model(side, lines))
+            models.append(models[0] if shared else _subword_model(side, lines, cache))
             tokenizers.append(make_tokenizer(side.tokenizer, side.language, side.lowercase, models[-1]))
         except UserError as error:
             raise UserError(f"data.{name}.{error}") from None
     source_tokens, target_tokens = (
-        [tokenizer.tokenize(line) for line in lines]
+        tokenize_lines(tokenizer, lines, cache)
         for tokenizer, lines in zip(tokenizers, (text.source, text.target), strict=True)
     )
     pairs, skipped = drop_unusable(zip(source_tokens, target_tokens, strict=True), config.max_length)
@@ -81,8 +85,8 @@ def encode_pairs(pairs: list[TokenPair], source: Codec, target: Codec) -> list[E
     return [Example(source.vocabulary.encode(s), target.vocabulary.encode(t)) for s, t in pairs]
 
 
-def _subword_model(side: SideConfig, lines: list[str]) -> bytes | None:
+def _subword_model(side: SideConfig, lines: list[str], cache: Path | None) -> bytes | None:
     if side.tokenizer != "sentencepiece":
         return None
     assert side.vocabulary_size is not None  # the config has seen to it
-    return train_sentencepiece(lines, side.vocabulary_size, side.subword_model, side.lowercase)
+    return subword_model(lines, side.vocabulary_size, side.subword_model, side.lowercase, cache)

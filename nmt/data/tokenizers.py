@@ -70,6 +70,11 @@ class SpacyTokenizer:
     def __post_init__(self) -> None:
         _spacy_rules(self.language)  # a wrong language shows here, not in the middle of a corpus
 
+    @property
+    def rules_are_spacys(self) -> bool:
+        """Whether spaCy's version decides the tokens: it asks other packages for those of Chinese, Japanese, Thai, …"""
+        return type(_spacy_rules(self.language)).__module__ == "spacy.tokenizer"
+
     def tokenize(self, text: str) -> list[str]:
         return _lower_each(self.surfaces(text), self.lowercase)
 

@@ -27,7 +27,8 @@ class Vocabulary:
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """The tokens' ids, `UNK` for those that are not in the vocabulary."""
-        return [self._ids.get(token, UNK) for token in tokens]
+        id_of = self._ids.get
+        return [id_of(token, UNK) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         return [self.tokens[i] for i in ids]

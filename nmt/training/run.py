@@ -17,6 +17,7 @@ from nmt.data.splits import load_split
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.startup import kept_for_good
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import Task, train
 
@@ -33,8 +34,10 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
         torch.set_num_threads(config.training.threads)
     loaded = _load_last(config, folder, device, resume)
 
-    train_text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
-    source, target, pairs, skipped = build_codecs(config.data, train_text)
+    with kept_for_good():
+        train_text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
+        source, target, pairs, skipped = build_codecs(config.data, train_text, Path(config.data.folder) / "cache")
+        examples = encode_pairs(pairs, source, target)
     torch.manual_seed(config.training.seed)
     if loaded is None:
         model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(device)
@@ -42,7 +45,6 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
         model = loaded.model
         if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
             raise UserError(f"{folder / 'last.pt'}: the training text is another than that of this run; restore it")
-    examples = encode_pairs(pairs, source, target)
     files.write(folder / "config.yaml", to_yaml(config).encode())
     print(to_yaml(config))
     _describe(config, model, examples, str(skipped), device)

@@ -1,0 +1,105 @@
+"""How long one sentence takes from the prompt back to the prompt: whole processes, against `import torch` alone.
+
+    python benchmarks/startup.py
+    python benchmarks/startup.py checkpoints/quickstart/best.pt checkpoints/multi30k_luong/best.pt --rounds 9
+
+Printed are wall-clock seconds of each command, the median of `--rounds` rounds in which all commands take turns (one
+more round warms the disk cache), and its ratio to that of `python -c "import torch"`. Without checkpoints it makes two
+untrained ones in a temporary folder, of the sizes of configs/multi30k_bahdanau.yaml: one of subwords and one of spaCy's
+tokens, those of the sample corpus and made-up ones. Their search ends at 12 target tokens, as they would not end it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from nmt import checkpoint
+from nmt.config_file import load_config
+from nmt.data.codec import build_codecs
+from nmt.data.splits import load_split
+from nmt.data.vocabulary import Vocabulary
+from nmt.device import describe_machine
+from nmt.model.seq2seq import build_model
+
+ROOT = Path(__file__).parent.parent
+TYPES = 4000  # of the joint vocabulary of that config
+SENTENCE = "Ein Hund läuft durch den Park."
+
+
+class Row(NamedTuple):
+    command: str
+    seconds: float
+    ratio: float  # to `import torch`
+
+
+def main() -> None:
+    options = parse()
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoints = options.checkpoints or [untrained(Path(folder), kind) for kind in ("sentencepiece", "spacy")]
+        rows = measure(checkpoints, options.rounds)
+    machine = describe_machine(torch.device("cpu"))
+    if options.json:
+        print(json.dumps({"machine": machine, "rounds": options.rounds, "rows": [row._asdict() for row in rows]}))
+        return
+    print(machine)
+    width = max(len(row.command) for row in rows)
+    print(f"{'':{width}}{'seconds':>9}{'ratio':>7}")
+    for row in rows:
+        print(f"{row.command:{width}}{row.seconds:9.2f}{row.ratio:7.2f}")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoints", type=Path, nargs="*", metavar="CHECKPOINT")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true", help="one JSON object, not a table")
+    return parser.parse_args()
+
+
+def untrained(folder: Path, tokenizer: str) -> Path:
+    """A checkpoint with random weights whose vocabularies are the sample corpus's."""
+    size = 400 if tokenizer == "sentencepiece" else "null"
+    sides = [f"data.{side}.{field}" for side in ("source", "target") for field in ("tokenizer", "vocabulary_size")]
+    overrides = [f"{field}={value}" for field, value in zip(sides, [tokenizer, size] * 2, strict=True)]
+    config = load_config(
+        ROOT / "configs" / "multi30k_bahdanau.yaml",
+        ["data.corpus=sample", f"data.folder={ROOT / 'data'}", "search.max_length=12", *overrides],
+    )
+    source, target, _, _ = build_codecs(config.data, load_split(config.data, "train"))
+    made_up = tuple(f"{number}." for number in range(TYPES - len(source.vocabulary)))  # the sample has not as many
+    source, target = (replace(c, vocabulary=Vocabulary(c.vocabulary.tokens + made_up)) for c in (source, target))
+    torch.manual_seed(1)
+    model = build_model(config.model, TYPES, TYPES)
+    path = folder / tokenizer / "best.pt"
+    checkpoint.save(path, config, source, target, model)
+    return path
+
+
+def measure(checkpoints: list[Path], rounds: int) -> list[Row]:
+    python, translate = sys.executable, str(ROOT / "scripts" / "translate.py")
+    commands = {"import torch": [python, "-c", "import torch"], "translate.py --help": [python, translate, "--help"]}
+    for path in checkpoints:
+        commands[f"translate.py {Path(*path.parts[-2:])}"] = [python, translate, str(path), SENTENCE]
+    taken: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(rounds + 1):
+        for name, command in commands.items():
+            started = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            taken[name].append(time.perf_counter() - started)
+    medians = {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
+    return [Row(name, seconds, seconds / medians["import torch"]) for name, seconds in medians.items()]
+
+
+if __name__ == "__main__":
+    main()

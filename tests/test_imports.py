@@ -22,7 +22,7 @@ LAYERS = [
     ["nmt.config_file"],
     ["nmt.data"],
     ["nmt.search"],
-    ["nmt.model.encoder"],
+    ["nmt.model.encoder", "nmt.model.packed"],
     ["nmt.model.scores", "nmt.model.scopes", "nmt.model.gather"],
     ["nmt.model.attention"],
     ["nmt.model.decoder"],
@@ -38,6 +38,7 @@ LAYERS = [
 NO_CONFIG = [
     "nmt.search",
     "nmt.model.encoder",
+    "nmt.model.packed",
     "nmt.model.scores",
     "nmt.model.scopes",
     "nmt.model.gather",

@@ -23,7 +23,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nmt.config import Config
+from nmt.config_model import AttentionConfig
+
 T = TypeVar("T")
+
+CONFIG = Path(__file__).with_name("peers.yaml")  # their sizes and data
+ATTENTION = {
+    "bahdanau": {"wiring": "bahdanau", "score": "additive"},
+    "luong_feeding": {"wiring": "luong", "score": "general", "input_feeding": True},
+    "luong": {"wiring": "luong", "score": "general", "input_feeding": False},
+}
 
 # A mechanism of ours → what is nearest to it in a toolkit. Both toolkits attend after the recurrent step alone.
 MODELS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -31,6 +41,12 @@ MODELS: dict[str, dict[str, tuple[str, ...]]] = {
     "luong_feeding": {"opennmt": ("general", "1"), "joeynmt": ("luong",)},
     "luong": {"opennmt": ("general", "0")},
 }
+
+
+def configured(config: Config, mechanism: str) -> Config:
+    """The config of `CONFIG` with a mechanism's attention."""
+    attention = AttentionConfig.model_validate(ATTENTION[mechanism])
+    return config.model_copy(update={"model": config.model.model_copy(update={"attention": attention})})
 
 
 @dataclass(frozen=True)

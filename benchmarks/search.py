@@ -36,12 +36,6 @@ from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 from nmt.translator import Translator
 
-CONFIG = Path(__file__).with_name("peers.yaml")
-ATTENTION = {
-    "bahdanau": "{wiring: bahdanau, score: additive}",
-    "luong_feeding": "{wiring: luong, score: general, input_feeding: true}",
-    "luong": "{wiring: luong, score: general, input_feeding: false}",
-}
 FIGURES = ("sentences_per_second", "hypothesis_tokens_per_second")
 Measure = Callable[[], Mapping[str, float]]
 
@@ -51,10 +45,10 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     with contextlib.redirect_stdout(sys.stderr):  # what training prints is no result
         paths = {path.parent.name: path for path in options.checkpoints} or {
-            mechanism: trained(mechanism, options.updates) for mechanism in ATTENTION
+            mechanism: trained(mechanism, options.updates) for mechanism in peers.ATTENTION
         }
     translators = {name: Translator.load(path, options.device) for name, path in paths.items()}
-    sentences = load_split(load_config(CONFIG).data, "test").source[: options.sentences]
+    sentences = load_split(load_config(peers.CONFIG).data, "test").source[: options.sentences]
     results = [
         result
         for name, translator in translators.items()
@@ -95,8 +89,9 @@ def parse() -> argparse.Namespace:
 
 def trained(mechanism: str, updates: int) -> Path:
     """The checkpoint of a mechanism, trained by now."""
-    settings = [f"name=search_{mechanism}_{updates}", f"model.attention={ATTENTION[mechanism]}"]
-    config = load_config(CONFIG, [*settings, f"training.max_updates={updates}", f"training.validate_every={updates}"])
+    settings = [f"name=search_{mechanism}_{updates}", f"training.max_updates={updates}"]
+    config = load_config(peers.CONFIG, [*settings, f"training.validate_every={updates}"])
+    config = peers.configured(config, mechanism)
     best = Path(config.output_dir) / config.name / "best.pt"
     if not best.exists():
         stop = StopSignals()

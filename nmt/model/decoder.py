@@ -18,8 +18,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
-from nmt.model.encoder import Encoded
 from nmt.model.dropout import Dropout
+from nmt.model.encoder import Encoded
 from nmt.model.gru import gru_sequence, gru_update
 from nmt.model.linear import Linear
 

@@ -57,8 +57,8 @@ def main() -> None:
     )
     batches, types = real_batches(config, options.updates)
     needed = {name: multiply_adds(peers.configured(config, name), batches, types[1]) for name in peers.ATTENTION}
-    rounds = peers.alternate(runs_of(options, config, batches, types), options.rounds + 1)
-    counted = {name: statistics.median(figures[1:]) for name, figures in rounds.items()}  # the first one warms up
+    rounds = peers.alternate(runs_of(options, config, batches, types), options.rounds)
+    counted = {name: statistics.median(figures) for name, figures in rounds.items()}
     products = {name: counted.pop(name) for name in ("torch", "ours")}
     results = [result(name, speed, needed, products) for name, speed in counted.items()]
     about = {
@@ -138,6 +138,7 @@ def runs_of(
         torch.manual_seed(1)
         model = build_model(mechanism.model, *types).to(device).train()
         runs[name] = partial(speed, model, make_optimizer(model, mechanism.training), mechanism, batches)
+        runs[name]()  # warms up
         if options.plain:
             runs[f"{name}, plain"] = partial(without_hands, runs[name])
         for peer in peers.installed(options):

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from attention_cases import draw
 from formulas import bidirectional_gru
 from reference import SOURCE_TYPES, gru_weights, randomise
 from torch import nn
 
-from nmt.model.encoder import Encoder
+from nmt.model.encoder import Encoder, packed_gru
+from nmt.model.encoder import bidirectional_gru as own_gru
 
 E, HIDDEN = 4, 3
 LENGTHS = (4, 8, 1, 6)
@@ -108,3 +110,46 @@ def test_dropout_works_in_training_alone():
     assert not torch.equal(first.values, second.values)
     assert not torch.equal(first.final, second.final)
     assert (first.values == 0).double().mean() > 0.3 + (plain(source, lengths).values == 0).double().mean() / 2
+
+
+def gru_results(run, rnn, inputs, lengths):
+    """The values, and the gradients by inputs and parameters of an objective that padding is a part of, too."""
+    inputs = inputs.clone().requires_grad_()
+    values, final = run(rnn, inputs, torch.tensor(lengths))
+    weights = torch.randn(values.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
+    objective = (weights * torch.cos(values)).sum() + (weights[:, 0] * final**2).sum()
+    gradients = torch.autograd.grad(objective, [inputs, *rnn.parameters()])
+    return [values.detach(), final.detach(), *gradients]
+
+
+@LAYERS
+@pytest.mark.parametrize("lengths", [LENGTHS, (6, 1, 8, 4), (1, 4, 6, 8), (5, 5), (1, 1, 1), (7,), (1,)], ids=str)
+@pytest.mark.parametrize("wider", [0, 2])
+def test_the_gru_by_hand_is_pytorchs(layers, lengths, wider):
+    rnn = make(layers).rnn
+    inputs = draw(len(lengths), max(lengths) + wider, E)
+    expected = gru_results(packed_gru, rnn, inputs, lengths)
+    for one, other in zip(gru_results(own_gru, rnn, inputs, lengths), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    rnn.float()
+    for one, other in zip(gru_results(own_gru, rnn, inputs.float(), lengths), expected, strict=True):
+        torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("run", [own_gru, packed_gru])
+def test_dropout_is_between_layers_in_training_alone(run):
+    """A rate of 1 leaves nothing of what the upper layer reads: its states are the same whatever the source."""
+    lengths = torch.tensor(LENGTHS)
+    inputs, others = draw(4, 8, E), draw(4, 8, E, seed=2)
+    rnn = make(2, dropout=1.0).rnn
+    plain = make(2).rnn
+    assert torch.equal(run(rnn, inputs, lengths)[0], run(plain, inputs, lengths)[0])
+    rnn.train()
+    for one, other in zip(run(rnn, inputs, lengths), run(rnn, others, lengths), strict=True):
+        assert torch.equal(one, other)
+        assert one.any()
+    single = make(1, dropout=1.0).rnn.train()  # nothing is between its layers
+    assert not torch.equal(run(single, inputs, lengths)[0], run(single, others, lengths)[0])
+    rnn.dropout = 0.5
+    first, second = (run(rnn, inputs, lengths)[0] for _ in range(2))
+    assert not torch.equal(first, second)

@@ -43,7 +43,9 @@ def multiply(
     left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
 ) -> Float[Tensor, "N O"]:
     """left · right + bias, without a gradient, by the fastest kernel there is. Transposed matrices are not copied."""
-    if _HAS_ONEDNN and left.dtype == torch.float32 and left.device.type == "cpu":
+    has_terms = left.shape[1] > 0  # the kernel refuses a sum of nothing
+    if _HAS_ONEDNN and has_terms and left.dtype == torch.float32 and left.device.type == "cpu":
+        bias = None if bias is None else bias.contiguous()  # the kernel does not look at its stride
         return torch.ops.mkldnn._linear_pointwise(_dense(left), _dense(right).t(), bias, "none", [], "")
     return left @ right if bias is None else torch.addmm(bias, left, right)
 
@@ -97,7 +99,7 @@ class _Linear(torch.autograd.Function):
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(inputs, weight)
         ctx.shared = weight.grad_fn if hasattr(weight.grad_fn, "uses") else None
-        return multiply(inputs.reshape(-1, inputs.shape[-1]), weight.t(), bias).view(*inputs.shape[:-1], -1)
+        return multiply(inputs.reshape(-1, inputs.shape[-1]), weight.t(), bias).view(*inputs.shape[:-1], len(weight))
 
     @staticmethod
     @once_differentiable

@@ -1,12 +1,13 @@
 # make train   set up, train configs/quickstart.yaml, evaluate      make train CONFIG=configs/… ARGS="--set name=…"
 # make test    set up, run the tests                                make check   lint, format, types
 # make ablation   train every attention mechanism, write docs/ablation
+# make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
 PYTHON ?= python3
 CONFIG ?= configs/quickstart.yaml
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: setup train test check ablation
+.PHONY: setup train test check ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -23,6 +24,10 @@ ablation: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+bench: setup
+	for name in training search startup growth pipeline attention_growth; do \
+	    echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit; done
 
 check: setup
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -21,7 +22,8 @@ from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.model.attention import FixedContext, Memory
-from nmt.model.decoder import State
+from nmt.model.decoder import Decoder, State
+from nmt.model.packed import packed
 from nmt.model.seq2seq import Seq2Seq
 from nmt.search import Hypothesis, beam_search, select
 
@@ -114,9 +116,12 @@ class Translator:
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
         translations = [replace(nothing, n_best=(nothing,) if n_best > 1 else ())] * len(sentences)
         with _without_dropout(self.model):
+            decoder = packed(self.model.decoder)
             for begin in range(0, len(order), search.batch_size):
                 chosen = order[begin : begin + search.batch_size]
-                batch = self._translate_batch([sentences[i] for i in chosen], [sources[i] for i in chosen], wanted)
+                batch = self._translate_batch(
+                    decoder, [sentences[i] for i in chosen], [sources[i] for i in chosen], wanted
+                )
                 for i, translation in zip(chosen, batch, strict=True):
                     translations[i] = translation
         return translations
@@ -155,11 +160,13 @@ class Translator:
         return [matrices[i] for i in range(len(examples))]
 
     @torch.inference_mode()
-    def _translate_batch(self, sentences: list[str], sources: list[list[int]], wanted: _Wanted) -> list[Translation]:
+    def _translate_batch(
+        self, decoder: Decoder, sentences: list[str], sources: list[list[int]], wanted: _Wanted
+    ) -> list[Translation]:
         padded, lengths = pad_source(sources)
         state, memory = self.model.encode(padded.to(self.model.device), lengths)
         found = beam_search(
-            self._step,
+            partial(self._step, decoder),
             state,
             memory,
             bos=BOS,
@@ -181,11 +188,13 @@ class Translator:
             translations.append(replace(ranked[0], n_best=tuple(ranked) if wanted.n_best > 1 else ()))
         return translations
 
-    def _step(self, tokens: Int[Tensor, " N"], state: State, memory: Memory) -> tuple[Float[Tensor, "N V"], State]:
-        decoder = self.model.decoder
+    @staticmethod
+    def _step(
+        decoder: Decoder, tokens: Int[Tensor, " N"], state: State, memory: Memory
+    ) -> tuple[Float[Tensor, "N V"], State]:
         readout, state, _ = decoder.step(decoder.embed(tokens), state, memory)
         log_probabilities = decoder.logits(readout).log_softmax(dim=1)
-        log_probabilities[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
+        log_probabilities[:, PAD] = log_probabilities[:, BOS] = -torch.inf  # no target ever holds them
         return log_probabilities, state
 
     def _attention(

@@ -229,6 +229,10 @@ FILES = (
             ["tied_embeddings: target", "embedding_size (8)", "decoder.hidden_size (256)", "set them alike"],
         ),
         (["model.tied_embeddings=all"], ["model.tied_embeddings: all", "data.joint_vocabulary: true", "set it"]),
+        (
+            ["model.tied_embeddings=target", "model.decoder.readout_size=8"],
+            ["tied_embeddings: target", "decoder.readout_size (8)", "embedding_size (256)", "remove readout_size"],
+        ),
         (["training.teacher_forcing.decay=0.5"], ["decay (0.5)", "schedule: constant", "remove it"]),
         (
             ["training.teacher_forcing={schedule: exponential, decay: 2}"],

@@ -142,15 +142,19 @@ def test_translations_do_not_depend_on_the_batch(variant, beam_size):
                     torch.testing.assert_close(a.attention, b.attention, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("beam_size", [1, 4])
 @pytest.mark.parametrize("variant", **parametrised(WIRINGS))
-def test_translations_in_single_precision_do_not_depend_on_the_batch(variant):
-    translator = translator_of(variant, beam_size=4)
+def test_translations_in_single_precision_do_not_depend_on_the_batch(variant, beam_size):
+    translator = translator_of(variant, beam_size=beam_size)
     translator.model.float()
-    together = translator.translate(TEXTS, n_best=4)
-    for one, text in zip(together, TEXTS, strict=True):
-        (other,) = translator.translate([text], n_best=4)
-        assert [h.tokens for h in one.n_best] == [h.tokens for h in other.n_best]
-        assert [h.score for h in one.n_best] == pytest.approx([h.score for h in other.n_best], abs=1e-5)
+    together = translator.translate(TEXTS, n_best=beam_size)
+    runs = [translator.translate(TEXTS, n_best=beam_size, batch_size=size) for size in (1, 2, 4)]
+    runs.append(translator.translate(TEXTS[::-1], n_best=beam_size, batch_size=4)[::-1])
+    for translations in runs:
+        for one, other in zip(together, translations, strict=True):
+            for a, b in zip(one.n_best or (one,), other.n_best or (other,), strict=True):
+                assert a.tokens == b.tokens
+                assert a.score == pytest.approx(b.score, rel=0, abs=1e-5)
 
 
 @EVERY

@@ -160,6 +160,42 @@ def test_coins_fall_by_the_schedule_once_a_batch(monkeypatch: pytest.MonkeyPatch
     assert tossed == [((2, 6), 0.7, granularity == "token"), ((4, 9), 0.7, granularity == "token")]
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize(
+    "attention",
+    [
+        {"wiring": "bahdanau"},
+        {"wiring": "bahdanau", "coverage": True},
+        {"wiring": "luong", "score": "general"},
+        {"wiring": "luong", "score": "general", "input_feeding": False},
+        {"wiring": "luong", "scope": "local_p", "window": 1},
+        {"wiring": "luong", "score": "scaled_general", "heads": 2},
+        {"wiring": "none"},
+    ],
+    ids=str,
+)
+def test_bf16_is_float32_but_for_its_rounding(attention: dict[str, Any], layers: int) -> None:
+    sizes = {"hidden_size": 8, "layers": layers, "dropout": 0}
+    config = {"embedding_size": 8, "embedding_dropout": 0, "encoder": sizes, "decoder": sizes, "attention": attention}
+    changes, nlls = {}, {}
+    for precision in ("float32", "bf16"):
+        torch.manual_seed(1)
+        model = build_model(ModelConfig.model_validate(config), 11, 11)
+        changes[precision], nlls[precision] = change(model, [collate(EXAMPLES)], precision=precision)
+        assert all(parameter.dtype == torch.float32 for parameter in model.parameters())
+    assert nlls["bf16"] != nlls["float32"]
+    assert nlls["bf16"] == pytest.approx(nlls["float32"], rel=5e-3)
+    error = (changes["bf16"] - changes["float32"]).norm() / changes["float32"].norm()
+    assert error < 0.05  # bfloat16 has 8 bits
+
+
+def test_the_layer_below_bahdanaus_output_has_the_size_asked_for() -> None:
+    by_default, wide = make_model("bahdanau"), make_model("bahdanau", decoder={"hidden_size": 7, "readout_size": 9})
+    assert by_default.decoder.output.weight.shape == (11, 6)
+    assert wide.decoder.output.weight.shape == (11, 9)
+    assert batch_loss(wide, collate(EXAMPLES), 0.1).smoothed.isfinite()
+
+
 @pytest.mark.parametrize(("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
 def test_optimizer_is_the_one_asked_for(name: str, kind: type[torch.optim.Optimizer]) -> None:
     config = TrainingConfig.model_validate({"optimizer": name, "weight_decay": 0.5, "learning_rate": 0.25})

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
+from nmt.model.dropout import Dropout
 from nmt.model.encoder import Encoded
 from nmt.model.gru import gru_sequence, gru_update
 from nmt.model.linear import Linear
@@ -34,7 +35,7 @@ class GRUStack(nn.Module):
         super().__init__()
         self.upper = nn.ModuleList(Linear(hidden_size, 3 * hidden_size) for _ in range(layers - 1))
         self.recurrent = nn.ModuleList(Linear(hidden_size, 3 * hidden_size) for _ in range(layers))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, gates: Float[Tensor, "N G"], hidden: State) -> State:
         """The new states, one a layer, from the old ones and the first layer's input gates."""
@@ -87,8 +88,8 @@ class Decoder(nn.Module, ABC):
         self.bridge = Linear(sizes.memory, sizes.layers * sizes.hidden)
         self.rnn = GRUStack(sizes.hidden, sizes.layers, sizes.dropout)
         self.output = Linear(output_inputs, embedding.num_embeddings)
-        self.embedding_dropout = nn.Dropout(sizes.embedding_dropout)
-        self.dropout = nn.Dropout(sizes.dropout)
+        self.embedding_dropout = Dropout(sizes.embedding_dropout)
+        self.dropout = Dropout(sizes.dropout)
 
     def prepare(self, encoded: Encoded) -> Memory:
         """The encoder's memory with its keys, projected once per sentence."""

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from nmt.model.dropout import Dropout, dropout
 from nmt.model.gru import gru_sequence
 from nmt.model.linear import by_hand, linear
 
@@ -30,7 +31,7 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.embedding_dropout = nn.Dropout(embedding_dropout)
+        self.embedding_dropout = Dropout(embedding_dropout)
         self.rnn = nn.GRU(
             embedding.embedding_dim,
             hidden_size,
@@ -39,7 +40,7 @@ class Encoder(nn.Module):
             bidirectional=True,
             dropout=dropout if layers > 1 else 0.0,
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.memory_size = 2 * hidden_size
 
     def forward(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoded:
@@ -47,7 +48,7 @@ class Encoder(nn.Module):
         embedded = self.embedding_dropout(self.embedding(source))
         run = bidirectional_gru if by_hand(embedded) else packed_gru
         values, final = run(self.rnn, embedded, lengths)
-        lengths = lengths.to(source.device, non_blocking=True)
+        lengths = lengths.to(source.device)
         mask = torch.arange(source.shape[1], device=source.device) < lengths.unsqueeze(1)
         return Encoded(self.dropout(values), self.dropout(final), mask, lengths)
 
@@ -77,8 +78,8 @@ def bidirectional_gru(
     mirrored = (torch.where(real, lengths - 1 - places, places) * batch + sentences).flatten()
     outputs = inputs.transpose(0, 1).flatten(0, 1)
     for layer in range(rnn.num_layers):
-        if layer:
-            outputs = nn.functional.dropout(outputs, rnn.dropout, rnn.training)
+        if layer and rnn.training:
+            outputs = dropout(outputs, rnn.dropout)
         directions = []
         for suffix, rows in (("", straight), ("_reverse", mirrored)):
             input_weight, input_bias, weight, bias = (

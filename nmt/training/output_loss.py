@@ -42,8 +42,9 @@ def plain_output_loss(
     targets: Int[Tensor, " N"],
     smoothing: float,
 ) -> Loss:
-    """The same as it is defined."""
-    return cross_entropy(F.linear(features, weight, bias), targets, smoothing)
+    """The same as it is defined; of bfloat16 logits in float32."""
+    logits = F.linear(features, weight, bias)
+    return cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), targets, smoothing)
 
 
 class _OutputLoss(torch.autograd.Function):

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from nmt.config import TrainingConfig
-from nmt.data.batching import Batch
+from nmt.data.batching import Batch, send
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.loss import Loss
 from nmt.training.output_loss import output_loss
@@ -42,7 +42,8 @@ def update(
     nll = torch.zeros((), device=model.device)
     for batch in batches:
         use_reference = toss(batch.target_input.shape, ratio, per_token=forcing.granularity == "token")
-        loss = batch_loss(model, batch, config.label_smoothing, use_reference)
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+            loss = batch_loss(model, batch, config.label_smoothing, use_reference)
         (loss.smoothed / tokens).backward()
         nll += loss.nll
     if config.clip_norm is not None:
@@ -57,7 +58,7 @@ def batch_loss(
     model: Seq2Seq, batch: Batch, smoothing: float, use_reference: Bool[Tensor, "B T"] | None = None
 ) -> Loss:
     """The loss of a batch, summed over its target tokens. `use_reference` is `Decoder.forward`'s."""
-    places = batch.places.to(model.device)  # found on the CPU: a GPU would have to wait for it
+    places = send(batch.places, model.device)  # found on the CPU: for a GPU's own count one would have to wait
     batch = batch.to(model.device)
     if use_reference is not None:
         use_reference = use_reference.to(model.device)

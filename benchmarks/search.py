@@ -1,0 +1,172 @@
+"""How fast models translate, and other toolkits beside them: sentences and hypothesis tokens a second.
+
+    python benchmarks/search.py
+    python benchmarks/search.py checkpoints/NAME/best.pt …
+    python benchmarks/search.py --peers PEERS --runners RUNNERS --json
+
+Without checkpoints it first trains one model for each mechanism, of the sizes and on the data of `peers.yaml`, for
+`--updates` updates, into `checkpoints/`, where they are kept for the next time. A search takes as long as hypotheses
+are, and those of models trained so briefly are not good: compare models of like training, and tokens, not sentences.
+
+Timed is `Translator.translate` on the raw sentences of Multi30k's test 2016, in batches of 64: spaCy's tokenisation,
+encoder, search, detokenisation. Tokens are those of the best hypothesis, its end token counted. Of other toolkits
+(`peers.py`) it is their own inference on text that is tokenised already, reading and writing included. All take turns,
+round after round, after one round that is not counted; printed are medians. `--json` prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import peers
+import torch
+
+from nmt.config_file import load_config
+from nmt.data.splits import load_split
+from nmt.device import choose_device, describe_machine
+from nmt.training.interruption import StopSignals
+from nmt.training.run import run
+from nmt.translator import Translator
+
+FIGURES = ("sentences_per_second", "hypothesis_tokens_per_second")
+Measure = Callable[[], Mapping[str, float]]
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(options.threads)
+    with contextlib.redirect_stdout(sys.stderr):  # what training prints is no result
+        paths = {path.parent.name: path for path in options.checkpoints} or {
+            mechanism: trained(mechanism, options.updates) for mechanism in peers.ATTENTION
+        }
+    translators = {name: Translator.load(path, options.device) for name, path in paths.items()}
+    sentences = load_split(load_config(peers.CONFIG).data, "test").source[: options.sentences]
+    results = [
+        result
+        for name, translator in translators.items()
+        for beam_size in options.beams
+        for result in measure(name, translator, sentences, beam_size, options)
+    ]
+    about = {
+        "machine": describe_machine(choose_device(options.device)),
+        "threads": options.threads,
+        "rounds": options.rounds,
+        "sentences": len(sentences),
+        "batch_size": options.batch,
+        "max_length": options.max_length,
+        "sizes": {name: sizes(translator) for name, translator in translators.items()},
+    }
+    if options.json:
+        print(json.dumps(about | {"results": results}, indent=2))
+    else:
+        print_table(about, results)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoints", nargs="*", type=Path, help="measure these; their test set is Multi30k's too")
+    parser.add_argument("--updates", type=int, default=300, help="of the models that are trained first")
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="1: greedy search")
+    parser.add_argument("--batch", type=int, default=64, help="sentences")
+    parser.add_argument("--sentences", type=int, help="the first so many of the test set (default: all 1,000)")
+    parser.add_argument("--max-length", type=int, default=50, help="of a hypothesis, in tokens")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json", action="store_true")
+    peers.add_options(parser)
+    parser.add_argument("--train-peers", action="store_true", help="train the peers first, with --updates too")
+    return parser.parse_args()
+
+
+def trained(mechanism: str, updates: int) -> Path:
+    """The checkpoint of a mechanism, trained by now."""
+    settings = [f"name=search_{mechanism}_{updates}", f"training.max_updates={updates}"]
+    config = load_config(peers.CONFIG, [*settings, f"training.validate_every={updates}"])
+    config = peers.configured(config, mechanism)
+    best = Path(config.output_dir) / config.name / "best.pt"
+    if not best.exists():
+        stop = StopSignals()
+        with stop.installed():
+            run(config, stop, resume=True)
+        if stop.requested:
+            raise SystemExit("Stopped; the same command goes on.")
+    return best
+
+
+def measure(
+    name: str, translator: Translator, sentences: list[str], beam_size: int, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """The medians of one mechanism and beam: ours, and those of the peers that have the like of it."""
+    runs: dict[str, Measure] = {"nmt": partial(translate, translator, sentences, beam_size, options)}
+    models = peers.MODELS.get(name, {})
+    for peer in peers.installed(options):
+        if peer.name in models:
+            if options.train_peers and beam_size == options.beams[0]:
+                peer.run("train", *models[peer.name], options.updates, threads=options.threads)
+            runs[peer.name] = partial(translate_by_peer, peer, models[peer.name], beam_size, options.threads)
+    rounds = peers.alternate(runs, options.rounds + 1)
+    return [
+        {"mechanism": name, "beam": beam_size, "program": program} | peers.medians(figures[1:], FIGURES)
+        for program, figures in rounds.items()
+    ]
+
+
+def translate(
+    translator: Translator, sentences: list[str], beam_size: int, options: argparse.Namespace
+) -> dict[str, float]:
+    started = time.perf_counter()
+    translations = translator.translate(
+        sentences, beam_size=beam_size, max_length=options.max_length, batch_size=options.batch, attention=False
+    )
+    seconds = time.perf_counter() - started
+    tokens = sum(len(translation.tokens) for translation in translations)
+    return dict(zip(FIGURES, (len(sentences) / seconds, tokens / seconds), strict=True))
+
+
+def translate_by_peer(peer: peers.Peer, model: tuple[str, ...], beam_size: int, threads: int) -> dict[str, float]:
+    result = peer.run("translate", *model, beam_size, threads=threads)
+    return dict(zip(FIGURES, (result["sents_per_s"], result["hyp_tok_per_s"]), strict=True))
+
+
+def sizes(translator: Translator) -> dict[str, int]:
+    model = translator.model
+    return {
+        "source_types": len(translator.source.vocabulary),
+        "target_types": len(translator.target.vocabulary),
+        "embedding": model.decoder.embedding.embedding_dim,
+        "encoder": model.encoder.rnn.hidden_size,
+        "decoder": model.decoder.rnn.recurrent[0].in_features,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+    }
+
+
+def print_table(about: dict[str, Any], results: list[dict[str, Any]]) -> None:
+    print(
+        f"{about['sentences']} sentences in batches of {about['batch_size']}, at most {about['max_length']} tokens; "
+        f"{about['threads']} threads, {about['machine']}; medians of {about['rounds']} rounds"
+    )
+    for name, numbers in about["sizes"].items():
+        print(f"{name}: " + ", ".join(f"{size.replace('_', ' ')} {number:,}" for size, number in numbers.items()))
+    print(f"\n{'mechanism':<20}{'beam':>5}  {'program':<10}{'sentences/s':>12}{'tokens/s':>12}{'ours/theirs':>13}")
+    ours = 0.0
+    for result in results:
+        speed = result["hypothesis_tokens_per_second"]
+        ours = speed if result["program"] == "nmt" else ours
+        ratio = "" if result["program"] == "nmt" else f"{ours / speed:.2f}"
+        print(
+            f"{result['mechanism']:<20}{result['beam']:>5}  {result['program']:<10}"
+            f"{result['sentences_per_second']:>12,.1f}{speed:>12,.0f}{ratio:>13}"
+        )
+
+
+if __name__ == "__main__":
+    main()

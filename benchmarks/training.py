@@ -1,0 +1,223 @@
+"""How fast models train, in target tokens a second, beside what the processor could do, and beside other toolkits.
+
+    python benchmarks/training.py
+    python benchmarks/training.py --plain --json
+    python benchmarks/training.py --encoder 512 --peers PEERS --runners RUNNERS
+
+Timed are whole updates on Multi30k, of the sizes and on the data of `peers.yaml`: padding, forward and backward pass,
+clipping, Adam. The mechanisms (with `--plain` each also without gradients by hand) and the peers (`peers.py`) take
+turns, round after round; printed are medians. Tokens are those that carry loss: the end token counted, padding not.
+
+The limit is the number of multiply-adds that the model needs (`multiply_adds`) at the rate of a product of two
+2048 × 2048 float32 matrices, measured in every round: PyTorch's own (`@`), and that of the kernels that we use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import peers
+import torch
+from torch import Tensor
+
+from nmt.config import Config
+from nmt.config_file import load_config
+from nmt.data.batching import Example, collate, epoch_batches
+from nmt.data.codec import build_codecs, encode_pairs
+from nmt.data.splits import load_split
+from nmt.device import choose_device, describe_machine
+from nmt.model.linear import multiply
+from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.training.update import make_optimizer, update
+
+BY_HAND = (
+    "nmt.model.linear",
+    "nmt.model.gru",
+    "nmt.model.additive",
+    "nmt.model.dropout",
+    "nmt.model.encoder",
+    "nmt.training.output_loss",
+)
+Batches = list[list[Example]]
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(options.threads)
+    config = load_config(
+        peers.CONFIG, [f"model.encoder.hidden_size={options.encoder}", f"training.precision={options.precision}"]
+    )
+    batches, types = real_batches(config, options.updates)
+    needed = {name: multiply_adds(peers.configured(config, name), batches, types[1]) for name in peers.ATTENTION}
+    rounds = peers.alternate(runs_of(options, config, batches, types), options.rounds)
+    counted = {name: statistics.median(figures) for name, figures in rounds.items()}
+    products = {name: counted.pop(name) for name in ("torch", "ours")}
+    results = [result(name, speed, needed, products) for name, speed in counted.items()]
+    about = {
+        "machine": describe_machine(choose_device(options.device)),
+        "threads": options.threads,
+        "precision": options.precision,
+        "rounds": options.rounds,
+        "updates": options.updates,
+        "sizes": config.model.model_dump(mode="json", include={"embedding_size", "encoder", "decoder"})
+        | {"source_types": types[0], "target_types": types[1], "batch_size": config.training.batch_size},
+        "product_gflops": products,
+        "multiply_adds_per_target_token": needed,
+        "target_tokens_per_second": {n: v for n, v in counted.items() if n in needed},
+        "fraction_of_limit": {r["mechanism"]: r["fraction_of_limit"] for r in results if r["program"] == "nmt"},
+    }
+    if options.json:
+        print(json.dumps(about | {"results": results}, indent=2))
+    else:
+        print_table(about, results)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encoder", type=int, default=256, help="the encoder's hidden size, per direction")
+    parser.add_argument("--updates", type=int, default=30, help="in a round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", default="float32", choices=["float32", "bf16"])
+    parser.add_argument("--plain", action="store_true", help="also time each mechanism without gradients by hand")
+    parser.add_argument("--peer-updates", type=int, default=60, help="of a peer in a round; its first 20 warm it up")
+    parser.add_argument("--json", action="store_true")
+    peers.add_options(parser)
+    return parser.parse_args()
+
+
+def real_batches(config: Config, count: int) -> tuple[Batches, tuple[int, int]]:
+    """The first batches of an epoch, and the numbers of source and target types."""
+    source, target, pairs, _ = build_codecs(config.data, load_split(config.data, "train"))
+    examples = encode_pairs(pairs, source, target)
+    places = epoch_batches(examples, config.training.batch_size, "sentences", config.training.seed, epoch=0)
+    return [[examples[i] for i in batch] for batch in places[:count]], (len(source.vocabulary), len(target.vocabulary))
+
+
+def multiply_adds(config: Config, batches: Batches, target_types: int) -> float:
+    """The multiply-adds of matrix products in an update, per target token: no padding, no activations, no optimizer.
+
+    An update needs each product three times: forward, for the inputs' gradient, and for the weights'.
+    """
+    model, attention = config.model, config.model.attention
+    e, h, m = model.embedding_size, model.decoder.hidden_size, 2 * model.encoder.hidden_size
+    a = (attention.size or h) if attention.score == "additive" else h
+    per_source = 2 * 3 * (m // 2) * (e + m // 2)  # encoder's gates, two directions
+    per_source += m * a  # keys
+    per_pair = a + m  # a query's score of a position, and its share of the context
+    per_target = 3 * h * (e + h)  # gates of the embedding and of the state
+    if attention.wiring == "bahdanau":
+        readout = model.decoder.readout_size or e
+        per_target += h * a + 3 * h * m + readout * (h + m + e + target_types)  # query, context, readout, output
+    else:
+        per_target += h * (m + h + target_types)  # h̃ and output
+        per_target += 3 * h * h if attention.input_feeding else 0
+    lengths = [(len(example.source) + 1, len(example.target) + 1) for batch in batches for example in batch]
+    total = sum(per_source * s + per_target * t + per_pair * s * t for s, t in lengths)
+    total += m * h * len(lengths)  # the decoder's first state
+    return 3 * total / sum(t for _, t in lengths)
+
+
+def runs_of(
+    options: argparse.Namespace, config: Config, batches: Batches, types: tuple[int, int]
+) -> dict[str, Callable[[], float]]:
+    """What takes turns: the mechanisms, the peers, and the two products."""
+    device = choose_device(options.device)
+    runs: dict[str, Callable[[], float]] = {}
+    for name in peers.ATTENTION:
+        mechanism = peers.configured(config, name)
+        torch.manual_seed(1)
+        model = build_model(mechanism.model, *types).to(device).train()
+        runs[name] = partial(speed, model, make_optimizer(model, mechanism.training), mechanism, batches)
+        runs[name]()  # warms up
+        if options.plain:
+            runs[f"{name}, plain"] = partial(without_hands, runs[name])
+        for peer in peers.installed(options):
+            if peer.name in (models := peers.MODELS[name]):
+                runs[f"{name}, {peer.name}"] = partial(speed_of_peer, peer, models[peer.name], options)
+    square = torch.randn(2048, 2048, device=device)
+    runs["torch"] = partial(rate, lambda: square @ square, 2e-9 * 2048**3)
+    runs["ours"] = partial(rate, lambda: multiply(square, square), 2e-9 * 2048**3)
+    return runs
+
+
+def speed(model: Seq2Seq, optimizer: torch.optim.Optimizer, config: Config, batches: Batches) -> float:
+    """Target tokens a second."""
+    tokens, started = 0, time.perf_counter()
+    for examples in batches:
+        batch = collate(examples)
+        update(model, optimizer, [batch], config.training, config.training.learning_rate, done=0)
+        tokens += batch.target_tokens
+    return tokens / (time.perf_counter() - started)
+
+
+@contextlib.contextmanager
+def _no_hands() -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for module in BY_HAND:
+            stack.enter_context(mock.patch(f"{module}.by_hand", return_value=False))
+        yield
+
+
+def without_hands(run: Callable[[], float]) -> float:
+    """The same by autograd and PyTorch's own kernels alone."""
+    with _no_hands():
+        return run()
+
+
+def speed_of_peer(peer: peers.Peer, model: tuple[str, ...], options: argparse.Namespace) -> float:
+    return peer.run("train", *model, options.peer_updates, threads=options.threads)["trg_tok_per_s"]
+
+
+def rate(product: Callable[[], Tensor], giga: float) -> float:
+    """Of a product, in GFLOP/s."""
+    seconds = []
+    for _ in range(10):
+        started = time.perf_counter()
+        product()
+        seconds.append(time.perf_counter() - started)
+    return giga / statistics.median(seconds)
+
+
+def result(name: str, speed: float, needed: dict[str, float], products: dict[str, float]) -> dict[str, Any]:
+    mechanism, _, program = name.partition(", ")
+    tokens = {kernel: 1e9 * gflops / 2 / needed[mechanism] for kernel, gflops in products.items()}
+    return {
+        "mechanism": mechanism,
+        "program": {"": "nmt", "plain": "nmt, plain"}.get(program, program),
+        "target_tokens_per_second": speed,
+        "fraction_of_limit": speed / tokens["torch"],
+        "fraction_of_faster_limit": speed / max(tokens.values()),
+    }
+
+
+def print_table(about: dict[str, Any], results: list[dict[str, Any]]) -> None:
+    sizes, products = about["sizes"], about["product_gflops"]
+    print(
+        f"Embedding {sizes['embedding_size']}, encoder 2 × {sizes['encoder']['hidden_size']}, decoder "
+        f"{sizes['decoder']['hidden_size']}, {sizes['source_types']} source and {sizes['target_types']} target types, "
+        f"batches of {sizes['batch_size']}, {about['precision']}; {about['threads']} threads, {about['machine']}; "
+        f"medians of {about['rounds']} rounds of {about['updates']} updates"
+    )
+    print(f"A product of 2048 × 2048: {products['torch']:.0f} GFLOP/s by PyTorch, {products['ours']:.0f} by ours\n")
+    print(f"{'mechanism':<20}{'program':<12}{'tokens/s':>10}{'of limit':>10}{'of ours':>10}{'ours/theirs':>13}")
+    ours = about["target_tokens_per_second"]
+    for r in results:
+        ratio = "" if r["program"] == "nmt" else f"{ours[r['mechanism']] / r['target_tokens_per_second']:.2f}"
+        print(
+            f"{r['mechanism']:<20}{r['program']:<12}{r['target_tokens_per_second']:>10,.0f}"
+            f"{r['fraction_of_limit']:>10.2f}{r['fraction_of_faster_limit']:>10.2f}{ratio:>13}"
+        )
+
+
+if __name__ == "__main__":
+    main()

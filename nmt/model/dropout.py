@@ -1,0 +1,34 @@
+"""Dropout whose mask takes four of its numbers from each draw: a sixth of the time of PyTorch's on a processor.
+
+PyTorch draws one 64-bit word for each number, one after the other, which is 7 % of training. Here 16 bits decide, so
+that the rate is rounded to a multiple of 1/65536; what is kept is divided by the share that is then kept in the mean.
+`F.dropout` is the plain twin.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from nmt.model.linear import by_hand
+
+
+class Dropout(nn.Dropout):
+    """`torch.nn.Dropout` by `dropout`."""
+
+    def forward(self, input: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+        return dropout(input, self.p) if self.training else input
+
+
+def dropout(inputs: Float[Tensor, "*N"], rate: float) -> Float[Tensor, "*N"]:
+    """Each number is 0 with probability `rate`, and otherwise divided by 1 − rate."""
+    if rate == 0:
+        return inputs
+    if not by_hand(inputs):
+        return F.dropout(inputs, rate)
+    dropped = round(rate * 2**16)
+    words = torch.empty(-(-inputs.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    kept = words.view(torch.int16)[: inputs.numel()].view(inputs.shape) >= dropped - 2**15
+    return inputs * kept.to(inputs.dtype).mul_(2**16 / (2**16 - dropped))

@@ -1,0 +1,53 @@
+"""Linear layers for search, which multiplies few rows by the same weights over and over.
+
+oneDNN keeps a matrix in blocks. Given a plain one, it rearranges it in every product, which for few rows takes as long
+as the product itself; here that is done once.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+Module = TypeVar("Module", bound=nn.Module)
+
+_ROWS = 64  # that the blocks are laid out for: any number can be multiplied
+
+
+def packed(module: Module) -> Module:
+    """The module for inference: a copy with its own layout of the linear layers' weights, which shares all the others.
+
+    It does not follow later changes of the weights. Where there are no such kernels (another device, another type than
+    float32, a PyTorch without oneDNN) it is the module itself.
+    """
+    weight = next(module.parameters())
+    if weight.device.type != "cpu" or weight.dtype != torch.float32 or not _has_kernels():
+        return module
+    copy = deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
+    for parent in list(copy.modules()):
+        for name, child in parent.named_children():
+            if isinstance(child, nn.Linear):
+                setattr(parent, name, _PackedLinear(child))
+    return copy
+
+
+def _has_kernels() -> bool:
+    operators = torch.ops.mkldnn
+    return torch.backends.mkldnn.is_available() and all(
+        hasattr(operators, name) for name in ("_linear_pointwise", "_reorder_linear_weight")
+    )
+
+
+class _PackedLinear(nn.Module):
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias  # for those who ask; `forward` has its own
+        self.out_features = layer.out_features
+        self.blocks = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), _ROWS)
+
+    def forward(self, inputs: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
+        return torch.ops.mkldnn._linear_pointwise(inputs, self.blocks, self.bias, "none", [], "")

@@ -1,0 +1,45 @@
+"""Packed linear layers against the layers that they are made of."""
+
+import pytest
+import torch
+from reference import VARIANTS, parametrised, tiny_model
+from torch import nn
+
+from nmt.model.packed import packed
+
+
+def test_products_are_those_of_the_layers_and_the_layers_are_left_alone() -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(7, 33), nn.Tanh(), nn.Linear(33, 5, bias=False))
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    with torch.inference_mode():
+        copy = packed(module)
+        for shape in ((1, 7), (64, 7), (131, 7), (3, 2, 7), (2, 3, 4, 7)):
+            inputs = torch.randn(shape)
+            torch.testing.assert_close(copy(inputs), module(inputs), rtol=0, atol=1e-6)
+    assert type(module[0]) is nn.Linear
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert type(copy[0]) is not nn.Linear
+
+
+@pytest.mark.parametrize("variant", **parametrised(VARIANTS))
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_packed_decoder_takes_the_decoders_steps(variant, layers) -> None:
+    model = tiny_model(variant, layers, seed=3).float().eval()
+    source = torch.tensor([[4, 5, 6, 3], [7, 8, 3, 1]])
+    with torch.inference_mode():
+        state, memory = model.encode(source, torch.tensor([4, 3]))
+        copy = packed(model.decoder)
+        assert copy.embedding.weight is model.decoder.embedding.weight
+        other_state = state
+        for token in (2, 5, 7):
+            tokens = torch.full((2,), token)
+            readout, state, alignment = model.decoder.step(model.decoder.embed(tokens), state, memory)
+            other, other_state, other_alignment = copy.step(copy.embed(tokens), other_state, memory)
+            torch.testing.assert_close(other_alignment.weights, alignment.weights, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(copy.logits(other), model.decoder.logits(readout), rtol=1e-5, atol=1e-5)
+
+
+def test_where_there_are_no_kernels_the_module_is_its_own_copy() -> None:
+    module = nn.Linear(3, 2).double()
+    assert packed(module) is module

@@ -8,6 +8,7 @@ Shapes: N rows, I inputs, O outputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -42,20 +43,46 @@ def linear(
 def multiply(
     left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
 ) -> Float[Tensor, "N O"]:
-    """left · right + bias, without a gradient, by the fastest kernel there is. Transposed matrices are not copied."""
-    has_terms = left.shape[1] > 0  # the kernel refuses a sum of nothing
-    if _HAS_ONEDNN and has_terms and left.dtype == torch.float32 and left.device.type == "cpu":
-        bias = None if bias is None else bias.contiguous()  # the kernel does not look at its stride
-        return torch.ops.mkldnn._linear_pointwise(_dense(left), _dense(right).t(), bias, "none", [], "")
-    return left @ right if bias is None else torch.addmm(bias, left, right)
+    """left · right + bias, without a gradient, by the fastest kernel there is. A transposed `right` is not copied."""
+    if not has_kernel(left) or left.shape[1] == 0:  # the kernel refuses a sum of nothing
+        return left @ right if bias is None else torch.addmm(bias, left, right)
+    bias = None if bias is None else bias.contiguous()  # the kernel does not look at its stride
+    return few_sizes(left, lambda rows: _kernel(rows, right, bias))
 
 
 def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"]) -> Float[Tensor, "O I"]:
     """The gradient of a weight that made O outputs of I inputs in each of N rows."""
-    return multiply(inputs.t(), gradients).t()  # the kernel is faster at the transposed result
+    if not has_kernel(inputs):
+        return gradients.t() @ inputs
+    # The kernel takes a multiple of 256 rows, MKL the rest (see `few_sizes`). It is faster at the transposed result.
+    whole = len(inputs) // 256 * 256
+    if whole == 0:
+        return gradients.t() @ inputs
+    total = _kernel(inputs[:whole].t(), gradients[:whole], None)
+    if whole < len(inputs):
+        total.addmm_(inputs[whole:].t(), gradients[whole:])
+    return total.t()
+
+
+def few_sizes(rows: Float[Tensor, "N I"], product: Callable[[Tensor], Tensor]) -> Float[Tensor, "N O"]:
+    """A kernel's product of rows, to which rows of zeros are added so that it meets few numbers of them.
+
+    oneDNN compiles each size of a product and keeps it for ever: 0.6 MiB, or the size of a weight for its gradient.
+    """
+    missing = -len(rows) % (16 if len(rows) < 256 else 128)
+    return product(F.pad(rows, (0, 0, 0, missing)))[: len(rows)] if missing else product(rows)
+
+
+def has_kernel(tensor: Tensor) -> bool:
+    """Whether oneDNN's products serve a tensor."""
+    return _HAS_ONEDNN and tensor.dtype == torch.float32 and tensor.device.type == "cpu"
 
 
 _HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def _kernel(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(_dense(left), _dense(right).t(), bias, "none", [], "")
 
 
 def _dense(matrix: Tensor) -> Tensor:

@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from nmt.model.linear import few_sizes
+
 Module = TypeVar("Module", bound=nn.Module)
 
 _ROWS = 64  # that the blocks are laid out for: any number can be multiplied
@@ -50,4 +52,8 @@ class _PackedLinear(nn.Module):
         self.blocks = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), _ROWS)
 
     def forward(self, inputs: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
-        return torch.ops.mkldnn._linear_pointwise(inputs, self.blocks, self.bias, "none", [], "")
+        rows = inputs.reshape(-1, inputs.shape[-1])
+        outputs = few_sizes(
+            rows, lambda some: torch.ops.mkldnn._linear_pointwise(some, self.blocks, self.bias, "none", [], "")
+        )
+        return outputs.view(*inputs.shape[:-1], self.out_features)

@@ -1,0 +1,230 @@
+"""How the time and the memory of an update grow with the length of the sentences and with their number.
+
+    python benchmarks/growth.py
+    python benchmarks/growth.py --mechanisms luong --lengths 50 100 --batches 64 --rounds 9
+    python benchmarks/growth.py --json > growth.json
+
+An update is the training loop's: loss, gradients, their clipping, Adam. The sizes are those that models of Multi30k are
+published with: embedding 256, states 512, 7,851 source and 5,892 target types. Ids are random, all sentences of a batch
+equally long. The rows of a mechanism take turns, round after round, in one process; their memory is measured in a fresh
+process each. Printed are, EOS counted,
+
+    update    milliseconds, the median of the rounds
+    token     microseconds of it a target token, and in parentheses their ratio to the first row's
+    variable  the same without what an update of one token takes, which no size of a batch changes (`fixed`)
+    peak      MiB of tensors at an update's worst moment, above those that stood before it, as its allocator counts them
+    a token   KiB of it a target token, without the weights' gradients, which are as large in any batch (`gradients`)
+    process   MiB that the process grew by at its worst moment, as the system counts them
+    largest   the largest tensor that an update makes, relative to the logits of all target tokens, N·V numbers
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from nmt.config import TrainingConfig
+from nmt.config_model import ModelConfig
+from nmt.data.batching import Batch, Example, collate
+from nmt.device import describe_machine
+from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.training.update import make_optimizer, update
+
+MECHANISMS = {
+    "bahdanau": {"wiring": "bahdanau", "score": "additive"},
+    "luong": {"wiring": "luong", "score": "general"},
+    "luong_unfed": {"wiring": "luong", "score": "general", "input_feeding": False},
+}
+SOURCE_TYPES, TARGET_TYPES = 7851, 5892
+COLUMNS = ("batch", "length", "update", "token", "variable", "peak", "a token", "process", "largest")
+
+
+class Shape(NamedTuple):
+    """Of a batch: its number of sentences, and the tokens of each."""
+
+    batch: int
+    source: int
+    target: int
+
+    @property
+    def tokens(self) -> int:
+        """Of the target."""
+        return self.batch * self.target
+
+
+class Memory(NamedTuple):
+    """Bytes; `largest` of one tensor."""
+
+    peak: int
+    process: int
+    largest: int
+
+
+def main() -> None:
+    options = parse()
+    tables = {
+        "length": [Shape(options.batch, round(options.ratio * length), length) for length in options.lengths],
+        "batch": [Shape(batch, round(options.ratio * options.length), options.length) for batch in options.batches],
+    }
+    machine = describe_machine(torch.device("cpu"))
+    measured: dict[str, Any] = {"machine": machine, "threads": options.threads, "rounds": options.rounds}
+    if not options.json:
+        print(f"{machine}, {options.threads} threads")
+    for mechanism in options.mechanisms:
+        shapes = list(dict.fromkeys(shape for table in tables.values() for shape in table))
+        fixed, seconds = in_a_fresh_process(times, mechanism, shapes, options.rounds, options.threads)
+        memories = {shape: in_a_fresh_process(memory, mechanism, shape, options.threads) for shape in shapes}
+        gradients = gradient_bytes(mechanism)
+        measured[mechanism] = {
+            "fixed_ms": 1e3 * fixed,
+            "gradients_mib": gradients / 2**20,
+            **{
+                f"by_{name}": [row(shape, seconds[shape], fixed, memories[shape], gradients) for shape in table]
+                for name, table in tables.items()
+            },
+        }
+        if not options.json:
+            show(mechanism, measured[mechanism])
+    if options.json:
+        print(json.dumps(measured))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mechanisms", nargs="+", choices=list(MECHANISMS), default=list(MECHANISMS))
+    parser.add_argument("--lengths", type=int, nargs="+", default=[10, 25, 50, 100, 200], help="target tokens of each")
+    parser.add_argument("--batch", type=int, default=64, help="sentences, of the table by length")
+    parser.add_argument("--batches", type=int, nargs="+", default=[32, 64, 128, 256, 512], help="sentences")
+    parser.add_argument("--length", type=int, default=20, help="target tokens of each, of the table by batch")
+    parser.add_argument("--ratio", type=float, default=1.0, help="source tokens to a target token")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", action="store_true", help="one JSON object, not tables")
+    return parser.parse_args()
+
+
+def in_a_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def times(mechanism: str, shapes: list[Shape], rounds: int, threads: int) -> tuple[float, dict[Shape, float]]:
+    """Seconds of an update: that of one token, and those of the shapes."""
+    step = make_update(mechanism, threads)
+    one = Shape(1, 1, 1)
+    batches = {shape: random_batch(shape) for shape in (one, *shapes)}
+    seconds: dict[Shape, list[float]] = {shape: [] for shape in batches}
+    for _ in range(rounds + 1):  # the first one warms up
+        for shape, batch in batches.items():
+            started = time.perf_counter()
+            step(batch)
+            seconds[shape].append(time.perf_counter() - started)
+    medians = {shape: statistics.median(rounds[1:]) for shape, rounds in seconds.items()}
+    return medians.pop(one), medians
+
+
+def memory(mechanism: str, shape: Shape, threads: int) -> Memory:
+    """What an update needs beyond the weights and Adam's averages: by the system's count, and by the allocator's."""
+    step = make_update(mechanism, threads)
+    step(random_batch(Shape(2, 2, 2)))  # makes Adam's averages
+    step.optimizer.zero_grad()
+    batch = random_batch(shape)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    step(batch)
+    process = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    step.optimizer.zero_grad()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step(batch)
+    events = sorted(profiler.profiler.kineto_results.events(), key=lambda event: event.start_ns())
+    changes = [event.nbytes() for event in events if event.name() == "[memory]"]
+    return Memory(max(accumulate(changes)), process, max(changes))
+
+
+class Update(NamedTuple):
+    """Calls make an update."""
+
+    model: Seq2Seq
+    optimizer: torch.optim.Optimizer
+    config: TrainingConfig
+
+    def __call__(self, batch: Batch) -> None:
+        update(self.model, self.optimizer, [batch], self.config, self.config.learning_rate, done=0)
+
+
+def make_update(mechanism: str, threads: int) -> Update:
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    config = TrainingConfig()
+    model = make_model(mechanism)
+    return Update(model, make_optimizer(model, config), config)
+
+
+def make_model(mechanism: str) -> Seq2Seq:
+    config = ModelConfig.model_validate(
+        {
+            "embedding_size": 256,
+            "encoder": {"hidden_size": 256},
+            "decoder": {"hidden_size": 512, "readout_size": 512},
+            "attention": MECHANISMS[mechanism],
+        }
+    )
+    return build_model(config, SOURCE_TYPES, TARGET_TYPES)
+
+
+def gradient_bytes(mechanism: str) -> int:
+    with torch.device("meta"):
+        return sum(weight.nbytes for weight in make_model(mechanism).parameters())
+
+
+def random_batch(shape: Shape) -> Batch:
+    sources = torch.randint(4, SOURCE_TYPES, (shape.batch, shape.source - 1)).tolist()  # EOS is added
+    targets = torch.randint(4, TARGET_TYPES, (shape.batch, shape.target - 1)).tolist()
+    return collate([Example(source, target) for source, target in zip(sources, targets, strict=True)])
+
+
+def row(shape: Shape, seconds: float, fixed: float, memory: Memory, gradients: int) -> dict[str, float]:
+    return {
+        "batch": shape.batch,
+        "source_length": shape.source,
+        "target_length": shape.target,
+        "update_ms": 1e3 * seconds,
+        "us_per_token": 1e6 * seconds / shape.tokens,
+        "variable_us_per_token": 1e6 * (seconds - fixed) / shape.tokens,
+        "peak_mib": memory.peak / 2**20,
+        "kib_per_token": (memory.peak - gradients) / 2**10 / shape.tokens,
+        "process_mib": memory.process / 2**20,
+        "largest_of_logits": memory.largest / (4 * shape.tokens * TARGET_TYPES),
+    }
+
+
+def show(mechanism: str, measured: dict[str, Any]) -> None:
+    print(f"\n{mechanism}: fixed {measured['fixed_ms']:.1f} ms, gradients {measured['gradients_mib']:.1f} MiB")
+    for name in ("by_length", "by_batch"):
+        print("{:>6}{:>8}{:>9}{:>15}{:>15}{:>9}{:>9}{:>9}{:>9}".format(*COLUMNS))
+        first = measured[name][0]
+        for r in measured[name]:
+            ratios = (r[key] / first[key] for key in ("us_per_token", "variable_us_per_token"))
+            token, variable = (
+                f"{r[key]:8.1f} ({ratio:4.2f})"
+                for key, ratio in zip(("us_per_token", "variable_us_per_token"), ratios, strict=True)
+            )
+            print(
+                f"{r['batch']:6}{r['target_length']:8}{r['update_ms']:9.0f}{token}{variable}{r['peak_mib']:9.1f}"
+                f"{r['kib_per_token']:9.1f}{r['process_mib']:9.1f}{r['largest_of_logits']:9.3f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

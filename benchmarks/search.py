@@ -47,7 +47,7 @@ def main() -> None:
         paths = {path.parent.name: path for path in options.checkpoints} or {
             mechanism: trained(mechanism, options.updates) for mechanism in peers.ATTENTION
         }
-    translators = {name: Translator.load(path, options.device) for name, path in paths.items()}
+    translators = {name: Translator.load(path, device=options.device) for name, path in paths.items()}
     sentences = load_split(load_config(peers.CONFIG).data, "test").source[: options.sentences]
     results = [
         result

@@ -6,13 +6,14 @@ loads with `weights_only=True`: format, config, both codecs, the model's weights
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from nmt.config import Config
-from nmt.config_file import parse_config
+from nmt.config_file import differences, parse_config
 from nmt.data.codec import Codec
 from nmt.errors import UserError
 from nmt.files import replacing
@@ -45,6 +46,32 @@ def save(
     }
     with replacing(path) as file:
         torch.save(contents, file)
+
+
+def average(loaded: Mapping[str, Loaded]) -> Loaded:
+    """The first of some checkpoints, each given with its path, with the mean of all their weights.
+
+    Raises `UserError` if they are not models of one kind, with the same vocabularies.
+    """
+    (path, first), *others = loaded.items()
+    for other_path, other in others:
+        for difference in differences(first.config.model.model_dump(), other.config.model.model_dump()):
+            raise UserError(f"{path} and {other_path} differ in model.{difference}: average checkpoints of one config")
+        check_same_tokens(path, first, other_path, other)
+    states = [contents.model.state_dict() for contents in loaded.values()]
+    mean = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}
+    first.model.load_state_dict(mean)
+    return first._replace(training=None)
+
+
+def check_same_tokens(path: str, one: Loaded, other_path: str, other: Loaded) -> None:
+    """Raise `UserError` unless two checkpoints read and write the same tokens."""
+    for side in ("source", "target"):
+        if getattr(one, side) != getattr(other, side):
+            raise UserError(
+                f"{path} and {other_path} have different {side} tokens: "
+                "take models that were trained with the same data settings on the same text"
+            )
 
 
 def load(path: str | Path, device: torch.device) -> Loaded:

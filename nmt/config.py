@@ -23,6 +23,9 @@ class SideConfig(Section):
     vocabulary_size: Count | None = None  # the most frequent types kept; sentencepiece: its pieces, by default 4000
     min_frequency: Count = 1  # types seen less often become <unk>
     subword_model: Literal["unigram", "bpe"] = "unigram"  # sentencepiece alone
+    # Of the training text, anew in each epoch; sentencepiece alone, null: always the best. With unigram α of Kudo 2018,
+    # section 3.2 (probabilities to the power α), with bpe the share of merges left out (Provilkov et al. 2020).
+    subword_sampling: Annotated[float, Field(gt=0, lt=1)] | None = None
     train: str | None = None
     validation: str | None = None
     test: str | None = None
@@ -31,6 +34,15 @@ class SideConfig(Section):
     @classmethod
     def _sentencepiece_has_a_size(cls, values: Any) -> Any:
         return filled(values, "tokenizer", "vocabulary_size", {"sentencepiece": 4000})
+
+    @model_validator(mode="after")
+    def _only_sentencepiece_samples(self) -> Self:
+        if self.subword_sampling is not None and self.tokenizer != "sentencepiece":
+            raise ValueError(
+                f"subword_sampling ({self.subword_sampling}) needs tokenizer: sentencepiece (here: {self.tokenizer}); "
+                "set it, or subword_sampling to null"
+            )
+        return self
 
 
 class SourceConfig(SideConfig):
@@ -121,10 +133,11 @@ class ScheduleConfig(Section):
 
     `plateau` multiplies it by `factor` after `patience` validations without a better score; `halving` by `factor`
     after each epoch from number `start_epoch` on (Luong et al. 2015, section 4.1: after 5 epochs); `inverse_sqrt`
-    falls with the root of the update's number. Each of them first rises linearly from 0 over `warmup` updates.
+    falls with the root of the update's number; `cosine` falls to 0 over the whole training, as half a wave does
+    (Loshchilov and Hutter 2017, equation 5). Each of them first rises linearly from 0 over `warmup` updates.
     """
 
-    kind: Literal["constant", "plateau", "halving", "inverse_sqrt"] = "constant"
+    kind: Literal["constant", "plateau", "halving", "inverse_sqrt", "cosine"] = "constant"
     warmup: Annotated[int, Field(ge=0)] = 0  # in updates; by default 1000 with inverse_sqrt
     factor: Annotated[float, Field(gt=0, lt=1)] = 0.5
     patience: Count = 1
@@ -159,6 +172,8 @@ class TrainingConfig(Section):
     schedule: ScheduleConfig = ScheduleConfig()
     label_smoothing: DropoutRate = 0.1
     clip_norm: Positive | None = 1.0
+    # The weights' exponential moving average, which is validated and kept in their place; null: the weights themselves
+    moving_average: Annotated[float, Field(gt=0, lt=1)] | None = None
     teacher_forcing: Annotated[TeacherForcingConfig, BeforeValidator(_ratio_alone)] = TeacherForcingConfig()
     early_stopping: EarlyStoppingConfig = EarlyStoppingConfig()
     validate_every: Count | None = None  # in updates; null: after each epoch

@@ -55,6 +55,7 @@ class DecoderConfig(Section):
 class ModelConfig(Section):
     embedding_size: Count = 256
     embedding_dropout: DropoutRate = 0.3
+    word_dropout: DropoutRate = 0.0  # of whole embeddings: the model reads a text with holes
     tied_embeddings: Literal["none", "target", "all"] = "none"  # target: decoder's input and output; all: source's too
     encoder: EncoderConfig = EncoderConfig()
     decoder: DecoderConfig = DecoderConfig()

@@ -31,15 +31,15 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 def select(tensors: Tensors, rows: Int[Tensor, " R"]) -> Tensors:
-    """The given rows of each batch-first tensor of a (named) tuple."""
-    chosen = [tensor.index_select(0, rows) for tensor in tensors]
+    """The given rows of each batch-first tensor of a (named) tuple, or of tuples of them."""
+    chosen = [select(part, rows) if isinstance(part, tuple) else part.index_select(0, rows) for part in tensors]
     return type(tensors)(*chosen) if hasattr(tensors, "_fields") else type(tensors)(chosen)
 
 
 def beam_search(
     step: Step,
-    state: tuple[Tensor, ...],
-    memory: tuple[Tensor, ...],
+    state: tuple[Any, ...],
+    memory: tuple[Any, ...],
     *,
     bos: int,
     eos: int,
@@ -59,8 +59,7 @@ def beam_search(
     """
     if n_best > beam_size:
         raise ValueError(f"n_best ({n_best}) exceeds beam_size ({beam_size})")
-    device = memory[0].device
-    sentences = len(memory[0])
+    sentences, device = _count_and_device(memory)
     numbers = torch.arange(sentences, device=device)  # the open sentences, by their place in the input
     ids = torch.full((sentences, 1, 1), bos, device=device)
     scores = torch.zeros(sentences, 1, device=device)
@@ -112,6 +111,11 @@ def _best_candidates(
     best, place = few.topk(min(count, few.shape[1]), dim=1)
     width = types.shape[1]
     return best, place // width, types.gather(1, place % width)
+
+
+def _count_and_device(tensors: tuple[Any, ...]) -> tuple[int, torch.device]:
+    first = tensors[0]
+    return _count_and_device(first) if isinstance(first, tuple) else (len(first), first.device)
 
 
 class _Ended(NamedTuple):

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt.checkpoint import load
+from nmt.checkpoint import Loaded, check_same_tokens, load
 from nmt.config import SearchConfig
 from nmt.config_file import override_search
 from nmt.data.batching import Example, collate, pad_source
@@ -21,8 +22,7 @@ from nmt.data.copying import replacements
 from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
 from nmt.device import choose_device
 from nmt.errors import UserError
-from nmt.model.attention import FixedContext, Memory
-from nmt.model.decoder import Decoder, State
+from nmt.model.ensemble import Ensemble
 from nmt.model.packed import packed
 from nmt.model.seq2seq import Seq2Seq
 from nmt.search import Hypothesis, beam_search, select
@@ -58,23 +58,36 @@ class _Wanted:
 
 
 class Translator:
-    """A model with its codecs and the search settings that it was trained with."""
+    """A model (or an ensemble) with its codecs and the search settings that it was trained with."""
 
-    def __init__(self, model: Seq2Seq, source: Codec, target: Codec, search: SearchConfig) -> None:
+    def __init__(self, model: Seq2Seq | Ensemble, source: Codec, target: Codec, search: SearchConfig) -> None:
         self.model = model
         self.source = source
         self.target = target
         self.search = search
 
     @classmethod
-    def load(cls, path: str | Path, device: str = "auto") -> Translator:
-        """The translator in a checkpoint. Raises `UserError` if there is none, or no such device."""
-        loaded = load(path, choose_device(device))
-        return cls(loaded.model, loaded.source, loaded.target, loaded.config.search)
+    def load(cls, path: str | Path, *others: str | Path, device: str = "auto") -> Translator:
+        """The translator in a checkpoint, or the ensemble of several, which searches as the first one says.
+
+        Raises `UserError` if there is none, or no such device, or if the models' vocabularies differ.
+        """
+        on = choose_device(device)
+        return cls.of({str(p): load(p, on) for p in (path, *others)})
+
+    @classmethod
+    def of(cls, loaded: Mapping[str, Loaded]) -> Translator:
+        """The same of checkpoints that are loaded already, each with its path."""
+        (path, first), *others = loaded.items()
+        for other_path, other in others:
+            check_same_tokens(path, first, other_path, other)
+        models = [contents.model for contents in loaded.values()]
+        model = Ensemble(models) if others else first.model
+        return cls(model, first.source, first.target, first.config.search)
 
     @property
     def has_attention(self) -> bool:
-        return not isinstance(self.model.decoder.attention, FixedContext)
+        return self.model.has_attention
 
     def translate(
         self,
@@ -116,11 +129,11 @@ class Translator:
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
         translations = [replace(nothing, n_best=(nothing,) if n_best > 1 else ())] * len(sentences)
         with _without_dropout(self.model):
-            decoder = packed(self.model.decoder)
+            model = packed(self.model)
             for begin in range(0, len(order), search.batch_size):
                 chosen = order[begin : begin + search.batch_size]
                 batch = self._translate_batch(
-                    decoder, [sentences[i] for i in chosen], [sources[i] for i in chosen], wanted
+                    model, [sentences[i] for i in chosen], [sources[i] for i in chosen], wanted
                 )
                 for i, translation in zip(chosen, batch, strict=True):
                     translations[i] = translation
@@ -161,12 +174,12 @@ class Translator:
 
     @torch.inference_mode()
     def _translate_batch(
-        self, decoder: Decoder, sentences: list[str], sources: list[list[int]], wanted: _Wanted
+        self, model: Seq2Seq | Ensemble, sentences: list[str], sources: list[list[int]], wanted: _Wanted
     ) -> list[Translation]:
         padded, lengths = pad_source(sources)
-        state, memory = self.model.encode(padded.to(self.model.device), lengths)
+        state, memory = model.encode(padded.to(model.device), lengths)
         found = beam_search(
-            partial(self._step, decoder),
+            partial(_step, model),
             state,
             memory,
             bos=BOS,
@@ -188,17 +201,8 @@ class Translator:
             translations.append(replace(ranked[0], n_best=tuple(ranked) if wanted.n_best > 1 else ()))
         return translations
 
-    @staticmethod
-    def _step(
-        decoder: Decoder, tokens: Int[Tensor, " N"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "N V"], State]:
-        readout, state, _ = decoder.step(decoder.embed(tokens), state, memory)
-        log_probabilities = decoder.logits(readout).log_softmax(dim=1)
-        log_probabilities[:, PAD] = log_probabilities[:, BOS] = -torch.inf  # no target ever holds them
-        return log_probabilities, state
-
     def _attention(
-        self, found: list[list[Hypothesis]], sources: list[list[int]], state: State, memory: Memory
+        self, found: list[list[Hypothesis]], sources: list[list[int]], state: Any, memory: Any
     ) -> list[list[Tensor | None]]:
         """The weights of each hypothesis (T S): the decoder is run over it once more, all hypotheses at once."""
         owner = [i for i, hypotheses in enumerate(found) for _ in hypotheses]
@@ -209,12 +213,11 @@ class Translator:
         return [[next(weights) for _ in hypotheses] for hypotheses in found]
 
     def _weights(
-        self, targets: list[list[int]], source_lengths: list[int], state: State, memory: Memory
+        self, targets: list[list[int]], source_lengths: list[int], state: Any, memory: Any
     ) -> list[Float[Tensor, "T S"]]:
         """For each row the weights while it writes its target ids, the last of which it need not read."""
         inputs = collate([Example([], ids[:-1]) for ids in targets]).target_input.to(self.model.device)
-        _, alignment = self.model.decoder(inputs, state, memory)
-        weights = alignment.dense(memory.mask.shape[1])
+        weights = self.model.weights(inputs, state, memory)
         return [
             weights[row, : len(ids), :length].cpu()
             for row, (ids, length) in enumerate(zip(targets, source_lengths, strict=True))
@@ -242,8 +245,16 @@ class Translator:
         )
 
 
+def _step(
+    model: Seq2Seq | Ensemble, tokens: Int[Tensor, " N"], state: Any, memory: Any
+) -> tuple[Float[Tensor, "N V"], Any]:
+    log_probabilities, state = model.log_probabilities(tokens, state, memory)
+    log_probabilities[:, PAD] = log_probabilities[:, BOS] = -torch.inf  # no target ever holds them
+    return log_probabilities, state
+
+
 @contextmanager
-def _without_dropout(model: Seq2Seq) -> Iterator[None]:
+def _without_dropout(model: Seq2Seq | Ensemble) -> Iterator[None]:
     """The model in evaluation mode, and afterwards in the mode that it was in."""
     was_training = model.training
     model.eval()

@@ -53,7 +53,7 @@ def test_translations_are_the_same_before_and_after(
     config, translator = make_translator(*KINDS[kind])
     before = translator.translate(text["test"].source, n_best=2)
     path = save(tmp_path / "best.pt", config, translator)
-    after = Translator.load(path, "cpu").translate(text["test"].source, n_best=2)
+    after = Translator.load(path, device="cpu").translate(text["test"].source, n_best=2)
     assert len({translation.text for translation in before}) > 1
     for one, other in zip(before, after, strict=True):
         assert (one.text, one.tokens, one.source_tokens, one.score) == (
@@ -193,7 +193,7 @@ def test_one_file_is_enough_to_translate_anywhere(
     save(elsewhere / "kept.pt", config, translator)
     for path in corpus.iterdir():
         path.unlink()
-    program = "import nmt, sys; print(nmt.Translator.load('kept.pt', 'cpu').translate(sys.argv[1:])[0].text)"
+    program = "import nmt, sys; print(nmt.Translator.load('kept.pt', device='cpu').translate(sys.argv[1:])[0].text)"
     sentence = text["test"].source[0]
     result = subprocess.run(
         [sys.executable, "-c", program, sentence],

@@ -33,12 +33,13 @@ LAYERS = [
     ["nmt.model.attention"],
     ["nmt.model.decoder"],
     ["nmt.model.seq2seq"],
+    ["nmt.model.ensemble"],
     ["nmt.checkpoint", "nmt.device"],
     ["nmt.translator"],
     ["nmt.evaluation"],
     ["nmt.training"],
     ["nmt.ablation"],
-    ["nmt.options"],
+    ["nmt.commands"],
     ["nmt.cli", "nmt.__main__"],
 ]
 NO_CONFIG = [

@@ -287,6 +287,7 @@ def test_overfitted_pairs_are_translated_back(variant):
         variant,
         embedding_size=16,
         embedding_dropout=0.0,
+        word_dropout=0.0,
         encoder={"hidden_size": 8, "dropout": 0.0},
         decoder=wide,
     )

@@ -17,6 +17,7 @@ from nmt.config import Config
 from nmt.config_file import load_config
 from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
+from nmt.model.seq2seq import Seq2Seq
 from nmt.training import loop, metrics, validation
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.metrics import MetricsLog
@@ -321,9 +322,9 @@ def script(monkeypatch: pytest.MonkeyPatch, losses: Sequence[float], bleus: Sequ
     """Have the validations come out like this; returns the list that the model's weights are put in at each."""
     weights: list[dict[str, Any]] = []
 
-    def validate(translator: Translator, text: ParallelText, *, lowercase: bool) -> Validation:
-        assert lowercase
-        weights.append({name: value.clone() for name, value in translator.model.state_dict().items()})
+    def validate(model: Seq2Seq, *others: Any) -> Validation:
+        text = others[-1]
+        weights.append({name: value.clone() for name, value in model.state_dict().items()})
         return Validation(losses[len(weights) - 1], bleus[len(weights) - 1], list(text.target))
 
     monkeypatch.setattr(loop, "validate", validate)

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from nmt import checkpoint
 from nmt.ablation.result import Result, folder_of
 from nmt.config import Config
 from nmt.data.batching import Example
 from nmt.data.splits import gold_links
-from nmt.device import describe_machine
+from nmt.device import choose_device, describe_machine
 from nmt.evaluation import report
 from nmt.evaluation.alignment import word_pairs
 from nmt.evaluation.by_length import bootstrap_interval
@@ -42,7 +43,8 @@ def measure(config: Config) -> Result:
     """
     folder = folder_of(config)
     best = folder / "best.pt"
-    translator = Translator.load(best, config.training.device)
+    loaded = checkpoint.load(best, choose_device(config.training.device))
+    translator = Translator.of({str(best): loaded})
     test_set = test_set_of(config)
     text, alignment = test_set.text, alignment_score(translator, test_set)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
@@ -65,17 +67,17 @@ def measure(config: Config) -> Result:
     events = _events(folder)
     return Result(
         config=config,
-        parameters=sum(parameter.numel() for parameter in translator.model.parameters()),
+        parameters=sum(parameter.numel() for parameter in loaded.model.parameters()),
         bleu=evaluation.scores.bleu,
         bleu_low=low,
         bleu_high=high,
         signature=evaluation.scores.signatures["bleu"],
         by_length=tuple(evaluation.by_length),
-        perplexity=perplexity(mean_loss(translator.model, examples, config.search.batch_size)),
+        perplexity=perplexity(mean_loss(loaded.model, examples, config.search.batch_size)),
         alignment=alignment,
         target_tokens_per_second=_speed(events),
         minutes=events[-1]["seconds"] / 60,
-        machine=describe_machine(translator.model.device),
+        machine=describe_machine(loaded.model.device),
     )
 
 

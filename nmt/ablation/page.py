@@ -118,7 +118,7 @@ def _pictures(results: Sequence[Result], test_set: TestSet) -> dict[str, tuple[s
         drawn = _chosen(attentive, MOST_HEAT_MAPS, HEAT_MAPS)
         best = {result.name: folder_of(result.config) / "best.pt" for result in drawn}
         device = attentive[0].config.training.device
-        translators = {name: Translator.load(path, device) for name, path in best.items()}
+        translators = {name: Translator.load(path, device=device) for name, path in best.items()}
         picture = heat_maps(translators, test_set, _heat_map_line(test_set), "png")
         pictures["heat_maps.png"] = ("Attention to the reference of one test sentence", picture)
     return pictures

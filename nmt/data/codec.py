@@ -12,7 +12,7 @@ from nmt.config import DataConfig, SideConfig
 from nmt.data.batching import Example
 from nmt.data.corpus import ParallelText, Skipped, TokenPair, drop_unusable
 from nmt.data.token_cache import subword_model, tokenize_lines
-from nmt.data.tokenizers import Tokenizer, make_tokenizer
+from nmt.data.tokenizers import SentencePieceTokenizer, Tokenizer, make_tokenizer
 from nmt.data.vocabulary import Vocabulary, build_vocabulary
 from nmt.errors import UserError
 
@@ -70,7 +70,10 @@ def build_codecs(
     pairs, skipped = drop_unusable(zip(source_tokens, target_tokens, strict=True), config.max_length)
     if not pairs:
         raise UserError(f"data: no training pair is left ({skipped}); check the files and data.max_length")
-    sentences = [[pair[side] for pair in pairs] for side in (0, 1)]
+    sentences = [
+        [pair[side] for pair in pairs] + _sampled_types(config_, tokenizer)
+        for side, (config_, tokenizer) in enumerate(zip(sides, tokenizers, strict=True))
+    ]
     if config.joint_vocabulary:
         sentences = [sentences[0] + sentences[1]] * 2
     source, target = (
@@ -78,6 +81,13 @@ def build_codecs(
         for side, tokenizer, lines, model in zip(sides, tokenizers, sentences, models, strict=True)
     )
     return source, target, pairs, skipped
+
+
+def _sampled_types(side: SideConfig, tokenizer: Tokenizer) -> list[list[str]]:
+    """All of a model's subwords, as a sentence, where sampling may bring up any of them."""
+    if side.subword_sampling is None or not isinstance(tokenizer, SentencePieceTokenizer):
+        return []
+    return [tokenizer.types()]
 
 
 def encode_pairs(pairs: list[TokenPair], source: Codec, target: Codec) -> list[Example]:

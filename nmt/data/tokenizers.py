@@ -8,8 +8,9 @@ the same token in the text's own letters, fit to stand in its place before `deto
 import io
 import re
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, Protocol
 
 from nmt.errors import UserError
@@ -94,6 +95,27 @@ class SentencePieceTokenizer:
 
     def tokenize(self, text: str) -> list[str]:
         return _sentencepiece(self.model).encode(_lower(_words_only(text), self.lowercase), out_type=str)
+
+    def types(self) -> list[str]:
+        """All subwords that a text can be cut into."""
+        model = _sentencepiece(self.model)
+        ids = range(model.get_piece_size())
+        return [model.id_to_piece(i) for i in ids if not (model.is_control(i) or model.is_unknown(i))]
+
+    def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
+        """Other subwords of each sentence, drawn at random: the same for the same texts, α and seed.
+
+        A unigram model draws from all segmentations, whose probabilities it takes to the power α (Kudo 2018, section
+        3.2); of a BPE model each merge is left out with probability α (Provilkov et al. 2020, section 3).
+        """
+        from sentencepiece import set_random_generator_seed
+
+        words = [_lower(_words_only(text), self.lowercase) for text in texts]
+        encode = partial(_sentencepiece(self.model).encode, words, out_type=str, num_threads=1)
+        # sentencepiece's generator is its thread's own, and takes the seed when the thread first draws.
+        set_random_generator_seed(seed)
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(encode, enable_sampling=True, alpha=alpha, nbest_size=-1).result()
 
     def surfaces(self, text: str) -> list[str]:
         """As in `Tokenizer`. Of a character that lies in two tokens ("½" in "1", "⁄2") the last gets it whole."""

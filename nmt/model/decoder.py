@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
-from nmt.model.dropout import Dropout
+from nmt.model.dropout import Dropout, EmbeddingDropout
 from nmt.model.encoder import Encoded
 from nmt.model.gru import gru_sequence, gru_update
 from nmt.model.linear import Linear
@@ -59,7 +59,7 @@ class GRUStack(nn.Module):
 @dataclass(frozen=True)
 class DecoderSizes:
     """Sizes of a memory vector (M), a context, H, and Bahdanau's layer below the output's; the number of layers; the
-    dropout rates, of the embedding; between layers and before the output."""
+    dropout rates, of the embedding's numbers; of whole embeddings; between layers and before the output."""
 
     memory: int
     context: int
@@ -67,6 +67,7 @@ class DecoderSizes:
     readout: int
     layers: int
     embedding_dropout: float
+    word_dropout: float
     dropout: float
 
 
@@ -88,7 +89,7 @@ class Decoder(nn.Module, ABC):
         self.bridge = Linear(sizes.memory, sizes.layers * sizes.hidden)
         self.rnn = GRUStack(sizes.hidden, sizes.layers, sizes.dropout)
         self.output = Linear(output_inputs, embedding.num_embeddings)
-        self.embedding_dropout = Dropout(sizes.embedding_dropout)
+        self.embedding_dropout = EmbeddingDropout(sizes.embedding_dropout, sizes.word_dropout)
         self.dropout = Dropout(sizes.dropout)
 
     def prepare(self, encoded: Encoded) -> Memory:

@@ -22,6 +22,20 @@ class Dropout(nn.Dropout):
         return dropout(input, self.p) if self.training else input
 
 
+class EmbeddingDropout(nn.Module):
+    """Dropout of embeddings: of whole ones, and of each of their numbers."""
+
+    def __init__(self, rate: float, word_rate: float) -> None:
+        super().__init__()
+        self.numbers = Dropout(rate)
+        self.words = Dropout(word_rate)
+
+    def forward(self, embedded: Float[Tensor, "*N E"]) -> Float[Tensor, "*N E"]:
+        if self.training and self.words.p:
+            embedded = embedded * self.words(embedded.new_ones(*embedded.shape[:-1], 1))
+        return self.numbers(embedded)
+
+
 def dropout(inputs: Float[Tensor, "*N"], rate: float) -> Float[Tensor, "*N"]:
     """Each number is 0 with probability `rate`, and otherwise divided by 1 − rate."""
     dropped = round(rate * 2**16)

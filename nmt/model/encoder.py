@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from nmt.model.dropout import Dropout, dropout
+from nmt.model.dropout import Dropout, EmbeddingDropout, dropout
 from nmt.model.gru import gru_sequence
 from nmt.model.linear import by_hand, linear
 
@@ -27,11 +27,17 @@ class Encoder(nn.Module):
     """Embedding and a bidirectional GRU, whose backward direction starts at each sentence's own last token."""
 
     def __init__(
-        self, embedding: nn.Embedding, hidden_size: int, layers: int, dropout: float, embedding_dropout: float
+        self,
+        embedding: nn.Embedding,
+        hidden_size: int,
+        layers: int,
+        dropout: float,
+        embedding_dropout: float,
+        word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.embedding_dropout = Dropout(embedding_dropout)
+        self.embedding_dropout = EmbeddingDropout(embedding_dropout, word_dropout)
         self.rnn = nn.GRU(
             embedding.embedding_dim,
             hidden_size,

@@ -28,6 +28,10 @@ class Seq2Seq(nn.Module):
         """Where the weights lie."""
         return self.decoder.output.weight.device
 
+    @property
+    def has_attention(self) -> bool:
+        return not isinstance(self.decoder.attention, FixedContext)
+
     def encode(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> tuple[State, Memory]:
         """The decoder's initial state and memory for padded source ids."""
         encoded = self.encoder(source, source_lengths)
@@ -50,6 +54,18 @@ class Seq2Seq(nn.Module):
         readouts, alignment = call_with_shared_weights(self.decoder, target_input, state, memory, use_reference)
         return self.decoder.features(readouts.flatten(0, 1).index_select(0, places)), alignment
 
+    def log_probabilities(
+        self, tokens: Int[Tensor, " N"], state: State, memory: Memory
+    ) -> tuple[Float[Tensor, "N V"], State]:
+        """Of each hypothesis' next token, from its last one; and the new state."""
+        readout, state, _ = self.decoder.step(self.decoder.embed(tokens), state, memory)
+        return self.decoder.logits(readout).log_softmax(dim=1), state
+
+    def weights(self, tokens: Int[Tensor, "B T"], state: State, memory: Memory) -> Float[Tensor, "B T S"]:
+        """The attention weights while target tokens, BOS first, are read."""
+        _, alignment = self.decoder(tokens, state, memory)
+        return alignment.dense(memory.mask.shape[1])
+
 
 def build_model(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
     """A freshly initialised model for vocabularies of these sizes. Draws from torch's global random generator."""
@@ -63,6 +79,7 @@ def build_model(config: ModelConfig, source_types: int, target_types: int) -> Se
         config.encoder.layers,
         config.encoder.dropout,
         config.embedding_dropout,
+        config.word_dropout,
     )
     decoder = _make_decoder(config, target_embedding, encoder.memory_size)
     model = Seq2Seq(encoder, decoder)
@@ -87,6 +104,7 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
         readout=config.decoder.readout_size or config.embedding_size,
         layers=config.decoder.layers,
         embedding_dropout=config.embedding_dropout,
+        word_dropout=config.word_dropout,
         dropout=config.decoder.dropout,
     )
     match config.attention.wiring:

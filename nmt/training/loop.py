@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from nmt.data.codec import Codec
 from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
 from nmt.model.seq2seq import Seq2Seq
+from nmt.training.average import MovingAverage
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.loss import perplexity
 from nmt.training.metrics import MetricsLog
@@ -25,7 +26,6 @@ from nmt.training.progress import Progress
 from nmt.training.schedules import learning_rate
 from nmt.training.update import make_optimizer, update
 from nmt.training.validation import Validation, validate
-from nmt.translator import Translator
 
 
 class Task(NamedTuple):
@@ -35,7 +35,7 @@ class Task(NamedTuple):
     source: Codec
     target: Codec
     model: Seq2Seq
-    examples: Sequence[Example]
+    examples: Callable[[int], Sequence[Example]]  # of an epoch, counted from 0
     validation: ParallelText
     folder: Path
 
@@ -58,24 +58,48 @@ class State:
     tokens: int = 0
 
 
+class Learner(NamedTuple):
+    """What an update changes."""
+
+    model: Seq2Seq
+    optimizer: torch.optim.Optimizer
+    average: MovingAverage[Seq2Seq] | None
+
+    @property
+    def result(self) -> Seq2Seq:
+        """The model that is validated and kept."""
+        return self.model if self.average is None else self.average.model
+
+
+class Epoch(NamedTuple):
+    """An epoch's pairs, and the batches that they are read in."""
+
+    examples: Sequence[Example]
+    batches: list[list[int]]
+
+
 def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = None) -> State:
     """Train until the config says so or a stop is asked for; `resume_from` is the `training` part of a checkpoint.
 
     Leaves `best.pt`, `last.pt` and `metrics.jsonl` in the run's folder, and returns where training stands.
     """
     state = State()
-    optimizer = make_optimizer(task.model, task.config.training)
+    config = task.config.training
+    average = None if config.moving_average is None else MovingAverage(task.model, config.moving_average)
+    learner = Learner(task.model, make_optimizer(task.model, config), average)
     if resume_from is not None:
         state = State(**resume_from["state"])
-        optimizer.load_state_dict(resume_from["optimizer"])
+        learner.optimizer.load_state_dict(resume_from["optimizer"])
         torch.set_rng_state(resume_from["random"])
         if resume_from["random_cuda"] and torch.cuda.is_available():
             torch.cuda.set_rng_state_all(resume_from["random_cuda"])
+        if average is not None:
+            average.model.load_state_dict(resume_from["average"])
     log = MetricsLog(task.folder, resume_from["metrics_size"] if resume_from else 0, state.update)
-    batches = _epoch_batches(task, state.epoch)
-    progress = Progress(state.update, _total_updates(task.config.training, len(batches)))
+    epoch = _epoch(task, state.epoch)
+    progress = Progress(state.update, _total_updates(config, len(epoch.batches)))
     try:
-        _run(task, state, optimizer, batches, log, progress, stop)
+        _run(task, state, learner, epoch, log, progress, stop)
     finally:
         progress.close()
         log.close()
@@ -85,8 +109,8 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
 def _run(
     task: Task,
     state: State,
-    optimizer: torch.optim.Optimizer,
-    batches: list[list[int]],
+    learner: Learner,
+    epoch: Epoch,
     log: MetricsLog,
     progress: Progress,
     stop: StopSignals,
@@ -94,41 +118,46 @@ def _run(
     config = task.config.training
     task.model.train()
     while True:
-        validated = _validation_is_due(state, config) and _validate(task, state, log, progress, stop)
+        validated = _validation_is_due(state, config) and _validate(task, state, learner, log, progress, stop)
         end = _end(state, config)
         if validated or end is not None or stop.requested or _checkpoint_is_due(state, config):
-            _save(task, state, optimizer, log)
+            _save(task, state, learner, log)
         if stop.requested:
             return
         if end is not None:
             # Behind the checkpoint, so that a run resumed with a later end has no end in its middle.
             if state.tokens:
-                _log_lap(state, optimizer, log, progress)
+                _log_lap(state, learner.optimizer, log, progress)
             log.write("end", state.update, _epoch_of(state), reason=end, best=state.best, seconds=state.seconds)
             progress.write(f"Done: {end}, in {state.seconds / 60:.1f} minutes.")
             return
 
         started = time.monotonic()
-        chosen = _update(task, state, optimizer, batches)
-        if state.batch == len(batches):
+        chosen = _update(task, state, learner, epoch)
+        if state.batch == len(epoch.batches):
             state.epoch, state.batch = state.epoch + 1, 0
-            batches = _epoch_batches(task, state.epoch)
+            epoch = _epoch(task, state.epoch)
         seconds = time.monotonic() - started
         state.seconds += seconds
         progress.advance(_epoch_of(state), chosen, seconds, state.nll / state.tokens)
         if state.update % config.log_every == 0:
-            _log_lap(state, optimizer, log, progress)
+            _log_lap(state, learner.optimizer, log, progress)
 
 
-def _update(
-    task: Task, state: State, optimizer: torch.optim.Optimizer, batches: Sequence[Sequence[int]]
-) -> list[Batch]:
+def _update(task: Task, state: State, learner: Learner, epoch: Epoch) -> list[Batch]:
     """Make the epoch's next update, count it, return its batches. Raises `UserError` if the loss is not finite."""
     config = task.config.training
-    places = batches[state.batch : state.batch + config.accumulate]
-    chosen = [collate([task.examples[i] for i in batch]) for batch in places]
-    rate = learning_rate(config.schedule, config.learning_rate, state.update + 1, state.epoch + 1, state.reductions)
-    nll = update(task.model, optimizer, chosen, config, rate, state.update)
+    batches = epoch.batches[state.batch : state.batch + config.accumulate]
+    chosen = [collate([epoch.examples[i] for i in batch]) for batch in batches]
+    rate = learning_rate(
+        config.schedule,
+        config.learning_rate,
+        state.update + 1,
+        state.epoch + 1,
+        state.reductions,
+        _share_done(state, config, len(epoch.batches)),
+    )
+    nll = update(learner.model, learner.optimizer, chosen, config, rate, state.update)
     if not math.isfinite(nll):
         raise UserError(
             f"training.learning_rate ({rate:g}) is too high: the loss of update {state.update + 1} is {nll}; "
@@ -138,6 +167,8 @@ def _update(
     state.tokens += sum(batch.target_tokens for batch in chosen)
     state.update += 1
     state.batch += len(chosen)
+    if learner.average is not None:
+        learner.average.update(state.update)
     return chosen
 
 
@@ -159,13 +190,14 @@ def _log_lap(state: State, optimizer: torch.optim.Optimizer, log: MetricsLog, pr
     state.nll, state.tokens = 0.0, 0
 
 
-def _validate(task: Task, state: State, log: MetricsLog, progress: Progress, stop: StopSignals) -> bool:
+def _validate(
+    task: Task, state: State, learner: Learner, log: MetricsLog, progress: Progress, stop: StopSignals
+) -> bool:
     """Validate, record and report it, keep the best model. False if a stop came first: resuming does it again."""
     started = time.monotonic()
-    translator = Translator(task.model, task.source, task.target, task.config.search)
     try:
         with stop.abandoning():
-            validation = validate(translator, task.validation, lowercase=task.config.data.target.lowercase)
+            validation = validate(learner.result, task.source, task.target, task.config, task.validation)
     except Interrupted:
         return False
     best = _is_best(state, task.config.training, validation)
@@ -181,7 +213,7 @@ def _validate(task: Task, state: State, log: MetricsLog, progress: Progress, sto
     )
     _report(task, state, validation, best, progress)
     if best:
-        checkpoint.save(task.folder / "best.pt", task.config, task.source, task.target, task.model)
+        checkpoint.save(task.folder / "best.pt", task.config, task.source, task.target, learner.result)
     return True
 
 
@@ -215,25 +247,35 @@ def _is_best(state: State, config: TrainingConfig, validation: Validation) -> bo
     return False
 
 
-def _save(task: Task, state: State, optimizer: torch.optim.Optimizer, log: MetricsLog) -> None:
+def _save(task: Task, state: State, learner: Learner, log: MetricsLog) -> None:
     training = {
         "state": asdict(state),
-        "optimizer": optimizer.state_dict(),
+        "optimizer": learner.optimizer.state_dict(),
+        "average": None if learner.average is None else learner.average.model.state_dict(),
         "random": torch.get_rng_state(),
         "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         "metrics_size": log.size,
     }
-    checkpoint.save(task.folder / "last.pt", task.config, task.source, task.target, task.model, training)
+    checkpoint.save(task.folder / "last.pt", task.config, task.source, task.target, learner.model, training)
 
 
-def _epoch_batches(task: Task, epoch: int) -> list[list[int]]:
+def _epoch(task: Task, number: int) -> Epoch:
+    """An epoch by its number, from 0."""
     config = task.config.training
-    return epoch_batches(task.examples, config.batch_size, config.batch_unit, config.seed, epoch)
+    examples = task.examples(number)
+    return Epoch(examples, epoch_batches(examples, config.batch_size, config.batch_unit, config.seed, number))
 
 
 def _total_updates(config: TrainingConfig, batches_per_epoch: int) -> int:
     by_epochs = config.max_epochs and config.max_epochs * -(-batches_per_epoch // config.accumulate)
     return min(limit for limit in (config.max_updates, by_epochs) if limit is not None)
+
+
+def _share_done(state: State, config: TrainingConfig, batches: int) -> float:
+    """Of the whole training, from 0 to 1, if no early stopping cuts it short."""
+    by_updates = state.update / config.max_updates if config.max_updates else 0.0
+    by_epochs = (state.epoch + state.batch / batches) / config.max_epochs if config.max_epochs else 0.0
+    return min(1.0, max(by_updates, by_epochs))
 
 
 def _epoch_of(state: State) -> int:

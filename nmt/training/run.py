@@ -12,7 +12,8 @@ from nmt.checkpoint import Loaded
 from nmt.config import Config
 from nmt.config_file import differences, to_yaml
 from nmt.data.batching import Example, epoch_batches, fill_rate
-from nmt.data.codec import build_codecs, encode_pairs
+from nmt.data.codec import build_codecs
+from nmt.data.sampling import epoch_examples
 from nmt.data.splits import load_split
 from nmt.device import choose_device
 from nmt.errors import UserError
@@ -37,7 +38,7 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
     with kept_for_good():
         train_text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
         source, target, pairs, skipped = build_codecs(config.data, train_text, Path(config.data.folder) / "cache")
-        examples = encode_pairs(pairs, source, target)
+        examples = epoch_examples(pairs, source, target, config.data, config.training.seed)
     torch.manual_seed(config.training.seed)
     if loaded is None:
         model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(device)
@@ -47,7 +48,7 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
             raise UserError(f"{folder / 'last.pt'}: the training text is another than that of this run; restore it")
     files.write(folder / "config.yaml", to_yaml(config).encode())
     print(to_yaml(config))
-    _describe(config, model, examples, str(skipped), device)
+    _describe(config, model, examples(0), str(skipped), device)
 
     task = Task(config, source, target, model, examples, validation, folder)
     train(task, stop, loaded.training if loaded else None)
@@ -82,6 +83,7 @@ _FIXED: Any = {
         "seed": True,
         "optimizer": True,
         "weight_decay": True,
+        "moving_average": True,
         "early_stopping": {"metric"},
     },
 }

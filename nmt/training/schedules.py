@@ -7,10 +7,13 @@ import math
 from nmt.config import ScheduleConfig, TeacherForcingConfig
 
 
-def learning_rate(config: ScheduleConfig, base: float, update: int, epoch: int, reductions: int) -> float:
+def learning_rate(
+    config: ScheduleConfig, base: float, update: int, epoch: int, reductions: int, share_done: float
+) -> float:
     """The rate for update number `update` (from 1) in epoch number `epoch` (from 1).
 
-    `reductions` counts the plateaus met so far, which the training loop sees at validation.
+    `reductions` counts the plateaus met so far, which the training loop sees at validation; `share_done` is that of
+    the whole training, from 0 to 1.
     """
     warm = min(1.0, update / config.warmup) if config.warmup else 1.0
     match config.kind:
@@ -22,6 +25,8 @@ def learning_rate(config: ScheduleConfig, base: float, update: int, epoch: int, 
             return base * warm * config.factor ** max(0, epoch - config.start_epoch)
         case "inverse_sqrt":
             return base * warm * math.sqrt(config.warmup / max(update, config.warmup))
+        case "cosine":
+            return base * warm * (1 + math.cos(math.pi * share_done)) / 2
 
 
 def teacher_forcing_ratio(config: TeacherForcingConfig, done: int) -> float:

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import torch
 
+from nmt.config import Config
 from nmt.data.batching import Example, collate
+from nmt.data.codec import Codec
 from nmt.data.corpus import ParallelText
 from nmt.evaluation.metrics import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
@@ -21,18 +23,19 @@ class Validation(NamedTuple):
     hypotheses: list[str]
 
 
-def validate(translator: Translator, text: ParallelText, *, lowercase: bool) -> Validation:
-    """Loss under teacher forcing, and BLEU by the same search as everywhere else.
+def validate(model: Seq2Seq, source: Codec, target: Codec, config: Config, text: ParallelText) -> Validation:
+    """A model's loss under teacher forcing, and its BLEU by the same search as everywhere else.
 
-    `lowercase` lower-cases the references, which is right for a model that knows no capitals.
+    References are lower-cased for a model that writes no capitals.
     """
+    translator = Translator(model, source, target, config.search)
     examples = [
-        Example(translator.source.encode(source), translator.target.encode(target))
-        for source, target in zip(text.source, text.target, strict=True)
+        Example(source.encode(sentence), target.encode(translation))
+        for sentence, translation in zip(text.source, text.target, strict=True)
     ]
-    loss = mean_loss(translator.model, examples, translator.search.batch_size)
+    loss = mean_loss(model, examples, config.search.batch_size)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
-    references = [line.lower() for line in text.target] if lowercase else text.target
+    references = [line.lower() for line in text.target] if config.data.target.lowercase else text.target
     return Validation(loss, sacrebleu_score(hypotheses, references), hypotheses)
 
 

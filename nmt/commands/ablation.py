@@ -1,0 +1,36 @@
+"""nmt ablation: train every config's model under one budget, then write a page that compares them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from nmt.commands.options import Parser, positive
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt ablation",
+        description="Train every config's model under one budget, and write a page that compares them. "
+        "Given again, it goes on where it was stopped.",
+    )
+    parser.add_argument("configs", nargs="*", metavar="CONFIG", help="default: all of configs/ablation")
+    parser.add_argument(
+        "--output", type=Path, default=Path("docs/ablation"), metavar="DIR", help="default: docs/ablation"
+    )
+    parser.add_argument(
+        "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="runs at once (default: all cores)"
+    )
+    parser.add_argument("--machine", metavar="TEXT", help="what the page calls the machine (default: what it found)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train every config's model under one budget, then write a page that compares them."""
+    from nmt.ablation.compare import compare
+
+    return compare(options.configs, options.set, output=options.output, jobs=options.jobs, machine=options.machine)

@@ -1,0 +1,118 @@
+"""nmt evaluate: score checkpoints on a test set, by source length too, and compare them."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from nmt import files
+from nmt.commands.options import Parser, add_search_options, positive, set_threads
+from nmt.errors import UserError
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt evaluate", description="Score checkpoints on a test set, by source length too, and compare them."
+    )
+    parser.add_argument(
+        "checkpoints", nargs="*", metavar="CHECKPOINT", help="the others are compared with the first one"
+    )
+    parser.add_argument(
+        "--ensemble", nargs="+", default=[], metavar="CHECKPOINT", help="and these as one, by their mean probabilities"
+    )
+    parser.add_argument(
+        "--split", default="test", help="validation, test, or a Multi30k test set by its name (default: test)"
+    )
+    parser.add_argument("--source", type=Path, metavar="FILE", help="translate this file, not a split")
+    parser.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
+    parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
+    parser.add_argument(
+        "--alignment", type=Path, metavar="FILE", help="gold word links, 0-0 1?2 a line: score the attention by them"
+    )
+    parser.add_argument(
+        "--alignment-words",
+        choices=("spacy", "whitespace"),
+        help="words that links count and heat maps show (default: spacy)",
+    )
+    parser.add_argument(
+        "--heat-map", type=positive, metavar="LINE", help="draw all models' attention to that line, counted from 1"
+    )
+    add_search_options(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Score checkpoints on a test set, by source length, and compare them."""
+    _check_evaluate(options)
+
+    from nmt import checkpoint
+    from nmt.device import choose_device
+    from nmt.evaluation import checkpoints
+    from nmt.evaluation.alignment import word_pairs
+    from nmt.translator import Translator
+
+    set_threads(options.threads)
+    device = choose_device(options.device)
+    paths = dict.fromkeys([*options.checkpoints, *options.ensemble])
+    loaded = {path: checkpoint.load(path, device) for path in paths}
+    configs = {path: contents.config for path, contents in loaded.items()}
+    first = configs[next(iter(paths))]
+    if options.source is not None:
+        test_set = checkpoints.file_test_set(options.source, options.reference)
+    else:
+        checkpoints.check_same_corpus(configs)
+        test_set = checkpoints.corpus_test_set(first, options.split)
+    languages = (first.data.source.language, first.data.target.language)
+    if options.alignment is not None or options.heat_map is not None:
+        words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
+        test_set = replace(test_set, words=words)
+    translators = {path: Translator.of({path: loaded[path]}) for path in options.checkpoints}
+    if options.ensemble:
+        name = f"ensemble of {len(options.ensemble)}"
+        translators[name] = Translator.of({path: loaded[path] for path in options.ensemble})
+    if options.heat_map is not None:
+        checkpoints.check_heat_map(translators, test_set, options.heat_map)
+    table = checkpoints.evaluate(
+        translators,
+        test_set,
+        languages=languages,
+        edges=options.buckets or first.evaluation.length_edges,
+        output=options.output,
+        beam_size=options.beam,
+        length_penalty=options.length_penalty,
+    )
+    print(table)
+    if options.heat_map is not None:
+        pictures = checkpoints.draw_heat_map(translators, test_set, options.heat_map, options.output)
+        print("Written:", ", ".join(map(str, pictures)))
+    return 0
+
+
+def _check_evaluate(options: argparse.Namespace) -> None:
+    """Raise `UserError` where options do not fit each other: what can be said before anything is loaded."""
+    from nmt.evaluation.by_length import check_edges
+
+    if options.buckets is not None:
+        check_edges(options.buckets)
+    if (options.source is None) != (options.reference is None):
+        raise UserError("--source and --reference go together: give both files, or none")
+    if not options.checkpoints and not options.ensemble:
+        raise UserError("no CHECKPOINT is named: give one, such as checkpoints/NAME/best.pt, or some by --ensemble")
+    for given in (options.checkpoints, options.ensemble):
+        if len(set(given)) < len(given):
+            raise UserError("a checkpoint was given twice: name each once")
+    if options.heat_map is not None and options.output is None:
+        raise UserError("--heat-map needs a folder for its pictures: give --output DIR")
+    if options.alignment_words is not None and options.alignment is None and options.heat_map is None:
+        raise UserError("--alignment-words goes with --alignment or --heat-map: give one of them, or leave it out")
+    if options.output is not None:
+        files.make_folder(options.output)
+
+
+def _edges(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 10,20,30") from None

@@ -1,0 +1,70 @@
+"""nmt train: train a config's model to its end, then evaluate it on the test set."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from nmt.commands.options import Parser
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt train", description="Train a config's model to its end, then evaluate it on the test set."
+    )
+    parser.add_argument("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field; may be repeated"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on from the run's last checkpoint")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train a config's model to its end, then evaluate it on the test set."""
+    from nmt.config_file import load_config
+
+    config = load_config(options.config, options.set)
+
+    from nmt.evaluation.checkpoints import corpus_test_set, evaluate
+    from nmt.training.interruption import StopSignals
+    from nmt.training.run import run
+    from nmt.translator import Translator
+
+    has_test = config.data.corpus != "files" or config.data.source.test is not None
+    test_set = corpus_test_set(config, "test" if has_test else "validation")  # now: a missing file should show at once
+    stop = StopSignals()
+    with stop.installed():
+        folder = run(config, stop, resume=options.resume)
+    if stop.requested:
+        settings = [part for setting in options.set for part in ("--set", setting)]
+        again = _spelled("train", options.config, *settings, "--resume")
+        print(f"Saved {folder / 'last.pt'}. To go on: {again}")
+        return 130
+    best = folder / "best.pt"
+    languages = (config.data.source.language, config.data.target.language)
+    translators = {str(best): Translator.load(best, device=config.training.device)}
+    table = evaluate(translators, test_set, languages=languages, edges=config.evaluation.length_edges, output=folder)
+    print(f"\n{table}\n")
+    example = min(test_set.text.source, key=lambda sentence: abs(len(sentence) - 40))
+    print("Next:")
+    print(" ", _spelled("translate", str(best), example))
+    print(" ", _spelled("translate", str(best), example, "--attention", "attention.png"))
+    print(" ", _spelled("evaluate", str(best), "--split", "validation", "--output", "evaluation"))
+    return 0
+
+
+def _spelled(command: str, *arguments: str) -> str:
+    """Another command as it can be typed in this folder, called the way that this one was."""
+    script = Path(sys.argv[0])
+    if script.name != "train.py":
+        return shlex.join(["nmt", command, *arguments])
+    python = Path(sys.executable)
+    if shutil.which(python.name) == str(python):
+        python = Path(python.name)
+    elif python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    return shlex.join([str(python), str(script.with_name(f"{command}.py")), *arguments])

@@ -1,0 +1,62 @@
+"""Several models that translate as one: at each step the mean of their probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from nmt.model.attention import Memory
+from nmt.model.decoder import State
+from nmt.model.seq2seq import Seq2Seq
+
+
+class Ensemble(nn.Module):
+    """p(y_t | …) = 1/n Σ p_i(y_t | …) of n models, which share both vocabularies (Sutskever et al. 2014, section 3.6).
+
+    To search and translator it is what a `Seq2Seq` is; its states and memories are tuples of theirs.
+    """
+
+    def __init__(self, models: Sequence[Seq2Seq]) -> None:
+        super().__init__()
+        self.models = nn.ModuleList(models)
+        self.eval()  # it serves search alone
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights lie."""
+        return self._all[0].device
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether any of them has."""
+        return any(model.has_attention for model in self._all)
+
+    @property
+    def _all(self) -> list[Seq2Seq]:
+        return list(self.models)  # type: ignore[arg-type]  # nn.ModuleList forgets what it holds
+
+    def encode(
+        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]
+    ) -> tuple[tuple[State, ...], tuple[Memory, ...]]:
+        """The initial states and the memories of all models."""
+        states, memories = zip(*(model.encode(source, source_lengths) for model in self._all), strict=True)
+        return states, memories
+
+    def log_probabilities(
+        self, tokens: Int[Tensor, " N"], state: tuple[State, ...], memory: tuple[Memory, ...]
+    ) -> tuple[Float[Tensor, "N V"], tuple[State, ...]]:
+        """Of each hypothesis' next token, from its last one; and the new states."""
+        members = zip(self._all, state, memory, strict=True)
+        each, states = zip(*(model.log_probabilities(tokens, s, m) for model, s, m in members), strict=True)
+        return torch.stack(each).logsumexp(dim=0) - math.log(len(each)), states
+
+    def weights(
+        self, tokens: Int[Tensor, "B T"], state: tuple[State, ...], memory: tuple[Memory, ...]
+    ) -> Float[Tensor, "B T S"]:
+        """The mean of the attention weights while target tokens, BOS first, are read, over the models that have any."""
+        members = zip(self._all, state, memory, strict=True)
+        return torch.stack([model.weights(tokens, s, m) for model, s, m in members if model.has_attention]).mean(dim=0)

@@ -1,4 +1,5 @@
 # make train   set up, train configs/quickstart.yaml, evaluate      make train CONFIG=configs/… ARGS="--set name=…"
+# make translate TEXT="…"   set up, translate German to English with the model in checkpoints/multi30k-de-en
 # make test    set up, run the tests                                make check   lint, format, types
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
@@ -7,7 +8,7 @@ CONFIG ?= configs/quickstart.yaml
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: setup train test check ablation bench
+.PHONY: setup translate train test check ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -15,6 +16,9 @@ setup: .venv/installed
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,tensorboard]'
 	touch $@
+
+translate: setup
+	@$(BIN)/python scripts/translate.py $(if $(TEXT),"$$TEXT")
 
 train: setup
 	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)

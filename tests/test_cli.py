@@ -14,6 +14,8 @@ import torch
 import yaml
 
 from nmt.cli import main
+from nmt.commands import translate
+from nmt.translator import Translator
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ["der Hund läuft", "die Katze schläft", "der Hund schläft", "die Katze läuft", "der kleine Hund läuft weg"]
@@ -219,6 +221,42 @@ def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
     assert 0 <= comparison["p_value"] <= 1
 
 
+def test_several_checkpoints_are_an_ensemble(
+    runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = str(runs / "none" / "best.pt")
+    expected = [t.text for t in Translator.load(best, none).translate(SOURCES)]
+    assert main(["translate", best, none, *SOURCES]) == 0
+    assert capsys.readouterr().out.splitlines() == expected
+    assert main(["evaluate", best, "--ensemble", best, none, "--output", str(tmp_path)]) == 0
+    evaluation = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))
+    assert [model["checkpoint"] for model in evaluation["models"]] == [best, "ensemble of 2"]
+    assert "ensemble of 2" in capsys.readouterr().out
+    assert main(["evaluate", "--ensemble", best, none]) == 0
+
+
+def test_without_a_checkpoint_the_shipped_one_translates(
+    best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["translate", best, SOURCES[0]]) == 0
+    expected = capsys.readouterr().out
+    monkeypatch.setattr(translate, "SHIPPED", Path(best))
+    assert main(["translate", SOURCES[0]]) == 0
+    assert capsys.readouterr().out == expected
+    monkeypatch.setattr(translate, "SHIPPED", Path("no/model.pt"))
+    assert main(["translate", SOURCES[0]]) == 2
+    error = error_of(capsys)
+    assert "CHECKPOINT" in error
+    assert "no/model.pt" in error
+
+
+def with_another_target_word(path: Path, copy: Path) -> Path:
+    contents = torch.load(path, weights_only=True)
+    contents["target"]["tokens"][-1] = "other"
+    torch.save(contents, copy)
+    return copy
+
+
 def test_attention_is_scored_and_drawn(
     runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -338,7 +376,13 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["translate", "BEST", "x", "--attention", "BEST/a.png"], ["BEST", "cannot be made a folder"]),
         (["translate", "BEST", "x", "--beam", "0"], ["--beam", "'0'", "nmt translate --help"]),
         (["translate", "BEST", "x", "--bean", "3"], ["--bean", "nmt translate --help"]),
-        (["translate"], ["CHECKPOINT", "nmt translate --help"]),
+        (["translate", "BEST", "missing.pt", "x"], ["missing.pt", "does not exist"]),
+        (["translate", "BEST", "OTHER", "x"], ["BEST", "OTHER", "target tokens"]),
+        (["average", "BEST", "OTHER", "--output", "mean.pt"], ["BEST", "OTHER", "target tokens"]),
+        (["average", "BEST", "NONE", "--output", "mean.pt"], ["BEST", "NONE", "model.attention.wiring"]),
+        (["average", "BEST"], ["--output", "nmt average --help"]),
+        (["evaluate"], ["CHECKPOINT", "--ensemble"]),
+        (["evaluate", "--ensemble", "BEST", "BEST"], ["twice"]),
         (["transalte"], ["'transalte'", "translate"]),
         (["evaluate", "BEST", "--buckets", "abc"], ["--buckets", "'abc'", "10,20,30"]),
         (["evaluate", "BEST", "--output", "BEST/x"], ["BEST", "cannot be made a folder"]),
@@ -367,6 +411,7 @@ def test_bad_input_is_one_line_and_code_2(
         "FOLDER": str(runs),
         "BEST": str(runs / "bahdanau" / "best.pt"),
         "NONE": str(runs / "none" / "best.pt"),
+        "OTHER": str(with_another_target_word(runs / "bahdanau" / "best.pt", tmp_path / "other.pt")),
         "BEST/x": str(runs / "bahdanau" / "best.pt" / "x"),
         "BEST/a.png": str(runs / "bahdanau" / "best.pt" / "a.png"),
     }

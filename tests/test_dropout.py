@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from nmt.model.dropout import Dropout, dropout
+from nmt.model.dropout import Dropout, EmbeddingDropout, dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
@@ -41,3 +41,17 @@ def test_extreme_rates_and_evaluation():
     assert torch.equal(dropout(ones, 1.0), torch.zeros(3, 5))
     assert torch.equal(Dropout(0.5).eval()(ones), ones)
     assert dropout(torch.ones(0, 5), 0.5).shape == (0, 5)
+
+
+def test_whole_embeddings_are_dropped():
+    torch.manual_seed(4)
+    ones = torch.ones(200, 50, 8)
+    kept = EmbeddingDropout(0.0, 0.25)(ones)
+    words = kept[..., 0]
+    assert torch.equal(kept, words.unsqueeze(2).expand_as(kept))
+    assert words.unique().tolist() == pytest.approx([0, 4 / 3], rel=1e-4)
+    assert (words == 0).float().mean().item() == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / 10_000) ** 0.5)
+    both = EmbeddingDropout(0.5, 0.25)(ones)
+    assert (both == 0).float().mean().item() == pytest.approx(1 - 0.5 * 0.75, abs=0.02)
+    assert both.mean().item() == pytest.approx(1, abs=0.03)
+    assert torch.equal(EmbeddingDropout(0.5, 0.25).eval()(ones), ones)

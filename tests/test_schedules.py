@@ -9,8 +9,8 @@ from nmt.training.schedules import learning_rate, teacher_forcing_ratio
 from nmt.training.update import toss
 
 
-def rate(update: int = 1, epoch: int = 1, reductions: int = 0, **config: Any) -> float:
-    return learning_rate(ScheduleConfig.model_validate(config), 0.8, update, epoch, reductions)
+def rate(update: int = 1, epoch: int = 1, reductions: int = 0, share_done: float = 0.0, **config: Any) -> float:
+    return learning_rate(ScheduleConfig.model_validate(config), 0.8, update, epoch, reductions, share_done)
 
 
 def ratio(done: int, **config: Any) -> float:
@@ -21,7 +21,7 @@ def test_constant_rate() -> None:
     assert [rate(update, epoch) for update, epoch in ((1, 1), (10, 2), (10**6, 99))] == [0.8] * 3
 
 
-@pytest.mark.parametrize("kind", ["constant", "plateau", "halving", "inverse_sqrt"])
+@pytest.mark.parametrize("kind", ["constant", "plateau", "halving", "inverse_sqrt", "cosine"])
 def test_warmup_rises_linearly_to_the_full_rate(kind: str) -> None:
     rates = [rate(update, kind=kind, warmup=4) for update in (1, 2, 3, 4)]
     assert rates == pytest.approx([0.2, 0.4, 0.6, 0.8])
@@ -47,6 +47,12 @@ def test_halving_after_each_epoch_from_start_epoch_on() -> None:
 def test_inverse_square_root_after_the_warmup() -> None:
     rates = [rate(update, kind="inverse_sqrt", warmup=100) for update in (50, 100, 400, 10_000)]
     assert rates == pytest.approx([0.4, 0.8, 0.4, 0.08])
+
+
+def test_cosine_falls_to_zero_over_the_whole_training() -> None:
+    rates = [rate(100, share_done=share, kind="cosine") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    assert rates == pytest.approx([0.8, 0.4 + 0.4 / math.sqrt(2), 0.4, 0.4 - 0.4 / math.sqrt(2), 0.0])
+    assert rate(1, share_done=0.5, kind="cosine", warmup=4) == pytest.approx(0.1)
 
 
 def test_constant_ratio() -> None:

@@ -31,6 +31,9 @@ HARD = [
     "training.accumulate=2",
     "training.teacher_forcing={schedule: linear, ratio: 0.9, decay: 0.01}",
     "training.checkpoint_every=3",
+    "training.moving_average=0.9",
+    "training.schedule={kind: cosine, warmup: 3}",
+    "model.word_dropout=0.1",
 ]
 MEASURED = {"seconds", "source_tokens_per_second", "target_tokens_per_second"}
 
@@ -137,6 +140,29 @@ def test_stop_and_resume_change_no_bit(make_config: ConfigMaker, monkeypatch: py
     assert finish(config, resume=True) == folder
     assert contents(folder)["training"]["state"]["update"] == 20
     assert_same_run(folder, straight)
+
+
+def test_resuming_draws_the_epoch_s_subwords_again(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = [
+        f"data.{side}.{field}"
+        for side in ("source", "target")
+        for field in ("tokenizer=sentencepiece", "vocabulary_size=24", "subword_sampling=0.3")
+    ]
+    straight = finish(make_config(*HARD, *sides, "name=straight"))
+    config = make_config(*HARD, *sides, "name=stopped")
+    folder = run_and_stop(monkeypatch, config, 10)
+    assert contents(folder)["training"]["state"]["batch"] == 4
+    assert_same_run(finish(config, resume=True), straight)
+
+
+def test_the_moving_average_is_validated_and_kept(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    validated = script(monkeypatch, LOSSES, range(1, 9))
+    folder = finish(make_config("training.moving_average=0.5", "training.max_updates=8"))
+    last = torch.load(folder / "last.pt", weights_only=True)
+    for name, weight in contents(folder, "best.pt")["model"].items():
+        assert torch.equal(weight, validated[-1][name])
+        assert torch.equal(weight, last["training"]["average"][name])
+    assert not torch.equal(last["model"]["decoder.output.weight"], last["training"]["average"]["decoder.output.weight"])
 
 
 @pytest.mark.parametrize("killed_at", [2, 11, 19])

@@ -181,7 +181,7 @@ class TrainingConfig(Section):
     log_every: Count = 50  # in updates
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
-    precision: Literal["float32", "bf16"] = "float32"  # bf16: products of updates in bfloat16, by autocast
+    precision: Literal["float32", "bf16"] = "float32"  # bf16: matrix products of updates take bfloat16 factors
     threads: Count | None = None  # null: as many as torch chooses
 
     @model_validator(mode="before")

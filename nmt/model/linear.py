@@ -8,7 +8,9 @@ Shapes: N rows, I inputs, O outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -75,14 +77,34 @@ def few_sizes(rows: Float[Tensor, "N I"], product: Callable[[Tensor], Tensor]) -
 
 def has_kernel(tensor: Tensor) -> bool:
     """Whether oneDNN's products serve a tensor."""
-    return _HAS_ONEDNN and tensor.dtype == torch.float32 and tensor.device.type == "cpu"
+    return HAS_ONEDNN and tensor.dtype == torch.float32 and tensor.device.type == "cpu"
 
 
-_HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+@contextmanager
+def products_in_bf16(wanted: bool = True) -> Iterator[None]:
+    """Within it, oneDNN's products, of backward passes too, round their factors and results to bfloat16.
+
+    The sums are float32. Where a processor has such products (AVX512-BF16) they take half the time.
+    """
+    token = _BF16.set(wanted)
+    try:
+        yield
+    finally:
+        _BF16.reset(token)
+
+
+_BF16 = ContextVar("products_in_bf16", default=False)
 
 
 def _kernel(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise(_dense(left), _dense(right).t(), bias, "none", [], "")
+    left, right = _dense(left), _dense(right).t()
+    if not _BF16.get():
+        return torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
+    product = torch.ops.mkldnn._linear_pointwise(left.bfloat16(), right.bfloat16(), None, "none", [], "").float()
+    return product if bias is None else product.add_(bias)
 
 
 def _dense(matrix: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from nmt.data.sampling import epoch_examples
 from nmt.data.splits import load_split
 from nmt.device import choose_device
 from nmt.errors import UserError
+from nmt.model.linear import HAS_ONEDNN
 from nmt.model.seq2seq import Seq2Seq, build_model
 from nmt.startup import kept_for_good
 from nmt.training.interruption import StopSignals
@@ -33,6 +34,10 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
     device = choose_device(config.training.device)
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
+    if config.training.precision == "bf16" and device.type == "cpu" and not HAS_ONEDNN:
+        raise UserError(
+            "training.precision: bf16 needs oneDNN, which this PyTorch has not for this processor; set it to float32"
+        )
     loaded = _load_last(config, folder, device, resume)
 
     with kept_for_good():

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nmt.config import TrainingConfig
 from nmt.data.batching import Batch, send
+from nmt.model.linear import products_in_bf16
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.loss import Loss
 from nmt.training.output_loss import output_loss
@@ -40,11 +41,13 @@ def update(
     ratio = teacher_forcing_ratio(forcing, done)
     optimizer.zero_grad()
     nll = torch.zeros((), device=model.device)
+    bf16, device = config.precision == "bf16", model.device.type
     for batch in batches:
         use_reference = toss(batch.target_input.shape, ratio, per_token=forcing.granularity == "token")
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-            loss = batch_loss(model, batch, config.label_smoothing, use_reference)
-        (loss.smoothed / tokens).backward()
+        with products_in_bf16(bf16):
+            with torch.autocast(device, torch.bfloat16, enabled=bf16 and device != "cpu"):
+                loss = batch_loss(model, batch, config.label_smoothing, use_reference)
+            (loss.smoothed / tokens).backward()
         nll += loss.nll
     if config.clip_norm is not None:
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)

@@ -206,6 +206,7 @@ class SearchConfig(Section):
 
 
 class EvaluationConfig(Section):
+    split: str | None = None  # that a finished run is scored on; null: test, or validation where there is no test
     length_edges: tuple[Count, ...] = (10, 20, 30, 40, 50)  # upper ends of the source length buckets, in spaCy tokens
 
     @model_validator(mode="after")

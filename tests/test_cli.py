@@ -211,6 +211,13 @@ def test_every_pair_of_evaluate_options_runs(
         assert "BLEU" in capsys.readouterr().out
 
 
+def test_a_choice_of_settings_need_not_see_the_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", str(write_config(tmp_path)), "--set", "evaluation.split=validation"]) == 0
+    assert "Scores on validation" in capsys.readouterr().out
+    evaluation = json.loads((tmp_path / "runs" / "tiny" / "evaluation.json").read_text(encoding="utf-8"))
+    assert [model["split"] for model in evaluation["models"]] == ["validation"]
+
+
 def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
     other = str(runs / "none" / "best.pt")
     assert main(["evaluate", best, other, "--output", str(tmp_path)]) == 0
@@ -366,6 +373,7 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["train", "CONFIG", "--set", "model.attention.score=dot", "--set", "model.encoder.hidden_size=9"], ["18"]),
         (["train", "CONFIG", "--set", "data.source.train=/no/such"], ["/no/such", "does not exist"]),
         (["train", "CONFIG", "--set", "training.device=tpu9"], ["tpu9"]),
+        (["train", "CONFIG", "--set", "evaluation.split=tset"], ["'tset'", "validation"]),
         (["translate", "missing.pt", "x"], ["missing.pt", "does not exist"]),
         (["translate", "CONFIG", "x"], ["CONFIG", "no checkpoint"]),
         (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.pt"]),

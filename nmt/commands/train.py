@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> int:
     from nmt.translator import Translator
 
     has_test = config.data.corpus != "files" or config.data.source.test is not None
-    test_set = corpus_test_set(config, "test" if has_test else "validation")  # now: a missing file should show at once
+    split = config.evaluation.split or ("test" if has_test else "validation")
+    test_set = corpus_test_set(config, split)  # now: a missing file should show at once
     stop = StopSignals()
     with stop.installed():
         folder = run(config, stop, resume=options.resume)

@@ -45,7 +45,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     with contextlib.redirect_stdout(sys.stderr):  # what training prints is no result
         paths = {path.parent.name: path for path in options.checkpoints} or {
-            mechanism: trained(mechanism, options.updates) for mechanism in peers.ATTENTION
+            mechanism: trained(mechanism, options.updates) for mechanism in options.mechanisms
         }
     translators = {name: Translator.load(path, device=options.device) for name, path in paths.items()}
     sentences = load_split(load_config(peers.CONFIG).data, "test").source[: options.sentences]
@@ -73,6 +73,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoints", nargs="*", type=Path, help="measure these; their test set is Multi30k's too")
+    parser.add_argument("--mechanisms", nargs="+", choices=list(peers.ATTENTION), default=list(peers.ATTENTION))
     parser.add_argument("--updates", type=int, default=300, help="of the models that are trained first")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="1: greedy search")
     parser.add_argument("--batch", type=int, default=64, help="sentences")

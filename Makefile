@@ -27,7 +27,7 @@ ablation: setup
 	$(BIN)/python scripts/ablation.py --output docs/ablation $(ARGS)
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
 
 bench: setup
 	for name in training search startup growth pipeline attention_growth; do \

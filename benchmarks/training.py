@@ -42,6 +42,7 @@ BY_HAND = (
     "nmt.model.linear",
     "nmt.model.gru",
     "nmt.model.additive",
+    "nmt.model.products",
     "nmt.model.dropout",
     "nmt.model.encoder",
     "nmt.training.output_loss",

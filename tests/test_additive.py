@@ -5,9 +5,16 @@ import torch
 from attention_cases import draw
 from twins import LAYOUTS, Made, assert_twins
 
+from nmt.model import additive
 from nmt.model.additive import additive_scores, plain_additive_scores
 
 EVERY_LAYOUT = pytest.mark.parametrize("layout", LAYOUTS)
+
+
+@pytest.fixture(autouse=True, params=[1, 60, additive.CHUNK])
+def _chunk(request, monkeypatch):
+    """One sentence at a time, some, or all of them."""
+    monkeypatch.setattr(additive, "CHUNK", request.param)
 
 
 def inputs(sentences, queries, positions, size=4):

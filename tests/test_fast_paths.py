@@ -7,6 +7,7 @@ import torch
 from attention_growth import kept
 from reference import (
     BAHDANAU,
+    LUONG_FEEDING,
     SOURCE_TYPES,
     SOURCES,
     TARGETS,
@@ -20,6 +21,7 @@ from reference import (
 from twins import Made, fast_modules, switch_off
 
 from nmt.data.batching import Example, collate
+from nmt.model import shared
 from nmt.model.seq2seq import build_model
 from nmt.training import output_loss
 from nmt.training.update import batch_loss
@@ -106,13 +108,13 @@ def nodes(tensor):
 
 
 def test_switching_off_leaves_nothing_written_by_hand(monkeypatch):
-    own = {"_SharedBackward", "_LinearBackward", "_UpdateBackward", "_SequenceBackward"}
-    own |= {"_AdditiveScoresBackward", "_OutputLossBackward"}
-    model = tiny_model(Variant("bahdanau"))
-    assert own <= nodes(batch_loss(model, BATCH, 0.1).smoothed)
-    assert len(fast_modules()) >= 5
+    own = {"_LinearBackward", "_UpdateBackward", "_SequenceBackward", "_OutputLossBackward"}
+    own |= {"_AdditiveScoresBackward", "_InnerProductsBackward", "_WeightedSumsBackward"}
+    models = [tiny_model(Variant(wiring, score)) for wiring, score in (("bahdanau", "additive"), ("luong", "general"))]
+    assert own <= set().union(*(nodes(batch_loss(model, BATCH, 0.1).smoothed) for model in models))
+    assert len(fast_modules()) >= 6
     switch_off(monkeypatch)
-    assert not own & nodes(batch_loss(model, BATCH, 0.1).smoothed)
+    assert not own & set().union(*(nodes(batch_loss(model, BATCH, 0.1).smoothed) for model in models))
 
 
 @pytest.mark.parametrize("variant", CHOSEN, ids=str)
@@ -150,6 +152,25 @@ def test_the_logits_of_all_tokens_never_exist(variant, sampling):
     chunk = max(largest, 16 * types)  # no product has fewer than 16 rows
     assert chunk < tokens * types / 2
     assert max(made.sizes) <= chunk
+
+
+STEP_BY_STEP = [v for v in (*BAHDANAU, *LUONG_FEEDING) if v.scope == "global" and v.extra != "coverage"]
+
+
+@pytest.mark.parametrize("variant", [v for v in STEP_BY_STEP if v.score in ("additive", "dot", "general")], ids=str)
+def test_steps_make_no_gradients_of_all_keys_or_values(variant, monkeypatch):
+    monkeypatch.setattr(shared, "TOGETHER", 1000)
+    model = tiny_model(variant)
+    made = {}
+    for steps in (10, 20):
+        batch = collate([Example([5] * 30, [4] * (steps - 1))] * 2)  # S = 31: nothing else is as large
+        _, memory = model.encode(batch.source, batch.source_lengths)
+        loss = batch_loss(model, batch, 0.1).smoothed
+        with Made() as backward:
+            loss.backward()
+        made[steps] = sum(backward.count(size) for size in {memory.values.numel(), memory.keys.numel()})
+    assert made[10] > 0
+    assert made[20] - made[10] == (10 if variant.score == "additive" else 0)  # a query's σ are as many numbers
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from attention_growth import kept
 from reference import BAHDANAU, LUONG_FEEDING, tiny_model
 
 from nmt.data.batching import Example, collate
-from nmt.model.gather import gather, shared
+from nmt.model.gather import gather
+from nmt.model.shared import share
 
 B, N, S, X, T, W = 3, 2, 9, 4, 5, 3
 
@@ -30,7 +31,7 @@ def test_values_and_gradients_of_many_windows_are_those_of_indexing(shape):
     origin = draw(*shape).requires_grad_()
     rows = origin.shape[:-2].numel()
     gradients = []
-    for select, memory in ((gather, shared(2 * origin)), (expected, 2 * origin)):
+    for select, memory in ((gather, share(2 * origin)), (expected, 2 * origin)):
         windows = [select(memory, places(rows, seed=i)) for i in range(4)]
         total = sum((draw(*w.shape, seed=i) * w * w).sum() for i, w in enumerate(windows))
         total = total + (draw(*shape, seed=9) * memory**3).sum()  # and a use of all of it
@@ -46,22 +47,12 @@ def test_values_and_gradients_of_many_windows_are_those_of_indexing(shape):
 
 def test_windows_alone_give_their_gradient_too_and_no_window_gives_none():
     origin = draw(B, S, X).requires_grad_()
-    gather(shared(origin), places(B)).sum().backward()
+    gather(share(origin), places(B)).sum().backward()
     counts = torch.zeros(B, S).scatter_add(1, places(B).flatten(1), torch.ones(B, T * W)).double()
     assert torch.equal(origin.grad, counts.unsqueeze(2).expand(-1, -1, X))
     untouched = draw(B, S, X).requires_grad_()
-    shared(untouched)
+    share(untouched)
     assert untouched.grad is None
-
-
-def test_a_pass_that_ends_before_the_origin_leaves_nothing_behind():
-    origin = draw(B, S, X).requires_grad_()
-    memory = shared(origin)
-    total = (gather(memory, places(B)) ** 2).sum()
-    assert torch.autograd.grad(total, memory, allow_unused=True, retain_graph=True) == (None,)
-    (gradient,) = torch.autograd.grad(total, origin)
-    (by_index,) = torch.autograd.grad((expected(origin, places(B)) ** 2).sum(), origin)
-    torch.testing.assert_close(gradient, by_index, rtol=0, atol=1e-13)
 
 
 def test_a_memory_that_is_not_shared_has_its_gradient_too():
@@ -69,7 +60,7 @@ def test_a_memory_that_is_not_shared_has_its_gradient_too():
     rows = torch.tensor([2, 0, 2, 1])
     gradients = []
     for select in (gather, expected):
-        picked = shared(origin).index_select(0, rows)
+        picked = share(origin).index_select(0, rows)
         total = (select(picked, places(4)) ** 2).sum() + (select(picked, places(4, seed=5)) ** 3).sum()
         gradients += torch.autograd.grad(total, origin)
     torch.testing.assert_close(*gradients, rtol=0, atol=1e-12)
@@ -78,7 +69,7 @@ def test_a_memory_that_is_not_shared_has_its_gradient_too():
 def test_without_gradients_it_is_a_plain_selection():
     memory = draw(B, S, X)
     with torch.inference_mode():
-        assert torch.equal(gather(shared(memory), places(B)), expected(memory, places(B)))
+        assert torch.equal(gather(share(memory), places(B)), expected(memory, places(B)))
 
 
 def kept_of_a_step(variant, source, target):

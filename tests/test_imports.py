@@ -26,8 +26,9 @@ LAYERS = [
     ["nmt.config_file"],
     ["nmt.data"],
     ["nmt.search"],
+    ["nmt.model.shared"],
     ["nmt.model.linear"],
-    ["nmt.model.gru", "nmt.model.additive", "nmt.model.dropout"],
+    ["nmt.model.gru", "nmt.model.additive", "nmt.model.products", "nmt.model.dropout"],
     ["nmt.model.encoder", "nmt.model.packed"],
     ["nmt.model.scores", "nmt.model.scopes", "nmt.model.gather"],
     ["nmt.model.attention"],
@@ -43,9 +44,11 @@ LAYERS = [
 ]
 NO_CONFIG = [
     "nmt.search",
+    "nmt.model.shared",
     "nmt.model.linear",
     "nmt.model.gru",
     "nmt.model.additive",
+    "nmt.model.products",
     "nmt.model.dropout",
     "nmt.model.encoder",
     "nmt.model.packed",

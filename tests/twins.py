@@ -75,6 +75,10 @@ class Made(TorchDispatchMode):
                 self._storages.append(StorageWeakRef(tensor.untyped_storage()))
         return made
 
+    def count(self, size):
+        """The number of memories of a size."""
+        return len({storage for made, storage in zip(self.sizes, self._storages, strict=True) if made == size})
+
     def held(self, *but):
         """The number of memories that are held, but for those of some tensors."""
         known = {StorageWeakRef(tensor.untyped_storage()) for tensor in but}

@@ -16,10 +16,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.encoder import Encoded
-from nmt.model.gather import gather, shared
+from nmt.model.gather import gather
 from nmt.model.linear import Linear
-from nmt.model.scopes import LocalScope, Scope, Window
+from nmt.model.products import weighted_sums
+from nmt.model.scopes import Scope, Window
 from nmt.model.scores import Score
+from nmt.model.shared import share
 
 
 class Memory(NamedTuple):
@@ -132,9 +134,7 @@ class Attention(nn.Module):
         if self.score.positions is not None:
             mask = mask & (torch.arange(mask.shape[1], device=mask.device) < self.score.positions)
         keys = self.score.keys(scored)
-        if isinstance(self.scope, LocalScope):
-            averaged, keys = shared(averaged), shared(keys)
-        return Memory(averaged, keys, mask, encoded.lengths)
+        return Memory(share(averaged), share(keys), mask, encoded.lengths)
 
     def forward(
         self,
@@ -167,7 +167,7 @@ class Attention(nn.Module):
         together = t.shape[1] if self.score.batched else 1
         window = self.scope(query, t, memory.mask, memory.lengths, together)
         if window.positions is None:
-            values, keys = memory.values.flatten(0, -3), memory.keys.flatten(0, -3)  # a head is a sentence
+            values, keys = memory.values, memory.keys  # a head is a sentence
         else:
             # Every query has keys and values of its own: it becomes a sentence with one query.
             values, keys = gather(memory.values, window.positions), gather(memory.keys, window.positions)
@@ -178,7 +178,7 @@ class Attention(nn.Module):
         weights = _normalised(scores, window)
         if self.hard:
             weights = _straight_through(weights, window.inside)
-        context = weights.view(len(values), -1, weights.shape[2]) @ values
+        context = weighted_sums(weights.view(*query.shape[:2], -1), values)
         return context.view(*t.shape, -1), Alignment(weights, window.positions)
 
 

@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.func import functional_call
 
+from nmt.model.shared import collect, share
+
 
 class Linear(nn.Linear):
     """`torch.nn.Linear` by `linear`."""
@@ -93,57 +95,25 @@ def _dense(matrix: Tensor) -> Tensor:
 def call_with_shared_weights(module: nn.Module, *arguments: Any) -> Any:
     """`module(*arguments)`, in which the gradient of each `Linear`'s weight is one product over all of its uses."""
     weights = {
-        f"{name}.weight": _Shared.apply(child.weight)  # type: ignore[no-untyped-call]
+        f"{name}.weight": share(child.weight)
         for name, child in module.named_modules()
         if isinstance(child, Linear) and by_hand(child.weight)
     }
     return functional_call(module, weights, arguments)
 
 
-class _Shared(torch.autograd.Function):
-    """The same weight, which collects the inputs of its uses, and their outputs' gradients, until it has them all."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor) -> Tensor:
-        ctx.set_materialize_grads(False)
-        ctx.uses, ctx.collected_in = [], None
-        return weight.view_as(weight)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, direct: Tensor | None) -> Tensor | None:
-        """All uses have run backward by now. `direct` is the gradient of those that were no `linear`."""
-        if not ctx.uses:
-            return direct
-        inputs, gradients = (torch.cat(parts) for parts in zip(*ctx.uses, strict=True))
-        ctx.uses.clear()
-        total = weight_gradient(inputs, gradients)
-        return total if direct is None else total + direct
-
-
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(inputs, weight)
-        ctx.shared = weight.grad_fn if hasattr(weight.grad_fn, "uses") else None
         return multiply(inputs.reshape(-1, inputs.shape[-1]), weight.t(), bias).view(*inputs.shape[:-1], len(weight))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         inputs, weight = ctx.saved_tensors
-        rows, gradients = (x.detach().reshape(-1, x.shape[-1]) for x in (inputs, gradient))
-        of_inputs, of_weight, of_bias = None, None, None
-        if ctx.needs_input_grad[0]:
-            of_inputs = multiply(gradients, weight).view_as(inputs)
-        if ctx.shared is not None:
-            this_pass = torch._C._current_graph_task_id()  # an earlier one may have ended before it came to the weight
-            if ctx.shared.collected_in != this_pass:
-                ctx.shared.uses.clear()
-                ctx.shared.collected_in = this_pass
-            ctx.shared.uses.append((rows, gradients))
-        elif ctx.needs_input_grad[1]:
-            of_weight = weight_gradient(rows, gradients)
-        if ctx.needs_input_grad[2]:
-            of_bias = gradients.sum(dim=0)
+        rows, gradients = (x.reshape(-1, x.shape[-1]) for x in (inputs, gradient))
+        of_inputs = multiply(gradients, weight).view_as(inputs) if ctx.needs_input_grad[0] else None
+        of_weight = collect(weight, weight_gradient, rows, gradients) if ctx.needs_input_grad[1] else None
+        of_bias = gradients.sum(dim=0) if ctx.needs_input_grad[2] else None
         return of_inputs, of_weight, of_bias

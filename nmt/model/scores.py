@@ -4,7 +4,8 @@ A score has two halves. `keys` is what it needs of the memory, computed once per
 with keys, at every step. With coverage (Tu et al. 2016, section 3, without fertilities) a score has one feature more of
 each position, C_s, the sum of the attention weights that it got so far: v_s becomes [v_s; C_s] in each of the formulas.
 
-Shapes: B batch, T queries per sentence, S source positions, H query, M memory vector, A alignment.
+Shapes: B batch, T queries per sentence, S source positions, H query, M memory vector, A alignment. Bn is B, or with n
+heads B·n: what the leading sizes of the keys make.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from nmt.model.additive import additive_scores
 from nmt.model.linear import Linear
+from nmt.model.products import inner_products
 
 ScoreName = Literal["additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location"]
 
@@ -37,10 +39,10 @@ class Score(nn.Module, ABC):
     @abstractmethod
     def forward(
         self,
-        query: Float[Tensor, "B T H"],
-        keys: Float[Tensor, "B S A"],
-        coverage: Float[Tensor, "B T S"] | None = None,
-    ) -> Float[Tensor, "B T S"]:
+        query: Float[Tensor, "Bn T H"],
+        keys: Float[Tensor, "*B S A"],
+        coverage: Float[Tensor, "Bn T S"] | None = None,
+    ) -> Float[Tensor, "Bn T S"]:
         """The scores; `coverage` is None if and only if the score was made without it."""
 
 
@@ -61,15 +63,15 @@ class AdditiveScore(Score):
 
     def forward(
         self,
-        query: Float[Tensor, "B T H"],
-        keys: Float[Tensor, "B S A"],
-        coverage: Float[Tensor, "B T S"] | None = None,
-    ) -> Float[Tensor, "B T S"]:
+        query: Float[Tensor, "Bn T H"],
+        keys: Float[Tensor, "*B S A"],
+        coverage: Float[Tensor, "Bn T S"] | None = None,
+    ) -> Float[Tensor, "Bn T S"]:
         query, v = self.query(query), self.v.weight.squeeze(0)
         if self.coverage is None or coverage is None:
             return additive_scores(query, keys, v)
         # What a query has covered changes its keys: it becomes a sentence of its own.
-        covered = keys.unsqueeze(1) + coverage.unsqueeze(3) * self.coverage.weight.squeeze(1)
+        covered = keys.flatten(0, -3).unsqueeze(1) + coverage.unsqueeze(3) * self.coverage.weight.squeeze(1)
         return additive_scores(query.flatten(0, 1).unsqueeze(1), covered.flatten(0, 1), v).view(coverage.shape)
 
 
@@ -89,11 +91,11 @@ class LinearScore(Score):
 
     def forward(
         self,
-        query: Float[Tensor, "B T H"],
-        keys: Float[Tensor, "B S A"],
-        coverage: Float[Tensor, "B T S"] | None = None,
-    ) -> Float[Tensor, "B T S"]:
-        scores = self.query(query) + keys.transpose(1, 2)
+        query: Float[Tensor, "Bn T H"],
+        keys: Float[Tensor, "*B S A"],
+        coverage: Float[Tensor, "Bn T S"] | None = None,
+    ) -> Float[Tensor, "Bn T S"]:
+        scores = self.query(query) + keys.flatten(0, -3).transpose(1, 2)
         if self.coverage is not None and coverage is not None:
             scores = scores + self.coverage.weight * coverage
         return scores
@@ -112,13 +114,13 @@ class ProductScore(Score):
 
     def forward(
         self,
-        query: Float[Tensor, "B T H"],
-        keys: Float[Tensor, "B S A"],
-        coverage: Float[Tensor, "B T S"] | None = None,
-    ) -> Float[Tensor, "B T S"]:
+        query: Float[Tensor, "Bn T H"],
+        keys: Float[Tensor, "*B S A"],
+        coverage: Float[Tensor, "Bn T S"] | None = None,
+    ) -> Float[Tensor, "Bn T S"]:
         if self.divisor != 1:
             query = query / self.divisor
-        scores = query @ keys.transpose(1, 2)
+        scores = inner_products(query, keys)
         if self.coverage is not None and coverage is not None:
             scores = scores + self.coverage(query) * coverage
         return scores

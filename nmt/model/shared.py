@@ -1,0 +1,106 @@
+"""One gradient for all uses of a tensor.
+
+Autograd makes a gradient as large as the tensor at each use, and adds them up: of weights, keys and values, which a
+decoder uses at every step, that is most of what its backward pass moves through memory. The uses of a shared tensor
+make none. They leave their parts with the tensor's node, which runs backward when all of them have and makes the whole:
+by one product over all uses, or of a sum to which each of them has added in place.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+Product: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+
+TOGETHER = 32  # uses in one product: enough for a fast one, and what they left need not be kept
+
+
+def share(tensor: Tensor) -> Tensor:
+    """The same tensor, ready for many uses; itself if it is that already, or needs no gradient.
+
+    Its gradient reaches what it was made of, not itself.
+    """
+    if not (torch.is_grad_enabled() and tensor.requires_grad) or _is_shared(tensor):
+        return tensor
+    return _Shared.apply(tensor)  # type: ignore[no-untyped-call]
+
+
+def collect(tensor: Tensor, product: Product, left: Tensor, right: Tensor) -> Tensor | None:
+    """A use's gradient of a tensor, product(left, right); None of a shared one, with whose node the factors are left.
+
+    There the product will be made of the rows (in the last dimension but one) of many uses' factors.
+    """
+    if not _is_shared(tensor):
+        return product(left, right).view(tensor.shape)
+    parts = _parts(tensor.grad_fn)
+    parts.factors[product].append((left.detach(), right.detach()))
+    if len(parts.factors[product]) == TOGETHER:
+        parts.multiply(product)
+    return None
+
+
+def total(node: Any) -> Tensor:
+    """The gradient so far of a shared tensor, whose `grad_fn` is the node: at first zeros, to be added to in place."""
+    parts = _parts(node)
+    if parts.total is None:
+        parts.total = node.zeros()
+    return parts.total
+
+
+def _is_shared(tensor: Tensor) -> bool:
+    return hasattr(tensor.grad_fn, "parts")
+
+
+class _Parts:
+    """Of a gradient, as uses left them in one backward pass."""
+
+    def __init__(self, shape: torch.Size, backward_pass: int) -> None:
+        self.shape = shape
+        self.backward_pass = backward_pass
+        self.factors: dict[Product, list[tuple[Tensor, Tensor]]] = defaultdict(list)
+        self.total: Tensor | None = None
+
+    def multiply(self, product: Product) -> None:
+        """Add to the total what is the product's."""
+        left, right = zip(*self.factors.pop(product), strict=True)
+        part = product(_joined(left), _joined(right)).view(self.shape)
+        self.total = part if self.total is None else self.total.add_(part)
+
+
+def _parts(node: Any) -> _Parts:
+    """Those of the backward pass that is running: an earlier one may have ended before it came to the node."""
+    running = torch._C._current_graph_task_id()
+    if node.parts is None or node.parts.backward_pass != running:
+        node.parts = _Parts(node.shape, running)
+    return node.parts
+
+
+def _joined(rows: tuple[Tensor, ...]) -> Tensor:
+    return rows[0] if len(rows) == 1 else torch.cat(rows, dim=-2)
+
+
+class _Shared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        ctx.set_materialize_grads(False)  # no gradient is None, not a tensor of zeros
+        ctx.parts, ctx.shape = None, tensor.shape
+        ctx.zeros = partial(torch.zeros, tensor.shape, dtype=tensor.dtype, device=tensor.device)
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, direct: Tensor | None) -> Tensor | None:
+        """All uses have run backward by now. `direct` is the gradient of those that know nothing of sharing."""
+        parts, ctx.parts = _parts(ctx), None
+        for product in list(parts.factors):
+            parts.multiply(product)
+        if parts.total is None or direct is None:
+            return direct if parts.total is None else parts.total
+        return parts.total.add_(direct)

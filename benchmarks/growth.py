@@ -4,13 +4,15 @@
     python benchmarks/growth.py --mechanisms luong --lengths 50 100 --batches 64 --rounds 9
     python benchmarks/growth.py --json > growth.json
 
-An update is the training loop's: loss, gradients, their clipping, Adam. The sizes are those that models of Multi30k are
-published with: embedding 256, states 512, 7,851 source and 5,892 target types. Ids are random, all sentences of a batch
-equally long. The rows of a mechanism take turns, round after round, in one process; their memory is measured in a fresh
-process each. Printed are, EOS counted,
+Of each mechanism there are three tables: by the length of the target, with a source of one length; by the length of
+both, whose product counts what global attention compares; by the number of sentences.
+
+An update is the training loop's: loss, gradients, their clipping, Adam. The sizes are those of `peers.yaml`, with 7,851
+source and 5,892 target types. Ids are random, all sentences of a batch equally long. The rows of a mechanism take
+turns, round after round, in one process; their memory is measured in a fresh process each. Printed are, EOS counted,
 
     update    milliseconds, the median of the rounds
-    token     microseconds of it a target token, and in parentheses their ratio to the first row's
+    token     microseconds of it a target token, and in parentheses their ratio to the table's first row's
     variable  the same without what an update of one token takes, which no size of a batch changes (`fixed`)
     peak      MiB of tensors at an update's worst moment, above those that stood before it, as its allocator counts them
     a token   KiB of it a target token, without the weights' gradients, which are as large in any batch (`gradients`)
@@ -31,23 +33,24 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+import peers
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from nmt.config import TrainingConfig
-from nmt.config_model import ModelConfig
+from nmt.config import Config, TrainingConfig
+from nmt.config_file import load_config
 from nmt.data.batching import Batch, Example, collate
 from nmt.device import describe_machine
 from nmt.model.seq2seq import Seq2Seq, build_model
 from nmt.training.update import make_optimizer, update
 
-MECHANISMS = {
-    "bahdanau": {"wiring": "bahdanau", "score": "additive"},
-    "luong": {"wiring": "luong", "score": "general"},
-    "luong_unfed": {"wiring": "luong", "score": "general", "input_feeding": False},
-}
 SOURCE_TYPES, TARGET_TYPES = 7851, 5892
-COLUMNS = ("batch", "length", "update", "token", "variable", "peak", "a token", "process", "largest")
+TABLES = {
+    "by_length": "by the length of the target",
+    "by_both_lengths": "by the length of source and target",
+    "by_batch": "by the number of sentences",
+}
+COLUMNS = ("batch", "source", "target", "update", "token", "variable", "peak", "a token", "process", "largest")
 
 
 class Shape(NamedTuple):
@@ -74,8 +77,9 @@ class Memory(NamedTuple):
 def main() -> None:
     options = parse()
     tables = {
-        "length": [Shape(options.batch, round(options.ratio * length), length) for length in options.lengths],
-        "batch": [Shape(batch, round(options.ratio * options.length), options.length) for batch in options.batches],
+        "by_length": [Shape(options.batch, options.source, length) for length in options.lengths],
+        "by_both_lengths": [Shape(options.batch, round(options.ratio * length), length) for length in options.lengths],
+        "by_batch": [Shape(batch, options.source, options.length) for batch in options.batches],
     }
     machine = describe_machine(torch.device("cpu"))
     measured: dict[str, Any] = {"machine": machine, "threads": options.threads, "rounds": options.rounds}
@@ -90,7 +94,7 @@ def main() -> None:
             "fixed_ms": 1e3 * fixed,
             "gradients_mib": gradients / 2**20,
             **{
-                f"by_{name}": [row(shape, seconds[shape], fixed, memories[shape], gradients) for shape in table]
+                name: [row(shape, seconds[shape], fixed, memories[shape], gradients) for shape in table]
                 for name, table in tables.items()
             },
         }
@@ -102,12 +106,13 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mechanisms", nargs="+", choices=list(MECHANISMS), default=list(MECHANISMS))
+    parser.add_argument("--mechanisms", nargs="+", choices=list(peers.ATTENTION), default=list(peers.ATTENTION))
     parser.add_argument("--lengths", type=int, nargs="+", default=[10, 25, 50, 100, 200], help="target tokens of each")
-    parser.add_argument("--batch", type=int, default=64, help="sentences, of the table by length")
+    parser.add_argument("--batch", type=int, default=64, help="sentences, of the tables by length")
+    parser.add_argument("--source", type=int, default=20, help="source tokens of each, but where they grow")
+    parser.add_argument("--ratio", type=float, default=1.0, help="source tokens to a target token, where both grow")
     parser.add_argument("--batches", type=int, nargs="+", default=[32, 64, 128, 256, 512], help="sentences")
     parser.add_argument("--length", type=int, default=20, help="target tokens of each, of the table by batch")
-    parser.add_argument("--ratio", type=float, default=1.0, help="source tokens to a target token")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="one JSON object, not tables")
@@ -165,26 +170,19 @@ class Update(NamedTuple):
 def make_update(mechanism: str, threads: int) -> Update:
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    config = TrainingConfig()
-    model = make_model(mechanism)
-    return Update(model, make_optimizer(model, config), config)
+    config = configured(mechanism)
+    model = build_model(config.model, SOURCE_TYPES, TARGET_TYPES)
+    return Update(model, make_optimizer(model, config.training), config.training)
 
 
-def make_model(mechanism: str) -> Seq2Seq:
-    config = ModelConfig.model_validate(
-        {
-            "embedding_size": 256,
-            "encoder": {"hidden_size": 256},
-            "decoder": {"hidden_size": 512, "readout_size": 512},
-            "attention": MECHANISMS[mechanism],
-        }
-    )
-    return build_model(config, SOURCE_TYPES, TARGET_TYPES)
+def configured(mechanism: str) -> Config:
+    return peers.configured(load_config(peers.CONFIG), mechanism)
 
 
 def gradient_bytes(mechanism: str) -> int:
     with torch.device("meta"):
-        return sum(weight.nbytes for weight in make_model(mechanism).parameters())
+        model = build_model(configured(mechanism).model, SOURCE_TYPES, TARGET_TYPES)
+    return sum(weight.nbytes for weight in model.parameters())
 
 
 def random_batch(shape: Shape) -> Batch:
@@ -210,8 +208,9 @@ def row(shape: Shape, seconds: float, fixed: float, memory: Memory, gradients: i
 
 def show(mechanism: str, measured: dict[str, Any]) -> None:
     print(f"\n{mechanism}: fixed {measured['fixed_ms']:.1f} ms, gradients {measured['gradients_mib']:.1f} MiB")
-    for name in ("by_length", "by_batch"):
-        print("{:>6}{:>8}{:>9}{:>15}{:>15}{:>9}{:>9}{:>9}{:>9}".format(*COLUMNS))
+    for name, title in TABLES.items():
+        print(f"{title}:")
+        print("{:>6}{:>8}{:>8}{:>9}{:>15}{:>15}{:>9}{:>9}{:>9}{:>9}".format(*COLUMNS))
         first = measured[name][0]
         for r in measured[name]:
             ratios = (r[key] / first[key] for key in ("us_per_token", "variable_us_per_token"))
@@ -220,8 +219,8 @@ def show(mechanism: str, measured: dict[str, Any]) -> None:
                 for key, ratio in zip(("us_per_token", "variable_us_per_token"), ratios, strict=True)
             )
             print(
-                f"{r['batch']:6}{r['target_length']:8}{r['update_ms']:9.0f}{token}{variable}{r['peak_mib']:9.1f}"
-                f"{r['kib_per_token']:9.1f}{r['process_mib']:9.1f}{r['largest_of_logits']:9.3f}",
+                f"{r['batch']:6}{r['source_length']:8}{r['target_length']:8}{r['update_ms']:9.0f}{token}{variable}"
+                f"{r['peak_mib']:9.1f}{r['kib_per_token']:9.1f}{r['process_mib']:9.1f}{r['largest_of_logits']:9.3f}",
                 flush=True,
             )
 

@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 from nmt.model.linear import by_hand
 from nmt.model.shared import share, total
 
-CHUNK = 2**20  # sums at a time: whole batches of usual sentences, but of long ones no more than a cache holds
+CHUNK = 2**20  # sums at a time: few enough for a cache, and no gaps in memory that only as many would fill
 
 
 def additive_scores(

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 import torch
 
+from nmt import translator as translator_module
 from nmt.config import Config
 from nmt.data.batching import Example, collate
 from nmt.data.corpus import ParallelText
@@ -200,7 +201,7 @@ def test_the_mode_is_left_as_it_was(make_translator: Maker, monkeypatch: pytest.
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Translator, "_step", fail)
+    monkeypatch.setattr(translator_module, "_step", fail)
     with pytest.raises(KeyboardInterrupt):
         translator.translate(["Ba de Fi"])
     assert all(module.training is training for module in translator.model.modules())

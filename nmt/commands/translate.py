@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nmt
 from nmt import files
 from nmt.commands.options import Parser, add_search_options, positive, set_threads
 from nmt.errors import UserError
@@ -19,7 +18,7 @@ from nmt.startup import kept_for_good
 if TYPE_CHECKING:
     from nmt.translator import Translation, Translator
 
-SHIPPED = Path(nmt.__file__).parents[1] / "checkpoints" / "multi30k-de-en" / "model.pt"
+SHIPPED = Path(__file__).parents[2] / "checkpoints" / "multi30k-de-en" / "model.pt"
 LINES_AT_ONCE = 1024  # of a file or standard input: enough to batch well, few enough to see results soon
 
 

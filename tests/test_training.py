@@ -19,6 +19,7 @@ from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training import loop, metrics, validation
+from nmt.training import run as run_module
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.metrics import MetricsLog
 from nmt.training.run import run
@@ -542,6 +543,12 @@ def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMake
     with pytest.raises(UserError, match="no training pair is left"):
         finish(make_config())
     assert not Path(make_config().output_dir).exists()
+
+
+def test_bf16_needs_its_kernels(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "HAS_ONEDNN", False)
+    with pytest.raises(UserError, match=r"training\.precision: bf16 needs oneDNN"):
+        finish(make_config("training.precision=bf16"))
 
 
 def test_a_person_is_told_what_happens(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:

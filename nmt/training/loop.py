@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,15 @@ from nmt.training.loss import perplexity
 from nmt.training.metrics import MetricsLog
 from nmt.training.progress import Progress
 from nmt.training.schedules import learning_rate
+from nmt.training.state import (
+    State,
+    checkpoint_is_due,
+    epoch_of,
+    share_done,
+    total_updates,
+    validation_is_due,
+    why_end,
+)
 from nmt.training.update import make_optimizer, update
 from nmt.training.validation import Validation, validate
 
@@ -38,24 +47,6 @@ class Task(NamedTuple):
     examples: Callable[[int], Sequence[Example]]  # of an epoch, counted from 0
     validation: ParallelText
     folder: Path
-
-
-@dataclass
-class State:
-    """Where training stands between two updates."""
-
-    update: int = 0  # done
-    epoch: int = 0  # completed
-    batch: int = 0  # done in the current epoch
-    validated: int = 0  # the update of the last validation
-    best: float | None = None  # the best validation's BLEU or loss
-    best_loss: float = math.inf  # and its loss, which decides between equal BLEUs
-    since_best: int = 0  # validations since then
-    since_reduction: int = 0  # validations without a better score since the learning rate was last reduced
-    reductions: int = 0  # of the learning rate, by plateaus
-    seconds: float = 0.0  # spent in updates and validations
-    nll: float = 0.0  # of the tokens since the last `train` event, in nats
-    tokens: int = 0
 
 
 class Learner(NamedTuple):
@@ -97,7 +88,7 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
             average.model.load_state_dict(resume_from["average"])
     log = MetricsLog(task.folder, resume_from["metrics_size"] if resume_from else 0, state.update)
     epoch = _epoch(task, state.epoch)
-    progress = Progress(state.update, _total_updates(config, len(epoch.batches)))
+    progress = Progress(state.update, total_updates(config, len(epoch.batches)))
     try:
         _run(task, state, learner, epoch, log, progress, stop)
     finally:
@@ -118,9 +109,9 @@ def _run(
     config = task.config.training
     task.model.train()
     while True:
-        validated = _validation_is_due(state, config) and _validate(task, state, learner, log, progress, stop)
-        end = _end(state, config)
-        if validated or end is not None or stop.requested or _checkpoint_is_due(state, config):
+        validated = validation_is_due(state, config) and _validate(task, state, learner, log, progress, stop)
+        end = why_end(state, config)
+        if validated or end is not None or stop.requested or checkpoint_is_due(state, config):
             _save(task, state, learner, log)
         if stop.requested:
             return
@@ -128,7 +119,7 @@ def _run(
             # Behind the checkpoint, so that a run resumed with a later end has no end in its middle.
             if state.tokens:
                 _log_lap(state, learner.optimizer, log, progress)
-            log.write("end", state.update, _epoch_of(state), reason=end, best=state.best, seconds=state.seconds)
+            log.write("end", state.update, epoch_of(state), reason=end, best=state.best, seconds=state.seconds)
             progress.write(f"Done: {end}, in {state.seconds / 60:.1f} minutes.")
             return
 
@@ -139,7 +130,7 @@ def _run(
             epoch = _epoch(task, state.epoch)
         seconds = time.monotonic() - started
         state.seconds += seconds
-        progress.advance(_epoch_of(state), chosen, seconds, state.nll / state.tokens)
+        progress.advance(epoch_of(state), chosen, seconds, state.nll / state.tokens)
         if state.update % config.log_every == 0:
             _log_lap(state, learner.optimizer, log, progress)
 
@@ -155,7 +146,7 @@ def _update(task: Task, state: State, learner: Learner, epoch: Epoch) -> list[Ba
         state.update + 1,
         state.epoch + 1,
         state.reductions,
-        _share_done(state, config, len(epoch.batches)),
+        share_done(state, config, len(epoch.batches)),
     )
     nll = update(learner.model, learner.optimizer, chosen, config, rate, state.update)
     if not math.isfinite(nll):
@@ -179,14 +170,14 @@ def _log_lap(state: State, optimizer: torch.optim.Optimizer, log: MetricsLog, pr
     log.write(
         "train",
         state.update,
-        _epoch_of(state),
+        epoch_of(state),
         loss=loss,
         perplexity=perplexity(loss),
         learning_rate=optimizer.param_groups[0]["lr"],
         source_tokens_per_second=speed.source,
         target_tokens_per_second=speed.target,
     )
-    progress.log(_epoch_of(state), loss, speed)
+    progress.log(epoch_of(state), loss, speed)
     state.nll, state.tokens = 0.0, 0
 
 
@@ -205,7 +196,7 @@ def _validate(
     log.write(
         "validation",
         state.update,
-        _epoch_of(state),
+        epoch_of(state),
         loss=validation.loss,
         perplexity=perplexity(validation.loss),
         bleu=validation.bleu,
@@ -219,7 +210,7 @@ def _validate(
 
 def _report(task: Task, state: State, validation: Validation, best: bool, progress: Progress) -> None:
     progress.write(
-        f"epoch {_epoch_of(state)}, update {state.update}, {state.seconds / 60:.1f} min: validation "
+        f"epoch {epoch_of(state)}, update {state.update}, {state.seconds / 60:.1f} min: validation "
         f"loss {validation.loss:.3f}, perplexity {perplexity(validation.loss):.2f}, "
         f"BLEU{' (lower-cased)' if task.config.data.target.lowercase else ''} {validation.bleu:.2f}"
         f"{', the best so far' if best else ''}"
@@ -264,42 +255,3 @@ def _epoch(task: Task, number: int) -> Epoch:
     config = task.config.training
     examples = task.examples(number)
     return Epoch(examples, epoch_batches(examples, config.batch_size, config.batch_unit, config.seed, number))
-
-
-def _total_updates(config: TrainingConfig, batches_per_epoch: int) -> int:
-    by_epochs = config.max_epochs and config.max_epochs * -(-batches_per_epoch // config.accumulate)
-    return min(limit for limit in (config.max_updates, by_epochs) if limit is not None)
-
-
-def _share_done(state: State, config: TrainingConfig, batches: int) -> float:
-    """Of the whole training, from 0 to 1, if no early stopping cuts it short."""
-    by_updates = state.update / config.max_updates if config.max_updates else 0.0
-    by_epochs = (state.epoch + state.batch / batches) / config.max_epochs if config.max_epochs else 0.0
-    return min(1.0, max(by_updates, by_epochs))
-
-
-def _epoch_of(state: State) -> int:
-    """The number, from 1, of the epoch that the last update belonged to."""
-    return state.epoch if state.batch == 0 else state.epoch + 1
-
-
-def _validation_is_due(state: State, config: TrainingConfig) -> bool:
-    every = config.validate_every
-    boundary = state.batch == 0 if every is None else state.update % every == 0
-    return (boundary or _end(state, config) is not None) and state.update > state.validated
-
-
-def _checkpoint_is_due(state: State, config: TrainingConfig) -> bool:
-    return config.checkpoint_every is not None and state.update > 0 and state.update % config.checkpoint_every == 0
-
-
-def _end(state: State, config: TrainingConfig) -> str | None:
-    """Why training is over, or None."""
-    patience = config.early_stopping.patience
-    if config.max_updates is not None and state.update >= config.max_updates:
-        return f"{state.update} updates"
-    if config.max_epochs is not None and state.epoch >= config.max_epochs:
-        return f"{state.epoch} epochs"
-    if patience is not None and state.since_best >= patience:
-        return f"{state.since_best} validations without a better {config.early_stopping.metric}"
-    return None

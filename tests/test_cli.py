@@ -257,6 +257,19 @@ def test_without_a_checkpoint_the_shipped_one_translates(
     assert "no/model.pt" in error
 
 
+@pytest.mark.parametrize("sentence", ["", ".", "der Hund " * 500], ids=["empty", "a folder's name", "long"])
+def test_any_sentence_is_told_from_a_checkpoint(
+    best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], sentence: str
+) -> None:
+    assert main(["translate", best, sentence, "--max-length", "5"]) == 0
+    with_checkpoint = capsys.readouterr().out
+    assert with_checkpoint.count("\n") == 1
+    if sentence != ".":
+        monkeypatch.setattr(translate, "SHIPPED", Path(best))
+        assert main(["translate", sentence, "--max-length", "5"]) == 0
+        assert capsys.readouterr().out == with_checkpoint
+
+
 def with_another_target_word(path: Path, copy: Path) -> Path:
     contents = torch.load(path, weights_only=True)
     contents["target"]["tokens"][-1] = "other"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -94,9 +95,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Checkpoints, which come first and end in .pt (or name another file, a mistake better told), and sentences."""
-    count = 0
-    while count < len(arguments) and (arguments[count].endswith(".pt") or Path(arguments[count]).exists()):
+    """Checkpoints, which come first and end in .pt, and sentences. Any other file in the first place is a mistake."""
+    count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
+    while count < len(arguments) and arguments[count].endswith(".pt"):
         count += 1
     if count == 0 and not SHIPPED.exists():
         raise UserError(f"no CHECKPOINT is named, and {SHIPPED} is missing: name one, such as checkpoints/NAME/best.pt")

@@ -71,8 +71,8 @@ def build_codecs(
     if not pairs:
         raise UserError(f"data: no training pair is left ({skipped}); check the files and data.max_length")
     sentences = [
-        [pair[side] for pair in pairs] + _sampled_types(config_, tokenizer)
-        for side, (config_, tokenizer) in enumerate(zip(sides, tokenizers, strict=True))
+        [pair[column] for pair in pairs] + _sampled_types(side, tokenizer)
+        for column, (side, tokenizer) in enumerate(zip(sides, tokenizers, strict=True))
     ]
     if config.joint_vocabulary:
         sentences = [sentences[0] + sentences[1]] * 2

@@ -86,8 +86,8 @@ HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, 
 
 
 @contextmanager
-def products_in_bf16(wanted: bool = True) -> Iterator[None]:
-    """Within it, oneDNN's products, of backward passes too, round their factors and results to bfloat16.
+def products_in_bf16(wanted: bool) -> Iterator[None]:
+    """Within it, if wanted, oneDNN's products, of backward passes too, round their factors and results to bfloat16.
 
     The sums are float32. Where a processor has such products (AVX512-BF16) they take half the time.
     """

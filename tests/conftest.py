@@ -13,6 +13,7 @@ from nmt.config_file import load_config
 from nmt.data.codec import build_codecs
 from nmt.data.corpus import ParallelText
 from nmt.model.seq2seq import build_model
+from nmt.training import metrics
 from nmt.translator import Translator
 
 WORDS = {"Ba": "kip", "De": "lom", "Fi": "mun", "Go": "nar", "Hu": "pes", "ja": "rit", "ke": "sov", "li": "tuk"}
@@ -22,6 +23,12 @@ PAIRS = {"train": 45, "validation": 9, "test": 5}
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread() -> None:
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _no_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importing it takes seconds."""
+    monkeypatch.setattr(metrics, "_summary_writer", lambda *_: None)
 
 
 @pytest.fixture(scope="session")

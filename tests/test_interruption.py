@@ -1,0 +1,54 @@
+"""Ctrl-C and SIGTERM."""
+
+import os
+import signal
+import time
+
+import pytest
+from runs import HARD, ConfigMaker, after_update, contents, events
+
+from nmt.training.interruption import Interrupted, StopSignals
+from nmt.training.run import run
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_first_signal_asks_for_a_stop_and_the_second_stops(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    stop = StopSignals()
+    with stop.installed():
+        assert not stop.requested
+        os.kill(os.getpid(), number)
+        assert stop.requested
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert "Stopping: finishing this update and saving" in capsys.readouterr().err
+
+
+def test_a_signal_breaks_off_what_can_be_abandoned() -> None:
+    stop = StopSignals()
+
+    def work() -> None:
+        with stop.abandoning():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+            raise AssertionError("the work went on")
+
+    with stop.installed():
+        with pytest.raises(Interrupted):
+            work()
+        assert stop.requested
+        with pytest.raises(Interrupted), stop.abandoning():
+            raise AssertionError("work began after a stop was asked for")
+
+
+def test_a_signal_lets_the_update_finish(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = make_config(*HARD)
+    stop = StopSignals()
+    after_update(monkeypatch, 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with stop.installed():
+        folder = run(config, stop, resume=False)
+    assert contents(folder)["training"]["state"]["update"] == 5
+    assert events(folder, "end") == []

@@ -1,7 +1,8 @@
 """Checkpoints: one file that is enough to translate anywhere, and to go on training from.
 
 It lies below translator and training because both read it. The file holds plain values and tensors alone, so that it
-loads with `weights_only=True`: format, config, both codecs, the model's weights, and for training its whole state.
+loads with `weights_only=True`: format, config, both codecs, the model's weights, and for training its whole state. All
+of it is checked before use, because a file may come from anywhere.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from torch import Tensor
 
-from nmt.config import Config
-from nmt.config_file import differences, parse_config
+from nmt import checkpoint_file
+from nmt.checkpoint_file import DamagedFile
+from nmt.config import Config, SideConfig
+from nmt.config_file import differences, explain, parse_config
 from nmt.data.codec import Codec
+from nmt.data.vocabulary import SPECIALS
 from nmt.errors import UserError
-from nmt.files import replacing
-from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.model.seq2seq import Seq2Seq, build_empty, fill
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Loaded(NamedTuple):
@@ -32,20 +37,48 @@ class Loaded(NamedTuple):
     training: dict[str, Any] | None
 
 
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
+
+
+class _Side(_Schema):
+    tokens: list[str]
+    subword_model: Tensor | None
+
+
+class _Contents(_Schema):
+    """What a file holds, by its types. Training checks its own part."""
+
+    format: int
+    config: dict[str, Any]
+    source: _Side
+    target: _Side
+    model: dict[str, Tensor]
+    training: dict[str, Any] | None
+
+
 def save(
-    path: Path, config: Config, source: Codec, target: Codec, model: Seq2Seq, training: dict[str, Any] | None = None
+    path: Path,
+    config: Config,
+    source: Codec,
+    target: Codec,
+    model: Seq2Seq,
+    training: dict[str, Any] | None = None,
+    kept: Path | None = None,
 ) -> None:
-    """Write a checkpoint so that `path` holds, at any moment, the old file or the new one whole."""
+    """Write a checkpoint so that `path` holds, at any moment, the old file or the new one whole.
+
+    The old file is then found under the name `kept`, if one is given.
+    """
     contents = {
         "format": FORMAT,
         "config": config.model_dump(mode="json"),
         "source": source.state(),
         "target": target.state(),
-        "model": model.state_dict(),
+        "model": dict(model.state_dict()),
         "training": training,
     }
-    with replacing(path) as file:
-        torch.save(contents, file)
+    checkpoint_file.write(path, contents, kept)
 
 
 def average(loaded: Mapping[str, Loaded]) -> Loaded:
@@ -75,27 +108,52 @@ def check_same_tokens(path: str, one: Loaded, other_path: str, other: Loaded) ->
 
 
 def load(path: str | Path, device: torch.device) -> Loaded:
-    """Read a checkpoint onto a device, in evaluation mode. Raises `UserError` if it is no checkpoint of ours."""
+    """Read a checkpoint onto a device, in evaluation mode.
+
+    Raises `UserError` if there is none, or one of another version of nmt, `DamagedFile` if it is not what was written.
+    """
+    read = checkpoint_file.read(path)
+    if isinstance(number := read.get("format"), int) and number != FORMAT:
+        newer = "a newer nmt: update nmt" if number > FORMAT else "an older nmt: train again, or use that version"
+        raise UserError(f"{path} was written by {newer} (format {number}, not {FORMAT})")
     try:
-        contents = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise UserError(
-            f"{path} does not exist: give the path of a checkpoint, such as checkpoints/NAME/best.pt"
-        ) from None
-    except IsADirectoryError:
-        raise UserError(f"{path} is a folder: give the checkpoint in it, such as {Path(path) / 'best.pt'}") from None
-    except Exception as error:  # torch raises many kinds for a damaged file
-        raise UserError(
-            f"{path} is no checkpoint that can be read ({type(error).__name__}): was it cut short?"
-        ) from None
-    if not isinstance(contents, dict) or contents.get("format") != FORMAT:
-        raise UserError(f"{path} is no checkpoint of this version of nmt (format {FORMAT}): train again, or update nmt")
+        contents = _Contents.model_validate(read)
+    except ValidationError as error:
+        raise DamagedFile(f"{path} is no checkpoint of nmt: {explain(error)}") from None
+    config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)")
+    source = _codec(config.data.source, contents.source, f"{path}: source")
+    target = _codec(config.data.target, contents.target, f"{path}: target")
     try:
-        config = parse_config(contents["config"], str(path))
-        source = Codec.from_state(config.data.source, contents["source"])
-        target = Codec.from_state(config.data.target, contents["target"])
-        model = build_model(config.model, len(source.vocabulary), len(target.vocabulary))
-        model.load_state_dict(contents["model"])
-        return Loaded(config, source, target, model.to(device).eval(), contents["training"])
-    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
-        raise UserError(f"{path} is a damaged checkpoint ({type(error).__name__}): take another copy") from None
+        model = build_empty(config.model, len(source.vocabulary), len(target.vocabulary))
+    except RuntimeError:
+        raise DamagedFile(f"{path}: no memory can hold a model of the sizes in its config: take another copy") from None
+    check_weights(str(path), model.state_dict(), contents.model)
+    fill(model, config.model, contents.model)
+    return Loaded(config, source, target, model.to(device).eval(), contents.training)
+
+
+def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
+    if tuple(state.tokens[: len(SPECIALS)]) != SPECIALS or len(set(state.tokens)) < len(state.tokens):
+        raise DamagedFile(f"{what}.tokens: not {', '.join(SPECIALS)} and then others, each once: take another copy")
+    try:
+        codec = Codec.from_state(side, state.model_dump())
+        if state.subword_model is not None:
+            codec.encode("a")  # sentencepiece reads its model when it is first used
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DamagedFile(f"{what}.subword_model cannot be used ({type(error).__name__}): take another copy") from None
+    return codec
+
+
+def check_weights(where: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
+    """Raise `DamagedFile` unless the weights have the names, shapes and kind of those that are needed."""
+    for name in sorted(needed.keys() | weights.keys()):
+        there, expected = (_described(tensors.get(name)) for tensors in (weights, needed))
+        if there != expected:
+            raise DamagedFile(f"{where}: {name} is {there}, but {expected} is needed: take another copy")
+
+
+def _described(weight: Tensor | None) -> str:
+    if weight is None:
+        return "nothing"
+    kind = "real numbers" if weight.is_floating_point() and weight.layout == torch.strided else f"{weight.dtype}"
+    return f"{kind} of shape {tuple(weight.shape)}"

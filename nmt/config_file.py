@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ def parse_config(values: dict[str, Any], origin: str) -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise UserError(f"{origin}: " + "; ".join(_explain(e) for e in error.errors())) from None
+        raise UserError(f"{origin}: {explain(error)}") from None
 
 
 def override_search(search: SearchConfig, **options: int | float | None) -> SearchConfig:
@@ -49,7 +50,7 @@ def override_search(search: SearchConfig, **options: int | float | None) -> Sear
     try:
         return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})
     except ValidationError as error:
-        raise UserError("; ".join(_explain(e) for e in error.errors())) from None
+        raise UserError(explain(error)) from None
 
 
 def to_yaml(config: Config) -> str:
@@ -64,6 +65,11 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
             yield from (f"{field}.{name}" for name in differences(before[field], now[field]))
         elif before[field] != now[field]:
             yield field
+
+
+def explain(error: ValidationError) -> str:
+    """Pydantic's errors in our words, on one line."""
+    return "; ".join(_explain(e) for e in error.errors())
 
 
 def _parse_yaml(text: str, origin: str) -> Any:
@@ -103,7 +109,7 @@ def _explain(error: Any) -> str:
             return (f"{field}: " if field else "") + str(error["ctx"]["error"])
         case _:
             message = error["msg"][0].lower() + error["msg"][1:]
-            return f"{field}: {message} (here: {error['input']!r})"
+            return f"{field}: {message} (here: {' '.join(reprlib.repr(error['input']).split())})"
 
 
 def _section_at(path: Sequence[str]) -> type[Section]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from nmt.config_base import Count, DropoutRate, Section, spelled
 
+Layers = Annotated[int, Field(ge=1, le=32, strict=True)]  # more can hardly be meant
 ScoreName = Literal["additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location"]
 
 
@@ -41,13 +42,13 @@ class AttentionConfig(Section):
 
 class EncoderConfig(Section):
     hidden_size: Count = 256  # in each direction, so that a memory vector has M = 2 × hidden_size
-    layers: Count = 1
+    layers: Layers = 1
     dropout: DropoutRate = 0.3  # between layers and on the memory
 
 
 class DecoderConfig(Section):
     hidden_size: Count = 256
-    layers: Count = 1
+    layers: Layers = 1
     dropout: DropoutRate = 0.3  # between layers and before the output layer
     readout_size: Count | None = None  # bahdanau and none: of the layer below the output's; null: embedding_size
 

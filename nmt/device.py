@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -21,6 +23,19 @@ def choose_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError):
         raise UserError(f"device: {name!r} cannot be used here; choose auto, cpu or cuda") from None
     return device
+
+
+@contextmanager
+def explaining_memory(message: Callable[[], str]) -> Iterator[None]:
+    """Where a device has no room for what the block computes, raise `UserError` with that message."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError):
+        raise UserError(message()) from None
+    except RuntimeError as error:  # what PyTorch raises on a CPU, in these words
+        if "can't allocate memory" not in str(error):
+            raise
+        raise UserError(message()) from None
 
 
 def describe_machine(device: torch.device) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,27 +11,73 @@ from typing import IO
 
 from nmt.errors import UserError
 
+_TEMPORARY = ".tmp"
+
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, kept: Path | None = None) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of `path` when the block ends well, and leaves no trace if it does not.
 
     A reader sees the old content or the new, nothing between, even if two processes write at once. The folder is
-    made if need be. Raises `UserError` if the file cannot be written.
+    made if need be. The old file gets the name `kept`, if one is given: should the process be killed in that very
+    moment, the old one stands there, and none at `path`. Raises `UserError` if the file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
     make_folder(path.parent)
-    try:
+    with writing(path):
         try:
             with temporary.open("wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+            if kept is not None and path.exists():
+                path.replace(kept)
             temporary.replace(path)
+            _flush_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says against writing a file into a `UserError`."""
+    try:
+        yield
     except OSError as error:
         raise UserError(f"{path} cannot be written ({error.strerror or error}): free or choose another place") from None
+
+
+def remove_temporary(folder: Path) -> None:
+    """Remove what processes left in a folder that were killed inside `replacing`. None may be inside it now."""
+    for path in folder.glob(f".*{_TEMPORARY}"):
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path, refusal: str) -> Iterator[IO[bytes]]:
+    """Hold a file against other processes until the block ends, or this process and its heirs do, however.
+
+    Yields the file, made if need be, for appending. Raises `UserError` with the text `refusal` if another
+    process holds it, or if it cannot be opened.
+    """
+    make_folder(path.parent)
+    with writing(path):
+        file = path.open("ab")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(refusal) from None
+        yield file
+
+
+def _flush_folder(folder: Path) -> None:
+    """Have a folder's names on disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write(path: Path, content: bytes) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import nmt
-from nmt import checkpoint
+from nmt import checkpoint, checkpoint_file
 from nmt.config import Config
 from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
@@ -108,16 +108,14 @@ def test_tied_weights_stay_shared(tmp_path: Path, make_translator: Maker) -> Non
         assert sum(p.numel() for p in model.parameters()) == sum(p.numel() for p in translator.model.parameters())
 
 
-@pytest.mark.parametrize("failing", ["checkpoint.torch.save", "files.os.fsync"])
+@pytest.mark.parametrize("failing", ["files.os.fsync", "files.Path.replace"])
 def test_a_failing_save_leaves_the_old_file(
     saved: Path, make_translator: Maker, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
     old = saved.read_bytes()
     config, translator = make_translator("training.seed=2")
 
-    def fail(*arguments: Any) -> None:
-        if "save" in failing:
-            arguments[1].write(b"half a file")
+    def fail(*_: Any) -> None:
         raise OSError("no space left on device")
 
     with monkeypatch.context() as patch:
@@ -144,7 +142,14 @@ def refusal(path: Path) -> str:
 def test_a_truncated_file_is_refused(saved: Path, share: float) -> None:
     whole = saved.read_bytes()
     saved.write_bytes(whole[: int(share * len(whole))])
-    assert "no checkpoint that can be read" in refusal(saved)
+    assert "no whole checkpoint of nmt: it was cut short" in refusal(saved)
+
+
+def test_a_single_altered_byte_is_noticed(saved: Path) -> None:
+    whole = saved.read_bytes()
+    for place in (0, 100, len(whole) // 2, len(whole) - 100, len(whole) - 1):
+        saved.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert "damaged: its checksum is wrong" in refusal(saved)
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
@@ -174,14 +179,82 @@ def test_foreign_files_are_refused_and_never_run(tmp_path: Path) -> None:
         b"name: a-config\n",
     ):
         path.write_bytes(data)
-        assert "no checkpoint that can be read" in refusal(path)
+        assert "no whole checkpoint of nmt" in refusal(path)
+    checkpoint_file.write(path, {"model": Malicious(trap)})  # with a checksum that is right
+    assert "no checkpoint of nmt: it cannot be read (UnpicklingError)" in refusal(path)
     assert not trap.exists()
 
 
-@pytest.mark.parametrize("contents", [{"model": {}}, {"format": 0}, [1, 2], torch.zeros(2)])
-def test_files_of_other_programs_and_formats_are_refused(tmp_path: Path, contents: object) -> None:
+@pytest.mark.parametrize(
+    ("contents", "said"),
+    [
+        ({"model": {}}, "no checkpoint of nmt: format: "),
+        ({"format": "2"}, "no checkpoint of nmt: format: "),
+        ({"format": 1}, "written by an older nmt: train again, or use that version (format 1, not 2)"),
+        ({"format": 3}, "written by a newer nmt: update nmt (format 3, not 2)"),
+        ([1, 2], "holds a list"),
+        (torch.zeros(2), "holds a Tensor"),
+    ],
+)
+def test_files_of_other_programs_and_formats_are_refused(tmp_path: Path, contents: Any, said: str) -> None:
     torch.save(contents, tmp_path / "other.pt")
-    assert "no checkpoint of this version of nmt" in refusal(tmp_path / "other.pt")
+    assert "no whole checkpoint of nmt" in refusal(tmp_path / "other.pt")
+    checkpoint_file.write(tmp_path / "other.pt", contents)
+    assert said in refusal(tmp_path / "other.pt")
+
+
+def altered(saved: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
+    """The checkpoint with something else in it, and a checksum that is right."""
+    contents = checkpoint_file.read(saved)
+    alter(contents)
+    checkpoint_file.write(saved, contents)
+    return saved
+
+
+@pytest.mark.parametrize(
+    ("alter", "said"),
+    [
+        (lambda c: c.update(model=7), "model: input should be a valid dictionary (here: 7)"),
+        (lambda c: c["model"].update(more=7), "model.more: input should be an instance of Tensor"),
+        (lambda c: c["model"].update(more=torch.zeros(2)), "more is real numbers of shape (2,), but nothing is needed"),
+        (lambda c: c["model"].pop("decoder.output.bias"), "decoder.output.bias is nothing, but real numbers of shape"),
+        (lambda c: c["model"].update({"decoder.output.bias": torch.zeros(3)}), "is real numbers of shape (3,), but "),
+        (lambda c: c["model"].update({"decoder.output.bias": torch.zeros(12).long()}), "is torch.int64 of shape (12,)"),
+        (lambda c: c["model"].update({"decoder.output.bias": torch.zeros(12).to_sparse()}), "is torch.float32 of "),
+        (lambda c: c["target"]["tokens"].append("new"), "(12, 6), but real numbers of shape (13, 6) is needed"),
+        (lambda c: c["target"]["tokens"].pop(), "real numbers of shape (11, 6) is needed"),
+        (lambda c: c["source"]["tokens"].append("ba"), "source.tokens: not <unk>, <pad>, <bos>, <eos> and then others"),
+        (lambda c: c["source"].update(tokens=["a", "b"]), "source.tokens: not <unk>"),
+        (lambda c: c["source"].update(subword_model="x"), "source.subword_model: input should be an instance of"),
+        (lambda c: c["config"].update(name="../../etc"), "name: "),
+        (
+            lambda c: c["config"]["model"].update(novelty=1),
+            "newer nmt has written it, update nmt): model.novelty: unkn",
+        ),
+        (lambda c: c["config"]["model"].update(embedding_size=10**12), "no memory can hold a model of the sizes"),
+        (
+            lambda c: c["config"]["model"].update(embedding_size=10**7),
+            "(12, 6), but real numbers of shape (12, 10000000)",
+        ),
+        (
+            lambda c: c["config"]["model"]["encoder"].update(layers=10**9),
+            "layers: input should be less than or equal to",
+        ),
+        (lambda c: c.update(training=3), "training: "),
+        (lambda c: c.update(more=3), "more: "),
+    ],
+)
+def test_contents_that_do_not_fit_together_are_refused(
+    saved: Path, alter: Callable[[dict[str, Any]], object], said: str
+) -> None:
+    assert said in refusal(altered(saved, alter))
+
+
+def test_a_subword_model_that_is_none_is_refused(tmp_path: Path, make_translator: Maker) -> None:
+    path = save(tmp_path / "best.pt", *make_translator(*KINDS["sentencepiece"]))
+    for noise in (torch.zeros(50, dtype=torch.uint8), torch.zeros(50), torch.zeros(0, dtype=torch.uint8)):
+        altered(path, lambda contents, noise=noise: contents["source"].update(subword_model=noise))
+        assert "source.subword_model" in refusal(path)
 
 
 def test_one_file_is_enough_to_translate_anywhere(

@@ -35,6 +35,7 @@ LAYERS = [
     ["nmt.model.decoder"],
     ["nmt.model.seq2seq"],
     ["nmt.model.ensemble"],
+    ["nmt.checkpoint_file"],
     ["nmt.checkpoint", "nmt.device"],
     ["nmt.translator"],
     ["nmt.evaluation"],

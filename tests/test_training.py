@@ -1,5 +1,8 @@
 """Whole runs, of a tiny model on a made-up language: what they do, say and leave behind."""
 
+import itertools
+import math
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
 from nmt.training import loop
 from nmt.training import run as run_module
+from nmt.training import update as updates
+from nmt.training.loss import Loss
 from nmt.translator import Translator
 
 
@@ -45,7 +50,8 @@ def test_events_have_their_fields(make_config: ConfigMaker) -> None:
     assert [(e["update"], e["epoch"]) for e in validations] == [(8, 1), (16, 2), (20, 3)]
     assert [(e["update"], e["epoch"], e["reason"]) for e in end] == [(20, 3, "20 updates")]
     for event in train:
-        assert event.keys() == common | {"loss", "perplexity", "learning_rate"} | speeds
+        assert event.keys() == common | {"loss", "perplexity", "learning_rate", "skipped"} | speeds
+        assert event["skipped"] == 0
         assert event["learning_rate"] == 0.01
         assert all(event[speed] > 0 for speed in speeds)
     for event in validations:
@@ -100,7 +106,8 @@ def test_the_folder_holds_all_that_it_promises(make_config: ConfigMaker, text: d
     config = make_config("training.max_updates=3")
     folder = finish(config)
     assert folder == Path(config.output_dir) / "tiny"
-    assert {path.name for path in folder.iterdir()} == {"best.pt", "last.pt", "metrics.jsonl", "config.yaml"}
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"best.pt", "last.pt", "metrics.jsonl", "config.yaml"}
     assert load_config(folder / "config.yaml") == config
     best = checkpoint.load(folder / "best.pt", torch.device("cpu"))
     assert best.config == config
@@ -141,10 +148,76 @@ def test_an_empty_folder_is_no_run(make_config: ConfigMaker) -> None:
     assert (finish(config) / "last.pt").exists()
 
 
-def test_a_loss_that_is_not_finite_ends_the_run_with_what_to_do(make_config: ConfigMaker) -> None:
-    wild = make_config("training.learning_rate=1e38", "training.clip_norm=null")
-    with pytest.raises(UserError, match=r"training\.learning_rate \(1e\+38\) is too high: the loss of update \d+ is"):
+def break_updates(monkeypatch: pytest.MonkeyPatch, numbers: Container[int], what: str) -> None:
+    """Have the loss or the gradients of these updates not be finite."""
+    count = itertools.count(1)
+    real = updates.batch_loss
+
+    def batch_loss(*arguments: Any) -> Loss:
+        loss = real(*arguments)
+        if torch.is_inference_mode_enabled() or next(count) not in numbers:
+            return loss
+        if what == "loss":
+            return Loss(loss.smoothed * math.nan, loss.nll * math.nan)
+        loss.smoothed.register_hook(lambda gradient: gradient * math.inf)
+        return loss
+
+    monkeypatch.setattr(updates, "batch_loss", batch_loss)
+
+
+@pytest.mark.parametrize("what", ["loss", "gradient"])
+def test_an_update_that_is_not_finite_is_skipped_and_counted(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    config = make_config("training.log_every=5", "training.checkpoint_every=1", "training.validate_every=99")
+    before: list[dict[str, Any]] = []
+    real = loop._save
+
+    def save(*arguments: Any) -> None:
+        real(*arguments)
+        before.append(contents(Path(config.output_dir) / config.name))
+
+    monkeypatch.setattr(loop, "_save", save)
+    break_updates(monkeypatch, {3, 4, 11, *range(16, 20)}, what)
+    folder = finish(config)
+    assert [event["skipped"] for event in events(folder, "train")] == [2, 0, 1, 4]
+    assert all(math.isfinite(event["loss"]) for event in events(folder, "train"))
+    after_two, after_three, after_four, after_five = (before[n]["model"] for n in (1, 2, 3, 4))
+    assert_same(after_two, after_three)
+    assert_same(after_two, after_four)
+    assert not torch.equal(after_four["decoder.output.weight"], after_five["decoder.output.weight"])
+    assert "update 11 skipped: its loss or gradient is not finite" in capsys.readouterr().out
+
+
+def test_ten_in_a_row_that_are_not_finite_end_the_run(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config("training.checkpoint_every=4", "training.validate_every=99", "training.log_every=1")
+    break_updates(monkeypatch, {2, *range(6, 99)}, "loss")
+    with pytest.raises(UserError, match=r"learning_rate .* up to update 15, 10 in a row .* resume from .*last\.pt"):
+        finish(config)
+    folder = Path(config.output_dir) / config.name
+    assert contents(folder)["training"]["state"]["update"] == 12
+    assert all(weight.isfinite().all() for weight in contents(folder)["model"].values())
+
+
+def test_weights_that_are_not_finite_are_never_kept(make_config: ConfigMaker) -> None:
+    wild = make_config("training.learning_rate=1e38", "training.clip_norm=null", "training.checkpoint_every=1")
+    with pytest.raises(UserError, match=r"training\.learning_rate .*is too high.* set training\.checkpoint_every"):
         finish(wild)
+    assert {path.name for path in (Path(wild.output_dir) / wild.name).iterdir()} == {"config.yaml", "metrics.jsonl"}
+
+
+def test_a_batch_too_large_for_the_memory_is_named(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def batch_loss(*_: Any) -> Loss:
+        torch.empty(2**60)
+        raise AssertionError("there was room for it")
+
+    monkeypatch.setattr(updates, "batch_loss", batch_loss)
+    with pytest.raises(UserError) as caught:
+        finish(make_config())
+    for part in ("update 1: the memory has no room for a batch of 6 sentences", "lower training.batch_size"):
+        assert part in str(caught.value)
 
 
 def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMaker, corpus: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import subprocess
 import sys
 import time
@@ -107,18 +106,9 @@ def run_all(configs: Sequence[Config], jobs: int, stop: StopSignals) -> list[Fai
 
 def _start(config: Config) -> Child:
     folder = result.folder_of(config)
-    files.make_folder(folder)
     path = folder / "log.txt"
-    try:
-        log = path.open("ab")
-    except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}): free or choose another place") from None
-    with log:
-        try:
-            # The child inherits the lock, and holds it until it ends, even if we are killed.
-            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"{folder} is being trained by another process; wait for it, or stop it") from None
+    # The child inherits the lock, and holds it until it ends, even if we are killed.
+    with files.locked(path, f"{folder} is being trained by another process; wait for it, or stop it") as log:
         # A session of its own: Ctrl-C reaches us alone, and each run is told once.
         process = subprocess.Popen(
             [sys.executable, "-X", "utf8", "-u", "-m", "nmt.ablation.child"],

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from nmt.config_model import AttentionConfig, ModelConfig
 from nmt.model.attention import Alignment, Attention, FixedContext, Heads, Memory
@@ -69,6 +73,44 @@ class Seq2Seq(nn.Module):
 
 def build_model(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
     """A freshly initialised model for vocabularies of these sizes. Draws from torch's global random generator."""
+    model = _assemble(config, source_types, target_types)
+    _initialise(model)
+    _tie(model, config)
+    return model
+
+
+def build_empty(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
+    """The same model without values: its weights are on PyTorch's meta device, with their shapes and no memory."""
+    with torch.device("meta"), _WithoutValues():
+        return _assemble(config, source_types, target_types)
+
+
+def fill(model: Seq2Seq, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
+    """Give an empty model its weights, which must have its names and shapes, in 32 bits.
+
+    A model of 2.9 million parameters is there in 10 ms; to initialise it first would take 50.
+    """
+    model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+    _tie(model, config)
+
+
+class _WithoutValues(TorchFunctionMode):
+    """Leaves out `nn.init`: on the meta device, random values import a second's worth of modules."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if getattr(function, "__module__", "") == nn.init.__name__:
+            return [*args, *(kwargs or {}).values()][0]
+        return function(*args, **kwargs or {})
+
+
+def _tie(model: Seq2Seq, config: ModelConfig) -> None:
+    if config.tied_embeddings != "none":
+        model.decoder.output.weight = model.decoder.embedding.weight
+
+
+def _assemble(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
     target_embedding = nn.Embedding(target_types, config.embedding_size)
     source_embedding = (
         target_embedding if config.tied_embeddings == "all" else nn.Embedding(source_types, config.embedding_size)
@@ -81,12 +123,7 @@ def build_model(config: ModelConfig, source_types: int, target_types: int) -> Se
         config.embedding_dropout,
         config.word_dropout,
     )
-    decoder = _make_decoder(config, target_embedding, encoder.memory_size)
-    model = Seq2Seq(encoder, decoder)
-    _initialise(model)
-    if config.tied_embeddings != "none":
-        decoder.output.weight = target_embedding.weight
-    return model
+    return Seq2Seq(encoder, _make_decoder(config, target_embedding, encoder.memory_size))
 
 
 def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int) -> Decoder:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +15,15 @@ from nmt.config import Config, TrainingConfig
 from nmt.data.batching import Batch, Example, collate, epoch_batches
 from nmt.data.codec import Codec
 from nmt.data.corpus import ParallelText
+from nmt.device import explaining_memory
 from nmt.errors import UserError
 from nmt.model.seq2seq import Seq2Seq
-from nmt.training.average import MovingAverage
 from nmt.training.interruption import Interrupted, StopSignals
+from nmt.training.learner import Learner, make_learner
 from nmt.training.loss import perplexity
 from nmt.training.metrics import MetricsLog
 from nmt.training.progress import Progress
+from nmt.training.saved import restore, saved
 from nmt.training.schedules import learning_rate
 from nmt.training.state import (
     State,
@@ -33,8 +34,11 @@ from nmt.training.state import (
     validation_is_due,
     why_end,
 )
-from nmt.training.update import make_optimizer, update
+from nmt.training.update import update
 from nmt.training.validation import Validation, validate
+
+LAST, PREVIOUS = "last.pt", "previous.pt"  # the checkpoints to go on from
+SKIPPED_AT_MOST = 10  # updates in a row
 
 
 class Task(NamedTuple):
@@ -49,19 +53,6 @@ class Task(NamedTuple):
     folder: Path
 
 
-class Learner(NamedTuple):
-    """What an update changes."""
-
-    model: Seq2Seq
-    optimizer: torch.optim.Optimizer
-    average: MovingAverage[Seq2Seq] | None
-
-    @property
-    def result(self) -> Seq2Seq:
-        """The model that is validated and kept."""
-        return self.model if self.average is None else self.average.model
-
-
 class Epoch(NamedTuple):
     """An epoch's pairs, and the batches that they are read in."""
 
@@ -74,19 +65,12 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
 
     Leaves `best.pt`, `last.pt` and `metrics.jsonl` in the run's folder, and returns where training stands.
     """
-    state = State()
     config = task.config.training
-    average = None if config.moving_average is None else MovingAverage(task.model, config.moving_average)
-    learner = Learner(task.model, make_optimizer(task.model, config), average)
+    learner = make_learner(task.model, config)
+    state, metrics_size = State(), 0
     if resume_from is not None:
-        state = State(**resume_from["state"])
-        learner.optimizer.load_state_dict(resume_from["optimizer"])
-        torch.set_rng_state(resume_from["random"])
-        if resume_from["random_cuda"] and torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(resume_from["random_cuda"])
-        if average is not None:
-            average.model.load_state_dict(resume_from["average"])
-    log = MetricsLog(task.folder, resume_from["metrics_size"] if resume_from else 0, state.update)
+        state, metrics_size = restore(learner, resume_from, str(task.folder / LAST))
+    log = MetricsLog(task.folder, metrics_size, state.update)
     epoch = _epoch(task, state.epoch)
     progress = Progress(state.update, total_updates(config, len(epoch.batches)))
     try:
@@ -117,26 +101,26 @@ def _run(
             return
         if end is not None:
             # Behind the checkpoint, so that a run resumed with a later end has no end in its middle.
-            if state.tokens:
+            if state.tokens or state.skipped:
                 _log_lap(state, learner.optimizer, log, progress)
             log.write("end", state.update, epoch_of(state), reason=end, best=state.best, seconds=state.seconds)
             progress.write(f"Done: {end}, in {state.seconds / 60:.1f} minutes.")
             return
 
         started = time.monotonic()
-        chosen = _update(task, state, learner, epoch)
+        chosen = _update(task, state, learner, epoch, progress)
         if state.batch == len(epoch.batches):
             state.epoch, state.batch = state.epoch + 1, 0
             epoch = _epoch(task, state.epoch)
         seconds = time.monotonic() - started
         state.seconds += seconds
-        progress.advance(epoch_of(state), chosen, seconds, state.nll / state.tokens)
+        progress.advance(epoch_of(state), chosen, seconds, _mean_loss(state))
         if state.update % config.log_every == 0:
             _log_lap(state, learner.optimizer, log, progress)
 
 
-def _update(task: Task, state: State, learner: Learner, epoch: Epoch) -> list[Batch]:
-    """Make the epoch's next update, count it, return its batches. Raises `UserError` if the loss is not finite."""
+def _update(task: Task, state: State, learner: Learner, epoch: Epoch, progress: Progress) -> list[Batch]:
+    """Make the epoch's next update, count it, return its batches."""
     config = task.config.training
     batches = epoch.batches[state.batch : state.batch + config.accumulate]
     chosen = [collate([epoch.examples[i] for i in batch]) for batch in batches]
@@ -148,24 +132,61 @@ def _update(task: Task, state: State, learner: Learner, epoch: Epoch) -> list[Ba
         state.reductions,
         share_done(state, config, len(epoch.batches)),
     )
-    nll = update(learner.model, learner.optimizer, chosen, config, rate, state.update)
-    if not math.isfinite(nll):
-        raise UserError(
-            f"training.learning_rate ({rate:g}) is too high: the loss of update {state.update + 1} is {nll}; "
-            f"lower it, or resume from {task.folder / 'last.pt'} if there is one"
-        )
-    state.nll += nll
-    state.tokens += sum(batch.target_tokens for batch in chosen)
+    with explaining_memory(lambda: _too_large(chosen, state.update + 1)):
+        nll = update(learner.model, learner.optimizer, chosen, config, rate, state.update)
     state.update += 1
     state.batch += len(chosen)
+    if not math.isfinite(nll):
+        _skip(task, state, learner, rate, progress)
+        return chosen
+    state.skipped_in_row = 0
+    state.nll += nll
+    state.tokens += sum(batch.target_tokens for batch in chosen)
     if learner.average is not None:
         learner.average.update(state.update)
     return chosen
 
 
+def _skip(task: Task, state: State, learner: Learner, rate: float, progress: Progress) -> None:
+    """Count an update that changed nothing. Raises `UserError` if there is no use in going on."""
+    state.skipped += 1
+    state.skipped_in_row += 1
+    progress.write(f"update {state.update} skipped: its loss or gradient is not finite")
+    if state.skipped_in_row == SKIPPED_AT_MOST or not learner.is_finite:
+        raise UserError(
+            f"training.learning_rate ({rate:g}) is too high: up to update {state.update}, {state.skipped_in_row} in a "
+            f"row had a loss or gradient that is not finite; lower it, and begin anew or {_from_last(task)}"
+        )
+
+
+def _require_finite(task: Task, state: State, learner: Learner) -> None:
+    """Raise `UserError` rather than keep weights that are of no use."""
+    if not learner.is_finite:
+        raise UserError(
+            f"training.learning_rate is too high: update {state.update} made weights that are not finite; lower it, "
+            f"and begin anew or {_from_last(task)}"
+        )
+
+
+def _from_last(task: Task) -> str:
+    last = task.folder / LAST
+    return f"resume from {last}, which is good" if last.exists() else "set training.checkpoint_every to have one saved"
+
+
+def _too_large(batches: Sequence[Batch], number: int) -> str:
+    """What to say of batches that the memory has no room for."""
+    largest = max(batches, key=lambda batch: batch.source.numel() + batch.target_input.numel())
+    sentences, source = largest.source.shape
+    return (
+        f"update {number}: the memory has no room for a batch of {sentences} sentences with up to {source} source and "
+        f"{largest.target_input.shape[1]} target tokens; lower training.batch_size (and raise training.accumulate by "
+        "as much), or data.max_length"
+    )
+
+
 def _log_lap(state: State, optimizer: torch.optim.Optimizer, log: MetricsLog, progress: Progress) -> None:
     """Write the `train` event of the updates since the last one."""
-    loss = state.nll / state.tokens
+    loss = _mean_loss(state)
     speed = progress.lap()
     log.write(
         "train",
@@ -176,15 +197,22 @@ def _log_lap(state: State, optimizer: torch.optim.Optimizer, log: MetricsLog, pr
         learning_rate=optimizer.param_groups[0]["lr"],
         source_tokens_per_second=speed.source,
         target_tokens_per_second=speed.target,
+        skipped=state.skipped,
     )
     progress.log(epoch_of(state), loss, speed)
-    state.nll, state.tokens = 0.0, 0
+    state.nll, state.tokens, state.skipped = 0.0, 0, 0
+
+
+def _mean_loss(state: State) -> float:
+    """Of the updates since the last `train` event, in nats per token; not a number if all were skipped."""
+    return state.nll / state.tokens if state.tokens else math.nan
 
 
 def _validate(
     task: Task, state: State, learner: Learner, log: MetricsLog, progress: Progress, stop: StopSignals
 ) -> bool:
     """Validate, record and report it, keep the best model. False if a stop came first: resuming does it again."""
+    _require_finite(task, state, learner)
     started = time.monotonic()
     try:
         with stop.abandoning():
@@ -239,15 +267,16 @@ def _is_best(state: State, config: TrainingConfig, validation: Validation) -> bo
 
 
 def _save(task: Task, state: State, learner: Learner, log: MetricsLog) -> None:
-    training = {
-        "state": asdict(state),
-        "optimizer": learner.optimizer.state_dict(),
-        "average": None if learner.average is None else learner.average.model.state_dict(),
-        "random": torch.get_rng_state(),
-        "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        "metrics_size": log.size,
-    }
-    checkpoint.save(task.folder / "last.pt", task.config, task.source, task.target, learner.model, training)
+    _require_finite(task, state, learner)
+    checkpoint.save(
+        task.folder / LAST,
+        task.config,
+        task.source,
+        task.target,
+        learner.model,
+        saved(state, learner, log.size),
+        kept=task.folder / PREVIOUS,
+    )
 
 
 def _epoch(task: Task, number: int) -> Epoch:

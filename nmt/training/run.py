@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from nmt import checkpoint, files
 from nmt.checkpoint import Loaded
+from nmt.checkpoint_file import DamagedFile
 from nmt.config import Config
 from nmt.config_file import differences, to_yaml
 from nmt.data.batching import Example, epoch_batches, fill_rate
@@ -20,8 +22,9 @@ from nmt.errors import UserError
 from nmt.model.linear import HAS_ONEDNN
 from nmt.model.seq2seq import Seq2Seq, build_model
 from nmt.startup import kept_for_good
+from nmt.training import metrics
 from nmt.training.interruption import StopSignals
-from nmt.training.loop import Task, train
+from nmt.training.loop import LAST, PREVIOUS, Task, train
 
 
 def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
@@ -38,40 +41,65 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
         raise UserError(
             "training.precision: bf16 needs oneDNN, which this PyTorch has not for this processor; set it to float32"
         )
-    loaded = _load_last(config, folder, device, resume)
+    if not resume:
+        _refuse_another(folder)  # now, and once more when nobody else can begin one there
 
     with kept_for_good():
         train_text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
         source, target, pairs, skipped = build_codecs(config.data, train_text, Path(config.data.folder) / "cache")
         examples = epoch_examples(pairs, source, target, config.data, config.training.seed)
-    torch.manual_seed(config.training.seed)
-    if loaded is None:
-        model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(device)
-    else:
-        model = loaded.model
-        if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
-            raise UserError(f"{folder / 'last.pt'}: the training text is another than that of this run; restore it")
-    files.write(folder / "config.yaml", to_yaml(config).encode())
-    print(to_yaml(config))
-    _describe(config, model, examples(0), str(skipped), device)
-
-    task = Task(config, source, target, model, examples, validation, folder)
-    train(task, stop, loaded.training if loaded else None)
+    with files.locked(folder / metrics.NAME, f"{folder} is in use by another run: wait for it, or stop it"):
+        files.remove_temporary(folder)
+        if resume:
+            loaded = _load_last(config, folder, device)
+        else:
+            _refuse_another(folder)
+            loaded = None
+        torch.manual_seed(config.training.seed)
+        if loaded is None:
+            model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(device)
+        else:
+            model = loaded.model
+            if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
+                raise UserError(f"{folder / LAST}: the training text is another than that of this run; restore it")
+        files.write(folder / "config.yaml", to_yaml(config).encode())
+        print(to_yaml(config))
+        _describe(config, model, examples(0), str(skipped), device)
+        task = Task(config, source, target, model, examples, validation, folder)
+        train(task, stop, loaded.training if loaded else None)
     return folder
 
 
-def _load_last(config: Config, folder: Path, device: torch.device, resume: bool) -> Loaded | None:
-    last = folder / "last.pt"
-    if not resume:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UserError(
-                f"{folder} already holds a run; go on with it by --resume, or choose another by --set name=NAME"
-            )
-        return None
-    if not last.exists():
+def _refuse_another(folder: Path) -> None:
+    """Raise `UserError` if a run has left anything in the folder, or if it is none."""
+    if not folder.exists():
+        return
+    if not folder.is_dir() or any(path.name != metrics.NAME or path.stat().st_size for path in folder.iterdir()):
+        raise UserError(
+            f"{folder} already holds a run; go on with it by --resume, or choose another by --set name=NAME"
+        )
+
+
+def _load_last(config: Config, folder: Path, device: torch.device) -> Loaded | None:
+    """The last checkpoint that is whole, or None before the first."""
+    last, previous = folder / LAST, folder / PREVIOUS
+    if not last.exists() and not previous.exists():
         print(f"{last} does not exist yet: beginning anew")
         return None
-    loaded = checkpoint.load(last, device)
+    try:
+        if not last.exists():
+            raise DamagedFile(f"{last} is missing")
+        loaded = checkpoint.load(last, device)
+    except DamagedFile as error:
+        if not previous.exists():
+            raise
+        loaded = checkpoint.load(previous, device)
+        print(f"{error}. Going on from the checkpoint before it, {previous}", file=sys.stderr)
+        if last.exists():
+            last.replace(folder / "damaged.pt")
+        previous.replace(last)
+    if loaded.training is None:
+        raise UserError(f"{last} serves translation alone, as best.pt does: training cannot go on from it")
     before, now = loaded.config.model_dump(include=_FIXED), config.model_dump(include=_FIXED)
     for field in differences(before, now):
         raise UserError(f"{last} was trained with another {field}; resume with that in {folder / 'config.yaml'}")

@@ -24,6 +24,8 @@ class State:
     seconds: float = 0.0  # spent in updates and validations
     nll: float = 0.0  # of the tokens since the last `train` event, in nats
     tokens: int = 0
+    skipped: int = 0  # updates since the last `train` event whose loss or gradient was not finite
+    skipped_in_row: int = 0
 
 
 def total_updates(config: TrainingConfig, batches_per_epoch: int) -> int:

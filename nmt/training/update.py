@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -33,7 +34,8 @@ def update(
 ) -> float:
     """Update the weights by the gradient of the batches' mean loss per target token; returns their summed NLL, in nats.
 
-    The mean is over the tokens of all batches, so that accumulating n of them equals one batch n times as large.
+    If the loss or the gradient is not finite, no weight is changed, and what is returned is not a number. The mean is
+    over the tokens of all batches, so that accumulating n of them equals one batch n times as large.
     `rate` is the learning rate, `done` the number of updates before this one.
     """
     tokens = sum(batch.target_tokens for batch in batches)
@@ -49,12 +51,16 @@ def update(
                 loss = batch_loss(model, batch, config.label_smoothing, use_reference)
             (loss.smoothed / tokens).backward()
         nll += loss.nll
+    norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+    loss_and_norm: list[float] = torch.stack((nll, norm)).tolist()  # the one time that a GPU is waited for
+    if not all(map(math.isfinite, loss_and_norm)):
+        return math.nan
     if config.clip_norm is not None:
-        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
+        torch.nn.utils.clip_grads_with_norm_(model.parameters(), config.clip_norm, norm)
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.step()
-    return nll.item()
+    return loss_and_norm[0]
 
 
 def batch_loss(

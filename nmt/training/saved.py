@@ -1,0 +1,77 @@
+"""What a checkpoint holds so that training goes on with the same bits, and how it is taken back from one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from torch import Tensor
+
+from nmt.checkpoint import check_weights
+from nmt.checkpoint_file import DamagedFile
+from nmt.config_file import explain
+from nmt.training.learner import Learner
+from nmt.training.state import State
+
+
+class _Saved(BaseModel):
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    state: State
+    optimizer: dict[int, dict[str, Tensor]]  # of each parameter, in the model's order
+    average: dict[str, Tensor] | None
+    random: Tensor
+    random_cuda: list[Tensor]
+    metrics_size: int
+
+
+def saved(state: State, learner: Learner, metrics_size: int) -> dict[str, Any]:
+    """All that training needs beside model and config, as plain values and tensors."""
+    return {
+        "state": asdict(state),
+        "optimizer": learner.optimizer.state_dict()["state"],
+        "average": None if learner.average is None else dict(learner.average.model.state_dict()),
+        "random": torch.get_rng_state(),
+        "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "metrics_size": metrics_size,
+    }
+
+
+def restore(learner: Learner, training: dict[str, Any], path: str) -> tuple[State, int]:
+    """Put the learner and the random generators where they were; returns where training stood, and the metrics' size.
+
+    Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together.
+    """
+    try:
+        found = _Saved.model_validate(training)
+    except ValidationError as error:
+        raise DamagedFile(f"{path} is no checkpoint of a training: {explain(error)}") from None
+    moments = {
+        f"{kind} of parameter {number}": tensor
+        for number, of_parameter in found.optimizer.items()
+        for kind, tensor in of_parameter.items()
+    }
+    check_weights(f"{path}: optimizer", _needed_moments(learner) if moments else {}, moments)
+    groups = learner.optimizer.state_dict()["param_groups"]
+    learner.optimizer.load_state_dict({"state": found.optimizer, "param_groups": groups})
+    averaged = None if learner.average is None else learner.average.model
+    check_weights(f"{path}: average", {} if averaged is None else averaged.state_dict(), found.average or {})
+    if averaged is not None and found.average is not None:
+        averaged.load_state_dict(found.average)
+    try:
+        torch.set_rng_state(found.random)
+        if found.random_cuda and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(found.random_cuda)
+    except (RuntimeError, TypeError) as error:
+        raise DamagedFile(f"{path}: its state of the random generator cannot be used ({error})") from None
+    return found.state, found.metrics_size
+
+
+def _needed_moments(learner: Learner) -> dict[str, Tensor]:
+    needed: dict[str, Tensor] = {}
+    for number, parameter in enumerate(learner.model.parameters()):
+        needed |= {f"{kind} of parameter {number}": parameter for kind in ("exp_avg", "exp_avg_sq")}
+        needed[f"step of parameter {number}"] = torch.zeros(())
+    return needed

@@ -7,6 +7,7 @@ training after saving; 1 a defect of ours (with its traceback). Nothing heavy is
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -39,6 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would try once more
+        print(
+            f"error: no room for the output ({error.strerror}): free some, then begin anew or resume", file=sys.stderr
+        )
+        return 2
 
 
 if __name__ == "__main__":

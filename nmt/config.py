@@ -202,6 +202,7 @@ class SearchConfig(Section):
     beam_size: Count = 5  # 1: greedy search
     length_penalty: NonNegative = 1.0  # α of Wu et al. 2016, equation 14; 0: none
     max_length: Count = 100  # target tokens
+    max_source_length: Count = 500  # source tokens that are read; of a longer sentence the rest is cut off, and said
     batch_size: Count = 64  # sentences
 
 

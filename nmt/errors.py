@@ -7,3 +7,6 @@ class UserError(Exception):
     Its text is one line that names the file, line or field, what is wrong and what to do.
     The command line prints it without a traceback and exits with code 2.
     """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(" ".join(text.splitlines()))  # of a file's or another program's words, too

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -104,13 +105,14 @@ class Translator:
     ) -> list[Translation]:
         """Translate sentences, in their order; None stands for the checkpoint's own setting.
 
-        Sentences of like length share a batch, which changes no result. An empty sentence has an empty translation.
+        Sentences of like length share a batch, which changes no result. An empty sentence has an empty translation; of
+        one with more tokens than `search.max_source_length` the rest is cut off, which standard error is told.
         `replace_unk` puts the raw source word with the largest attention weight in the place of each `<unk>`, or the
         word that `dictionary` has for it (`nmt.data.copying.replacements` says how words are found); `attention=False`
         saves the time that the weights cost.
 
-        Raises `UserError` for options that do not fit: sizes below 1, `n_best` above the beam, `replace_unk` with a
-        model that has no attention, or `dictionary` without `replace_unk`.
+        Raises `UserError` for text that is no Unicode, and for options that do not fit: sizes below 1, `n_best` above
+        the beam, `replace_unk` with a model that has no attention, or `dictionary` without `replace_unk`.
         """
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
@@ -123,7 +125,7 @@ class Translator:
         )
         wanted = _Wanted(search, n_best, replace_unk, dictionary, attention)
         self._check(wanted)
-        sources = [self.source.encode(sentence) for sentence in sentences]
+        sources = self._encode(sentences)
         # Longest first: a batch that is too large for the memory shows at once.
         order = sorted((i for i, ids in enumerate(sources) if ids), key=lambda i: -len(sources[i]))
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
@@ -138,6 +140,22 @@ class Translator:
                 for i, translation in zip(chosen, batch, strict=True):
                     translations[i] = translation
         return translations
+
+    def _encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        """The sentences' ids, not more than the search takes; what is cut off is said on standard error."""
+        limit = self.search.max_source_length
+        for number, sentence in enumerate(sentences, start=1):
+            if any("\ud800" <= character <= "\udfff" for character in sentence):  # what is left of bytes, as a rule
+                raise UserError(f"sentence {number} is no valid Unicode text: give text in UTF-8")
+        sources = [self.source.encode(sentence) for sentence in sentences]
+        for sentence, ids in zip(sentences, sources, strict=True):
+            if len(ids) > limit:
+                begin = " ".join(sentence[:40].split())
+                print(
+                    f"cut off after {limit} of {len(ids)} tokens (search.max_source_length): {begin} …", file=sys.stderr
+                )
+                del ids[limit:]
+        return sources
 
     def _check(self, wanted: _Wanted) -> None:
         n_best, beam_size = wanted.n_best, wanted.search.beam_size
@@ -232,14 +250,15 @@ class Translator:
                 sentence, self.source.tokenizer, self.target.tokenizer, wanted.dictionary or {}
             )
             sums = weights.new_zeros(len(weights), len(offered))
-            sums.index_add_(1, torch.tensor(owners), weights[:, : len(owners)])  # all but the end-of-sentence position
+            owners = owners[: weights.shape[1] - 1]  # of all but the end-of-sentence position
+            sums.index_add_(1, torch.tensor(owners), weights[:, : len(owners)])
             best = sums.argmax(dim=1).tolist()
             tokens = [offered[s] if token == UNK_TOKEN else token for token, s in zip(tokens, best, strict=True)]
         words = tokens[:-1] if hypothesis.ids[-1] == EOS else tokens
         return Translation(
             text=self.target.tokenizer.detokenize(words),
             tokens=tokens,
-            source_tokens=[*self.source.tokenizer.tokenize(sentence), EOS_TOKEN],
+            source_tokens=[*self.source.tokenizer.tokenize(sentence)[: self.search.max_source_length], EOS_TOKEN],
             score=hypothesis.score,
             attention=weights if wanted.attention else None,
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from hypothesis import settings
 
 from nmt.config import Config
 from nmt.config_file import load_config
@@ -16,6 +17,10 @@ from nmt.model.seq2seq import build_model
 from nmt.training import metrics
 from nmt.translator import Translator
 
+# No deadlines: this may be a busy machine.
+settings.register_profile("default", deadline=None)
+settings.register_profile("long", deadline=None, max_examples=20_000)
+settings.load_profile("default")
 WORDS = {"Ba": "kip", "De": "lom", "Fi": "mun", "Go": "nar", "Hu": "pes", "ja": "rit", "ke": "sov", "li": "tuk"}
 PAIRS = {"train": 45, "validation": 9, "test": 5}
 

@@ -27,8 +27,7 @@ from runs import (
 from nmt import checkpoint_file
 from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
-from nmt.training import run as run_module
-from nmt.training import validation
+from nmt.training import prepare, validation
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 
@@ -311,7 +310,7 @@ def test_a_run_that_begins_while_another_prepares_is_refused(
 ) -> None:
     """Both found the folder free; the second comes to it when the first has ended."""
     config = make_config("training.max_updates=2")
-    real = run_module.load_split
+    real = prepare.load_split
     begun = []
 
     def load_split(*arguments: Any) -> ParallelText:
@@ -320,7 +319,7 @@ def test_a_run_that_begins_while_another_prepares_is_refused(
             begun.append(finish(config))
         return real(*arguments)
 
-    monkeypatch.setattr(run_module, "load_split", load_split)
+    monkeypatch.setattr(prepare, "load_split", load_split)
     with pytest.raises(UserError, match="already holds a run"):
         finish(config)
     assert contents(begun[1])["training"]["state"]["update"] == 2

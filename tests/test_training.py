@@ -14,8 +14,7 @@ from nmt import checkpoint
 from nmt.config_file import load_config
 from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
-from nmt.training import loop
-from nmt.training import run as run_module
+from nmt.training import loop, prepare
 from nmt.training import update as updates
 from nmt.training.loss import Loss
 from nmt.translator import Translator
@@ -233,7 +232,7 @@ def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMake
 
 
 def test_bf16_needs_its_kernels(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "HAS_ONEDNN", False)
+    monkeypatch.setattr(prepare, "HAS_ONEDNN", False)
     with pytest.raises(UserError, match=r"training\.precision: bf16 needs oneDNN"):
         finish(make_config("training.precision=bf16"))
 

@@ -19,6 +19,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field; may be repeated"
     )
+    parser.add_argument("--check", action="store_true", help="try config, data, folder and memory, and train nothing")
     parser.add_argument("--resume", action="store_true", help="go on from the run's last checkpoint")
     return parser
 
@@ -37,6 +38,11 @@ def run(options: argparse.Namespace) -> int:
     has_test = config.data.corpus != "files" or config.data.source.test is not None
     split = config.evaluation.split or ("test" if has_test else "validation")
     test_set = corpus_test_set(config, split)  # now: a missing file should show at once
+    if options.check:
+        from nmt.training.check import check
+
+        check(config, resume=options.resume)
+        return 0
     stop = StopSignals()
     with stop.installed():
         folder = run(config, stop, resume=options.resume)

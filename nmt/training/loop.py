@@ -132,7 +132,7 @@ def _update(task: Task, state: State, learner: Learner, epoch: Epoch, progress: 
         state.reductions,
         share_done(state, config, len(epoch.batches)),
     )
-    with explaining_memory(lambda: _too_large(chosen, state.update + 1)):
+    with explaining_memory(lambda: too_large(chosen, state.update + 1)):
         nll = update(learner.model, learner.optimizer, chosen, config, rate, state.update)
     state.update += 1
     state.batch += len(chosen)
@@ -173,7 +173,7 @@ def _from_last(task: Task) -> str:
     return f"resume from {last}, which is good" if last.exists() else "set training.checkpoint_every to have one saved"
 
 
-def _too_large(batches: Sequence[Batch], number: int) -> str:
+def too_large(batches: Sequence[Batch], number: int) -> str:
     """What to say of batches that the memory has no room for."""
     largest = max(batches, key=lambda batch: batch.source.numel() + batch.target_input.numel())
     sentences, source = largest.source.shape

@@ -13,18 +13,12 @@ from nmt.checkpoint import Loaded
 from nmt.checkpoint_file import DamagedFile
 from nmt.config import Config
 from nmt.config_file import differences, to_yaml
-from nmt.data.batching import Example, epoch_batches, fill_rate
-from nmt.data.codec import build_codecs
-from nmt.data.sampling import epoch_examples
-from nmt.data.splits import load_split
-from nmt.device import choose_device
 from nmt.errors import UserError
-from nmt.model.linear import HAS_ONEDNN
-from nmt.model.seq2seq import Seq2Seq, build_model
-from nmt.startup import kept_for_good
+from nmt.model.seq2seq import build_model
 from nmt.training import metrics
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import LAST, PREVIOUS, Task, train
+from nmt.training.prepare import describe, prepare
 
 
 def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
@@ -34,43 +28,33 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
     Raises `UserError` before anything is written if config, data or folder do not fit.
     """
     folder = Path(config.output_dir) / config.name
-    device = choose_device(config.training.device)
-    if config.training.threads is not None:
-        torch.set_num_threads(config.training.threads)
-    if config.training.precision == "bf16" and device.type == "cpu" and not HAS_ONEDNN:
-        raise UserError(
-            "training.precision: bf16 needs oneDNN, which this PyTorch has not for this processor; set it to float32"
-        )
     if not resume:
-        _refuse_another(folder)  # now, and once more when nobody else can begin one there
-
-    with kept_for_good():
-        train_text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
-        source, target, pairs, skipped = build_codecs(config.data, train_text, Path(config.data.folder) / "cache")
-        examples = epoch_examples(pairs, source, target, config.data, config.training.seed)
+        refuse_another(folder)  # now, and once more when nobody else can begin one there
+    prepared = prepare(config)
+    source, target = prepared.source, prepared.target
     with files.locked(folder / metrics.NAME, f"{folder} is in use by another run: wait for it, or stop it"):
         files.remove_temporary(folder)
         if resume:
-            loaded = _load_last(config, folder, device)
+            loaded = _load_last(config, folder, prepared.device)
         else:
-            _refuse_another(folder)
+            refuse_another(folder)
             loaded = None
         torch.manual_seed(config.training.seed)
         if loaded is None:
-            model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(device)
+            model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(prepared.device)
         else:
             model = loaded.model
             if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
                 raise UserError(f"{folder / LAST}: the training text is another than that of this run; restore it")
         files.write(folder / "config.yaml", to_yaml(config).encode())
         print(to_yaml(config))
-        _describe(config, model, examples(0), str(skipped), device)
-        task = Task(config, source, target, model, examples, validation, folder)
+        describe(prepared, model, config.training)
+        task = Task(config, source, target, model, prepared.examples, prepared.validation, folder)
         train(task, stop, loaded.training if loaded else None)
     return folder
 
 
-def _refuse_another(folder: Path) -> None:
+def refuse_another(folder: Path) -> None:
     """Raise `UserError` if a run has left anything in the folder, or if it is none."""
     if not folder.exists():
         return
@@ -120,15 +104,3 @@ _FIXED: Any = {
         "early_stopping": {"metric"},
     },
 }
-
-
-def _describe(config: Config, model: Seq2Seq, examples: list[Example], skipped: str, device: torch.device) -> None:
-    batches = epoch_batches(
-        examples, config.training.batch_size, config.training.batch_unit, config.training.seed, epoch=0
-    )
-    source, target = model.encoder.embedding.num_embeddings, model.decoder.embedding.num_embeddings
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    print(f"{len(examples)} training pairs, {skipped}")
-    print(f"{source} source types, {target} target types, special ones counted")
-    print(f"{len(batches)} batches an epoch, filled to {100 * fill_rate(examples, batches):.1f} % with tokens")
-    print(f"{parameters:,} parameters, on {device}, {torch.get_num_threads()} threads\n", flush=True)

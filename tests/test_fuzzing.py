@@ -1,0 +1,279 @@
+"""Whatever comes in, there is a result or one clear line: never a traceback, never a hang.
+
+Each property gets a hundred inputs. `python -m pytest tests/test_fuzzing.py --hypothesis-profile long` takes 20,000.
+"""
+
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import torch
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt import checkpoint, checkpoint_file
+from nmt.cli import main
+from nmt.config import Config
+from nmt.config_base import Section
+from nmt.config_file import load_config, to_yaml
+from nmt.data.codec import build_codecs
+from nmt.data.corpus import ParallelText, read_pairs
+from nmt.errors import UserError
+from nmt.evaluation.alignment import read_links
+from nmt.model.seq2seq import build_model
+from nmt.translator import Translator
+
+CPU = torch.device("cpu")
+# What breaks programs: controls, other line ends, right to left, combining, joined, half characters' neighbours, marks.
+AWKWARD = "\x00\x1b\t\r\x0b\x0c\x85\u2028\u2029\ufeff\u200b\u200d\u202e\u0301\u0660אבאدİßﬁ👩🏽日本▁⁄½<>|\"'&;-.,  aB1"
+TEXT = st.one_of(
+    st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=40),
+    st.text(AWKWARD, max_size=40),
+    st.lists(st.sampled_from(["ba", "DE", "fi.", "<unk>", "<eos>", "<pad>", "|||", "▁", "👩‍👩‍👧‍👦"])).map(" ".join),
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzzing")
+
+
+def one_line(function: Callable[[], object], *beginnings: object) -> object:
+    """The function's result, or None if it refused with one line that begins with one of these."""
+    try:
+        return function()
+    except UserError as error:
+        said = str(error)
+    assert len(said.splitlines()) == 1
+    assert any(said.startswith(str(beginning)) for beginning in beginnings), said
+    return None
+
+
+# The config
+
+NAMES = sorted(
+    {name for section in (Config, *Section.__subclasses__()) for name in section.model_fields} | {"", "a.b", "Name"}
+)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(["luong", "files", "dot"]),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=3), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+
+
+@given(values=VALUES)
+def test_any_yaml_as_config(place: Path, values: object) -> None:
+    path = place / "any.yaml"
+    path.write_text(yaml.safe_dump(values), encoding="utf-8", errors="replace")
+    config = one_line(lambda: load_config(path), path)
+    if config is not None:
+        path.write_text(to_yaml(config), encoding="utf-8")
+        assert load_config(path) == config
+
+
+@given(
+    data=st.binary(max_size=60) | TEXT.map(str.encode) | st.text("{}[]:-&*!|>#%@ \n'\"ab1", max_size=40).map(str.encode)
+)
+def test_any_bytes_as_config(place: Path, data: bytes) -> None:
+    path = place / "any.yaml"
+    path.write_bytes(data)
+    one_line(lambda: load_config(path), path)
+
+
+FIELDS = st.sampled_from(NAMES)
+
+
+@given(override=TEXT | st.tuples(FIELDS, FIELDS, SCALARS).map(lambda parts: "{}.{}={}".format(*parts)))
+def test_any_override(place: Path, override: str) -> None:
+    path = place / "good.yaml"
+    path.write_text("name: good\n", encoding="utf-8")
+    one_line(lambda: load_config(path, [override]), path, " ".join(f"--set {override}".splitlines()))
+
+
+# Text
+
+BYTES = st.one_of(
+    st.binary(max_size=80),
+    st.lists(TEXT, max_size=5).map(lambda lines: "\n".join(lines).encode()),
+    st.lists(TEXT, max_size=5).map(lambda lines: gzip.compress("\n".join(lines).encode())),
+)
+
+
+@given(source=BYTES, target=BYTES, ending=st.sampled_from(["txt", "gz"]))
+def test_any_bytes_as_corpus(place: Path, source: bytes, target: bytes, ending: str) -> None:
+    paths = place / f"source.{ending}", place / f"target.{ending}"
+    for path, data in zip(paths, (source, target), strict=True):
+        path.write_bytes(data)
+    pairs = one_line(lambda: read_pairs(*paths), *paths)
+    if isinstance(pairs, ParallelText):
+        assert len(pairs.source) == len(pairs.target) > 0
+        assert not any("\n" in line for line in pairs.source + pairs.target)
+
+
+@given(data=BYTES | st.text("0123456789-?: \n", max_size=60).map(str.encode))
+def test_any_bytes_as_alignment(place: Path, data: bytes) -> None:
+    path = place / "any.align"
+    path.write_bytes(data)
+    one_line(lambda: read_links(path), path)
+
+
+# Checkpoints
+
+KINDS = ("spacy", "sentencepiece", "whitespace", "char")
+
+
+@pytest.fixture(scope="module")
+def translators(place: Path) -> dict[str, Translator]:
+    """Tiny untrained models, one for each kind of tokens."""
+    text = ParallelText(["ba de fi go hu", "DE fi. ja"] * 3, ["kip lom mun", "nar Pes. rit"] * 3)
+    return {kind: make_translator(kind, place, text) for kind in KINDS}
+
+
+def make_translator(kind: str, place: Path, text: ParallelText) -> Translator:
+    side = {"tokenizer": kind, "train": "x", "validation": "x"} | (
+        {"vocabulary_size": 18} if kind == "sentencepiece" else {}
+    )
+    config = Config.model_validate(
+        {
+            "name": kind,
+            "data": {"corpus": "files", "source": side, "target": side},
+            "model": {"embedding_size": 4, "encoder": {"hidden_size": 3}, "decoder": {"hidden_size": 5}},
+            "search": {"beam_size": 2, "max_length": 6, "max_source_length": 12},
+        }
+    )
+    source, target, _, _ = build_codecs(config.data, text)
+    torch.manual_seed(1)
+    model = build_model(config.model, len(source.vocabulary), len(target.vocabulary))
+    checkpoint.save(place / f"{kind}.pt", config, source, target, model)
+    return Translator.load(place / f"{kind}.pt", device="cpu")
+
+
+def places(contents: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value in nested dictionaries and lists."""
+    if path:
+        yield path
+    for key, value in (
+        contents.items() if isinstance(contents, dict) else enumerate(contents) if isinstance(contents, list) else ()
+    ):
+        yield from places(value, (*path, key))
+
+
+SHAPES = st.lists(st.integers(0, 7), max_size=3)
+PLANTED = st.one_of(
+    SCALARS,
+    st.lists(st.text(max_size=3), max_size=3),
+    SHAPES.map(torch.zeros),
+    SHAPES.map(lambda shape: torch.zeros(shape, dtype=torch.uint8)),
+    st.just({}),
+)
+
+
+@given(data=st.data())
+@pytest.mark.usefixtures("translators")
+def test_any_value_anywhere_in_a_checkpoint(place: Path, data: st.DataObject) -> None:
+    contents = checkpoint_file.read(place / f"{data.draw(st.sampled_from(KINDS))}.pt")
+    *parents, last = data.draw(st.sampled_from(list(places(contents))))
+    holder = contents
+    for key in parents:
+        holder = holder[key]
+    if isinstance(holder, dict) and data.draw(st.booleans()):
+        del holder[last]
+    else:
+        holder[last] = data.draw(PLANTED)
+    path = place / "planted.pt"
+    checkpoint_file.write(path, contents)
+    one_line(lambda: checkpoint.load(path, CPU), path)
+
+
+@given(data=st.data())
+@pytest.mark.usefixtures("translators")
+def test_any_bytes_of_a_checkpoint_changed(place: Path, data: st.DataObject) -> None:
+    whole = (place / "char.pt").read_bytes()
+    begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(whole))] * 2)))
+    changed = whole[:begin] + data.draw(st.binary(max_size=30)) + whole[end:]
+    path = place / "changed.pt"
+    path.write_bytes(changed)
+    assert changed == whole or one_line(lambda: checkpoint.load(path, CPU), path) is None
+
+
+# Translation
+
+
+@given(
+    sentences=st.lists(TEXT, max_size=3), n_best=st.integers(1, 2), attention=st.booleans(), replace_unk=st.booleans()
+)
+def test_any_text_is_translated_line_by_line(
+    translators: dict[str, Translator], sentences: list[str], n_best: int, attention: bool, replace_unk: bool
+) -> None:
+    for translator in translators.values():
+        with redirect_stderr(io.StringIO()) as said:
+            translations = translator.translate(sentences, n_best=n_best, attention=attention, replace_unk=replace_unk)
+        assert len(translations) == len(sentences)
+        for sentence, translation in zip(sentences, translations, strict=True):
+            assert "\n" not in translation.text
+            if attention:
+                shape = len(translation.tokens), len(translation.source_tokens)
+                assert translation.attention is not None
+                assert tuple(translation.attention.shape) == shape
+            cut = len(translator.source.tokenizer.tokenize(sentence)) > 12
+            assert not cut or sentence[:1].strip() in said.getvalue()
+
+
+@given(sentences=st.lists(TEXT, min_size=1, max_size=4))
+@pytest.mark.parametrize("form", [[], ["--json"], ["--n-best", "2"]])
+@pytest.mark.usefixtures("translators")
+def test_any_text_at_standard_input(place: Path, sentences: list[str], form: list[str]) -> None:
+    data = "".join(f"{sentence}\n" for sentence in sentences).encode()
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with (
+        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(data))),
+        redirect_stdout(out),
+        redirect_stderr(io.TextIOWrapper(io.BytesIO())),
+    ):
+        assert main(["translate", str(place / "spacy.pt"), *form]) == 0
+    out.flush()
+    written = out.buffer.getvalue().decode()
+    assert written.endswith("\n")
+    lines = written[:-1].split("\n")
+    if form == ["--n-best", "2"]:
+        assert {line.split(" ||| ")[0] for line in lines} == {str(i) for i in range(len(sentences))}
+    else:
+        assert len(lines) == len(sentences)
+    if form == ["--json"]:
+        assert all("text" in json.loads(line) for line in lines)
+
+
+@pytest.mark.parametrize(
+    "sentence", [" " * 1_000_000, "ba " * 10_000, "ba" * 50_000, "👩🏽" * 10_000, "\u0301" * 10_000, "." * 10_000]
+)
+def test_huge_sentences(translators: dict[str, Translator], sentence: str) -> None:
+    for translator in translators.values():
+        with redirect_stderr(io.StringIO()) as said:
+            [translation] = translator.translate([sentence])
+        assert "\n" not in translation.text
+        assert len(translation.source_tokens) <= 13
+        assert ("cut off after 12 of " in said.getvalue()) is (len(translation.source_tokens) == 13)
+
+
+def test_text_that_is_no_unicode_is_refused(translators: dict[str, Translator]) -> None:
+    for translator in translators.values():
+        with pytest.raises(UserError, match="sentence 2 is no valid Unicode text: give text in UTF-8"):
+            translator.translate(["ba", "a\udcff"])

@@ -7,8 +7,8 @@
 Each round starts with an empty cache folder and a fresh process, then does the same in another fresh process, which
 finds the cache. Printed are seconds, medians of `--rounds` rounds, without the imports that every run has in common:
 
-    reading     the files of the training and the validation split, fetched before
-    tokenising  both splits to ids: subword model, tokens, vocabulary; with the imports of torchtext and, if used, spaCy
+    tokenising  the training set: subword model, tokens, vocabulary, ids; with the imports of spaCy and torchtext
+    validation  reading the validation set, and its ids
     batching    all batches of an epoch: their order, and the padded tensors
 """
 
@@ -29,18 +29,19 @@ import torch
 
 from nmt.config import Config
 from nmt.config_file import load_config
-from nmt.data.batching import Example, collate, epoch_batches
-from nmt.data.codec import build_codecs, encode_pairs
-from nmt.data.splits import load_split
+from nmt.data.batching import collate
+from nmt.data.splits import load_split, split_paths
+from nmt.data.training_set import load_training_set
 from nmt.device import describe_machine
 from nmt.startup import kept_for_good
+from nmt.training.prepare import batches_of
 
 ROOT = Path(__file__).parent.parent
 
 
 class Seconds(NamedTuple):
-    reading: float
     tokenising: float
+    validation: float
     batching: float
 
 
@@ -51,8 +52,9 @@ def main() -> None:
     first, cached = [], []
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
-            first.append(in_a_fresh_process(config, Path(folder)))
-            cached.append(in_a_fresh_process(config, Path(folder)))
+            empty = with_folder(config, folder)
+            first.append(in_a_fresh_process(empty))
+            cached.append(in_a_fresh_process(empty))
     table = {"first": medians(first), "cached": medians(cached)}
     machine = describe_machine(torch.device("cpu"))
     if options.json:
@@ -76,26 +78,35 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def in_a_fresh_process(config: Config, cache: Path) -> Seconds:
+def with_folder(config: Config, folder: str) -> Config:
+    """The config with a data folder that holds the corpus, taken from where it lies, and nothing else."""
+    files = str(Path(config.data.folder) / "multi30k")
+    config = config.model_copy(update={"data": config.data.model_copy(update={"folder": folder, "mirror": files})})
+    for split in ("train", "validation"):
+        split_paths(config.data, split)
+    return config
+
+
+def in_a_fresh_process(config: Config) -> Seconds:
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(prepare, config, cache).result()
+        return pool.submit(prepare, config).result()
 
 
-def prepare(config: Config, cache: Path) -> Seconds:
+def prepare(config: Config) -> Seconds:
     """What a training run does before its first update, and all batches of its first epoch."""
     torch.set_num_threads(1)
     marks = [time.perf_counter()]
     with kept_for_good():
-        text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
-        marks.append(time.perf_counter())
-        source, target, pairs, _ = build_codecs(config.data, text, cache)
-        examples = encode_pairs(pairs, source, target)
-    for s, t in zip(validation.source, validation.target, strict=True):
-        Example(source.encode(s), target.encode(t))
+        pairs = load_training_set(config.data)
     marks.append(time.perf_counter())
-    training = config.training
-    for batch in epoch_batches(examples, training.batch_size, training.batch_unit, training.seed, epoch=0):
-        collate([examples[i] for i in batch])
+    validation = load_split(config.data, "validation")
+    for codec, lines in ((pairs.source, validation.source), (pairs.target, validation.target)):
+        for line in lines:
+            codec.encode(line)
+    marks.append(time.perf_counter())
+    batches = batches_of(pairs, config.training, epoch=0)
+    for number in range(len(batches)):
+        collate(pairs.examples(batches[number], ""))
     marks.append(time.perf_counter())
     return Seconds(*(after - before for before, after in pairwise(marks)))
 

@@ -26,8 +26,7 @@ import torch
 
 from nmt import checkpoint
 from nmt.config_file import load_config
-from nmt.data.codec import build_codecs
-from nmt.data.splits import load_split
+from nmt.data.training_set import load_training_set
 from nmt.data.vocabulary import Vocabulary
 from nmt.device import describe_machine
 from nmt.model.seq2seq import build_model
@@ -76,9 +75,10 @@ def untrained(folder: Path, tokenizer: str) -> Path:
         ROOT / "configs" / "multi30k_bahdanau.yaml",
         ["data.corpus=sample", f"data.folder={ROOT / 'data'}", "search.max_length=12", *overrides],
     )
-    source, target, _, _ = build_codecs(config.data, load_split(config.data, "train"))
-    made_up = tuple(f"{number}." for number in range(TYPES - len(source.vocabulary)))  # the sample has not as many
-    source, target = (replace(c, vocabulary=Vocabulary(c.vocabulary.tokens + made_up)) for c in (source, target))
+    pairs = load_training_set(config.data)
+    codecs = (pairs.source, pairs.target)
+    made_up = tuple(f"{n}." for n in range(TYPES - len(pairs.source.vocabulary)))  # the sample has not as many
+    source, target = (replace(c, vocabulary=Vocabulary(c.vocabulary.tokens + made_up)) for c in codecs)
     torch.manual_seed(1)
     model = build_model(config.model, TYPES, TYPES)
     path = folder / tokenizer / "best.pt"

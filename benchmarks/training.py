@@ -30,12 +30,12 @@ from torch import Tensor
 
 from nmt.config import Config
 from nmt.config_file import load_config
-from nmt.data.batching import Example, collate, epoch_batches
-from nmt.data.codec import build_codecs, encode_pairs
-from nmt.data.splits import load_split
+from nmt.data.batching import Example, collate
+from nmt.data.training_set import load_training_set
 from nmt.device import choose_device, describe_machine
 from nmt.model.linear import multiply
 from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.training.prepare import batches_of
 from nmt.training.update import make_optimizer, update
 
 BY_HAND = (
@@ -98,10 +98,10 @@ def parse() -> argparse.Namespace:
 
 def real_batches(config: Config, count: int) -> tuple[Batches, tuple[int, int]]:
     """The first batches of an epoch, and the numbers of source and target types."""
-    source, target, pairs, _ = build_codecs(config.data, load_split(config.data, "train"))
-    examples = encode_pairs(pairs, source, target)
-    places = epoch_batches(examples, config.training.batch_size, "sentences", config.training.seed, epoch=0)
-    return [[examples[i] for i in batch] for batch in places[:count]], (len(source.vocabulary), len(target.vocabulary))
+    pairs = load_training_set(config.data)
+    places = batches_of(pairs, config.training, epoch=0)
+    batches = [pairs.examples(places[number], "") for number in range(count)]
+    return batches, (len(pairs.source.vocabulary), len(pairs.target.vocabulary))
 
 
 def multiply_adds(config: Config, batches: Batches, target_types: int) -> float:

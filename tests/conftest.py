@@ -11,8 +11,8 @@ from hypothesis import settings
 
 from nmt.config import Config
 from nmt.config_file import load_config
-from nmt.data.codec import build_codecs
 from nmt.data.corpus import ParallelText
+from nmt.data.training_set import load_training_set
 from nmt.model.seq2seq import build_model
 from nmt.training import metrics
 from nmt.translator import Translator
@@ -70,7 +70,12 @@ def make_config(tmp_path: Path, corpus: Path) -> Callable[..., Config]:
     values = {
         "name": "tiny",
         "output_dir": str(tmp_path / "runs"),
-        "data": {"corpus": "files", "source": side("de", "src"), "target": side("en", "tgt")},
+        "data": {
+            "corpus": "files",
+            "folder": str(tmp_path / "data"),
+            "source": side("de", "src"),
+            "target": side("en", "tgt"),
+        },
         "model": {
             "embedding_size": 6,
             "embedding_dropout": 0.2,
@@ -94,14 +99,13 @@ def make_config(tmp_path: Path, corpus: Path) -> Callable[..., Config]:
 
 
 @pytest.fixture
-def make_translator(
-    make_config: Callable[..., Config], text: dict[str, ParallelText]
-) -> Callable[..., tuple[Config, Translator]]:
+def make_translator(make_config: Callable[..., Config]) -> Callable[..., tuple[Config, Translator]]:
     """`make_translator("a.b=VALUE", …)`: a tiny configuration and its untrained translator, in evaluation mode."""
 
     def make(*overrides: str) -> tuple[Config, Translator]:
         config = make_config(*overrides)
-        source, target, _, _ = build_codecs(config.data, text["train"])
+        pairs = load_training_set(config.data)
+        source, target = pairs.source, pairs.target
         torch.manual_seed(config.training.seed)
         model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).eval()
         with torch.no_grad():

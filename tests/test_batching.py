@@ -3,10 +3,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
+import numpy as np
 import pytest
 import torch
 
-from nmt.data.batching import Example, collate, epoch_batches, fill_rate, pad, pad_source
+from nmt.data.batching import Batches, Example, collate, epoch_batches, fill_rate, pad, pad_source
 from nmt.data.vocabulary import BOS, EOS, PAD
 
 Unit = Literal["sentences", "tokens"]
@@ -30,6 +31,16 @@ def captions(count: int) -> list[Example]:
     return examples
 
 
+def lengths(examples: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
+    sides = [len(example.source) for example in examples], [len(example.target) for example in examples]
+    return np.array(sides[0], dtype=np.int64), np.array(sides[1], dtype=np.int64)
+
+
+def batches_of(examples: Sequence[Example], size: int, unit: Unit, seed: int, epoch: int) -> list[list[int]]:
+    batches = epoch_batches(lengths(examples), size, unit, seed, epoch)
+    return [batches[number] for number in range(len(batches))]
+
+
 def cells(examples: Sequence[Example], batch: Sequence[int]) -> int:
     """Sentences times the longest side, end mark counted."""
     return len(batch) * max(max(len(examples[i].source), len(examples[i].target)) + 1 for i in batch)
@@ -40,7 +51,7 @@ def cells(examples: Sequence[Example], batch: Sequence[int]) -> int:
 def test_every_pair_comes_exactly_once_an_epoch(unit: Unit, size: int, count: int) -> None:
     examples = captions(count)
     for epoch in range(2):
-        batches = epoch_batches(examples, size, unit, seed=1, epoch=epoch)
+        batches = batches_of(examples, size, unit, seed=1, epoch=epoch)
         assert all(batches)
         assert sorted(i for batch in batches for i in batch) == list(range(count))
 
@@ -48,24 +59,24 @@ def test_every_pair_comes_exactly_once_an_epoch(unit: Unit, size: int, count: in
 @pytest.mark.parametrize(("unit", "size"), UNITS)
 def test_no_batch_is_over_its_size(unit: Unit, size: int) -> None:
     examples = captions(500)
-    for batch in epoch_batches(examples, size, unit, seed=1, epoch=0):
+    for batch in batches_of(examples, size, unit, seed=1, epoch=0):
         assert (len(batch) if unit == "sentences" else cells(examples, batch)) <= size
 
 
 def test_only_an_example_over_the_size_in_tokens_is_alone_above_it() -> None:
     examples = [*captions(100), Example([9] * 60, [9]), Example([9], [9] * 49), Example([9] * 49, [9] * 3)]
-    over = [batch for batch in epoch_batches(examples, 49, "tokens", 1, 0) if cells(examples, batch) > 49]
+    over = [batch for batch in batches_of(examples, 49, "tokens", 1, 0) if cells(examples, batch) > 49]
     assert sorted(over) == [[100], [101], [102]]
 
 
 def test_batches_of_sentences_are_full() -> None:
-    batches = epoch_batches(captions(500), 64, "sentences", seed=1, epoch=0)
+    batches = batches_of(captions(500), 64, "sentences", seed=1, epoch=0)
     assert sorted(map(len, batches)) == [500 % 64, *[64] * (500 // 64)]
 
 
 def test_batches_of_tokens_are_as_large_as_fits() -> None:
     examples = captions(2000)
-    batches = epoch_batches(examples, 600, "tokens", seed=1, epoch=0)
+    batches = batches_of(examples, 600, "tokens", seed=1, epoch=0)
     full = [batch for batch in batches if cells(examples, batch) + 41 > 600]
     assert len(full) >= 0.9 * len(batches)
 
@@ -73,24 +84,24 @@ def test_batches_of_tokens_are_as_large_as_fits() -> None:
 @pytest.mark.parametrize(("unit", "size"), [("sentences", 7), ("tokens", 200)])
 def test_seed_and_epoch_decide_the_order(unit: Unit, size: int) -> None:
     examples = captions(300)
-    first = epoch_batches(examples, size, unit, seed=1, epoch=0)
+    first = batches_of(examples, size, unit, seed=1, epoch=0)
     random.seed(99)
-    assert epoch_batches(examples, size, unit, seed=1, epoch=0) == first
-    assert epoch_batches(examples, size, unit, seed=1, epoch=1) != first
-    assert epoch_batches(examples, size, unit, seed=2, epoch=0) != first
+    assert batches_of(examples, size, unit, seed=1, epoch=0) == first
+    assert batches_of(examples, size, unit, seed=1, epoch=1) != first
+    assert batches_of(examples, size, unit, seed=2, epoch=0) != first
 
 
 def test_batches_differ_between_epochs_not_only_their_order() -> None:
     examples = captions(3000)
     first, second = (
-        {frozenset(batch) for batch in epoch_batches(examples, 8, "sentences", seed=1, epoch=epoch)} for epoch in (0, 1)
+        {frozenset(batch) for batch in batches_of(examples, 8, "sentences", seed=1, epoch=epoch)} for epoch in (0, 1)
     )
     assert len(first & second) < 0.1 * len(first)
 
 
 def test_batches_do_not_come_in_the_order_of_their_lengths() -> None:
     examples = captions(3000)
-    batches = epoch_batches(examples, 64, "sentences", seed=1, epoch=0)
+    batches = batches_of(examples, 64, "sentences", seed=1, epoch=0)
     lengths = [sum(len(examples[i].target) for i in batch) / len(batch) for batch in batches]
     rises = sum(after > before for before, after in pairwise(lengths))
     assert 0.25 * len(lengths) < rises < 0.75 * len(lengths)
@@ -99,16 +110,19 @@ def test_batches_do_not_come_in_the_order_of_their_lengths() -> None:
 def test_examples_of_like_length_share_a_batch() -> None:
     examples = captions(6000)
     for unit, size in (("sentences", 64), ("tokens", 1000)):
-        assert fill_rate(examples, epoch_batches(examples, size, unit, seed=1, epoch=0)) > 0.9
-    at_random = [list(range(begin, min(begin + 64, 6000))) for begin in range(0, 6000, 64)]
-    assert fill_rate(examples, at_random) < 0.6
+        assert fill_rate(lengths(examples), epoch_batches(lengths(examples), size, unit, seed=1, epoch=0)) > 0.9
+    begins = np.arange(0, 6000, 64)
+    at_random = Batches(np.arange(6000), begins, np.minimum(begins + 64, 6000))
+    assert fill_rate(lengths(examples), at_random) < 0.6
 
 
 def test_fill_rate_counts_both_sides_with_their_end_marks() -> None:
     examples = [Example([9], [9, 9]), Example([9, 9, 9], [9, 9]), Example([9], [9])]
-    # 2 + 4 of 2 × 4 and 3 + 3 of 2 × 3; then 2 of 2 and 2 of 2
-    assert fill_rate(examples, [[0, 1], [2]]) == (6 + 6 + 4) / (8 + 6 + 4)
-    assert fill_rate(examples, [[0], [1], [2]]) == 1.0
+    # 4 + 2 of 2 × 4 and 3 + 3 of 2 × 3; then 2 of 2 and 2 of 2
+    two = Batches(np.array([2, 1, 0]), np.array([1, 0]), np.array([3, 1]))
+    assert fill_rate(lengths(examples), two) == (6 + 6 + 4) / (8 + 6 + 4)
+    each = Batches(np.arange(3), np.arange(3), np.arange(1, 4))
+    assert fill_rate(lengths(examples), each) == 1.0
 
 
 def test_marks_and_padding_stand_where_they_belong() -> None:

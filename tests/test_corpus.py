@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.data.corpus import ParallelText, Skipped, drop_unusable, read_lines, read_pairs
+from nmt.data.corpus import ParallelText, Skipped, read_lines, read_pairs
 from nmt.errors import UserError
 
 
@@ -85,17 +85,9 @@ def test_different_numbers_of_lines(tmp_path: Path) -> None:
         read_pairs(source, target)
 
 
-def test_pairs_are_dropped_as_pairs_and_counted() -> None:
-    good, edge = (["a"], ["b", "c"]), (["a", "b", "c"], ["d"])
-    pairs = [good, ([], ["x"]), edge, (["x"], []), (["x"] * 4, ["y"]), (["x"], ["y"] * 4), ([], ["y"] * 4), good]
-    kept, skipped = drop_unusable(pairs, max_length=3)
-    assert kept == [good, edge, good]
-    assert skipped == Skipped(empty=3, too_long=2, max_length=3)
-    assert str(skipped) == "skipped 5 pairs: 3 with an empty side, 2 longer than 3 tokens"
-
-
-def test_nothing_to_drop() -> None:
-    kept, skipped = drop_unusable(iter([(["a"], ["b"])]), max_length=1)
-    assert kept == [(["a"], ["b"])]
-    assert str(skipped).startswith("skipped 0 pairs")
+def test_skipped_pairs_in_words() -> None:
+    assert str(Skipped(empty=3, too_long=2, max_length=3)) == (
+        "skipped 5 pairs: 3 with an empty side, 2 longer than 3 tokens"
+    )
+    assert str(Skipped(0, 0, 1)).startswith("skipped 0 pairs")
     assert str(Skipped(1, 0, 5)).startswith("skipped 1 pair:")

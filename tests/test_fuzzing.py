@@ -18,14 +18,15 @@ import torch
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from texts import data_config
 
 from nmt import checkpoint, checkpoint_file
 from nmt.cli import main
 from nmt.config import Config
 from nmt.config_base import Section
 from nmt.config_file import load_config, to_yaml
-from nmt.data.codec import build_codecs
 from nmt.data.corpus import ParallelText, read_pairs
+from nmt.data.training_set import load_training_set
 from nmt.errors import UserError
 from nmt.evaluation.alignment import read_links
 from nmt.model.seq2seq import build_model
@@ -148,21 +149,19 @@ def translators(place: Path) -> dict[str, Translator]:
 
 
 def make_translator(kind: str, place: Path, text: ParallelText) -> Translator:
-    side = {"tokenizer": kind, "train": "x", "validation": "x"} | (
-        {"vocabulary_size": 18} if kind == "sentencepiece" else {}
-    )
+    data = data_config(place, text, kind, 18 if kind == "sentencepiece" else None)
     config = Config.model_validate(
         {
             "name": kind,
-            "data": {"corpus": "files", "source": side, "target": side},
+            "data": data.model_dump(),
             "model": {"embedding_size": 4, "encoder": {"hidden_size": 3}, "decoder": {"hidden_size": 5}},
             "search": {"beam_size": 2, "max_length": 6, "max_source_length": 12},
         }
     )
-    source, target, _, _ = build_codecs(config.data, text)
+    pairs = load_training_set(config.data)
     torch.manual_seed(1)
-    model = build_model(config.model, len(source.vocabulary), len(target.vocabulary))
-    checkpoint.save(place / f"{kind}.pt", config, source, target, model)
+    model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
+    checkpoint.save(place / f"{kind}.pt", config, pairs.source, pairs.target, model)
     return Translator.load(place / f"{kind}.pt", device="cpu")
 
 

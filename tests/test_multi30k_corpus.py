@@ -9,8 +9,8 @@ from nmt.config import Config
 from nmt.config_file import load_config
 from nmt.data import multi30k
 from nmt.data.batching import epoch_batches, fill_rate
-from nmt.data.codec import build_codecs, encode_pairs
 from nmt.data.splits import load_split
+from nmt.data.training_set import load_training_set
 
 ROOT = Path(__file__).parent.parent
 FETCHED = ROOT / "data" / "multi30k"
@@ -35,14 +35,12 @@ def config(tmp_path: Path) -> Config:
 
 
 def test_every_pair_is_trained_on_and_batches_are_full(config: Config) -> None:
-    text = load_split(config.data, "train")
-    source, target, pairs, skipped = build_codecs(config.data, text)
-    assert len(text.source) == len(pairs) == 29_000
-    assert (skipped.empty, skipped.too_long) == (0, 0)
-    assert (len(source.vocabulary), len(target.vocabulary)) == (7_851, 5_892)
-    examples = encode_pairs(pairs, source, target)
+    pairs = load_training_set(config.data)
+    assert len(pairs) == 29_000
+    assert (pairs.skipped.empty, pairs.skipped.too_long) == (0, 0)
+    assert (len(pairs.source.vocabulary), len(pairs.target.vocabulary)) == (7_851, 5_892)
     for unit, size in (("sentences", 64), ("tokens", 1024)):
-        batches = epoch_batches(examples, size, unit, seed=1, epoch=0)
-        assert sorted(i for batch in batches for i in batch) == list(range(29_000))
-        assert fill_rate(examples, batches) >= 0.9
+        batches = epoch_batches(pairs.lengths, size, unit, seed=1, epoch=0)
+        assert sorted(n for i in range(len(batches)) for n in batches[i]) == list(range(29_000))
+        assert fill_rate(pairs.lengths, batches) >= 0.9
     assert len(load_split(config.data, "validation").source) == 1_014

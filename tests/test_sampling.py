@@ -1,17 +1,17 @@
-"""Subwords drawn at random: from the right distribution, and the same again for the same seed and epoch."""
+"""Subwords drawn at random: from the right distribution, and the same again for the same draw."""
 
 import itertools
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from nmt.config import DataConfig
-from nmt.data.codec import build_codecs
+from nmt.config import Config
 from nmt.data.corpus import ParallelText
-from nmt.data.sampling import epoch_examples
 from nmt.data.tokenizers import SentencePieceTokenizer, _sentencepiece, train_sentencepiece
+from nmt.data.training_set import load_training_set
 from nmt.data.vocabulary import UNK
 
 SYLLABLES = ["hun", "de", "ro", "ten", "hut", "sie", "ht", "un", "te"]
@@ -68,33 +68,28 @@ def test_samples_spell_the_text_and_come_again_with_their_seed(kind: str) -> Non
     assert [tokenizer.detokenize(tokens) for tokens in drawn[0]] == LINES
 
 
-def config_of(source: float | None, target: float | None) -> DataConfig:
-    side = {"tokenizer": "sentencepiece", "vocabulary_size": 30}
-    sides = {"source": side | {"subword_sampling": source}, "target": side | {"subword_sampling": target}}
-    return DataConfig.model_validate({"joint_vocabulary": True, **sides})
-
-
-@pytest.mark.parametrize("sampled", [(True, False), (False, True), (True, True)])
-def test_epochs_differ_on_the_sampled_sides_alone(text: dict[str, ParallelText], sampled: tuple[bool, bool]) -> None:
-    config = config_of(*(0.2 if side else None for side in sampled))
-    source, target, pairs, _ = build_codecs(config, text["train"])
-    examples = epoch_examples(pairs, source, target, config, seed=3)
-    epochs = [examples(number) for number in (0, 1, 0)]
-    assert epochs[0] == epochs[2]
-    assert epoch_examples(pairs, source, target, config, seed=4)(0) != epochs[0]
-    lines = list(zip(text["train"].source, text["train"].target, strict=True))
-    for side, (codec, name) in enumerate(((source, "source"), (target, "target"))):
-        ids = [[getattr(example, name) for example in epoch] for epoch in epochs]
+@pytest.mark.parametrize("sampled", [(True, False), (False, True), (True, True), (False, False)])
+def test_draws_differ_on_the_sampled_sides_alone(
+    make_config: Callable[..., Config], text: dict[str, ParallelText], sampled: tuple[bool, bool]
+) -> None:
+    names = ("source", "target")
+    config = make_config(
+        "data.joint_vocabulary=true",
+        *(f"data.{name}.{field}" for name in names for field in ("tokenizer=sentencepiece", "vocabulary_size=30")),
+        *(f"data.{name}.subword_sampling=0.2" for name, is_sampled in zip(names, sampled, strict=True) if is_sampled),
+    )
+    pairs = load_training_set(config.data)
+    numbers = [7, 3, 0, 44, *range(10, 40)]
+    draws = [pairs.examples(numbers, draw) for draw in ("1 0", "1 1", "1 0")]
+    assert draws[0] == draws[2]
+    for side, name in enumerate(names):
+        codec, lines = getattr(pairs, name), getattr(text["train"], name)
+        ids = [[getattr(example, name) for example in examples] for examples in draws]
         assert (ids[0] == ids[1]) is not sampled[side]
-        for epoch in ids:
-            assert not any(UNK in sentence for sentence in epoch)
-            spelled = [codec.tokenizer.detokenize(codec.vocabulary.decode(sentence)) for sentence in epoch]
-            assert spelled == [pair[side].lower() for pair in lines]
-
-
-def test_without_sampling_every_epoch_is_the_same(text: dict[str, ParallelText]) -> None:
-    config = config_of(None, None)
-    source, target, pairs, _ = build_codecs(config, text["train"])
-    examples = epoch_examples(pairs, source, target, config, seed=3)
-    assert examples(0) is examples(7)
-    assert [example.source for example in examples(0)] == [source.encode(line) for line in text["train"].source]
+        for examples in ids:
+            assert not any(UNK in sentence for sentence in examples)
+            spelled = [codec.tokenizer.detokenize(codec.vocabulary.decode(sentence)) for sentence in examples]
+            assert spelled == [lines[number].lower() for number in numbers]
+        best = [codec.encode(lines[number]) for number in numbers]
+        assert (ids[0] == best) is not sampled[side]
+        assert pairs.lengths[side][numbers].tolist() == list(map(len, best))

@@ -1,8 +1,11 @@
-"""Pairs of id sequences → padded batches of like length, in an order that the seed and the epoch decide."""
+"""Pairs of id sequences → padded batches of like length, in an order that the seed and the epoch decide.
+
+The batches are found with NumPy rather than by torchtext's `pool`, which makes Python objects of every example: of five
+million it would take a minute and a gigabyte.
+"""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,6 +13,7 @@ from typing import Literal
 import numpy as np
 import torch
 from jaxtyping import Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nmt.data.vocabulary import BOS, EOS, PAD
@@ -86,50 +90,76 @@ def collate(examples: Sequence[Example]) -> Batch:
     )
 
 
+@dataclass(frozen=True)
+class Batches:
+    """The batches of an epoch, as the numbers of the examples in them."""
+
+    order: NDArray[np.int64]  # of the examples, batch behind batch
+    begins: NDArray[np.int64]  # of each batch in it
+    ends: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> list[int]:
+        return self.order[self.begins[number] : self.ends[number]].tolist()
+
+
 def epoch_batches(
-    examples: Sequence[Example], batch_size: int, unit: Literal["sentences", "tokens"], seed: int, epoch: int
-) -> list[list[int]]:
-    """Indices of each batch of one epoch: shuffled, pooled by length, shuffled again. Every example comes once.
+    lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
+    batch_size: int,
+    unit: Literal["sentences", "tokens"],
+    seed: int,
+    epoch: int,
+) -> Batches:
+    """The batches of one epoch: shuffled, pooled by length, shuffled again. Every example comes once.
 
-    `unit: tokens` counts a batch as its sentences times the longest side in it, padding included; a longer example
-    than that is a batch of its own. The same seed and epoch give the same batches, whatever was drawn before.
+    `lengths` are those of the sources and the targets, without marks. `unit: tokens` counts a batch as its sentences
+    times the longest side in it, padding included; a longer example than that is a batch of its own. The same seed and
+    epoch give the same batches, whatever was drawn before. Five million examples take three seconds.
     """
-    from torchtext.data import pool
-    from torchtext.data.utils import RandomShuffler
-
-    def serpentine(index: int) -> tuple[int, int]:
-        """By target length in steps of two, and within each by source length, up and down in turn.
-
-        Neighbours are then alike on both sides: on Multi30k this fills 93 % of the cells, plain sorting 90 %.
-        """
-        source, step = len(examples[index].source), len(examples[index].target) // 2
-        return step, source if step % 2 else -source
-
-    def padded_tokens(index: int, count: int, before: int) -> int:
-        longest_before = before // (count - 1) if count > 1 else 0
-        return count * max(longest_before, len(examples[index].source) + 1, len(examples[index].target) + 1)
-
-    order = list(range(len(examples)))
-    generator = random.Random(f"{seed} {epoch}")
-    generator.shuffle(order)
-    size = {"batch_size_fn": padded_tokens} if unit == "tokens" else {}
-    batches = pool(
-        order,
-        batch_size,
-        key=serpentine,
-        random_shuffler=RandomShuffler(generator.getstate()),
-        shuffle=True,
-        sort_within_batch=True,
-        **size,
-    )
-    return [batch for batch in batches if batch]  # torchtext yields an empty batch before an example over the size
+    random = np.random.default_rng([seed, epoch])
+    order = random.permutation(len(lengths[0]))
+    source, target = (side[order] for side in lengths)
+    longest = np.maximum(source, target) + 1
+    # A pool is what a hundred batches are made of.
+    cost = longest if unit == "tokens" else np.ones_like(longest)
+    pool = (cost.cumsum() - cost) // (100 * batch_size)
+    # By target length in steps of two, and within each by source length, up and down in turn: neighbours are then alike
+    # on both sides. On Multi30k this fills 93 % of the cells, plain sorting 90 %.
+    step = target // 2
+    by_length = np.lexsort((np.where(step % 2, source, -source), step, pool))
+    order, longest, pool = order[by_length], longest[by_length], pool[by_length]
+    pool_ends = np.append(np.flatnonzero(np.diff(pool)) + 1, len(pool)) if len(pool) else pool
+    ends: list[int] = []
+    for begin, end in zip(np.append(0, pool_ends[:-1]).tolist(), pool_ends.tolist(), strict=False):
+        if unit == "sentences":
+            ends += [*range(begin + batch_size, end, batch_size), end]
+        else:
+            ends += _token_ends(longest, begin, end, batch_size)
+    shuffled = random.permutation(len(ends))
+    begins = np.array([0, *ends[:-1]], dtype=np.int64)[: len(ends)]
+    return Batches(order, begins[shuffled], np.array(ends, dtype=np.int64)[shuffled])
 
 
-def fill_rate(examples: Sequence[Example], batches: Sequence[Sequence[int]]) -> float:
+def _token_ends(longest: NDArray[np.int64], begin: int, end: int, size: int) -> list[int]:
+    """Where the batches end that take, from `begin` on, as many neighbours as fit into `size` cells of a side."""
+    ends = []
+    while begin < end:
+        window = longest[begin : min(begin + size, end)]
+        cells = np.maximum.accumulate(window) * np.arange(1, len(window) + 1)
+        begin += max(1, int(np.searchsorted(cells, size, side="right")))
+        ends.append(begin)
+    return ends
+
+
+def fill_rate(lengths: tuple[NDArray[np.int64], NDArray[np.int64]], batches: Batches) -> float:
     """Share of the padded batches' cells, both sides together, that hold a token."""
+    sizes = batches.ends - batches.begins
     filled = cells = 0
-    for batch in batches:
-        for lengths in ([len(examples[i].source) + 1 for i in batch], [len(examples[i].target) + 1 for i in batch]):
-            filled += sum(lengths)
-            cells += max(lengths) * len(lengths)
-    return filled / cells
+    for side in lengths:
+        ended = side[batches.order] + 1
+        filled += ended.sum()
+        in_order = np.argsort(batches.begins)
+        cells += (np.maximum.reduceat(ended, batches.begins[in_order]) * sizes[in_order]).sum()
+    return float(filled / cells)

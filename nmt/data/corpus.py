@@ -2,13 +2,12 @@
 
 import gzip
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from nmt.errors import UserError
-
-TokenPair = tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -34,65 +33,71 @@ class Skipped:
         return f"skipped {total} {noun}: {counts}"
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 text file, plain or (by its name) `.gz`, without their ends.
+def iterate_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file, plain or (by its name) `.gz`, without their ends, one after the other.
 
     A line ends at "\\n" alone, so that U+2028, U+0085 and their like stay inside the line and can never shift
     one side of a parallel text against the other. A "\\r" before the end and a leading byte order mark are removed.
 
     Raises UserError if the file is missing, a folder, unreadable, empty, no valid UTF-8, or broken gzip.
     """
-    data = _read_bytes(path)
-    try:
-        text = data.decode("utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}, line {line}: not valid UTF-8 text; save the file as UTF-8") from None
-    if not text:
+    number = 0
+    with _reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        for line in file:
+            try:
+                text = line.decode("utf-8")
+            except UnicodeDecodeError:
+                raise UserError(f"{path}, line {number + 1}: not valid UTF-8 text; save the file as UTF-8") from None
+            if number == 0:
+                text = text.removeprefix("\ufeff")
+                if not text:  # a byte order mark and nothing else
+                    break
+            number += 1
+            yield text.removesuffix("\n").removesuffix("\r")
+    if number == 0:
         raise UserError(f"{path} is empty: give a file that holds text")
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def read_lines(path: Path) -> list[str]:
+    """All lines of a text file, as `iterate_lines` finds them."""
+    return list(iterate_lines(path))
 
 
 def read_pairs(source_path: Path, target_path: Path) -> ParallelText:
     """The two sides of a parallel text.
 
-    Raises UserError where `read_lines` does, and if the numbers of lines differ.
+    Raises UserError where `iterate_lines` does, and if the numbers of lines differ.
     """
     source, target = read_lines(source_path), read_lines(target_path)
-    if len(source) != len(target):
-        raise UserError(
-            f"{source_path} has {len(source)} lines but {target_path} has {len(target)}: "
-            "line n of one must be the translation of line n of the other; give two files of equal length"
-        )
+    _check_alike(source_path, len(source), target_path, len(target))
     return ParallelText(source, target)
 
 
-def drop_unusable(pairs: Iterable[TokenPair], max_length: int) -> tuple[list[TokenPair], Skipped]:
-    """The pairs whose two sides both have 1 to `max_length` tokens, in their order, and the count of the others."""
-    kept: list[TokenPair] = []
-    empty = too_long = 0
-    for source, target in pairs:
-        if not source or not target:
-            empty += 1
-        elif max(len(source), len(target)) > max_length:
-            too_long += 1
-        else:
-            kept.append((source, target))
-    return kept, Skipped(empty, too_long, max_length)
+def check_pairs(source_path: Path, target_path: Path) -> int:
+    """The number of pairs in a parallel text, which is not kept in memory. Raises UserError as `read_pairs` does."""
+    source, target = (sum(1 for _ in iterate_lines(path)) for path in (source_path, target_path))
+    _check_alike(source_path, source, target_path, target)
+    return source
 
 
-def _read_bytes(path: Path) -> bytes:
+def _check_alike(source_path: Path, source: int, target_path: Path, target: int) -> None:
+    if source != target:
+        raise UserError(
+            f"{source_path} has {source} lines but {target_path} has {target}: "
+            "line n of one must be the translation of line n of the other; give two files of equal length"
+        )
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what the system says against reading a file into a `UserError`."""
     try:
-        data = path.read_bytes()
+        yield
     except FileNotFoundError:
         raise UserError(f"{path} does not exist: check the path") from None
     except IsADirectoryError:
         raise UserError(f"{path} is a folder: give the path of a text file") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise UserError(f"{path} is not a complete gzip file: fetch or compress it again") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): check the path and its permissions") from None
-    if path.suffix != ".gz":
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error):
-        raise UserError(f"{path} is not a complete gzip file: fetch or compress it again") from None

@@ -13,15 +13,19 @@ MULTI30K_NAMES = {"validation": "val", "test": "test_2016_flickr"}
 
 
 def load_split(config: DataConfig, split: str) -> ParallelText:
-    """The text of `train`, `validation`, `test`, or of another of Multi30k's test sets by its own name.
+    """The text of a split. Raises `UserError` where `split_paths` does, and where reading fails."""
+    return read_pairs(*split_paths(config, split))
+
+
+def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
+    """The files, source and target, of `train`, `validation`, `test`, or another of Multi30k's test sets by its name.
 
     Multi30k is fetched and the sample corpus generated if they are not in `data.folder` yet.
-    Raises `UserError` for an unknown split, and where fetching or reading fails.
+    Raises `UserError` for an unknown split, and where fetching fails.
     """
-    paths: tuple[Path, ...]
     match config.corpus:
         case "sample":
-            paths = _sample_paths(Path(config.folder) / "sample", split, config.source.language, config.target.language)
+            return _sample_paths(Path(config.folder) / "sample", split, config.source.language, config.target.language)
         case "multi30k":
             name = MULTI30K_NAMES.get(split, split)
             if name not in multi30k.SPLITS:
@@ -30,14 +34,13 @@ def load_split(config: DataConfig, split: str) -> ParallelText:
                 )
             folder = Path(config.folder) / "multi30k"
             languages = (config.source.language, config.target.language)
-            paths = tuple(multi30k.fetch(name, language, folder, config.mirror) for language in languages)
+            source, target = (multi30k.fetch(name, language, folder, config.mirror) for language in languages)
+            return source, target
         case "files":
             known = ("train", "validation", "test") if config.source.test else ("train", "validation")
             if split not in known:
                 raise _unknown(split, known)
-            paths = tuple(Path(getattr(side, split)) for side in (config.source, config.target))
-    source_path, target_path = paths
-    return read_pairs(source_path, target_path)
+            return Path(getattr(config.source, split)), Path(getattr(config.target, split))
 
 
 def gold_links(config: DataConfig, split: str) -> Path | None:

@@ -58,6 +58,11 @@ def make_tokenizer(kind: TokenizerKind, language: str, lowercase: bool, model: b
             return CharTokenizer(lowercase)
 
 
+def rules_are_foreign(kind: TokenizerKind, language: str) -> bool:
+    """Whether spaCy asks other packages for the tokens, as it does for Chinese, Japanese, Thai, …"""
+    return kind == "spacy" and type(_spacy_rules(language)).__module__ != "spacy.tokenizer"
+
+
 @dataclass(frozen=True)
 class SpacyTokenizer:
     """The tokens of spaCy's rules for a language (no model), detokenised by Moses' rules.
@@ -70,11 +75,6 @@ class SpacyTokenizer:
 
     def __post_init__(self) -> None:
         _spacy_rules(self.language)  # a wrong language shows here, not in the middle of a corpus
-
-    @property
-    def rules_are_spacys(self) -> bool:
-        """Whether spaCy's version decides the tokens: it asks other packages for those of Chinese, Japanese, Thai, …"""
-        return type(_spacy_rules(self.language)).__module__ == "spacy.tokenizer"
 
     def tokenize(self, text: str) -> list[str]:
         return _lower_each(self.surfaces(text), self.lowercase)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,12 +34,9 @@ class Vocabulary:
         return [self.tokens[i] for i in ids]
 
 
-def build_vocabulary(
-    sentences: Iterable[Sequence[str]], min_frequency: int = 1, max_size: int | None = None
-) -> Vocabulary:
+def build_vocabulary(counts: Counter[str], min_frequency: int = 1, max_size: int | None = None) -> Vocabulary:
     """The types seen at least `min_frequency` times, the `max_size` most frequent of them; ties are alphabetical."""
     from torchtext.vocab import Vocab
 
-    counts = Counter(token for sentence in sentences for token in sentence)
     vocabulary = Vocab(counts, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS))
     return Vocabulary(tuple(vocabulary.itos))

@@ -11,12 +11,13 @@ import torch
 
 from nmt.config import Config
 from nmt.config_file import to_yaml
-from nmt.data.batching import Batch, collate
+from nmt.data.batching import Batches, collate
+from nmt.data.training_set import TrainingSet
 from nmt.device import explaining_memory
 from nmt.model.seq2seq import build_model
 from nmt.training.learner import make_learner
 from nmt.training.loop import too_large
-from nmt.training.prepare import describe, first_batches, prepare
+from nmt.training.prepare import batches_of, describe, prepare
 from nmt.training.run import refuse_another
 from nmt.training.update import update
 
@@ -33,12 +34,13 @@ def check(config: Config, *, resume: bool) -> None:
         refuse_another(folder)
     prepared = prepare(config)
     torch.manual_seed(config.training.seed)
-    model = build_model(config.model, len(prepared.source.vocabulary), len(prepared.target.vocabulary))
+    pairs = prepared.pairs
+    model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
     learner = make_learner(model.to(prepared.device), config.training)
     print(to_yaml(config))
     describe(prepared, model, config.training)
-    examples, batches = first_batches(prepared, config.training)
-    largest = max((collate([examples[i] for i in batch]) for batch in batches), key=_cells)
+    batches = batches_of(pairs, config.training, epoch=0)
+    largest = collate(pairs.examples(batches[_largest(pairs, batches)], "check"))
     chosen = [largest] * config.training.accumulate
     with explaining_memory(lambda: too_large(chosen, 1)):
         update(learner.model, learner.optimizer, chosen, config.training, 0.0, 0)
@@ -50,8 +52,15 @@ def check(config: Config, *, resume: bool) -> None:
     print(f"All is well: the run's folder would be {folder}")
 
 
-def _cells(batch: Batch) -> int:
-    return batch.source.numel() + batch.target_input.numel()
+def _largest(pairs: TrainingSet, batches: Batches) -> int:
+    """The number of the batch with the most cells, of both sides together."""
+    source, target = pairs.lengths
+
+    def cells(number: int) -> int:
+        examples = batches[number]
+        return len(examples) * int(source[examples].max() + target[examples].max())
+
+    return max(range(len(batches)), key=cells)
 
 
 def _peak(device: torch.device) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +12,9 @@ import torch
 
 from nmt import checkpoint
 from nmt.config import Config, TrainingConfig
-from nmt.data.batching import Batch, Example, collate, epoch_batches
-from nmt.data.codec import Codec
+from nmt.data.batching import Batch, Batches, collate
 from nmt.data.corpus import ParallelText
+from nmt.data.training_set import TrainingSet
 from nmt.device import explaining_memory
 from nmt.errors import UserError
 from nmt.model.seq2seq import Seq2Seq
@@ -22,6 +22,7 @@ from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.learner import Learner, make_learner
 from nmt.training.loss import perplexity
 from nmt.training.metrics import MetricsLog
+from nmt.training.prepare import batches_of
 from nmt.training.progress import Progress
 from nmt.training.saved import restore, saved
 from nmt.training.schedules import learning_rate
@@ -45,19 +46,10 @@ class Task(NamedTuple):
     """What is trained, on what, and where it is kept."""
 
     config: Config
-    source: Codec
-    target: Codec
-    model: Seq2Seq
-    examples: Callable[[int], Sequence[Example]]  # of an epoch, counted from 0
+    pairs: TrainingSet
     validation: ParallelText
+    model: Seq2Seq
     folder: Path
-
-
-class Epoch(NamedTuple):
-    """An epoch's pairs, and the batches that they are read in."""
-
-    examples: Sequence[Example]
-    batches: list[list[int]]
 
 
 def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = None) -> State:
@@ -71,10 +63,10 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
     if resume_from is not None:
         state, metrics_size = restore(learner, resume_from, str(task.folder / LAST))
     log = MetricsLog(task.folder, metrics_size, state.update)
-    epoch = _epoch(task, state.epoch)
-    progress = Progress(state.update, total_updates(config, len(epoch.batches)))
+    batches = batches_of(task.pairs, config, state.epoch)
+    progress = Progress(state.update, total_updates(config, len(batches)))
     try:
-        _run(task, state, learner, epoch, log, progress, stop)
+        _run(task, state, learner, batches, log, progress, stop)
     finally:
         progress.close()
         log.close()
@@ -85,7 +77,7 @@ def _run(
     task: Task,
     state: State,
     learner: Learner,
-    epoch: Epoch,
+    batches: Batches,
     log: MetricsLog,
     progress: Progress,
     stop: StopSignals,
@@ -108,10 +100,10 @@ def _run(
             return
 
         started = time.monotonic()
-        chosen = _update(task, state, learner, epoch, progress)
-        if state.batch == len(epoch.batches):
+        chosen = _update(task, state, learner, batches, progress)
+        if state.batch == len(batches):
             state.epoch, state.batch = state.epoch + 1, 0
-            epoch = _epoch(task, state.epoch)
+            batches = batches_of(task.pairs, config, state.epoch)
         seconds = time.monotonic() - started
         state.seconds += seconds
         progress.advance(epoch_of(state), chosen, seconds, _mean_loss(state))
@@ -119,18 +111,21 @@ def _run(
             _log_lap(state, learner.optimizer, log, progress)
 
 
-def _update(task: Task, state: State, learner: Learner, epoch: Epoch, progress: Progress) -> list[Batch]:
+def _update(task: Task, state: State, learner: Learner, batches: Batches, progress: Progress) -> list[Batch]:
     """Make the epoch's next update, count it, return its batches."""
     config = task.config.training
-    batches = epoch.batches[state.batch : state.batch + config.accumulate]
-    chosen = [collate([epoch.examples[i] for i in batch]) for batch in batches]
+    numbers = range(state.batch, min(state.batch + config.accumulate, len(batches)))
+    chosen = [
+        collate(task.pairs.examples(batches[number], draw=f"{config.seed} {state.epoch} {number}"))
+        for number in numbers
+    ]
     rate = learning_rate(
         config.schedule,
         config.learning_rate,
         state.update + 1,
         state.epoch + 1,
         state.reductions,
-        share_done(state, config, len(epoch.batches)),
+        share_done(state, config, len(batches)),
     )
     with explaining_memory(lambda: too_large(chosen, state.update + 1)):
         nll = update(learner.model, learner.optimizer, chosen, config, rate, state.update)
@@ -216,7 +211,7 @@ def _validate(
     started = time.monotonic()
     try:
         with stop.abandoning():
-            validation = validate(learner.result, task.source, task.target, task.config, task.validation)
+            validation = validate(learner.result, task.pairs.source, task.pairs.target, task.config, task.validation)
     except Interrupted:
         return False
     best = _is_best(state, task.config.training, validation)
@@ -232,7 +227,7 @@ def _validate(
     )
     _report(task, state, validation, best, progress)
     if best:
-        checkpoint.save(task.folder / "best.pt", task.config, task.source, task.target, learner.result)
+        checkpoint.save(task.folder / "best.pt", task.config, task.pairs.source, task.pairs.target, learner.result)
     return True
 
 
@@ -271,16 +266,9 @@ def _save(task: Task, state: State, learner: Learner, log: MetricsLog) -> None:
     checkpoint.save(
         task.folder / LAST,
         task.config,
-        task.source,
-        task.target,
+        task.pairs.source,
+        task.pairs.target,
         learner.model,
         saved(state, learner, log.size),
         kept=task.folder / PREVIOUS,
     )
-
-
-def _epoch(task: Task, number: int) -> Epoch:
-    """An epoch by its number, from 0."""
-    config = task.config.training
-    examples = task.examples(number)
-    return Epoch(examples, epoch_batches(examples, config.batch_size, config.batch_unit, config.seed, number))

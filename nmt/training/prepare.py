@@ -1,19 +1,16 @@
-"""What a run needs before its first update: the device, both codecs, the training pairs, the validation text."""
+"""What a run needs before its first update: the device, the training pairs with their codecs, the validation text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
 from nmt.config import Config, TrainingConfig
-from nmt.data.batching import Example, epoch_batches, fill_rate
-from nmt.data.codec import Codec, build_codecs
+from nmt.data.batching import Batches, epoch_batches, fill_rate
 from nmt.data.corpus import ParallelText
-from nmt.data.sampling import epoch_examples
 from nmt.data.splits import load_split
+from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.device import choose_device
 from nmt.errors import UserError
 from nmt.model.linear import HAS_ONEDNN
@@ -23,11 +20,8 @@ from nmt.startup import kept_for_good
 
 class Prepared(NamedTuple):
     device: torch.device
-    source: Codec
-    target: Codec
-    examples: Callable[[int], Sequence[Example]]  # of an epoch, counted from 0
+    pairs: TrainingSet
     validation: ParallelText
-    skipped: str  # how many pairs were, in words
 
 
 def prepare(config: Config) -> Prepared:
@@ -43,24 +37,21 @@ def prepare(config: Config) -> Prepared:
             "training.precision: bf16 needs oneDNN, which this PyTorch has not for this processor; set it to float32"
         )
     with kept_for_good():
-        text, validation = load_split(config.data, "train"), load_split(config.data, "validation")
-        source, target, pairs, skipped = build_codecs(config.data, text, Path(config.data.folder) / "cache")
-        examples = epoch_examples(pairs, source, target, config.data, config.training.seed)
-    return Prepared(device, source, target, examples, validation, str(skipped))
+        return Prepared(device, load_training_set(config.data), load_split(config.data, "validation"))
 
 
-def first_batches(prepared: Prepared, config: TrainingConfig) -> tuple[Sequence[Example], list[list[int]]]:
-    """The first epoch's pairs and the batches that they are read in."""
-    examples = prepared.examples(0)
-    return examples, epoch_batches(examples, config.batch_size, config.batch_unit, config.seed, epoch=0)
+def batches_of(pairs: TrainingSet, config: TrainingConfig, epoch: int) -> Batches:
+    """An epoch's batches; epochs are counted from 0."""
+    return epoch_batches(pairs.lengths, config.batch_size, config.batch_unit, config.seed, epoch)
 
 
 def describe(prepared: Prepared, model: Seq2Seq, config: TrainingConfig) -> None:
     """Print what is trained, on what."""
-    examples, batches = first_batches(prepared, config)
+    pairs = prepared.pairs
+    batches = batches_of(pairs, config, epoch=0)
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    print(f"{len(examples)} training pairs, {prepared.skipped}")
-    types = len(prepared.source.vocabulary), len(prepared.target.vocabulary)
+    print(f"{len(pairs)} training pairs, {pairs.skipped}")
+    types = len(pairs.source.vocabulary), len(pairs.target.vocabulary)
     print(f"{types[0]} source types, {types[1]} target types, special ones counted")
-    print(f"{len(batches)} batches an epoch, filled to {100 * fill_rate(examples, batches):.1f} % with tokens")
+    print(f"{len(batches)} batches an epoch, filled to {100 * fill_rate(pairs.lengths, batches):.1f} % with tokens")
     print(f"{parameters:,} parameters, on {prepared.device}, {torch.get_num_threads()} threads\n", flush=True)

@@ -31,7 +31,7 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
     if not resume:
         refuse_another(folder)  # now, and once more when nobody else can begin one there
     prepared = prepare(config)
-    source, target = prepared.source, prepared.target
+    source, target = prepared.pairs.source, prepared.pairs.target
     with files.locked(folder / metrics.NAME, f"{folder} is in use by another run: wait for it, or stop it"):
         files.remove_temporary(folder)
         if resume:
@@ -49,7 +49,7 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
         files.write(folder / "config.yaml", to_yaml(config).encode())
         print(to_yaml(config))
         describe(prepared, model, config.training)
-        task = Task(config, source, target, model, prepared.examples, prepared.validation, folder)
+        task = Task(config, prepared.pairs, prepared.validation, model, folder)
         train(task, stop, loaded.training if loaded else None)
     return folder
 

@@ -1,0 +1,189 @@
+"""From two texts to a store: subwords, tokens, vocabularies, ids. No text is ever in memory as a whole."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from nmt.config import DataConfig
+from nmt.data.corpus import Skipped, check_pairs, iterate_lines
+from nmt.data.numbering import Block, number_pairs
+from nmt.data.store import Store, building_folder, keep_store
+from nmt.data.tokenizers import SentencePieceTokenizer, Tokenizer, make_tokenizer, train_sentencepiece
+from nmt.data.vocabulary import Vocabulary, build_vocabulary
+from nmt.errors import UserError
+from nmt.files import writing
+
+SIDES = ("source", "target")
+SUBWORD_LINES = 500_000  # of a side, at most, that a subword model is trained on: every n-th line
+ROWS_AT_ONCE = 1 << 17
+LINES_WITHOUT_A_BAR = 100_000
+
+
+class RawRows(NamedTuple):
+    """Rows of values in a file, one behind the other, those of unusable pairs among them."""
+
+    path: Path
+    kind: type[np.generic]  # of a value
+    lengths: NDArray[np.int32]
+
+    def kept(self, rows: NDArray[np.bool_]) -> Iterator[NDArray[Any]]:
+        """The values of some rows, many rows at a time."""
+        with self.path.open("rb") as file:
+            for begin in range(0, len(rows), ROWS_AT_ONCE):
+                some = slice(begin, begin + ROWS_AT_ONCE)
+                values = np.fromfile(file, dtype=self.kind, count=int(self.lengths[some].sum()))
+                yield values[np.repeat(rows[some], self.lengths[some])]
+
+
+class Numbered(NamedTuple):
+    """One side's tokens as numbers of its types, which are in the order of their first appearance."""
+
+    types: list[str]
+    tokens: RawRows
+    text: RawRows  # what they spell, in UTF-8; nothing if it is not needed
+
+
+def build(config: DataConfig, paths: tuple[Path, Path], path: Path) -> Store:
+    """Make the store of two files, at `path`. Raises `UserError` as `load_training_set` does."""
+    lines = check_pairs(*paths)
+    models = _subword_models(config, paths, lines)
+    sides = (config.source, config.target)
+    tokenizers = [
+        make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
+        for side, model in zip(sides, models, strict=True)
+    ]
+    folder = building_folder(path)
+    try:
+        with writing(folder):
+            with_text = tuple(side.subword_sampling is not None for side in sides)
+            numbered = _number(tokenizers, paths, with_text, folder, lines)
+            kept, skipped = _usable(numbered[0].tokens.lengths, numbered[1].tokens.lengths, config.max_length)
+            vocabularies = _vocabularies(config, tokenizers, numbered, kept)
+            for name, side, vocabulary, model in zip(SIDES, numbered, vocabularies, models, strict=True):
+                ids = np.array(vocabulary.encode(side.types), dtype=np.min_scalar_type(len(vocabulary)))
+                _write_rows(folder, name, side.tokens, kept, ids)
+                if len(side.text.lengths):
+                    _write_rows(folder, f"{name}_text", side.text, kept, np.arange(256, dtype=np.uint8))
+                side.tokens.path.unlink()
+                side.text.path.unlink()
+                np.save(folder / f"{name}_model.npy", np.frombuffer(model or b"", dtype=np.uint8))
+        types = {f"{name}_types": list(found.tokens) for name, found in zip(SIDES, vocabularies, strict=True)}
+        return keep_store(folder, path, {**types, "skipped": asdict(skipped)})
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _subword_models(config: DataConfig, paths: tuple[Path, Path], lines: int) -> list[bytes | None]:
+    """The sentencepiece model of each side that wants one; with a joint vocabulary one and the same."""
+    models: list[bytes | None] = []
+    for name, side, path in zip(SIDES, (config.source, config.target), paths, strict=True):
+        if side.tokenizer != "sentencepiece":
+            models.append(None)
+        elif config.joint_vocabulary and models:
+            models.append(models[0])
+        else:
+            assert side.vocabulary_size is not None  # the config has seen to it
+            text = chain.from_iterable(map(iterate_lines, paths)) if config.joint_vocabulary else iterate_lines(path)
+            text = islice(text, 0, None, -(-lines // SUBWORD_LINES))
+            try:
+                models.append(train_sentencepiece(text, side.vocabulary_size, side.subword_model, side.lowercase))
+            except UserError as error:
+                raise UserError(f"data.{name}.{error}") from None
+    return models
+
+
+def _number(
+    tokenizers: list[Tokenizer], paths: tuple[Path, Path], with_text: tuple[bool, ...], folder: Path, lines: int
+) -> list[Numbered]:
+    """Tokenise both sides, and write their tokens' numbers and their text into files of the folder."""
+    numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    lengths: tuple[list[NDArray[np.int32]], ...] = ([], [])
+    text_lengths: tuple[list[NDArray[np.int32]], ...] = ([], [])
+    names = [(folder / f"{name}.tokens", folder / f"{name}.text") for name in SIDES]
+    files = [tuple(path.open("wb") for path in pair) for pair in names]
+    blocks = number_pairs(
+        (tokenizers[0], tokenizers[1]), (iterate_lines(paths[0]), iterate_lines(paths[1])), (with_text[0], with_text[1])
+    )
+    quiet = True if lines < LINES_WITHOUT_A_BAR else None  # None: where there is no terminal
+    try:
+        with tqdm(total=lines, desc="tokenising", unit="pair", unit_scale=True, disable=quiet) as progress:
+            for pair in blocks:
+                for side, block in enumerate(pair):
+                    _append(block, numbers[side], *files[side])
+                    lengths[side].append(block.lengths)
+                    text_lengths[side].append(block.text_lengths)
+                progress.update(len(pair[0].lengths))
+    finally:
+        for file in chain.from_iterable(files):
+            file.close()
+    return [
+        Numbered(
+            list(numbers[side]),
+            RawRows(names[side][0], np.int32, np.concatenate(lengths[side])),
+            RawRows(names[side][1], np.uint8, np.concatenate(text_lengths[side])),
+        )
+        for side in (0, 1)
+    ]
+
+
+def _append(block: Block, numbers: dict[str, int], tokens: IO[bytes], text: IO[bytes]) -> None:
+    """Write a block's tokens by the numbers that they have in all blocks, and its text."""
+    lookup = np.array([numbers.setdefault(token, len(numbers)) for token in block.types], dtype=np.int32)
+    tokens.write(lookup[block.tokens].tobytes())
+    text.write(block.text.tobytes())
+
+
+def _usable(source: NDArray[np.int32], target: NDArray[np.int32], max_length: int) -> tuple[NDArray[np.bool_], Skipped]:
+    """Which pairs have 1 to `max_length` tokens on both sides, and the count of the others."""
+    empty = (source == 0) | (target == 0)
+    too_long = ~empty & (np.maximum(source, target) > max_length)
+    skipped = Skipped(int(empty.sum()), int(too_long.sum()), max_length)
+    kept = ~(empty | too_long)
+    if not kept.any():
+        raise UserError(f"data: no training pair is left ({skipped}); check the files and data.max_length")
+    return kept, skipped
+
+
+def _vocabularies(
+    config: DataConfig, tokenizers: list[Tokenizer], numbered: list[Numbered], kept: NDArray[np.bool_]
+) -> list[Vocabulary]:
+    sides = (config.source, config.target)
+    counters = []
+    for config_side, tokenizer, side in zip(sides, tokenizers, numbered, strict=True):
+        counts = np.zeros(len(side.types), dtype=np.int64)
+        for tokens in side.tokens.kept(kept):
+            counts += np.bincount(tokens, minlength=len(counts))
+        counter = Counter({token: int(count) for token, count in zip(side.types, counts, strict=True) if count})
+        if config_side.subword_sampling is not None and isinstance(tokenizer, SentencePieceTokenizer):
+            counter.update(tokenizer.types())  # sampling may bring up any of them
+        counters.append(counter)
+    if config.joint_vocabulary:
+        counters = [counters[0] + counters[1]] * 2
+    return [
+        build_vocabulary(counter, side.min_frequency, side.vocabulary_size)
+        for counter, side in zip(counters, sides, strict=True)
+    ]
+
+
+def _write_rows(folder: Path, name: str, raw: RawRows, kept: NDArray[np.bool_], lookup: NDArray[Any]) -> None:
+    """Write what `Store.rows(name)` reads: of the kept rows, what `lookup` has for each value.
+
+    The file is written, not mapped: on a full disk that is an error, and not the end of the process.
+    """
+    ends = raw.lengths[kept].cumsum(dtype=np.int64)
+    np.save(folder / f"{name}_ends.npy", ends)
+    kind = np.lib.format.dtype_to_descr(lookup.dtype)
+    with (folder / f"{name}.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": (int(ends[-1]),)})
+        for values in raw.kept(kept):
+            file.write(lookup[values].tobytes())

@@ -1,0 +1,120 @@
+"""Training pairs as ids on disk: text is tokenised once, and an epoch reads of it what the next batch needs.
+
+A store is a folder of plain NumPy arrays, which are memory-mapped, so that a corpus may be larger than the memory.
+(Arrow, through `datasets`, would do the same with a package and a hundred modules more; nothing but rows of numbers is
+needed.) Its name is a hash of all that decides its content: the text, the settings, our rules and the versions of the
+libraries that they ask. So no store is ever out of date; any of them may be deleted. It is built beside its place and
+renamed, so that several runs may build it at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt.errors import UserError
+from nmt.files import make_folder, writing
+
+META = "meta.json"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sequences of unequal length, one behind the other in `values`; the n-th one ends before `ends[n]`."""
+
+    values: NDArray[Any]
+    ends: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> NDArray[Any]:
+        return self.values[self.ends[number - 1] if number else 0 : self.ends[number]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.ends, prepend=0)
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store's arrays by their names, and a mapping of plain values."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    meta: Mapping[str, Any]
+
+    def rows(self, name: str) -> Rows:
+        return Rows(self.arrays[name], self.arrays[f"{name}_ends"])
+
+
+def open_store(path: Path) -> Store | None:
+    """The store in a folder; None if there is none, or, which is said, none that is as it was written."""
+    try:
+        meta = json.loads((path / META).read_text(encoding="utf-8"))
+        for name, digest in meta["digests"].items():
+            if file_digest(path / name) != digest:
+                raise ValueError(f"{name} has changed")
+        arrays = {name.removesuffix(".npy"): np.load(path / name, mmap_mode="r") for name in meta["digests"]}
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        print(f"{path} cannot be read ({' '.join(str(error).split())}): making it anew", file=sys.stderr)
+        return None
+    return Store(arrays, meta)
+
+
+def keep_store(building: Path, path: Path, meta: dict[str, Any]) -> Store:
+    """Give a folder of finished arrays its name, `path`, unless another run has been faster; returns the store."""
+    digests = {file.name: file_digest(file) for file in sorted(building.glob("*.npy"))}
+    with writing(path):
+        with (building / META).open("w", encoding="utf-8") as file:
+            json.dump(meta | {"digests": digests}, file, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.rmtree(path, ignore_errors=True) if open_store(path) is None else None
+        try:
+            building.rename(path)
+        except OSError:
+            if not path.exists():
+                raise
+    store = open_store(path)
+    if store is None:
+        raise UserError(f"{path} was removed while it was used: run again")
+    return store
+
+
+def building_folder(path: Path) -> Path:
+    """A fresh folder to build the store in, beside its place; what killed processes left of others is removed."""
+    make_folder(path.parent)
+    for left in path.parent.glob(f".{path.name}.*"):
+        if not _is_alive(int(left.suffix[1:])):
+            shutil.rmtree(left, ignore_errors=True)
+    building = path.with_name(f".{path.name}.{os.getpid()}")
+    shutil.rmtree(building, ignore_errors=True)
+    make_folder(building)
+    return building
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,104 @@
+"""The pairs to learn from and the codecs learnt from them: found once for each text and setting, then kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import random
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import distributions, version
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt.config import DataConfig
+from nmt.data import building, numbering, tokenizers, vocabulary
+from nmt.data.batching import Example
+from nmt.data.codec import Codec
+from nmt.data.corpus import Skipped
+from nmt.data.splits import split_paths
+from nmt.data.store import Rows, Store, file_digest, open_store
+from nmt.data.tokenizers import SentencePieceTokenizer
+from nmt.data.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The pairs that are learnt from, in the order of the text."""
+
+    source: Codec
+    target: Codec
+    skipped: Skipped
+    config: DataConfig
+    store: Store
+
+    def __len__(self) -> int:
+        return len(self.rows[0])
+
+    @cached_property
+    def rows(self) -> tuple[Rows, Rows]:
+        """The ids of source and target."""
+        return self.store.rows("source"), self.store.rows("target")
+
+    @cached_property
+    def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of each pair, source and target, in tokens, without marks of beginning and end."""
+        return self.rows[0].lengths, self.rows[1].lengths
+
+    def examples(self, numbers: Sequence[int], draw: str) -> list[Example]:
+        """The pairs of these numbers.
+
+        A side with `subword_sampling` is cut into subwords anew each time (Kudo 2018; Provilkov et al. 2020), the same
+        for the same text `draw`; the lengths are those of its best subwords.
+        """
+        sides = (self._ids(side, numbers, draw) for side in (0, 1))
+        return [Example(source, target) for source, target in zip(*sides, strict=True)]
+
+    def _ids(self, side: int, numbers: Sequence[int], draw: str) -> list[list[int]]:
+        alpha = (self.config.source, self.config.target)[side].subword_sampling
+        if alpha is None:
+            return [self.rows[side][number].tolist() for number in numbers]
+        codec, name = (self.source, self.target)[side], building.SIDES[side]
+        assert isinstance(codec.tokenizer, SentencePieceTokenizer)  # the config has seen to it
+        text = self.store.rows(f"{name}_text")
+        lines = [text[number].tobytes().decode() for number in numbers]
+        seed = random.Random(f"{draw} {name}").getrandbits(32)
+        return [codec.vocabulary.encode(tokens) for tokens in codec.tokenizer.sample(lines, alpha, seed)]
+
+
+def load_training_set(config: DataConfig) -> TrainingSet:
+    """The training set of a corpus, which `data.folder/cache` keeps from one run to the next.
+
+    Raises `UserError` if it cannot be fetched, if a file cannot be read, if their numbers of lines differ, if no pair
+    is left, if the text cannot give the vocabulary that is asked for, or if the folder cannot be written.
+    """
+    paths = split_paths(config, "train")
+    path = Path(config.folder) / "cache" / f"pairs-{_key(config, paths)}"
+    store = open_store(path) or building.build(config, paths, path)
+    codecs = []
+    for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
+        model = store.arrays[f"{name}_model"].tobytes() or None
+        tokens = Vocabulary(tuple(store.meta[f"{name}_types"]))
+        codecs.append(
+            Codec(tokenizers.make_tokenizer(side.tokenizer, side.language, side.lowercase, model), tokens, model)
+        )
+    return TrainingSet(codecs[0], codecs[1], Skipped(**store.meta["skipped"]), config, store)
+
+
+def _key(config: DataConfig, paths: tuple[Path, Path]) -> str:
+    """A hash of all that decides what is stored."""
+    from nmt.data import corpus, store
+
+    rules = [inspect.getsource(module) for module in (building, corpus, numbering, store, tokenizers, vocabulary)]
+    libraries = [version(name) for name in ("numpy", "sentencepiece", "spacy", "torchtext")]
+    sides = [side.model_dump(exclude={"train", "validation", "test"}) for side in (config.source, config.target)]
+    if any(tokenizers.rules_are_foreign(side.tokenizer, side.language) for side in (config.source, config.target)):
+        libraries += sorted(f"{package.name} {package.version}" for package in distributions())
+    texts = [(path.suffix == ".gz", file_digest(path)) for path in paths]
+    content = [rules, libraries, unicodedata.unidata_version, sides, config.joint_vocabulary, config.max_length, texts]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

@@ -1,0 +1,296 @@
+"""From text to pairs of ids: the right ones, kept on disk, and never those of another text or setting."""
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from texts import data_config, end_this_process, learn
+
+from nmt.data import building, numbering, training_set
+from nmt.data.batching import Example
+from nmt.data.corpus import ParallelText, Skipped
+from nmt.data.tokenizers import train_sentencepiece
+from nmt.data.training_set import TrainingSet, load_training_set
+from nmt.data.vocabulary import UNK
+from nmt.errors import UserError
+
+WORDS = ["".join(syllables) for syllables in itertools.product(["hun", "de", "ro", "ten", "las"], repeat=2)]
+MORE = [" ".join(WORDS[number::7]) for number in range(7)]  # enough for subwords
+TEXT = ParallelText(
+    [
+        "Ein Hund läuft.",
+        "",
+        "Don't!\u2028Zwei\u0085Hunde, ▁ 🐕‍🦺…",
+        "ein hund ein Hund",
+        "<eos> <unk>",
+        "a b c d e f",
+        *MORE,
+    ],
+    ["A dog runs.", "nothing", "Two\u2028dogs — two…", " \t", "a dog a dog", "a", *reversed(MORE)],
+)
+KINDS = [("spacy", None), ("sentencepiece", 36), ("whitespace", None), ("char", None)]
+
+
+def everything(pairs: TrainingSet) -> list[Example]:
+    return pairs.examples(range(len(pairs)), "0")
+
+
+def forbid_building(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("it was built again")
+
+    monkeypatch.setattr(building, "build", fail)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize(("kind", "size"), KINDS)
+def test_ids_are_those_of_each_line(tmp_path: Path, kind: str, size: int | None, joint: bool) -> None:
+    pairs = learn(tmp_path, TEXT, kind, size and (size if not joint else 55), joint=joint)
+    kept = [0, 2, *range(4, len(TEXT.source))]
+    expected = [Example(pairs.source.encode(TEXT.source[n]), pairs.target.encode(TEXT.target[n])) for n in kept]
+    assert everything(pairs) == expected
+    assert pairs.skipped == Skipped(empty=2, too_long=0, max_length=100)
+    assert [side.tolist() for side in pairs.lengths] == [
+        [len(example.source) for example in expected],
+        [len(example.target) for example in expected],
+    ]
+    unknown = [example for example in expected if UNK in example.source + example.target]
+    assert unknown == ([expected[2]] if kind == "whitespace" else [])  # which spells what marks are called
+    if joint:
+        assert pairs.source == pairs.target or kind == "spacy"
+        assert pairs.source.vocabulary == pairs.target.vocabulary
+    else:
+        assert UNK in pairs.target.encode(TEXT.source[0])
+
+
+def test_pairs_are_dropped_as_pairs_counted_and_not_learnt_from(tmp_path: Path) -> None:
+    text = ParallelText(["a b", "", "c", "d d d", "A", "a"], ["x", "only", " \t", "y", "z z", "w w w"])
+    config = data_config(tmp_path, text, "whitespace").model_copy(update={"max_length": 2})
+    pairs = load_training_set(config)
+    assert everything(pairs) == [Example([4, 5], [5]), Example([4], [4, 4])]
+    assert pairs.skipped == Skipped(empty=2, too_long=2, max_length=2)
+    assert pairs.source.vocabulary.tokens[4:] == ("a", "b")
+    assert pairs.target.vocabulary.tokens[4:] == ("z", "x")
+
+
+def test_vocabularies_are_of_the_asked_size(tmp_path: Path) -> None:
+    text = ParallelText(["a b c", "a b", "a"], ["x x y z", "y", "x"])
+    assert learn(tmp_path, text, "whitespace", 1).target.vocabulary.tokens[4:] == ("x",)
+    assert learn(tmp_path, text, "whitespace", min_frequency=2).source.vocabulary.tokens[4:] == ("a", "b")
+    assert learn(tmp_path, text, "whitespace", 3, joint=True).source.vocabulary.tokens[4:] == ("a", "x", "b")
+
+
+def test_the_subword_model_is_that_of_the_text(tmp_path: Path) -> None:
+    separate = learn(tmp_path, TEXT, "sentencepiece", 36)
+    assert separate.source.subword_model == train_sentencepiece(TEXT.source, 36, "unigram", True)
+    assert separate.target.subword_model == train_sentencepiece(TEXT.target, 36, "unigram", True)
+    joint = learn(tmp_path, TEXT, "sentencepiece", 55, joint=True)
+    assert joint.source.subword_model == train_sentencepiece(TEXT.source + TEXT.target, 55, "unigram", True)
+
+
+def test_of_a_large_text_every_nth_line_trains_the_subword_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "SUBWORD_LINES", 2)
+    lines = [MORE[0], "xx", "yy", MORE[1], "zz", "ww"]
+    model = learn(tmp_path, ParallelText(lines, lines), "sentencepiece", 20).source.subword_model
+    assert model == train_sentencepiece([lines[0], lines[3]], 20, "unigram", True)
+
+
+def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no training pair is left \(skipped 2 pairs: 1 .*, 1 longer than 1 token"):
+        load_training_set(
+            data_config(tmp_path, ParallelText(["a b", ""], ["x", "y"]), "whitespace").model_copy(
+                update={"max_length": 1}
+            )
+        )
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_vocabulary_that_the_text_cannot_give_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"data\.source\.vocabulary_size: 4000 is too large"):
+        learn(tmp_path, TEXT, "sentencepiece", 4000)
+
+
+def test_texts_of_unequal_length_are_an_error(tmp_path: Path) -> None:
+    config = data_config(tmp_path, TEXT, "whitespace")
+    with (tmp_path / "text.en").open("a", encoding="utf-8") as file:
+        file.write("one more\n")
+    with pytest.raises(UserError, match=r"text\.de has 13 lines but .*text\.en has 14"):
+        load_training_set(config)
+
+
+@pytest.mark.parametrize(("kind", "size"), KINDS)
+def test_the_second_time_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, size: int | None
+) -> None:
+    first = learn(tmp_path, TEXT, kind, size)
+    forbid_building(monkeypatch)
+    second = learn(tmp_path, TEXT, kind, size)
+    assert (second.source, second.target, second.skipped) == (first.source, first.target, first.skipped)
+    assert everything(second) == everything(first)
+
+
+def test_another_text_setting_version_or_rule_is_another_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stores_after(text: ParallelText = TEXT, tokenizer: str = "whitespace", **more: object) -> int:
+        learn(tmp_path, text, tokenizer, **more)
+        return len(list((tmp_path / "cache").iterdir()))
+
+    assert stores_after() == stores_after() == 1
+    texts = [TEXT.source[:-1], [*TEXT.source, "b"], TEXT.source[::-1], ["a b", "c"], ["a", "b c"], ["a", "b", "c"]]
+    for number, lines in enumerate(texts, start=2):
+        assert stores_after(ParallelText(lines, lines)) == number
+    others = [
+        {"tokenizer": "char"},
+        {"tokenizer": "spacy"},
+        {"lowercase": False},
+        {"min_frequency": 2},
+        {"size": 3},
+        {"joint": True},
+        {"tokenizer": "sentencepiece", "size": 36},
+        {"tokenizer": "sentencepiece", "size": 36, "subword_model": "bpe"},
+        {"tokenizer": "sentencepiece", "size": 36, "subword_sampling": 0.2},
+    ]
+    for number, setting in enumerate(others, start=len(texts) + 2):
+        assert stores_after(**setting) == number
+    count = 1 + len(texts) + len(others)
+    assert stores_after() == count
+    monkeypatch.setattr(training_set, "version", lambda name: f"99 of {name}")
+    assert stores_after() == count + 1
+    monkeypatch.setattr(training_set.inspect, "getsource", lambda _: "other rules")
+    assert stores_after() == count + 2
+
+
+def test_rules_of_other_packages_are_known_by_all_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chinese = ParallelText(["狗跑"], ["狗跑"])
+    learn(tmp_path, chinese, "spacy", language="zh")
+    monkeypatch.setattr(training_set, "distributions", list)
+    learn(tmp_path, chinese, "spacy", language="zh")
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("source.npy", lambda whole: whole[:-1]),
+        ("target_ends.npy", lambda whole: whole[:-1] + bytes([whole[-1] ^ 1])),
+        ("target_model.npy", lambda _: b""),
+        ("meta.json", lambda whole: whole[:-1]),
+        ("meta.json", lambda _: b"[]"),
+        ("meta.json", lambda _: b"{}"),
+    ],
+)
+def test_a_damaged_store_is_said_and_made_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, damage: Callable[[bytes], bytes]
+) -> None:
+    expected = everything(learn(tmp_path, TEXT, "whitespace"))
+    (store,) = (tmp_path / "cache").iterdir()
+    (store / name).write_bytes(damage((store / name).read_bytes()))
+    assert capsys.readouterr().err == ""
+    assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
+    said = capsys.readouterr().err.splitlines()
+    assert said
+    assert all(line.startswith(f"{store} cannot be read (") for line in said)
+    assert all(line.endswith("making it anew") for line in said)
+    assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
+    assert capsys.readouterr().err == ""
+
+
+def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = everything(learn(tmp_path, TEXT, "whitespace"))
+    (store,) = (tmp_path / "cache").iterdir()
+    np.save(store / "source.npy", np.array([print], dtype=object), allow_pickle=True)
+    meta = (store / "meta.json").read_text(encoding="utf-8")
+    before = training_set.json.loads(meta)["digests"]["source.npy"]
+    (store / "meta.json").write_text(meta.replace(before, training_set.file_digest(store / "source.npy")))
+    assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
+    assert "making it anew" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_bytes(b"")
+    with pytest.raises(UserError, match="cache cannot be made a folder"):
+        learn(tmp_path, TEXT, "whitespace")
+
+
+def test_blocks_and_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"wort{n % 7} {'x ' * (n % 5)}{n % 3}" for n in range(100)]
+    text = ParallelText(lines, lines[::-1])
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    expected = learn(whole, text, "whitespace")
+    monkeypatch.setattr(numbering, "LINES", 9)
+    monkeypatch.setattr(building, "ROWS_AT_ONCE", 13)
+    pairs = learn(tmp_path, text, "whitespace")
+    assert (pairs.source, pairs.target) == (expected.source, expected.target)
+    assert everything(pairs) == everything(expected)
+
+
+def test_order_is_kept_by_as_many_processes_as_asked_for() -> None:
+    jobs = [(n, 3) for n in range(20)]
+    assert list(numbering.in_parallel(pow, iter(jobs), workers=3)) == [n**3 for n in range(20)]
+    assert list(numbering.in_parallel(pow, [(2, 5)])) == [32]
+    assert list(numbering.in_parallel(pow, [])) == []
+
+
+def test_a_killed_process_is_named() -> None:
+    with pytest.raises(UserError, match="was killed: is there enough memory"):
+        list(numbering.in_parallel(end_this_process, [(1,), (2,)]))
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from nmt.data import building
+from nmt.data.training_set import load_training_set
+from texts import learn
+from test_training_set import TEXT
+if sys.argv[2] == "wait":
+    real = building.keep_store
+    def wait(*arguments):
+        print("built", flush=True)
+        sys.stdin.readline()
+        return real(*arguments)
+    building.keep_store = wait
+pairs = learn(Path(sys.argv[1]), TEXT, "whitespace")
+print(pairs.examples(range(len(pairs)), "0"))
+"""
+
+
+def begin(folder: Path) -> subprocess.Popen[str]:
+    """A process that builds a store, says so, and waits for a line before it gives the store its name."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(folder), "wait"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "built\n"
+    return process
+
+
+def test_two_runs_that_build_at_once_leave_one_store(tmp_path: Path) -> None:
+    processes = [begin(tmp_path), begin(tmp_path)]
+    assert len(list((tmp_path / "cache").glob(".*"))) == 2
+    printed = [process.communicate("go on\n")[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert printed == [f"{everything(learn(tmp_path, TEXT, 'whitespace'))}\n"] * 2
+
+
+def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    process = begin(tmp_path)
+    process.kill()
+    process.communicate()
+    (left,) = (tmp_path / "cache").iterdir()
+    assert left.name.endswith(f".{process.pid}")
+    learn(tmp_path, TEXT, "whitespace")
+    (store,) = (tmp_path / "cache").iterdir()
+    assert store.name.startswith("pairs-")

@@ -70,7 +70,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = ROOT / "configs" / "multi30k_luong_general.yaml"
+    default = ROOT / "configs" / "multi30k.yaml"
     parser.add_argument("config", type=Path, nargs="?", default=default, metavar="CONFIG")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="as in training")
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,7 +1,7 @@
 """How long one sentence takes from the prompt back to the prompt: whole processes, against `import torch` alone.
 
     python benchmarks/startup.py
-    python benchmarks/startup.py checkpoints/quickstart/best.pt checkpoints/multi30k_luong/best.pt --rounds 9
+    python benchmarks/startup.py checkpoints/quickstart/best.pt checkpoints/multi30k/best.pt --rounds 9
 
 Printed are wall-clock seconds of each command, the median of `--rounds` rounds in which all commands take turns (one
 more round warms the disk cache), and its ratio to that of `python -c "import torch"`. Without checkpoints it makes two

@@ -101,18 +101,18 @@ def test_every_shipped_config_loads(path: Path) -> None:
 def test_the_multi30k_configs_differ_in_attention_alone() -> None:
     wiring_and_scope = {}
     rest = []
-    for name in ("bahdanau", "luong", "luong_local", "none"):
-        values = load_config(CONFIGS / f"multi30k_{name}.yaml").model_dump()
+    for name in ("multi30k", "multi30k_bahdanau", "multi30k_luong_local", "multi30k_none"):
+        values = load_config(CONFIGS / f"{name}.yaml").model_dump()
         attention = values["model"]["attention"]
-        assert values.pop("name") == f"multi30k_{name}"
+        assert values.pop("name") == name
         wiring_and_scope[name] = attention.pop("wiring"), attention.pop("scope")
         rest.append(values)
     assert all(values == rest[0] for values in rest)
     assert wiring_and_scope == {
-        "bahdanau": ("bahdanau", "global"),
-        "luong": ("luong", "global"),
-        "luong_local": ("luong", "local_p"),
-        "none": ("none", "global"),
+        "multi30k": ("luong", "global"),
+        "multi30k_bahdanau": ("bahdanau", "global"),
+        "multi30k_luong_local": ("luong", "local_p"),
+        "multi30k_none": ("none", "global"),
     }
 
 

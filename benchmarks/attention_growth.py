@@ -27,7 +27,7 @@ from nmt.config_model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
 from nmt.model.decoder import LuongDecoder
 from nmt.model.seq2seq import Seq2Seq, build_model
-from nmt.training.update import batch_loss
+from nmt.training.batch_loss import batch_loss
 
 SCOPES = ("global", "local_m", "local_p")
 TYPES = 2000  # of either vocabulary

@@ -41,8 +41,9 @@ from nmt.config import Config, TrainingConfig
 from nmt.config_file import load_config
 from nmt.data.batching import Batch, Example, collate
 from nmt.device import describe_machine
-from nmt.model.seq2seq import Seq2Seq, build_model
-from nmt.training.update import make_optimizer, update
+from nmt.model.seq2seq import build_model
+from nmt.training.learner import Learner, make_learner
+from nmt.training.update import update
 
 SOURCE_TYPES, TARGET_TYPES = 7851, 5892
 TABLES = {
@@ -143,12 +144,12 @@ def memory(mechanism: str, shape: Shape, threads: int) -> Memory:
     """What an update needs beyond the weights and Adam's averages: by the system's count, and by the allocator's."""
     step = make_update(mechanism, threads)
     step(random_batch(Shape(2, 2, 2)))  # makes Adam's averages
-    step.optimizer.zero_grad()
+    step.learner.optimizer.zero_grad()
     batch = random_batch(shape)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     step(batch)
     process = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-    step.optimizer.zero_grad()
+    step.learner.optimizer.zero_grad()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         step(batch)
     events = sorted(profiler.profiler.kineto_results.events(), key=lambda event: event.start_ns())
@@ -159,12 +160,11 @@ def memory(mechanism: str, shape: Shape, threads: int) -> Memory:
 class Update(NamedTuple):
     """Calls make an update."""
 
-    model: Seq2Seq
-    optimizer: torch.optim.Optimizer
+    learner: Learner
     config: TrainingConfig
 
     def __call__(self, batch: Batch) -> None:
-        update(self.model, self.optimizer, [batch], self.config, self.config.learning_rate, done=0)
+        update(self.learner, [batch], self.config, self.config.learning_rate, done=0)
 
 
 def make_update(mechanism: str, threads: int) -> Update:
@@ -172,7 +172,7 @@ def make_update(mechanism: str, threads: int) -> Update:
     torch.manual_seed(1)
     config = configured(mechanism)
     model = build_model(config.model, SOURCE_TYPES, TARGET_TYPES)
-    return Update(model, make_optimizer(model, config.training), config.training)
+    return Update(make_learner(model, config.training), config.training)
 
 
 def configured(mechanism: str) -> Config:

@@ -34,9 +34,10 @@ from nmt.data.batching import Example, collate
 from nmt.data.training_set import load_training_set
 from nmt.device import choose_device, describe_machine
 from nmt.model.linear import multiply
-from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.model.seq2seq import build_model
+from nmt.training.learner import Learner, make_learner
 from nmt.training.prepare import batches_of
-from nmt.training.update import make_optimizer, update
+from nmt.training.update import update
 
 BY_HAND = (
     "nmt.model.linear",
@@ -138,7 +139,7 @@ def runs_of(
         mechanism = peers.configured(config, name)
         torch.manual_seed(1)
         model = build_model(mechanism.model, *types).to(device).train()
-        runs[name] = partial(speed, model, make_optimizer(model, mechanism.training), mechanism, batches)
+        runs[name] = partial(speed, make_learner(model, mechanism.training), mechanism, batches)
         runs[name]()  # warms up
         if options.plain:
             runs[f"{name}, plain"] = partial(without_hands, runs[name])
@@ -151,12 +152,12 @@ def runs_of(
     return runs
 
 
-def speed(model: Seq2Seq, optimizer: torch.optim.Optimizer, config: Config, batches: Batches) -> float:
+def speed(learner: Learner, config: Config, batches: Batches) -> float:
     """Target tokens a second."""
     tokens, started = 0, time.perf_counter()
     for examples in batches:
         batch = collate(examples)
-        update(model, optimizer, [batch], config.training, config.training.learning_rate, done=0)
+        update(learner, [batch], config.training, config.training.learning_rate, done=0)
         tokens += batch.target_tokens
     return tokens / (time.perf_counter() - started)
 

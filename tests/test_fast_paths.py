@@ -24,7 +24,7 @@ from nmt.data.batching import Example, collate
 from nmt.model import shared
 from nmt.model.seq2seq import build_model
 from nmt.training import output_loss
-from nmt.training.update import batch_loss
+from nmt.training.batch_loss import batch_loss
 
 BATCH = collate([Example(list(s), list(t)) for s, t in zip(SOURCES, TARGETS, strict=True)])
 OTHER = collate([Example([5], [4, 4, 9]), Example([6, 8, 4], [7])])

@@ -19,7 +19,7 @@ ROOT = Path(nmt.__file__).parent
 # From the bottom to the top. A module imports from layers below its own, and inside its own package.
 LAYERS = [
     ["nmt.errors", "nmt.startup"],
-    ["nmt.files"],
+    ["nmt.files", "nmt.parallel"],
     ["nmt.config_base"],
     ["nmt.config_model"],
     ["nmt.config"],

@@ -6,8 +6,8 @@ import torch
 from nmt.config_model import ModelConfig
 from nmt.data.batching import Example, collate
 from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.training.batch_loss import batch_loss
 from nmt.training.loss import cross_entropy, perplexity
-from nmt.training.update import batch_loss
 from nmt.training.validation import mean_loss
 
 SIZES = {"embedding_size": 6, "encoder": {"hidden_size": 5}, "decoder": {"hidden_size": 7}}

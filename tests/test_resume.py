@@ -253,7 +253,11 @@ def test_resume_without_a_whole_checkpoint_is_refused(make_config: ConfigMaker) 
         (lambda t: t["optimizer"].update({99: {"step": torch.zeros(())}}), "step of parameter 99 is real numbers of"),
         (lambda t: t.update(optimizer={0: 5}), "optimizer.0: input should be a valid dictionary"),
         (lambda t: t.update(average={"x": torch.zeros(3)}), "average: x is real numbers of shape"),
-        (lambda t: t.update(random=torch.zeros(3)), "random generator cannot be used"),
+        (lambda t: t.update(random=[torch.zeros(3)]), "random generator cannot be used"),
+        (
+            lambda t: t.update(random=2 * t["random"]),
+            "trained by 2 processes, and now there are 1: resume",
+        ),
         (lambda t: t.update(metrics_size=None), "metrics_size: "),
         (lambda t: t.pop("random_cuda"), "random_cuda: missing"),
         (lambda t: t.update(more=1), "more: "),

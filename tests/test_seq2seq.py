@@ -27,7 +27,7 @@ from nmt.data.vocabulary import EOS_TOKEN
 from nmt.errors import UserError
 from nmt.model.attention import FixedContext
 from nmt.model.seq2seq import build_model
-from nmt.training.update import batch_loss
+from nmt.training.batch_loss import batch_loss
 from nmt.translator import Translator
 
 EXAMPLES = [Example(source, target) for source, target in zip(SOURCES, TARGETS, strict=True)]

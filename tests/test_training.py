@@ -14,8 +14,8 @@ from nmt import checkpoint
 from nmt.config_file import load_config
 from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
+from nmt.training import batch_loss as batch_losses
 from nmt.training import loop, prepare
-from nmt.training import update as updates
 from nmt.training.loss import Loss
 from nmt.translator import Translator
 
@@ -73,7 +73,7 @@ def test_each_update_s_loss_is_counted_once_over_its_tokens(
 
     def update(*arguments: Any) -> float:
         nll = real(*arguments)
-        seen.append((nll, sum(batch.target_tokens for batch in arguments[2])))
+        seen.append((nll, sum(batch.target_tokens for batch in arguments[1])))
         return nll
 
     monkeypatch.setattr(loop, "update", update)
@@ -91,7 +91,7 @@ def test_every_update_is_made_in_training_mode(make_config: ConfigMaker, monkeyp
     real = loop.update
 
     def update(*arguments: Any) -> float:
-        modes.append({module.training for module in arguments[0].modules()})
+        modes.append({module.training for module in arguments[0].model.modules()})
         return real(*arguments)
 
     monkeypatch.setattr(loop, "update", update)
@@ -150,7 +150,7 @@ def test_an_empty_folder_is_no_run(make_config: ConfigMaker) -> None:
 def break_updates(monkeypatch: pytest.MonkeyPatch, numbers: Container[int], what: str) -> None:
     """Have the loss or the gradients of these updates not be finite."""
     count = itertools.count(1)
-    real = updates.batch_loss
+    real = batch_losses.batch_loss
 
     def batch_loss(*arguments: Any) -> Loss:
         loss = real(*arguments)
@@ -161,7 +161,7 @@ def break_updates(monkeypatch: pytest.MonkeyPatch, numbers: Container[int], what
         loss.smoothed.register_hook(lambda gradient: gradient * math.inf)
         return loss
 
-    monkeypatch.setattr(updates, "batch_loss", batch_loss)
+    monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
 
 
 @pytest.mark.parametrize("what", ["loss", "gradient"])
@@ -212,7 +212,7 @@ def test_a_batch_too_large_for_the_memory_is_named(make_config: ConfigMaker, mon
         torch.empty(2**60)
         raise AssertionError("there was room for it")
 
-    monkeypatch.setattr(updates, "batch_loss", batch_loss)
+    monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
     with pytest.raises(UserError) as caught:
         finish(make_config())
     for part in ("update 1: the memory has no room for a batch of 6 sentences", "lower training.batch_size"):

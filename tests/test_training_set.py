@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from texts import data_config, end_this_process, learn
+from texts import data_config, learn
 
 from nmt.data import building, numbering, training_set
 from nmt.data.batching import Example
@@ -229,18 +229,6 @@ def test_blocks_and_processes_change_nothing(tmp_path: Path, monkeypatch: pytest
     pairs = learn(tmp_path, text, "whitespace")
     assert (pairs.source, pairs.target) == (expected.source, expected.target)
     assert everything(pairs) == everything(expected)
-
-
-def test_order_is_kept_by_as_many_processes_as_asked_for() -> None:
-    jobs = [(n, 3) for n in range(20)]
-    assert list(numbering.in_parallel(pow, iter(jobs), workers=3)) == [n**3 for n in range(20)]
-    assert list(numbering.in_parallel(pow, [(2, 5)])) == [32]
-    assert list(numbering.in_parallel(pow, [])) == []
-
-
-def test_a_killed_process_is_named() -> None:
-    with pytest.raises(UserError, match="was killed: is there enough memory"):
-        list(numbering.in_parallel(end_this_process, [(1,), (2,)]))
 
 
 PROGRAM = """

@@ -13,7 +13,9 @@ from nmt.data.tokenizers import make_tokenizer
 from nmt.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 from nmt.model.seq2seq import Seq2Seq, build_model
 from nmt.training import update as update_module
-from nmt.training.update import batch_loss, make_optimizer, update
+from nmt.training.batch_loss import batch_loss
+from nmt.training.learner import make_learner
+from nmt.training.update import update
 from nmt.translator import Translator
 
 EXAMPLES = [
@@ -51,7 +53,8 @@ def change(model: Seq2Seq, batches: list[Batch], rate: float = 1.0, **config: An
     """All weights' change by one update of plain gradient descent, and the NLL that the update returns."""
     before = torch.nn.utils.parameters_to_vector(model.parameters()).clone()
     settings = TrainingConfig.model_validate({"clip_norm": None, **config})
-    nll = update(model, torch.optim.SGD(model.parameters(), lr=99.0), batches, settings, rate, done=0)
+    learner = make_learner(model, settings)._replace(optimizer=torch.optim.SGD(model.parameters(), lr=99.0))
+    nll = update(learner, batches, settings, rate, done=0)
     return torch.nn.utils.parameters_to_vector(model.parameters()).detach() - before, nll
 
 
@@ -156,7 +159,7 @@ def test_coins_fall_by_the_schedule_once_a_batch(monkeypatch: pytest.MonkeyPatch
     config = TrainingConfig.model_validate({"teacher_forcing": forcing})
     model = make_model("luong")
     batches = [collate(EXAMPLES[:2]), collate(EXAMPLES[2:])]
-    update(model, make_optimizer(model, config), batches, config, 0.1, done=30)
+    update(make_learner(model, config), batches, config, 0.1, done=30)
     assert tossed == [((2, 6), 0.7, granularity == "token"), ((4, 9), 0.7, granularity == "token")]
 
 
@@ -200,12 +203,12 @@ def test_the_layer_below_bahdanaus_output_has_the_size_asked_for() -> None:
 def test_optimizer_is_the_one_asked_for(name: str, kind: type[torch.optim.Optimizer]) -> None:
     config = TrainingConfig.model_validate({"optimizer": name, "weight_decay": 0.5, "learning_rate": 0.25})
     model = make_model("bahdanau", tied_embeddings="target")
-    optimizer = make_optimizer(model, config)
-    (group,) = optimizer.param_groups
-    assert type(optimizer) is kind
+    learner = make_learner(model, config)
+    (group,) = learner.optimizer.param_groups
+    assert type(learner.optimizer) is kind
     assert (group["lr"], group["weight_decay"]) == (0.25, 0.5)
     assert len(group["params"]) == len(list(model.parameters()))
-    update(model, optimizer, [collate(EXAMPLES)], config, 0.125, done=0)
+    update(learner, [collate(EXAMPLES)], config, 0.125, done=0)
     assert group["lr"] == 0.125
 
 
@@ -216,10 +219,10 @@ def test_overfitted_pairs_come_back_from_greedy_search(wiring: str) -> None:
     codec = Codec(make_tokenizer("whitespace", "de", False), vocabulary)
     model = make_model(wiring, embedding_size=12).float()
     config = TrainingConfig.model_validate({"label_smoothing": 0.0})
-    optimizer = make_optimizer(model, config)
+    learner = make_learner(model, config)
     chosen = EXAMPLES[:3]
     for done in range(150):
-        nll = update(model, optimizer, [collate(chosen)], config, 0.03, done)
+        nll = update(learner, [collate(chosen)], config, 0.03, done)
     assert nll / collate(chosen).target_tokens < math.log(1.2)
     translator = Translator(model, codec, codec, SearchConfig(beam_size=1, max_length=12))
     found = translator.translate([" ".join(vocabulary.decode(example.source)) for example in chosen])

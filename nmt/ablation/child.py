@@ -30,8 +30,8 @@ def main() -> int:
 
 
 def _train_and_measure(config: Config, stop: StopSignals) -> int:
-    run(config, stop, resume=True)
     try:
+        run(config, stop, resume=True)
         with stop.abandoning():
             measured = measure(config)
     except Interrupted:

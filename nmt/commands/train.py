@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import shutil
 import sys
@@ -31,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
     config = load_config(options.config, options.set)
 
     from nmt.evaluation.checkpoints import corpus_test_set, evaluate
-    from nmt.training.interruption import StopSignals
+    from nmt.training.interruption import Interrupted, StopSignals
+    from nmt.training.ranks import joined, restarted
     from nmt.training.run import run
     from nmt.translator import Translator
 
@@ -44,13 +46,21 @@ def run(options: argparse.Namespace) -> int:
         check(config, resume=options.resume)
         return 0
     stop = StopSignals()
-    with stop.installed():
-        folder = run(config, stop, resume=options.resume)
+    try:
+        with joined() as ranks, stop.installed():
+            if not ranks.leads:
+                sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the process ends
+            folder = run(config, stop, resume=options.resume or restarted(), ranks=ranks)
+    except Interrupted:
+        print("Stopped before training began: nothing was changed.")
+        return 130
     if stop.requested:
         settings = [part for setting in options.set for part in ("--set", setting)]
         again = _spelled("train", options.config, *settings, "--resume")
         print(f"Saved {folder / 'last.pt'}. To go on: {again}")
         return 130
+    if not ranks.leads:
+        return 0
     best = folder / "best.pt"
     languages = (config.data.source.language, config.data.target.language)
     translators = {str(best): Translator.load(best, device=config.training.device)}

@@ -42,7 +42,7 @@ def iterate_lines(path: Path) -> Iterator[str]:
     Raises UserError if the file is missing, a folder, unreadable, empty, no valid UTF-8, or broken gzip.
     """
     number = 0
-    with _reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+    with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         for line in file:
             try:
                 text = line.decode("utf-8")
@@ -89,7 +89,7 @@ def _check_alike(source_path: Path, source: int, target_path: Path, target: int)
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Turn what the system says against reading a file into a `UserError`."""
     try:
         yield

@@ -20,7 +20,7 @@ from nmt.config import DataConfig
 from nmt.data import building, numbering, tokenizers, vocabulary
 from nmt.data.batching import Example
 from nmt.data.codec import Codec
-from nmt.data.corpus import Skipped
+from nmt.data.corpus import Skipped, reading
 from nmt.data.splits import split_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
 from nmt.data.tokenizers import SentencePieceTokenizer
@@ -99,6 +99,9 @@ def _key(config: DataConfig, paths: tuple[Path, Path]) -> str:
     sides = [side.model_dump(exclude={"train", "validation", "test"}) for side in (config.source, config.target)]
     if any(tokenizers.rules_are_foreign(side.tokenizer, side.language) for side in (config.source, config.target)):
         libraries += sorted(f"{package.name} {package.version}" for package in distributions())
-    texts = [(path.suffix == ".gz", file_digest(path)) for path in paths]
+    texts = []
+    for path in paths:
+        with reading(path):
+            texts.append((path.suffix == ".gz", file_digest(path)))
     content = [rules, libraries, unicodedata.unidata_version, sides, config.joint_vocabulary, config.max_length, texts]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

@@ -43,7 +43,7 @@ def check(config: Config, *, resume: bool) -> None:
     largest = collate(pairs.examples(batches[_largest(pairs, batches)], "check"))
     chosen = [largest] * config.training.accumulate
     with explaining_memory(lambda: too_large(chosen, 1)):
-        update(learner.model, learner.optimizer, chosen, config.training, 0.0, 0)
+        update(learner, chosen, config.training, rate=0.0, done=0)
     rows, columns = largest.target_input.shape
     print(
         f"Memory: {_peak(prepared.device) / GIB:.1f} GiB with the largest batch ({rows} sentences, up to "

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from nmt.config import TrainingConfig
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.average import MovingAverage
-from nmt.training.update import make_optimizer
+from nmt.training.batch_loss import BatchLoss
+from nmt.training.ranks import ALONE, Ranks
 
 
 class Learner(NamedTuple):
     model: Seq2Seq
+    losses: nn.Module  # a `BatchLoss` of the model, or one that adds up the gradients of all processes
     optimizer: torch.optim.Optimizer
     average: MovingAverage[Seq2Seq] | None
 
@@ -28,7 +32,12 @@ class Learner(NamedTuple):
         return all(bool(parameter.isfinite().all()) for parameter in self.model.parameters())
 
 
-def make_learner(model: Seq2Seq, config: TrainingConfig) -> Learner:
-    """A learner that has made no update yet."""
+def make_learner(model: Seq2Seq, config: TrainingConfig, ranks: Ranks = ALONE) -> Learner:
+    """A learner that has made no update yet, with Adam or AdamW in PyTorch's fused form."""
+    losses: nn.Module = BatchLoss(model, config.label_smoothing)
+    if ranks.count > 1:
+        losses = DistributedDataParallel(losses, gradient_as_bucket_view=True)
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+    optimizer = kind(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
     average = None if config.moving_average is None else MovingAverage(model, config.moving_average)
-    return Learner(model, make_optimizer(model, config), average)
+    return Learner(model, losses, optimizer, average)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,8 +24,9 @@ from nmt.training.learner import Learner, make_learner
 from nmt.training.loss import perplexity
 from nmt.training.metrics import MetricsLog
 from nmt.training.prepare import batches_of
-from nmt.training.progress import Progress
-from nmt.training.saved import restore, saved
+from nmt.training.progress import Progress, Tokens
+from nmt.training.ranks import Ranks
+from nmt.training.saved import own_random_numbers, restore, saved
 from nmt.training.schedules import learning_rate
 from nmt.training.state import (
     State,
@@ -50,6 +52,7 @@ class Task(NamedTuple):
     validation: ParallelText
     model: Seq2Seq
     folder: Path
+    ranks: Ranks
 
 
 def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = None) -> State:
@@ -58,13 +61,15 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
     Leaves `best.pt`, `last.pt` and `metrics.jsonl` in the run's folder, and returns where training stands.
     """
     config = task.config.training
-    learner = make_learner(task.model, config)
+    learner = make_learner(task.model, config, task.ranks)
     state, metrics_size = State(), 0
-    if resume_from is not None:
-        state, metrics_size = restore(learner, resume_from, str(task.folder / LAST))
-    log = MetricsLog(task.folder, metrics_size, state.update)
-    batches = batches_of(task.pairs, config, state.epoch)
-    progress = Progress(state.update, total_updates(config, len(batches)))
+    if resume_from is None:
+        own_random_numbers(config.seed, task.ranks)
+    else:
+        state, metrics_size = restore(learner, resume_from, str(task.folder / LAST), task.ranks)
+    log = MetricsLog(task.folder if task.ranks.leads else None, metrics_size, state.update)
+    batches = batches_of(task.pairs, config, state.epoch, task.ranks)
+    progress = Progress(state.update, total_updates(config, len(batches)), quiet=not task.ranks.leads)
     try:
         _run(task, state, learner, batches, log, progress, stop)
     finally:
@@ -87,9 +92,10 @@ def _run(
     while True:
         validated = validation_is_due(state, config) and _validate(task, state, learner, log, progress, stop)
         end = why_end(state, config)
-        if validated or end is not None or stop.requested or checkpoint_is_due(state, config):
+        [stops] = task.ranks.total(stop.requested)
+        if validated or end is not None or stops or checkpoint_is_due(state, config):
             _save(task, state, learner, log)
-        if stop.requested:
+        if stops:
             return
         if end is not None:
             # Behind the checkpoint, so that a run resumed with a later end has no end in its middle.
@@ -100,25 +106,27 @@ def _run(
             return
 
         started = time.monotonic()
-        chosen = _update(task, state, learner, batches, progress)
+        tokens = _update(task, state, learner, batches, progress)
         if state.batch == len(batches):
             state.epoch, state.batch = state.epoch + 1, 0
-            batches = batches_of(task.pairs, config, state.epoch)
+            batches = batches_of(task.pairs, config, state.epoch, task.ranks)
         seconds = time.monotonic() - started
         state.seconds += seconds
-        progress.advance(epoch_of(state), chosen, seconds, _mean_loss(state))
+        progress.advance(epoch_of(state), tokens, seconds, _mean_loss(state))
         if state.update % config.log_every == 0:
             _log_lap(state, learner.optimizer, log, progress)
 
 
-def _update(task: Task, state: State, learner: Learner, batches: Batches, progress: Progress) -> list[Batch]:
-    """Make the epoch's next update, count it, return its batches."""
+def _update(task: Task, state: State, learner: Learner, batches: Batches, progress: Progress) -> Tokens:
+    """Make the epoch's next update, count it, return its tokens, of all processes together."""
     config = task.config.training
     numbers = range(state.batch, min(state.batch + config.accumulate, len(batches)))
-    chosen = [
-        collate(task.pairs.examples(batches[number], draw=f"{config.seed} {state.epoch} {number}"))
-        for number in numbers
-    ]
+    chosen = [_part(task, batches[number], f"{config.seed} {state.epoch} {number}") for number in numbers]
+    tokens = Tokens(
+        *task.ranks.total(
+            sum(batch.source_tokens for batch in chosen if batch), sum(batch.target_tokens for batch in chosen if batch)
+        )
+    )
     rate = learning_rate(
         config.schedule,
         config.learning_rate,
@@ -128,18 +136,24 @@ def _update(task: Task, state: State, learner: Learner, batches: Batches, progre
         share_done(state, config, len(batches)),
     )
     with explaining_memory(lambda: too_large(chosen, state.update + 1)):
-        nll = update(learner.model, learner.optimizer, chosen, config, rate, state.update)
+        nll = update(learner, chosen, config, rate, state.update, task.ranks)
     state.update += 1
     state.batch += len(chosen)
     if not math.isfinite(nll):
         _skip(task, state, learner, rate, progress)
-        return chosen
+        return tokens
     state.skipped_in_row = 0
     state.nll += nll
-    state.tokens += sum(batch.target_tokens for batch in chosen)
+    state.tokens += int(tokens.target)
     if learner.average is not None:
         learner.average.update(state.update)
-    return chosen
+    return tokens
+
+
+def _part(task: Task, numbers: Sequence[int], draw: str) -> Batch | None:
+    """This process's part of a batch, if it has any."""
+    own = task.ranks.share(numbers, task.pairs.lengths[1])
+    return collate(task.pairs.examples(own, draw)) if own else None
 
 
 def _skip(task: Task, state: State, learner: Learner, rate: float, progress: Progress) -> None:
@@ -168,9 +182,9 @@ def _from_last(task: Task) -> str:
     return f"resume from {last}, which is good" if last.exists() else "set training.checkpoint_every to have one saved"
 
 
-def too_large(batches: Sequence[Batch], number: int) -> str:
+def too_large(batches: Sequence[Batch | None], number: int) -> str:
     """What to say of batches that the memory has no room for."""
-    largest = max(batches, key=lambda batch: batch.source.numel() + batch.target_input.numel())
+    largest = max(filter(None, batches), key=lambda batch: batch.source.numel() + batch.target_input.numel())
     sentences, source = largest.source.shape
     return (
         f"update {number}: the memory has no room for a batch of {sentences} sentences with up to {source} source and "
@@ -210,8 +224,11 @@ def _validate(
     _require_finite(task, state, learner)
     started = time.monotonic()
     try:
-        with stop.abandoning():
-            validation = validate(learner.result, task.pairs.source, task.pairs.target, task.config, task.validation)
+        # Several processes are in step, and none can leave alone.
+        with stop.abandoning() if task.ranks.count == 1 else nullcontext():
+            validation = validate(
+                learner.result, task.pairs.source, task.pairs.target, task.config, task.validation, task.ranks
+            )
     except Interrupted:
         return False
     best = _is_best(state, task.config.training, validation)
@@ -226,7 +243,7 @@ def _validate(
         seconds=state.seconds,
     )
     _report(task, state, validation, best, progress)
-    if best:
+    if best and task.ranks.leads:
         checkpoint.save(task.folder / "best.pt", task.config, task.pairs.source, task.pairs.target, learner.result)
     return True
 
@@ -263,12 +280,14 @@ def _is_best(state: State, config: TrainingConfig, validation: Validation) -> bo
 
 def _save(task: Task, state: State, learner: Learner, log: MetricsLog) -> None:
     _require_finite(task, state, learner)
-    checkpoint.save(
-        task.folder / LAST,
-        task.config,
-        task.pairs.source,
-        task.pairs.target,
-        learner.model,
-        saved(state, learner, log.size),
-        kept=task.folder / PREVIOUS,
-    )
+    training = saved(state, learner, log.size, task.ranks)
+    if task.ranks.leads:
+        checkpoint.save(
+            task.folder / LAST,
+            task.config,
+            task.pairs.source,
+            task.pairs.target,
+            learner.model,
+            training,
+            kept=task.folder / PREVIOUS,
+        )

@@ -7,6 +7,7 @@ import math
 import os
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from nmt.files import writing
@@ -17,14 +18,17 @@ NAME = "metrics.jsonl"
 class MetricsLog:
     """Appends events to a run's `metrics.jsonl`, and their numbers to TensorBoard's event files beside it."""
 
-    def __init__(self, folder: Path, size: int = 0, update: int = 0) -> None:
-        """Go on from a checkpoint's update, when the file had `size` bytes: what was written after it is cut."""
-        self._path = folder / NAME
+    def __init__(self, folder: Path | None, size: int = 0, update: int = 0) -> None:
+        """Go on from a checkpoint's update, when the file had `size` bytes: what was written after it is cut.
+
+        Where another process keeps the log, there is no folder, and nothing is written.
+        """
+        self._path = Path(NAME) if folder is None else folder / NAME
         with writing(self._path):
-            self._file = self._path.open("ab")
+            self._file = TemporaryFile() if folder is None else self._path.open("ab")  # noqa: SIM115  # until `close`
             self._file.truncate(min(size, self._file.tell()))
             self._file.seek(0, os.SEEK_END)
-        self._tensorboard = _summary_writer(folder, update)
+        self._tensorboard = None if folder is None else _summary_writer(folder, update)
 
     @property
     def size(self) -> int:

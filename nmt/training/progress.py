@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from tqdm import tqdm
 
-from nmt.data.batching import Batch
 from nmt.training.loss import perplexity
 
 
-class Speed(NamedTuple):
-    """Tokens per second, padding not counted."""
+class Tokens(NamedTuple):
+    """Numbers of tokens, or tokens per second; padding is not counted."""
 
     source: float
     target: float
@@ -24,22 +22,22 @@ class Speed(NamedTuple):
 class Progress:
     """The bar (on a terminal only) with epoch, loss, perplexity, tokens per second and time left."""
 
-    def __init__(self, done: int, total: int) -> None:
+    def __init__(self, done: int, total: int, *, quiet: bool = False) -> None:
+        """`done` and `total` are numbers of updates; `quiet` shows nothing."""
         # A recorded terminal may say that it has no columns: then 100.
         columns = shutil.get_terminal_size((100, 24)).columns
-        self._bar = tqdm(initial=done, total=total, unit="update", disable=None, ncols=columns, smoothing=0.05)
-        self._done, self._total = done, total
+        self._bar = tqdm(initial=done, total=total, unit="update", disable=quiet or None, ncols=columns, smoothing=0.05)
+        self._done, self._total, self._quiet = done, total, quiet
         self._started, self._begin = time.monotonic(), done
         self._reset()
 
     def _reset(self) -> None:
-        self._source = self._target = 0
+        self._tokens = Tokens(0, 0)
         self._seconds = 0.0
 
-    def advance(self, epoch: int, batches: Sequence[Batch], seconds: float, loss: float) -> None:
+    def advance(self, epoch: int, tokens: Tokens, seconds: float, loss: float) -> None:
         """An update is done; `loss` is in nats per target token."""
-        self._source += sum(batch.source_tokens for batch in batches)
-        self._target += sum(batch.target_tokens for batch in batches)
+        self._tokens = Tokens(self._tokens.source + tokens.source, self._tokens.target + tokens.target)
         self._seconds += seconds
         self._done += 1
         if not self._bar.disable:
@@ -47,19 +45,19 @@ class Progress:
             self._bar.set_postfix_str(_numbers(loss, self.speed()), refresh=False)
         self._bar.update()
 
-    def log(self, epoch: int, loss: float, speed: Speed) -> None:
+    def log(self, epoch: int, loss: float, speed: Tokens) -> None:
         """Where there is no terminal to draw a bar on, a line now and then."""
-        if self._bar.disable and self._done > self._begin:
+        if self._bar.disable and not self._quiet and self._done > self._begin:
             left = (time.monotonic() - self._started) / (self._done - self._begin) * (self._total - self._done)
             numbers = _numbers(loss, speed)
             print(f"epoch {epoch}, update {self._done}/{self._total}: {numbers}, {left / 60:.1f} min left", flush=True)
 
-    def speed(self) -> Speed:
+    def speed(self) -> Tokens:
         """Since the last `lap`; not a number before the first update."""
         seconds = self._seconds or math.nan
-        return Speed(self._source / seconds, self._target / seconds)
+        return Tokens(self._tokens.source / seconds, self._tokens.target / seconds)
 
-    def lap(self) -> Speed:
+    def lap(self) -> Tokens:
         """The speed since the last lap; measuring begins anew."""
         speed = self.speed()
         self._reset()
@@ -67,6 +65,8 @@ class Progress:
 
     def write(self, line: str) -> None:
         """A line that stays, above the bar."""
+        if self._quiet:
+            return
         with tqdm.external_write_mode():
             print(line, flush=True)
 
@@ -74,5 +74,5 @@ class Progress:
         self._bar.close()
 
 
-def _numbers(loss: float, speed: Speed) -> str:
+def _numbers(loss: float, speed: Tokens) -> str:
     return f"loss {loss:.3f}, ppl {perplexity(loss):.4g}, {speed.source:.0f} src/s, {speed.target:.0f} tgt/s"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +21,29 @@ from nmt.training import metrics
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import LAST, PREVIOUS, Task, train
 from nmt.training.prepare import describe, prepare
+from nmt.training.ranks import ALONE, Ranks
 
 
-def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
+def run(config: Config, stop: StopSignals, *, resume: bool, ranks: Ranks = ALONE) -> Path:
     """Train what `config` describes and return the run's folder, `output_dir/name`.
 
     A new run needs a new folder; `resume` goes on from the folder's `last.pt`, or begins if there is none yet.
-    Raises `UserError` before anything is written if config, data or folder do not fit.
+    Raises `UserError` before anything is written if config, data or folder do not fit, and `Interrupted` if a stop is
+    asked for before the first update.
     """
     folder = Path(config.output_dir) / config.name
     if not resume:
         refuse_another(folder)  # now, and once more when nobody else can begin one there
-    prepared = prepare(config)
+    with stop.abandoning():
+        prepared = prepare(config, ranks)
     source, target = prepared.pairs.source, prepared.pairs.target
-    with files.locked(folder / metrics.NAME, f"{folder} is in use by another run: wait for it, or stop it"):
-        files.remove_temporary(folder)
+    with _held(folder) if ranks.leads else nullcontext():
         if resume:
-            loaded = _load_last(config, folder, prepared.device)
+            loaded = _load_last(config, folder, prepared.device, ranks)
         else:
-            refuse_another(folder)
             loaded = None
+            if ranks.leads:
+                refuse_another(folder)
         torch.manual_seed(config.training.seed)
         if loaded is None:
             model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(prepared.device)
@@ -46,12 +51,21 @@ def run(config: Config, stop: StopSignals, *, resume: bool) -> Path:
             model = loaded.model
             if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
                 raise UserError(f"{folder / LAST}: the training text is another than that of this run; restore it")
-        files.write(folder / "config.yaml", to_yaml(config).encode())
-        print(to_yaml(config))
-        describe(prepared, model, config.training)
-        task = Task(config, prepared.pairs, prepared.validation, model, folder)
+        if ranks.leads:
+            files.write(folder / "config.yaml", to_yaml(config).encode())
+            print(to_yaml(config))
+            describe(prepared, model, config.training, ranks)
+        task = Task(config, prepared.pairs, prepared.validation, model, folder, ranks)
         train(task, stop, loaded.training if loaded else None)
     return folder
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Keep the folder to this run alone. Raises `UserError` if another one has it."""
+    with files.locked(folder / metrics.NAME, f"{folder} is in use by another run: wait for it, or stop it"):
+        files.remove_temporary(folder)
+        yield
 
 
 def refuse_another(folder: Path) -> None:
@@ -64,30 +78,42 @@ def refuse_another(folder: Path) -> None:
         )
 
 
-def _load_last(config: Config, folder: Path, device: torch.device) -> Loaded | None:
-    """The last checkpoint that is whole, or None before the first."""
-    last, previous = folder / LAST, folder / PREVIOUS
-    if not last.exists() and not previous.exists():
-        print(f"{last} does not exist yet: beginning anew")
+def _load_last(config: Config, folder: Path, device: torch.device, ranks: Ranks) -> Loaded | None:
+    """The last checkpoint that is whole, or None before the first. Of several processes the first one looks for it."""
+    last = folder / LAST
+    if not ranks.leads:
+        ranks.total(0)
+    loaded = _whole(last, folder / PREVIOUS, device)
+    if ranks.leads:
+        ranks.total(0)
+    if loaded is None:
         return None
-    try:
-        if not last.exists():
-            raise DamagedFile(f"{last} is missing")
-        loaded = checkpoint.load(last, device)
-    except DamagedFile as error:
-        if not previous.exists():
-            raise
-        loaded = checkpoint.load(previous, device)
-        print(f"{error}. Going on from the checkpoint before it, {previous}", file=sys.stderr)
-        if last.exists():
-            last.replace(folder / "damaged.pt")
-        previous.replace(last)
     if loaded.training is None:
         raise UserError(f"{last} serves translation alone, as best.pt does: training cannot go on from it")
     before, now = loaded.config.model_dump(include=_FIXED), config.model_dump(include=_FIXED)
     for field in differences(before, now):
         raise UserError(f"{last} was trained with another {field}; resume with that in {folder / 'config.yaml'}")
     return loaded
+
+
+def _whole(last: Path, previous: Path, device: torch.device) -> Loaded | None:
+    """The last checkpoint; if it is damaged or missing, the one before it takes its place."""
+    if not last.exists() and not previous.exists():
+        print(f"{last} does not exist yet: beginning anew")
+        return None
+    try:
+        if not last.exists():
+            raise DamagedFile(f"{last} is missing")
+        return checkpoint.load(last, device)
+    except DamagedFile as error:
+        if not previous.exists():
+            raise
+        loaded = checkpoint.load(previous, device)
+        print(f"{error}. Going on from the checkpoint before it, {previous}", file=sys.stderr)
+        if last.exists():
+            last.replace(last.with_name("damaged.pt"))
+        previous.replace(last)
+        return loaded
 
 
 # What a resumed run must share with the first part, or its data order, weights or best score would make no sense.

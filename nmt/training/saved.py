@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +13,9 @@ from torch import Tensor
 from nmt.checkpoint import check_weights
 from nmt.checkpoint_file import DamagedFile
 from nmt.config_file import explain
+from nmt.errors import UserError
 from nmt.training.learner import Learner
+from nmt.training.ranks import Ranks
 from nmt.training.state import State
 
 
@@ -22,27 +25,36 @@ class _Saved(BaseModel):
     state: State
     optimizer: dict[int, dict[str, Tensor]]  # of each parameter, in the model's order
     average: dict[str, Tensor] | None
-    random: Tensor
-    random_cuda: list[Tensor]
+    random: list[Tensor]  # of each process
+    random_cuda: list[Tensor | None]
     metrics_size: int
 
 
-def saved(state: State, learner: Learner, metrics_size: int) -> dict[str, Any]:
-    """All that training needs beside model and config, as plain values and tensors."""
+def own_random_numbers(seed: int, ranks: Ranks) -> None:
+    """Have each process draw other random numbers; the first goes on with those of its seed."""
+    if not ranks.leads:
+        torch.manual_seed(random.Random(f"{seed} {ranks.rank}").getrandbits(63))
+
+
+def saved(state: State, learner: Learner, metrics_size: int, ranks: Ranks) -> dict[str, Any]:
+    """All that training needs beside model and config, as plain values and tensors. All processes must take part."""
+    cuda = learner.model.device.type == "cuda"
+    generators = ranks.gather((torch.get_rng_state(), torch.cuda.get_rng_state() if cuda else None))
     return {
         "state": asdict(state),
         "optimizer": learner.optimizer.state_dict()["state"],
         "average": None if learner.average is None else dict(learner.average.model.state_dict()),
-        "random": torch.get_rng_state(),
-        "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "random": [cpu for cpu, _ in generators],
+        "random_cuda": [gpu for _, gpu in generators],
         "metrics_size": metrics_size,
     }
 
 
-def restore(learner: Learner, training: dict[str, Any], path: str) -> tuple[State, int]:
+def restore(learner: Learner, training: dict[str, Any], path: str, ranks: Ranks) -> tuple[State, int]:
     """Put the learner and the random generators where they were; returns where training stood, and the metrics' size.
 
-    Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together.
+    Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together, `UserError` if there were more
+    or fewer processes.
     """
     try:
         found = _Saved.model_validate(training)
@@ -60,10 +72,15 @@ def restore(learner: Learner, training: dict[str, Any], path: str) -> tuple[Stat
     check_weights(f"{path}: average", {} if averaged is None else averaged.state_dict(), found.average or {})
     if averaged is not None and found.average is not None:
         averaged.load_state_dict(found.average)
+    if len(found.random) != ranks.count or len(found.random_cuda) != ranks.count:
+        raise UserError(
+            f"{path} was trained by {len(found.random)} processes, and now there are {ranks.count}: resume with as many"
+        )
     try:
-        torch.set_rng_state(found.random)
-        if found.random_cuda and torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(found.random_cuda)
+        torch.set_rng_state(found.random[ranks.rank])
+        gpu = found.random_cuda[ranks.rank]
+        if gpu is not None and learner.model.device.type == "cuda":
+            torch.cuda.set_rng_state(gpu)
     except (RuntimeError, TypeError) as error:
         raise DamagedFile(f"{path}: its state of the random generator cannot be used ({error})") from None
     return found.state, found.metrics_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -13,7 +14,8 @@ from nmt.data.codec import Codec
 from nmt.data.corpus import ParallelText
 from nmt.evaluation.metrics import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
-from nmt.training.update import batch_loss
+from nmt.training.batch_loss import batch_loss
+from nmt.training.ranks import ALONE, Ranks
 from nmt.translator import Translator
 
 
@@ -23,34 +25,42 @@ class Validation(NamedTuple):
     hypotheses: list[str]
 
 
-def validate(model: Seq2Seq, source: Codec, target: Codec, config: Config, text: ParallelText) -> Validation:
+def validate(
+    model: Seq2Seq, source: Codec, target: Codec, config: Config, text: ParallelText, ranks: Ranks = ALONE
+) -> Validation:
     """A model's loss under teacher forcing, and its BLEU by the same search as everywhere else.
 
-    References are lower-cased for a model that writes no capitals.
+    References are lower-cased for a model that writes no capitals. Several processes share the batches, and all get the
+    same result, which is that of one.
     """
     translator = Translator(model, source, target, config.search)
     examples = [
         Example(source.encode(sentence), target.encode(translation))
         for sentence, translation in zip(text.source, text.target, strict=True)
     ]
-    loss = mean_loss(model, examples, config.search.batch_size)
-    hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
+    loss = mean_loss(model, examples, config.search.batch_size, ranks)
+    own = ranks.batches(translator.order(text.source), config.search.batch_size)
+    translated = translator.translate([text.source[i] for i in own], attention=False)
+    parts = ranks.gather([(i, translation.text) for i, translation in zip(own, translated, strict=True)])
+    hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(parts))]
     references = [line.lower() for line in text.target] if config.data.target.lowercase else text.target
     return Validation(loss, sacrebleu_score(hypotheses, references), hypotheses)
 
 
 @torch.inference_mode()
-def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int) -> float:
+def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, ranks: Ranks = ALONE) -> float:
     """Negative log-likelihood in nats per target token, EOS counted: but for rounding, the same for any batch size."""
     order = sorted(range(len(examples)), key=lambda i: (len(examples[i].source), len(examples[i].target)))
-    nll, tokens = 0.0, 0
+    own = ranks.batches(order, batch_size)
+    losses = []
     was_training = model.training
     model.eval()
     try:
-        for begin in range(0, len(order), batch_size):
-            batch = collate([examples[i] for i in order[begin : begin + batch_size]])
-            nll += batch_loss(model, batch, smoothing=0.0).nll.item()
-            tokens += batch.target_tokens
+        for begin in range(0, len(own), batch_size):
+            batch = collate([examples[i] for i in own[begin : begin + batch_size]])
+            losses.append((own[begin], batch_loss(model, batch, smoothing=0.0).nll.item()))
     finally:
         model.train(was_training)
-    return nll / tokens
+    of_batch = dict(chain.from_iterable(ranks.gather(losses)))
+    nll = sum(of_batch[order[begin]] for begin in range(0, len(order), batch_size))  # always in the same order
+    return nll / sum(len(example.target) + 1 for example in examples)

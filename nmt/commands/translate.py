@@ -7,20 +7,22 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from itertools import islice
+from functools import cache
+from itertools import islice, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt import files
 from nmt.commands.options import Parser, add_search_options, positive, set_threads
 from nmt.errors import UserError
+from nmt.parallel import in_parallel
 from nmt.startup import kept_for_good
 
 if TYPE_CHECKING:
     from nmt.translator import Translation, Translator
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "multi30k-de-en" / "model.pt"
-LINES_AT_ONCE = 1024  # of a file or standard input: enough to batch well, few enough to see results soon
+LINES_AT_ONCE = 512  # of a file or standard input: enough to batch well, few enough to see results soon
 
 
 def parser() -> Parser:
@@ -49,6 +51,13 @@ def parser() -> Parser:
         help="with --replace-unk: two columns, source word and its translation (the first listed), put in its place",
     )
     parser.add_argument("--max-length", type=positive, metavar="N", help="target tokens at most")
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="processes that share a file's lines",
+    )
     parser.add_argument("--batch-size", type=positive, metavar="N", help="sentences searched at once")
     add_search_options(parser)
     return parser
@@ -66,12 +75,13 @@ def run(options: argparse.Namespace) -> int:
             raise UserError(f"--attention draws one sentence, and {len(text)} were given: quote one as TEXT")
     if text and options.input:
         raise UserError("TEXT and --input exclude each other: give one of them")
-    dictionary = _dictionary(options)
+    if options.dictionary is not None and not options.replace_unk:
+        raise UserError("--dictionary serves --replace-unk alone: give both options, or neither")
+    _dictionary(options.dictionary)  # now: what is wrong with it should show at once
+    if options.workers > 1:
+        options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
     with kept_for_good():
-        from nmt.translator import Translator
-
-        set_threads(options.threads)
-        translator = Translator.load(*checkpoints, device=options.device)
+        translator = _loaded(tuple(checkpoints), options.device, options.threads)
     if options.attention is not None and not translator.has_attention:
         raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
     at_once = LINES_AT_ONCE
@@ -85,13 +95,34 @@ def run(options: argparse.Namespace) -> int:
         sentences, at_once = _prompt(), 1
     else:
         sentences = _standard_input()
-    number = 0
-    while chunk := list(islice(sentences, at_once)):
-        for translation in _translate(translator, chunk, options, dictionary):
-            print("\n".join(_formatted(translation, number, options)))
-            number += 1
-        sys.stdout.flush()
+    parts = ((tuple(checkpoints), options, number, part) for number, part in _parts(sentences, at_once))
+    for lines in in_parallel(_lines, parts, options.workers) if options.workers > 1 else starmap(_lines, parts):
+        print("\n".join(lines), flush=True)
     return 0
+
+
+def _parts(sentences: Iterator[str], size: int) -> Iterator[tuple[int, list[str]]]:
+    """So many sentences at a time, with the number of the first, from 0."""
+    number = 0
+    while part := list(islice(sentences, size)):
+        yield number, part
+        number += len(part)
+
+
+@cache
+def _loaded(checkpoints: tuple[str, ...], device: str, threads: int | None) -> Translator:
+    """The translator; a process loads it once."""
+    from nmt.translator import Translator
+
+    set_threads(threads)
+    return Translator.load(*checkpoints, device=device)
+
+
+def _lines(checkpoints: tuple[str, ...], options: argparse.Namespace, number: int, sentences: list[str]) -> list[str]:
+    """The lines that are printed for some sentences; `number` is that of the first."""
+    translator = _loaded(checkpoints, options.device, options.threads)
+    translations = _translate(translator, sentences, options)
+    return [line for n, translation in enumerate(translations, number) for line in _formatted(translation, n, options)]
 
 
 def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -104,19 +135,16 @@ def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:count] or [str(SHIPPED)], arguments[count:]
 
 
-def _dictionary(options: argparse.Namespace) -> dict[str, str] | None:
-    if options.dictionary is None:
+@cache
+def _dictionary(path: Path | None) -> dict[str, str] | None:
+    if path is None:
         return None
-    if not options.replace_unk:
-        raise UserError("--dictionary serves --replace-unk alone: give both options, or neither")
     from nmt.data.copying import read_dictionary
 
-    return read_dictionary(options.dictionary)
+    return read_dictionary(path)
 
 
-def _translate(
-    translator: Translator, sentences: list[str], options: argparse.Namespace, dictionary: dict[str, str] | None
-) -> list[Translation]:
+def _translate(translator: Translator, sentences: list[str], options: argparse.Namespace) -> list[Translation]:
     translations = translator.translate(
         sentences,
         beam_size=options.beam,
@@ -125,7 +153,7 @@ def _translate(
         batch_size=options.batch_size,
         n_best=options.n_best,
         replace_unk=options.replace_unk,
-        dictionary=dictionary,
+        dictionary=_dictionary(options.dictionary),
         attention=options.json or options.attention is not None,
     )
     if options.attention is not None:

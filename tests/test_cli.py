@@ -139,6 +139,21 @@ def test_standard_input_in_order_and_empty_lines_kept(best: str) -> None:
     assert [bool(line) for line in lines] == [False, True, False, True, True, False]
 
 
+@pytest.mark.parametrize("form", [[], ["--json"], ["--n-best", "2"]])
+def test_workers_print_the_same_bytes(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: list[str]
+) -> None:
+    monkeypatch.setattr(translate, "LINES_AT_ONCE", 2)
+    file = tmp_path / "input.txt"
+    file.write_text("\n".join([*SOURCES, "", *SOURCES[::-1]]), encoding="utf-8")
+    outputs = []
+    for workers in ("1", "2"):
+        assert main(["translate", best, "--input", str(file), "--threads", "1", "--workers", workers, *form]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    assert outputs[0].count("\n") == (2 if "--n-best" in form else 1) * 11 - (1 if "--n-best" in form else 0)
+
+
 def test_file_equals_arguments(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "input.txt"
     file.write_text("\n".join(SOURCES), encoding="utf-8")

@@ -6,8 +6,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,11 +77,15 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("TEXT and --input exclude each other: give one of them")
     if options.dictionary is not None and not options.replace_unk:
         raise UserError("--dictionary serves --replace-unk alone: give both options, or neither")
-    _dictionary(options.dictionary)  # now: what is wrong with it should show at once
+    dictionary = None
+    if options.dictionary is not None:
+        from nmt.data.copying import read_dictionary
+
+        dictionary = read_dictionary(options.dictionary)
     if options.workers > 1:
         options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
     with kept_for_good():
-        translator = _loaded(tuple(checkpoints), options.device, options.threads)
+        translator = _load(checkpoints, options)
     if options.attention is not None and not translator.has_attention:
         raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
     at_once = LINES_AT_ONCE
@@ -95,8 +99,13 @@ def run(options: argparse.Namespace) -> int:
         sentences, at_once = _prompt(), 1
     else:
         sentences = _standard_input()
-    parts = ((tuple(checkpoints), options, number, part) for number, part in _parts(sentences, at_once))
-    for lines in in_parallel(_lines, parts, options.workers) if options.workers > 1 else starmap(_lines, parts):
+    parts = ((options, dictionary, number, part) for number, part in _parts(sentences, at_once))
+    translated: Iterator[list[str]]
+    if options.workers == 1:
+        translated = starmap(partial(_lines, translator), parts)
+    else:
+        translated = in_parallel(partial(_lines_of_worker, tuple(checkpoints)), parts, options.workers)
+    for lines in translated:
         print("\n".join(lines), flush=True)
     return 0
 
@@ -109,20 +118,32 @@ def _parts(sentences: Iterator[str], size: int) -> Iterator[tuple[int, list[str]
         number += len(part)
 
 
-@cache
-def _loaded(checkpoints: tuple[str, ...], device: str, threads: int | None) -> Translator:
-    """The translator; a process loads it once."""
+def _load(checkpoints: Sequence[str], options: argparse.Namespace) -> Translator:
     from nmt.translator import Translator
 
-    set_threads(threads)
-    return Translator.load(*checkpoints, device=device)
+    set_threads(options.threads)
+    return Translator.load(*checkpoints, device=options.device)
 
 
-def _lines(checkpoints: tuple[str, ...], options: argparse.Namespace, number: int, sentences: list[str]) -> list[str]:
+def _lines(
+    translator: Translator,
+    options: argparse.Namespace,
+    dictionary: dict[str, str] | None,
+    number: int,
+    sentences: list[str],
+) -> list[str]:
     """The lines that are printed for some sentences; `number` is that of the first."""
-    translator = _loaded(checkpoints, options.device, options.threads)
-    translations = _translate(translator, sentences, options)
+    translations = _translate(translator, sentences, options, dictionary)
     return [line for n, translation in enumerate(translations, number) for line in _formatted(translation, n, options)]
+
+
+_of_worker: list[Translator] = []  # that a worker has loaded
+
+
+def _lines_of_worker(checkpoints: tuple[str, ...], options: argparse.Namespace, *rest: Any) -> list[str]:
+    if not _of_worker:
+        _of_worker.append(_load(checkpoints, options))
+    return _lines(_of_worker[0], options, *rest)
 
 
 def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -135,16 +156,9 @@ def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:count] or [str(SHIPPED)], arguments[count:]
 
 
-@cache
-def _dictionary(path: Path | None) -> dict[str, str] | None:
-    if path is None:
-        return None
-    from nmt.data.copying import read_dictionary
-
-    return read_dictionary(path)
-
-
-def _translate(translator: Translator, sentences: list[str], options: argparse.Namespace) -> list[Translation]:
+def _translate(
+    translator: Translator, sentences: list[str], options: argparse.Namespace, dictionary: dict[str, str] | None
+) -> list[Translation]:
     translations = translator.translate(
         sentences,
         beam_size=options.beam,
@@ -153,7 +167,7 @@ def _translate(translator: Translator, sentences: list[str], options: argparse.N
         batch_size=options.batch_size,
         n_best=options.n_best,
         replace_unk=options.replace_unk,
-        dictionary=_dictionary(options.dictionary),
+        dictionary=dictionary,
         attention=options.json or options.attention is not None,
     )
     if options.attention is not None:

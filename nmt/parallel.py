@@ -30,7 +30,7 @@ def in_parallel(
     if len(first) < 2:
         yield from (function(*job) for job in first)
         return
-    count = workers or len(os.sched_getaffinity(0))
+    count = workers or os.cpu_count() or 1
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_leave_signals_to_the_parent)
     waiting: deque[Future[Result]] = deque()
     try:

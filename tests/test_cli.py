@@ -13,8 +13,10 @@ import pytest
 import torch
 import yaml
 
+from nmt import checkpoint_file
 from nmt.cli import main
 from nmt.commands import translate
+from nmt.data import sample
 from nmt.translator import Translator
 
 ROOT = Path(__file__).parent.parent
@@ -154,6 +156,23 @@ def test_workers_print_the_same_bytes(
     assert outputs[0].count("\n") == (2 if "--n-best" in form else 1) * 11 - (1 if "--n-best" in form else 0)
 
 
+def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best: str
+) -> None:
+    contents = checkpoint_file.read(best)
+    contents["config"]["data"] |= {"corpus": "sample", "folder": str(tmp_path / "elsewhere")}
+    for side in ("source", "target"):
+        contents["config"]["data"][side] |= {"train": None, "validation": None, "test": None}
+    path = tmp_path / "sent.pt"
+    checkpoint_file.write(path, contents)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sample, "write", lambda folder: pytest.fail(f"{folder} was written"))
+    with pytest.raises(pytest.fail.Exception, match=r"^data/sample was written"):
+        main(["evaluate", str(path)])
+    with pytest.raises(pytest.fail.Exception, match=r"^here/sample was written"):
+        main(["evaluate", str(path), "--data-folder", "here"])
+
+
 def test_file_equals_arguments(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "input.txt"
     file.write_text("\n".join(SOURCES), encoding="utf-8")
@@ -200,6 +219,7 @@ def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys:
         ["--max-length", "3"],
         ["--batch-size", "1"],
         ["--threads", "1"],
+        ["--workers", "2"],
     ]
     for first, second in itertools.combinations(options, 2):
         assert main(["translate", best, "der unbekannte Hund", *first, *second]) == 0, (first, second)

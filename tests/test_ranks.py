@@ -1,5 +1,6 @@
 """Several processes train one model as one process would; started by torchrun, or here by what torchrun does."""
 
+import copy
 import json
 import multiprocessing
 import os
@@ -7,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from runs import assert_same_run, contents, events, without_times
 from nmt.config import Config
 from nmt.config_file import load_config, to_yaml
 from nmt.training.ranks import ALONE, Ranks, joined
+from nmt.training.validation import Validation, validate
 
 ROOT = Path(__file__).parent.parent
 NO_DROPOUT = [
@@ -186,3 +190,26 @@ def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpo
         assert "error: another process of this training was lost" in said
         assert "nmt/cli.py" not in said  # torchrun shows its own traceback, and none of ours
         assert contents(run)["training"]["state"]["update"] >= 15
+
+
+def test_shared_validation_is_exactly_that_of_one_process(make_translator: Any, text: Any) -> None:
+    """Two threads stand for two processes."""
+    config, translator = make_translator("search.batch_size=2")
+    whole = validate(translator.model, translator.source, translator.target, config, text["validation"])
+    barrier, given = threading.Barrier(2), [None, None]
+
+    class Threads(Ranks):
+        def gather(self, value: Any) -> Any:
+            given[self.rank] = value
+            barrier.wait()
+            values = list(given)
+            barrier.wait()
+            return values
+
+    def share(rank: int) -> Validation:
+        model = copy.deepcopy(translator.model)
+        ranks = Threads(rank, 2)
+        return validate(model, translator.source, translator.target, config, text["validation"], ranks)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(share, range(2))) == [whole, whole]

@@ -24,6 +24,12 @@ def parser() -> Parser:
     parser.add_argument(
         "--split", default="test", help="validation, test, or a Multi30k test set by its name (default: test)"
     )
+    parser.add_argument(
+        "--data-folder",
+        default="data",
+        metavar="DIR",
+        help="where the corpus lies, or is put (default: data)",
+    )
     parser.add_argument("--source", type=Path, metavar="FILE", help="translate this file, not a split")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
     parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
@@ -63,7 +69,9 @@ def run(options: argparse.Namespace) -> int:
         test_set = checkpoints.file_test_set(options.source, options.reference)
     else:
         checkpoints.check_same_corpus(configs)
-        test_set = checkpoints.corpus_test_set(first, options.split)
+        # A checkpoint, which may come from anywhere, does not decide where a corpus is put, or from where it comes.
+        here = first.data.model_copy(update={"folder": options.data_folder, "mirror": None})
+        test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), options.split)
     languages = (first.data.source.language, first.data.target.language)
     if options.alignment is not None or options.heat_map is not None:
         words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)

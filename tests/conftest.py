@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from cli import write_config
 from hypothesis import settings
 
+from nmt.cli import main
 from nmt.config import Config
 from nmt.config_file import load_config
 from nmt.data.corpus import ParallelText
@@ -114,3 +116,19 @@ def make_translator(make_config: Callable[..., Config]) -> Callable[..., tuple[C
         return config, Translator(model, source, target, config.search)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the finished runs `bahdanau` and `none`."""
+    folder = tmp_path_factory.mktemp("cli")
+    config = write_config(folder)
+    for wiring in ("bahdanau", "none"):
+        arguments = ["--set", f"name={wiring}", "--set", f"model.attention.wiring={wiring}"]
+        assert main(["train", str(config), *arguments]) == 0
+    return folder / "runs"
+
+
+@pytest.fixture(scope="session")
+def best(runs: Path) -> str:
+    return str(runs / "bahdanau" / "best.pt")

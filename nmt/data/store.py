@@ -81,7 +81,8 @@ def keep_store(building: Path, path: Path, meta: dict[str, Any]) -> Store:
             json.dump(meta | {"digests": digests}, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
-        shutil.rmtree(path, ignore_errors=True) if open_store(path) is None else None
+        if open_store(path) is None:
+            shutil.rmtree(path, ignore_errors=True)
         try:
             building.rename(path)
         except OSError:

@@ -415,6 +415,9 @@ def test_table_fits_in_100_columns_at_its_widest(three, count):
         (["x/a/best.pt", "y/b/c/best.pt"], ["x/a", "y/b/c"]),
         (["/home/me/runs/a/best.pt"], ["a/best.pt"]),
         (["best.pt"], ["best.pt"]),
+        (["/runs/a/best.pt", "other/best.pt"], ["/runs/a", "other"]),
+        (["/runs/a.pt", "/runs/b.pt", "ensemble of 2"], ["a.pt", "b.pt", "ensemble of 2"]),
+        (["ensemble of 2"], ["ensemble of 2"]),
     ],
 )
 def test_names_are_short_and_distinct(checkpoints, names):

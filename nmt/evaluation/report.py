@@ -120,16 +120,19 @@ def table(
 def display_names(checkpoints: Sequence[str]) -> list[str]:
     """Short names for tables and legends: the paths without the leading and trailing parts that all of them share.
 
-    A single checkpoint, which shares everything with itself, keeps its folder and file name.
+    What is no path, as an ensemble's name, stays as it is.
     """
-    parts = [PurePath(checkpoint).parts for checkpoint in checkpoints]
+    paths = [name for name in checkpoints if name.endswith(".pt")]
+    parts = [PurePath(path).parts for path in paths]
     if len(set(parts)) < 2:
-        return ["/".join(path[-2:]) for path in parts]
-    while len({path[0] for path in parts}) == 1 and min(map(len, parts)) > 1:
-        parts = [path[1:] for path in parts]
-    while len({path[-1] for path in parts}) == 1 and min(map(len, parts)) > 1:
-        parts = [path[:-1] for path in parts]
-    return ["/".join(path) for path in parts]
+        parts = [path[-2:] for path in parts]
+    else:
+        while len({path[0] for path in parts}) == 1 and min(map(len, parts)) > 1:
+            parts = [path[1:] for path in parts]
+        while len({path[-1] for path in parts}) == 1 and min(map(len, parts)) > 1:
+            parts = [path[:-1] for path in parts]
+    short = dict(zip(paths, (str(PurePath(*path)) for path in parts), strict=True))
+    return [short.get(name, name) for name in checkpoints]
 
 
 def shortened(name: str, width: int) -> str:

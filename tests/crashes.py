@@ -127,7 +127,7 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
 
     from nmt.config_file import parse_config
     from nmt.training import metrics
-    from nmt.training.interruption import StopSignals
+    from nmt.training.interruption import Interrupted, StopSignals
     from nmt.training.run import run
 
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -144,6 +144,8 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    except Interrupted:  # before the first update
+        sys.exit(130)
     if stop.requested:
         sys.exit(130)
 

@@ -16,8 +16,9 @@ import pytest
 import yaml
 from PIL import Image
 
-from nmt.ablation import page, result
+from nmt.ablation import page, result, runs
 from nmt.cli import main
+from nmt.config import Config
 from nmt.config_file import load_config
 from nmt.config_model import AttentionConfig
 
@@ -234,23 +235,30 @@ def test_a_stop_saves_and_the_same_command_goes_on(finished: Path, tmp_path: Pat
         assert again[name].model_dump(exclude=timed) == whole[name].model_dump(exclude=timed)
 
 
-@pytest.mark.parametrize(("damaged", "code"), [("last.pt", 2), ("metrics.jsonl", 1)])
+@pytest.mark.parametrize(("how", "code"), [("exit code 2", 2), ("killed by signal 9", 1)])
 def test_a_failure_is_reported_and_loses_no_other(
-    copy: Path, capfd: pytest.CaptureFixture[str], damaged: str, code: int
+    copy: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str, code: int
 ) -> None:
     for name in ATTENTION:
         (copy / "runs" / name / "result.json").unlink()
-    path = copy / "runs" / "none" / damaged
-    if damaged == "last.pt":
-        path.write_bytes(b"damaged")
+    if code == 2:
+        (copy / "runs" / "none" / "last.pt").write_bytes(b"damaged")
+        (copy / "runs" / "none" / "previous.pt").unlink(missing_ok=True)
     else:
-        path.unlink()
-        path.mkdir()
+        real = runs._start
+
+        def start(config: Config) -> runs.Child:
+            child = real(config)
+            if config.name == "none":
+                child.process.kill()
+            return child
+
+        monkeypatch.setattr(runs, "_start", start)
     assert ablation(copy) == code
     captured = capfd.readouterr()
     (line,) = captured.err.splitlines()
     log = copy / "runs" / "none" / "log.txt"
-    assert line.startswith(f"none: failed: exit code {code} ")
+    assert line.startswith(f"none: failed: {how} ")
     assert str(log) in line
     assert line.endswith(log.read_text(encoding="utf-8").splitlines()[-1])
     assert "luong: done" in captured.out

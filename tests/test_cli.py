@@ -28,7 +28,7 @@ def test_metrics_have_the_promised_fields(runs: Path) -> None:
     assert [event["event"] for event in events] == ["train", "train", "validation", "train", "end"]
     assert events[0].keys() == {
         *("event", "update", "epoch", "loss", "perplexity", "learning_rate"),
-        *("source_tokens_per_second", "target_tokens_per_second"),
+        *("source_tokens_per_second", "target_tokens_per_second", "skipped"),
     }
     assert {"event", "update", "epoch", "loss", "perplexity", "bleu"} <= events[2].keys()
     assert [event["update"] for event in events] == [2, 4, 5, 5, 5]
@@ -93,7 +93,7 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["train", "CONFIG", "--set", "training.device=tpu9"], ["tpu9"]),
         (["train", "CONFIG", "--set", "evaluation.split=tset"], ["'tset'", "validation"]),
         (["translate", "missing.pt", "x"], ["missing.pt", "does not exist"]),
-        (["translate", "CONFIG", "x"], ["CONFIG", "no checkpoint"]),
+        (["translate", "CONFIG", "x"], ["CONFIG", "no whole checkpoint"]),
         (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.pt"]),
         (["translate", "BEST", "x", "--attention", "a.gif"], ["a.gif", ".png"]),
         (["translate", "BEST", "x", "y", "--attention", "a.png"], ["--attention", "2"]),

@@ -120,7 +120,8 @@ def table(
 def display_names(checkpoints: Sequence[str]) -> list[str]:
     """Short names for tables and legends: the paths without the leading and trailing parts that all of them share.
 
-    What is no path, as an ensemble's name, stays as it is.
+    A single checkpoint, which shares everything with itself, keeps its folder and file name; what is no path, as an
+    ensemble's name, stays as it is.
     """
     paths = [name for name in checkpoints if name.endswith(".pt")]
     parts = [PurePath(path).parts for path in paths]

@@ -33,7 +33,7 @@ def captions(count: int) -> list[Example]:
 
 def lengths(examples: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
     sides = [len(example.source) for example in examples], [len(example.target) for example in examples]
-    return np.array(sides[0], dtype=np.int64), np.array(sides[1], dtype=np.int64)
+    return np.array(sides[0], dtype=np.int32), np.array(sides[1], dtype=np.int32)
 
 
 def batches_of(examples: Sequence[Example], size: int, unit: Unit, seed: int, epoch: int) -> list[list[int]]:
@@ -112,16 +112,16 @@ def test_examples_of_like_length_share_a_batch() -> None:
     for unit, size in (("sentences", 64), ("tokens", 1000)):
         assert fill_rate(lengths(examples), epoch_batches(lengths(examples), size, unit, seed=1, epoch=0)) > 0.9
     begins = np.arange(0, 6000, 64)
-    at_random = Batches(np.arange(6000), begins, np.minimum(begins + 64, 6000))
+    at_random = Batches(np.arange(6000, dtype=np.int32), begins, np.minimum(begins + 64, 6000))
     assert fill_rate(lengths(examples), at_random) < 0.6
 
 
 def test_fill_rate_counts_both_sides_with_their_end_marks() -> None:
     examples = [Example([9], [9, 9]), Example([9, 9, 9], [9, 9]), Example([9], [9])]
     # 4 + 2 of 2 × 4 and 3 + 3 of 2 × 3; then 2 of 2 and 2 of 2
-    two = Batches(np.array([2, 1, 0]), np.array([1, 0]), np.array([3, 1]))
+    two = Batches(np.array([2, 1, 0], dtype=np.int32), np.array([1, 0]), np.array([3, 1]))
     assert fill_rate(lengths(examples), two) == (6 + 6 + 4) / (8 + 6 + 4)
-    each = Batches(np.arange(3), np.arange(3), np.arange(1, 4))
+    each = Batches(np.arange(3, dtype=np.int32), np.arange(3), np.arange(1, 4))
     assert fill_rate(lengths(examples), each) == 1.0
 
 

@@ -36,7 +36,7 @@ NO_DROPOUT = [
 
 def test_parts_are_a_whole_and_even() -> None:
     generator = np.random.default_rng(1)
-    lengths = generator.integers(1, 40, size=300)
+    lengths = generator.integers(1, 40, size=300, dtype=np.int32)
     for count in (1, 2, 3, 5):
         for size in (1, 2, 4, 64, 101):
             numbers = generator.permutation(300)[:size].tolist()

@@ -6,7 +6,7 @@ million it would take a minute and a gigabyte.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -94,7 +94,7 @@ def collate(examples: Sequence[Example]) -> Batch:
 class Batches:
     """The batches of an epoch, as the numbers of the examples in them."""
 
-    order: NDArray[np.int64]  # of the examples, batch behind batch
+    order: NDArray[np.int32]  # of the examples, batch behind batch
     begins: NDArray[np.int64]  # of each batch in it
     ends: NDArray[np.int64]
 
@@ -106,7 +106,7 @@ class Batches:
 
 
 def epoch_batches(
-    lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
+    lengths: tuple[NDArray[np.int32], NDArray[np.int32]],
     batch_size: int,
     unit: Literal["sentences", "tokens"],
     seed: int,
@@ -116,50 +116,60 @@ def epoch_batches(
 
     `lengths` are those of the sources and the targets, without marks. `unit: tokens` counts a batch as its sentences
     times the longest side in it, padding included; a longer example than that is a batch of its own. The same seed and
-    epoch give the same batches, whatever was drawn before. Five million examples take three seconds.
+    epoch give the same batches, whatever was drawn before. Five million examples take 0.7 s.
     """
     random = np.random.default_rng([seed, epoch])
-    order = random.permutation(len(lengths[0]))
-    source, target = (side[order] for side in lengths)
-    longest = np.maximum(source, target) + 1
-    # A pool is what a hundred batches are made of.
-    cost = longest if unit == "tokens" else np.ones_like(longest)
-    pool = (cost.cumsum() - cost) // (100 * batch_size)
-    # By target length in steps of two, and within each by source length, up and down in turn: neighbours are then alike
-    # on both sides. On Multi30k this fills 93 % of the cells, plain sorting 90 %.
-    step = target // 2
-    by_length = np.lexsort((np.where(step % 2, source, -source), step, pool))
-    order, longest, pool = order[by_length], longest[by_length], pool[by_length]
-    pool_ends = np.append(np.flatnonzero(np.diff(pool)) + 1, len(pool)) if len(pool) else pool
+    order = random.permutation(np.arange(len(lengths[0]), dtype=np.int32))
+    longest = np.maximum(*lengths) + 1
     ends: list[int] = []
-    for begin, end in zip(np.append(0, pool_ends[:-1]).tolist(), pool_ends.tolist(), strict=False):
+    for begin, end in _pools(longest[order] if unit == "tokens" else None, len(order), 100 * batch_size):
+        pool = order[begin:end]
+        # By target length in steps of two, and within each by source length, up and down in turn: neighbours are then
+        # alike on both sides. On Multi30k this fills 93 % of the cells, plain sorting 90 %.
+        source, step = lengths[0][pool], lengths[1][pool] // 2
+        pool[:] = pool[np.lexsort((np.where(step % 2, source, -source), step))]
         if unit == "sentences":
             ends += [*range(begin + batch_size, end, batch_size), end]
         else:
-            ends += _token_ends(longest, begin, end, batch_size)
+            ends += [begin + place for place in _token_ends(longest[pool], batch_size)]
     shuffled = random.permutation(len(ends))
     begins = np.array([0, *ends[:-1]], dtype=np.int64)[: len(ends)]
     return Batches(order, begins[shuffled], np.array(ends, dtype=np.int64)[shuffled])
 
 
-def _token_ends(longest: NDArray[np.int64], begin: int, end: int, size: int) -> list[int]:
-    """Where the batches end that take, from `begin` on, as many neighbours as fit into `size` cells of a side."""
+def _pools(costs: NDArray[np.int32] | None, count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where the parts begin and end that a hundred batches each are made of: of one size, by cost or by number."""
+    if costs is None:
+        ends = [*range(size, count, size), count]
+    else:
+        spent = costs.cumsum(dtype=np.int64)
+        ends = [*np.searchsorted(spent, np.arange(size, spent[-1], size), side="left").tolist(), count] if count else []
+    begin = 0
+    for end in ends:
+        if end > begin:
+            yield begin, end
+            begin = end
+
+
+def _token_ends(longest: NDArray[np.int32], size: int) -> list[int]:
+    """Where the batches end that take as many neighbours as fit into `size` cells of a side."""
     ends = []
-    while begin < end:
-        window = longest[begin : min(begin + size, end)]
+    begin = 0
+    while begin < len(longest):
+        window = longest[begin : begin + size]
         cells = np.maximum.accumulate(window) * np.arange(1, len(window) + 1)
         begin += max(1, int(np.searchsorted(cells, size, side="right")))
         ends.append(begin)
     return ends
 
 
-def fill_rate(lengths: tuple[NDArray[np.int64], NDArray[np.int64]], batches: Batches) -> float:
+def fill_rate(lengths: tuple[NDArray[np.int32], NDArray[np.int32]], batches: Batches) -> float:
     """Share of the padded batches' cells, both sides together, that hold a token."""
     sizes = batches.ends - batches.begins
     filled = cells = 0
+    in_order = np.argsort(batches.begins)
     for side in lengths:
         ended = side[batches.order] + 1
-        filled += ended.sum()
-        in_order = np.argsort(batches.begins)
-        cells += (np.maximum.reduceat(ended, batches.begins[in_order]) * sizes[in_order]).sum()
-    return float(filled / cells)
+        filled += int(ended.sum(dtype=np.int64))
+        cells += int((np.maximum.reduceat(ended, batches.begins[in_order]) * sizes[in_order]).sum())
+    return filled / cells

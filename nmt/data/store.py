@@ -42,8 +42,8 @@ class Rows:
         return self.values[self.ends[number - 1] if number else 0 : self.ends[number]]
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.ends, prepend=0)
+    def lengths(self) -> NDArray[np.int32]:
+        return np.diff(self.ends, prepend=0).astype(np.int32)
 
 
 @dataclass(frozen=True)

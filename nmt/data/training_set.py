@@ -46,7 +46,7 @@ class TrainingSet:
         return self.store.rows("source"), self.store.rows("target")
 
     @cached_property
-    def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def lengths(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Of each pair, source and target, in tokens, without marks of beginning and end."""
         return self.rows[0].lengths, self.rows[1].lengths
 

@@ -49,7 +49,7 @@ class Ranks:
         distributed.all_gather_object(values, value)
         return values
 
-    def share(self, numbers: Sequence[int], lengths: NDArray[np.int64]) -> list[int]:
+    def share(self, numbers: Sequence[int], lengths: NDArray[np.int32]) -> list[int]:
         """This process's part of some examples, given all their lengths: every part has about as many tokens.
 
         The longest first, each goes to the part that has the fewest tokens so far.

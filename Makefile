@@ -30,7 +30,7 @@ test: setup
 	$(BIN)/python -m pytest --numprocesses auto
 
 bench: setup
-	for name in training search startup growth pipeline attention_growth; do \
+	for name in training search startup growth pipeline attention_growth scaling; do \
 	    echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit; done
 
 check: setup

@@ -40,7 +40,7 @@ def main() -> None:
     if options.json:
         print(json.dumps({"machine": machine, "target_tokens_per_second": medians}))
         return
-    print(f"{machine}\n{options.config}: {options.updates} updates a round, {options.rounds} rounds")
+    print(f"{machine}\n{options.config.name}: {options.updates} updates a round, {options.rounds} rounds")
     for name, median in medians.items():
         print(f"{name:28}{median:8,.0f} target tokens/s{median / medians['1 process, 1 thread']:8.2f}")
 

@@ -126,7 +126,7 @@ class Translator:
         wanted = _Wanted(search, n_best, replace_unk, dictionary, attention)
         self._check(wanted)
         sources = self._encode(sentences)
-        order = [i for i in _longest_first(sources) if sources[i]]
+        order = [i for i in longest_first(sources) if sources[i]]
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
         translations = [replace(nothing, n_best=(nothing,) if n_best > 1 else ())] * len(sentences)
         with _without_dropout(self.model):
@@ -139,10 +139,6 @@ class Translator:
                 for i, translation in zip(chosen, batch, strict=True):
                     translations[i] = translation
         return translations
-
-    def order(self, sentences: Sequence[str]) -> list[int]:
-        """The numbers of the sentences in the order in which they are translated."""
-        return _longest_first(self._encode(sentences))
 
     def _encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """The sentences' ids, not more than the search takes; what is cut off is said on standard error."""
@@ -267,8 +263,8 @@ class Translator:
         )
 
 
-def _longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
-    """A batch that is too large for the memory shows at once."""
+def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
+    """The order in which sources are translated: a batch that is too large for the memory shows at once."""
     return sorted(range(len(sources)), key=lambda i: -len(sources[i]))
 
 

@@ -20,7 +20,7 @@ FETCHED = ROOT / "data" / "multi30k"
 def config(tmp_path: Path) -> Config:
     here = all((FETCHED / f"{name}.{side}.gz").exists() for name in ("train", "val") for side in multi30k.LANGUAGES)
     if not here and not os.environ.get(multi30k.MIRROR_VARIABLE):
-        pytest.skip(f"needs Multi30k: set {multi30k.MIRROR_VARIABLE}, or train one of configs/multi30k_*.yaml first")
+        pytest.skip(f"needs Multi30k: set {multi30k.MIRROR_VARIABLE}, or train configs/multi30k.yaml first")
     folder = ROOT / "data" if here else tmp_path
     words = ["tokenizer: spacy", "vocabulary_size: null", "min_frequency: 2"]
     return load_config(

@@ -85,7 +85,7 @@ def joined() -> Iterator[Ranks]:
     Raises `UserError` if another of them is lost.
     """
     if not distributed.is_torchelastic_launched() or os.environ["WORLD_SIZE"] == "1":
-        yield Ranks()
+        yield ALONE
         return
     timeout = timedelta(hours=6)  # while one of them prepares a large corpus
     store, rank, count = next(rendezvous("env://", timeout=timeout))

@@ -16,7 +16,7 @@ from nmt.evaluation.metrics import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.batch_loss import batch_loss
 from nmt.training.ranks import ALONE, Ranks
-from nmt.translator import Translator
+from nmt.translator import Translator, longest_first
 
 
 class Validation(NamedTuple):
@@ -39,7 +39,8 @@ def validate(
         for sentence, translation in zip(text.source, text.target, strict=True)
     ]
     loss = mean_loss(model, examples, config.search.batch_size, ranks)
-    own = ranks.batches(translator.order(text.source), config.search.batch_size)
+    order = longest_first([example.source[: config.search.max_source_length] for example in examples])
+    own = ranks.batches(order, config.search.batch_size)
     translated = translator.translate([text.source[i] for i in own], attention=False)
     parts = ranks.gather([(i, translation.text) for i, translation in zip(own, translated, strict=True)])
     hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(parts))]

@@ -21,7 +21,7 @@ from nmt.config import Config, SideConfig
 from nmt.config_file import differences, explain, parse_config
 from nmt.data.codec import Codec
 from nmt.data.vocabulary import SPECIALS
-from nmt.errors import UserError
+from nmt.errors import UserError, placing
 from nmt.model.seq2seq import Seq2Seq, build_empty, fill
 
 FORMAT = 2
@@ -136,7 +136,8 @@ def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
     if tuple(state.tokens[: len(SPECIALS)]) != SPECIALS or len(set(state.tokens)) < len(state.tokens):
         raise DamagedFile(f"{what}.tokens: not {', '.join(SPECIALS)} and then others, each once: take another copy")
     try:
-        codec = Codec.from_state(side, state.model_dump())
+        with placing(f"{what}."):
+            codec = Codec.from_state(side, state.model_dump())
         if state.subword_model is not None:
             codec.encode("a")  # sentencepiece reads its model when it is first used
     except (TypeError, ValueError, RuntimeError) as error:

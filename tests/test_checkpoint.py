@@ -226,12 +226,17 @@ def altered(saved: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
         (lambda c: c["source"]["tokens"].append("ba"), "source.tokens: not <unk>, <pad>, <bos>, <eos> and then others"),
         (lambda c: c["source"].update(tokens=["a", "b"]), "source.tokens: not <unk>"),
         (lambda c: c["source"].update(subword_model="x"), "source.subword_model: input should be an instance of"),
+        (lambda c: c["config"]["data"]["source"].update(tokenizer="spacy", language=""), "source.language: spaCy has"),
         (lambda c: c["config"].update(name="../../etc"), "name: "),
         (
             lambda c: c["config"]["model"].update(novelty=1),
             "newer nmt has written it, update nmt): model.novelty: unkn",
         ),
-        (lambda c: c["config"]["model"].update(embedding_size=10**12), "no memory can hold a model of the sizes"),
+        (
+            lambda c: c["config"]["model"]["encoder"].update(hidden_size=10**9),
+            "no memory can hold a model of the sizes",
+        ),
+        (lambda c: c["config"]["model"].update(embedding_size=3 * 10**18), "embedding_size: input should be less than"),
         (
             lambda c: c["config"]["model"].update(embedding_size=10**7),
             "(12, 6), but real numbers of shape (12, 10000000)",

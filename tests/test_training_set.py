@@ -117,6 +117,13 @@ def test_a_vocabulary_that_the_text_cannot_give_is_an_error(tmp_path: Path) -> N
         learn(tmp_path, TEXT, "sentencepiece", 4000)
 
 
+def test_a_language_without_rules_is_an_error(tmp_path: Path) -> None:
+    config = data_config(tmp_path, TEXT, "spacy")
+    sides = {"target": config.target.model_copy(update={"language": "qq"})}
+    with pytest.raises(UserError, match=r"data\.target\.language: spaCy has no tokenizer rules for 'qq'"):
+        load_training_set(config.model_copy(update=sides))
+
+
 def test_texts_of_unequal_length_are_an_error(tmp_path: Path) -> None:
     config = data_config(tmp_path, TEXT, "whitespace")
     with (tmp_path / "text.en").open("a", encoding="utf-8") as file:

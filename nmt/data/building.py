@@ -20,7 +20,7 @@ from nmt.data.numbering import Block, number_pairs
 from nmt.data.store import Store, building_folder, keep_store
 from nmt.data.tokenizers import SentencePieceTokenizer, Tokenizer, make_tokenizer, train_sentencepiece
 from nmt.data.vocabulary import Vocabulary, build_vocabulary
-from nmt.errors import UserError
+from nmt.errors import UserError, placing
 from nmt.files import writing
 
 SIDES = ("source", "target")
@@ -95,10 +95,8 @@ def _subword_models(config: DataConfig, paths: tuple[Path, Path], lines: int) ->
             assert side.vocabulary_size is not None  # the config has seen to it
             text = chain.from_iterable(map(iterate_lines, paths)) if config.joint_vocabulary else iterate_lines(path)
             text = islice(text, 0, None, -(-lines // SUBWORD_LINES))
-            try:
+            with placing(f"data.{name}."):
                 models.append(train_sentencepiece(text, side.vocabulary_size, side.subword_model, side.lowercase))
-            except UserError as error:
-                raise UserError(f"data.{name}.{error}") from None
     return models
 
 

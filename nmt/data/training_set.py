@@ -25,6 +25,7 @@ from nmt.data.splits import split_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
 from nmt.data.tokenizers import SentencePieceTokenizer
 from nmt.data.vocabulary import Vocabulary
+from nmt.errors import placing
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,10 @@ def _key(config: DataConfig, paths: tuple[Path, Path]) -> str:
     rules = [inspect.getsource(module) for module in (building, corpus, numbering, store, tokenizers, vocabulary)]
     libraries = [version(name) for name in ("numpy", "sentencepiece", "spacy", "torchtext")]
     sides = [side.model_dump(exclude={"train", "validation", "test"}) for side in (config.source, config.target)]
-    if any(tokenizers.rules_are_foreign(side.tokenizer, side.language) for side in (config.source, config.target)):
-        libraries += sorted(f"{package.name} {package.version}" for package in distributions())
+    for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
+        with placing(f"data.{name}."):
+            if tokenizers.rules_are_foreign(side.tokenizer, side.language):
+                libraries += sorted(f"{package.name} {package.version}" for package in distributions())
     texts = []
     for path in paths:
         with reading(path):

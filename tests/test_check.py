@@ -55,6 +55,8 @@ def test_what_a_run_would_refuse_is_refused(make_config: ConfigMaker, monkeypatc
     with pytest.raises(UserError, match="already holds a run"):
         check(make_config(), resume=False)
     check(make_config(), resume=True)
+    with pytest.raises(UserError, match=r"was trained with another training\.seed"):
+        check(make_config("training.seed=5"), resume=True)
     with pytest.raises(UserError, match="does not exist"):
         check(make_config("name=other", "data.source.train=none.txt"), resume=False)
     monkeypatch.setattr(batch_losses, "batch_loss", lambda *_: torch.empty(2**60))

@@ -22,7 +22,7 @@ def parser() -> Parser:
         "--ensemble", nargs="+", default=[], metavar="CHECKPOINT", help="and these as one, by their mean probabilities"
     )
     parser.add_argument(
-        "--split", default="test", help="validation, test, or a Multi30k test set by its name (default: test)"
+        "--split", metavar="NAME", help="validation, test, or a Multi30k test set by its name (default: test)"
     )
     parser.add_argument(
         "--data-folder",
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         checkpoints.check_same_corpus(configs)
         # A checkpoint, which may come from anywhere, does not decide where a corpus is put, or from where it comes.
         here = first.data.model_copy(update={"folder": options.data_folder, "mirror": None})
-        test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), options.split)
+        test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), options.split or "test")
     languages = (first.data.source.language, first.data.target.language)
     if options.alignment is not None or options.heat_map is not None:
         words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
@@ -106,6 +106,8 @@ def _check_evaluate(options: argparse.Namespace) -> None:
         check_edges(options.buckets)
     if (options.source is None) != (options.reference is None):
         raise UserError("--source and --reference go together: give both files, or none")
+    if options.source is not None and options.split is not None:
+        raise UserError("--split and --source exclude each other: name a split of the corpus, or two files")
     if not options.checkpoints and not options.ensemble:
         raise UserError("no CHECKPOINT is named: give one, such as checkpoints/NAME/best.pt, or some by --ensemble")
     for given in (options.checkpoints, options.ensemble):

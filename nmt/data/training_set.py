@@ -97,7 +97,11 @@ def _key(config: DataConfig, paths: tuple[Path, Path]) -> str:
 
     rules = [inspect.getsource(module) for module in (building, corpus, numbering, store, tokenizers, vocabulary)]
     libraries = [version(name) for name in ("numpy", "sentencepiece", "spacy", "torchtext")]
-    sides = [side.model_dump(exclude={"train", "validation", "test"}) for side in (config.source, config.target)]
+    sides = [
+        side.model_dump(exclude={"train", "validation", "test", "subword_sampling"})
+        | {"with_text": side.subword_sampling is not None}
+        for side in (config.source, config.target)
+    ]
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
         with placing(f"data.{name}."):
             if tokenizers.rules_are_foreign(side.tokenizer, side.language):

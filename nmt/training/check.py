@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from nmt import checkpoint
 from nmt.config import Config
 from nmt.config_file import to_yaml
 from nmt.data.batching import Batches, collate
@@ -16,9 +17,9 @@ from nmt.data.training_set import TrainingSet
 from nmt.device import explaining_memory
 from nmt.model.seq2seq import build_model
 from nmt.training.learner import make_learner
-from nmt.training.loop import too_large
+from nmt.training.loop import LAST, too_large
 from nmt.training.prepare import batches_of, describe, prepare
-from nmt.training.run import refuse_another
+from nmt.training.run import refuse_another, refuse_another_config
 from nmt.training.update import update
 
 GIB = 2**30
@@ -30,8 +31,11 @@ def check(config: Config, *, resume: bool) -> None:
     Raises `UserError` where a run would.
     """
     folder = Path(config.output_dir) / config.name
+    last = folder / LAST
     if not resume:
         refuse_another(folder)
+    elif last.exists():
+        refuse_another_config(config, checkpoint.load(last, torch.device("cpu")), last)
     prepared = prepare(config)
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs

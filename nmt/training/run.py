@@ -88,12 +88,17 @@ def _load_last(config: Config, folder: Path, device: torch.device, ranks: Ranks)
         ranks.total(0)
     if loaded is None:
         return None
+    refuse_another_config(config, loaded, last)
+    return loaded
+
+
+def refuse_another_config(config: Config, loaded: Loaded, last: Path) -> None:
+    """Raise `UserError` unless training can go on with this config from what was loaded from `last`."""
     if loaded.training is None:
         raise UserError(f"{last} serves translation alone, as best.pt does: training cannot go on from it")
     before, now = loaded.config.model_dump(include=_FIXED), config.model_dump(include=_FIXED)
     for field in differences(before, now):
-        raise UserError(f"{last} was trained with another {field}; resume with that in {folder / 'config.yaml'}")
-    return loaded
+        raise UserError(f"{last} was trained with another {field}; resume with that in {last.with_name('config.yaml')}")
 
 
 def _whole(last: Path, previous: Path, device: torch.device) -> Loaded | None:

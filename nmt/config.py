@@ -15,7 +15,7 @@ from nmt.config_model import ModelConfig
 
 
 class SideConfig(Section):
-    """One language of the corpus. The three paths are for `corpus: files` alone."""
+    """One language of the corpus. `train`, `validation` and `test` are for `corpus: files` alone."""
 
     language: str = Field(description="ISO 639-1 code: de, en, fr, …")
     tokenizer: Literal["spacy", "sentencepiece", "whitespace", "char"] = "spacy"
@@ -29,6 +29,9 @@ class SideConfig(Section):
     train: str | None = None
     validation: str | None = None
     test: str | None = None
+    # Files of more training pairs, such as other models' translations of the corpus. Subwords and vocabulary are learnt
+    # from the corpus alone, so that models with and without them read and write the same tokens.
+    extra: tuple[str, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -85,6 +88,11 @@ class DataConfig(Section):
                     raise ValueError(f"corpus: files needs {name}.{split}; set it to the path of a text file")
         if (self.source.test is None) != (self.target.test is None):
             raise ValueError("source.test and target.test go together; set both, or none")
+        if len(self.source.extra) != len(self.target.extra):
+            raise ValueError(
+                f"source.extra has {len(self.source.extra)} files and target.extra {len(self.target.extra)}; "
+                "set both to as many, whose lines translate each other"
+            )
         return self
 
 

@@ -215,6 +215,10 @@ FILES = (
             ["joint_vocabulary: true", "source.lowercase (False)", "target.lowercase (True)", "set both"],
         ),
         (
+            ["data.source.extra=[a.de, b.de]", "data.target.extra=[a.en]"],
+            ["source.extra has 2 files", "target.extra 1", "set both"],
+        ),
+        (
             ["data.joint_vocabulary=true", "data.target={language: en, min_frequency: 2}"],
             ["source.min_frequency (1)", "target.min_frequency (2)", "joint_vocabulary to false"],
         ),

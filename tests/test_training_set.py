@@ -102,6 +102,30 @@ def test_of_a_large_text_every_nth_line_trains_the_subword_model(
     assert model == train_sentencepiece([lines[0], lines[3]], 20, "unigram", True)
 
 
+@pytest.mark.parametrize(("kind", "size"), KINDS)
+def test_extra_pairs_come_behind_those_of_the_corpus_and_bring_no_types(
+    tmp_path: Path, kind: str, size: int | None
+) -> None:
+    plain = learn(tmp_path, TEXT, kind, size)
+    more = [ParallelText(["Ein x Hund", ""], ["A dog", "z"]), ParallelText(TEXT.source[:1] * 3, TEXT.target[:1] * 3)]
+    extra = {side: [str(tmp_path / f"{number}.{side}") for number in range(len(more))] for side in ("source", "target")}
+    for side, paths in extra.items():
+        for path, text in zip(paths, more, strict=True):
+            Path(path).write_text("".join(f"{line}\n" for line in getattr(text, side)), encoding="utf-8")
+    config = data_config(tmp_path, TEXT, kind, size)
+    sides = {name: getattr(config, name).model_copy(update={"extra": extra[name]}) for name in extra}
+    pairs = load_training_set(config.model_copy(update=sides))
+    assert (pairs.source, pairs.target) == (plain.source, plain.target)
+    added = [(text.source[n], text.target[n]) for text, n in ((more[0], 0), *((more[1], n) for n in range(3)))]
+    assert everything(pairs) == everything(plain) + [
+        Example(pairs.source.encode(source), pairs.target.encode(target)) for source, target in added
+    ]
+    assert pairs.skipped == Skipped(empty=3, too_long=0, max_length=100)
+    Path(extra["target"][1]).write_text("A dog\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"1\.source has 3 lines but .*1\.target has 1"):
+        load_training_set(config.model_copy(update=sides))
+
+
 def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no training pair is left \(skipped 2 pairs: 1 .*, 1 longer than 1 token"):
         load_training_set(

@@ -53,10 +53,13 @@ class Numbered(NamedTuple):
     text: RawRows  # what they spell, in UTF-8; nothing if it is not needed
 
 
-def build(config: DataConfig, paths: tuple[Path, Path], path: Path) -> Store:
-    """Make the store of two files, at `path`. Raises `UserError` as `load_training_set` does."""
-    lines = check_pairs(*paths)
-    models = _subword_models(config, paths, lines)
+def build(config: DataConfig, paths: list[tuple[Path, Path]], path: Path) -> Store:
+    """Make the store of pairs of files, at `path`; subwords and vocabularies are those of the first pair.
+
+    Raises `UserError` as `load_training_set` does.
+    """
+    lines = [check_pairs(*pair) for pair in paths]
+    models = _subword_models(config, paths[0], lines[0])
     sides = (config.source, config.target)
     tokenizers = [
         make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
@@ -66,9 +69,12 @@ def build(config: DataConfig, paths: tuple[Path, Path], path: Path) -> Store:
     try:
         with writing(folder):
             with_text = tuple(side.subword_sampling is not None for side in sides)
-            numbered = _number(tokenizers, paths, with_text, folder, lines)
+            numbered = _number(tokenizers, paths, with_text, folder, sum(lines))
             kept, skipped = _usable(numbered[0].tokens.lengths, numbered[1].tokens.lengths, config.max_length)
-            vocabularies = _vocabularies(config, tokenizers, numbered, kept)
+            of_corpus = kept & (np.arange(len(kept)) < lines[0])
+            if not of_corpus.any():
+                raise UserError(f"data: no training pair is left ({skipped}); check the files and data.max_length")
+            vocabularies = _vocabularies(config, tokenizers, numbered, of_corpus)
             for name, side, vocabulary, model in zip(SIDES, numbered, vocabularies, models, strict=True):
                 ids = np.array(vocabulary.encode(side.types), dtype=np.min_scalar_type(len(vocabulary)))
                 _write_rows(folder, name, side.tokens, kept, ids)
@@ -101,7 +107,7 @@ def _subword_models(config: DataConfig, paths: tuple[Path, Path], lines: int) ->
 
 
 def _number(
-    tokenizers: list[Tokenizer], paths: tuple[Path, Path], with_text: tuple[bool, ...], folder: Path, lines: int
+    tokenizers: list[Tokenizer], paths: list[tuple[Path, Path]], with_text: tuple[bool, ...], folder: Path, lines: int
 ) -> list[Numbered]:
     """Tokenise both sides, and write their tokens' numbers and their text into files of the folder."""
     numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
@@ -109,9 +115,8 @@ def _number(
     text_lengths: tuple[list[NDArray[np.int32]], ...] = ([], [])
     names = [(folder / f"{name}.tokens", folder / f"{name}.text") for name in SIDES]
     files = [tuple(path.open("wb") for path in pair) for pair in names]
-    blocks = number_pairs(
-        (tokenizers[0], tokenizers[1]), (iterate_lines(paths[0]), iterate_lines(paths[1])), (with_text[0], with_text[1])
-    )
+    sources, targets = (chain.from_iterable(map(iterate_lines, side)) for side in zip(*paths, strict=True))
+    blocks = number_pairs((tokenizers[0], tokenizers[1]), (sources, targets), (with_text[0], with_text[1]))
     quiet = True if lines < LINES_WITHOUT_A_BAR else None  # None: where there is no terminal
     try:
         with tqdm(total=lines, desc="tokenising", unit="pair", unit_scale=True, disable=quiet) as progress:
@@ -146,10 +151,7 @@ def _usable(source: NDArray[np.int32], target: NDArray[np.int32], max_length: in
     empty = (source == 0) | (target == 0)
     too_long = ~empty & (np.maximum(source, target) > max_length)
     skipped = Skipped(int(empty.sum()), int(too_long.sum()), max_length)
-    kept = ~(empty | too_long)
-    if not kept.any():
-        raise UserError(f"data: no training pair is left ({skipped}); check the files and data.max_length")
-    return kept, skipped
+    return ~(empty | too_long), skipped
 
 
 def _vocabularies(

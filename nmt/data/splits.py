@@ -43,6 +43,12 @@ def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
             return Path(getattr(config.source, split)), Path(getattr(config.target, split))
 
 
+def training_paths(config: DataConfig) -> list[tuple[Path, Path]]:
+    """The files, source and target, of all training pairs: first the corpus's own, then those of `extra`."""
+    extra = zip(map(Path, config.source.extra), map(Path, config.target.extra), strict=True)
+    return [split_paths(config, "train"), *extra]
+
+
 def gold_links(config: DataConfig, split: str) -> Path | None:
     """The file of a split's gold word alignment, which only the sample corpus has."""
     return Path(config.folder) / "sample" / f"{split}.align" if config.corpus == "sample" else None

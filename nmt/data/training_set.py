@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import distributions, version
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from nmt.data import building, numbering, tokenizers, vocabulary
 from nmt.data.batching import Example
 from nmt.data.codec import Codec
 from nmt.data.corpus import Skipped, reading
-from nmt.data.splits import split_paths
+from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
 from nmt.data.tokenizers import SentencePieceTokenizer
 from nmt.data.vocabulary import Vocabulary
@@ -78,7 +79,7 @@ def load_training_set(config: DataConfig) -> TrainingSet:
     Raises `UserError` if it cannot be fetched, if a file cannot be read, if their numbers of lines differ, if no pair
     is left, if the text cannot give the vocabulary that is asked for, or if the folder cannot be written.
     """
-    paths = split_paths(config, "train")
+    paths = training_paths(config)
     path = Path(config.folder) / "cache" / f"pairs-{_key(config, paths)}"
     store = open_store(path) or building.build(config, paths, path)
     codecs = []
@@ -91,14 +92,14 @@ def load_training_set(config: DataConfig) -> TrainingSet:
     return TrainingSet(codecs[0], codecs[1], Skipped(**store.meta["skipped"]), config, store)
 
 
-def _key(config: DataConfig, paths: tuple[Path, Path]) -> str:
+def _key(config: DataConfig, paths: list[tuple[Path, Path]]) -> str:
     """A hash of all that decides what is stored."""
     from nmt.data import corpus, store
 
     rules = [inspect.getsource(module) for module in (building, corpus, numbering, store, tokenizers, vocabulary)]
     libraries = [version(name) for name in ("numpy", "sentencepiece", "spacy", "torchtext")]
     sides = [
-        side.model_dump(exclude={"train", "validation", "test", "subword_sampling"})
+        side.model_dump(exclude={"train", "validation", "test", "extra", "subword_sampling"})
         | {"with_text": side.subword_sampling is not None}
         for side in (config.source, config.target)
     ]
@@ -107,7 +108,7 @@ def _key(config: DataConfig, paths: tuple[Path, Path]) -> str:
             if tokenizers.rules_are_foreign(side.tokenizer, side.language):
                 libraries += sorted(f"{package.name} {package.version}" for package in distributions())
     texts = []
-    for path in paths:
+    for path in chain.from_iterable(paths):
         with reading(path):
             texts.append((path.suffix == ".gz", file_digest(path)))
     content = [rules, libraries, unicodedata.unidata_version, sides, config.joint_vocabulary, config.max_length, texts]

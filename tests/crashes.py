@@ -14,6 +14,7 @@ import resource
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerProcess
@@ -124,6 +125,7 @@ def obey_permissions() -> None:
 
 def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
     import yaml
+    from tqdm import tqdm
 
     from nmt.config_file import parse_config
     from nmt.training import metrics
@@ -135,6 +137,7 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
         os.dup2(errors.fileno(), 2)
         os.dup2(nowhere.fileno(), 1)
     metrics._summary_writer = lambda *_: None
+    tqdm.set_lock(threading.RLock())  # its own is a semaphore of the system, which a killed process leaves behind
     if limit is not None:
         limit()
     stop = StopSignals()

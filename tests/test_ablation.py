@@ -10,20 +10,17 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import yaml
 from PIL import Image
 
-from nmt.ablation import page, result, runs
+from nmt.ablation import result, runs
 from nmt.cli import main
 from nmt.config import Config
 from nmt.config_file import load_config
-from nmt.config_model import AttentionConfig
 
 ROOT = Path(__file__).parent.parent
-SHIPPED = sorted((ROOT / "configs" / "ablation").glob("*.yaml"))
 PAIRS = {"train": 60, "validation": 10, "test": 30}
 ATTENTION = {"none": {"wiring": "none"}, "luong": {"wiring": "luong", "score": "dot", "input_feeding": False}}
 
@@ -91,38 +88,6 @@ def results_of(folder: Path) -> dict[str, result.Result]:
 
 def modified(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
-
-
-# The shipped configs
-
-
-def test_every_mechanism_is_compared_and_those_in_pictures_exist() -> None:
-    names = {path.stem for path in SHIPPED}
-    attention = [load_config(path).model.attention for path in SHIPPED]
-    for field in ("wiring", "score", "scope"):
-        every = set(get_args(AttentionConfig.model_fields[field].annotation)) - {"concat"}  # which is additive
-        assert {getattr(chosen, field) for chosen in attention} == every
-    for variant, default in (("hard", False), ("key_value", False), ("coverage", False), ("heads", 1)):
-        assert any(getattr(chosen, variant) != default for chosen in attention)
-    for chosen, most in ((page.CURVES, page.MOST_CURVES), (page.HEAT_MAPS, page.MOST_HEAT_MAPS)):
-        assert len(chosen) == len(set(chosen)) <= most
-        assert set(chosen) <= names
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_config_loads(path: Path) -> None:
-    config = load_config(path)
-    assert config.name == path.stem
-    assert config.output_dir == "checkpoints/ablation"
-    assert config.training.threads == 1
-
-
-def test_shipped_configs_are_alike_but_for_name_and_attention() -> None:
-    contents = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in SHIPPED]
-    assert [values.pop("name") for values in contents] == [path.stem for path in SHIPPED]
-    mechanisms = [json.dumps(values["model"].pop("attention"), sort_keys=True) for values in contents]
-    assert len(set(mechanisms)) == len(SHIPPED)
-    assert all(values == contents[0] for values in contents)
 
 
 # Results and page

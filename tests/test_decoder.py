@@ -1,22 +1,15 @@
-"""Each wiring's step and whole pass against plain NumPy, and the shortcuts (all T at once, K rows a sentence)."""
+"""A decoder's step against plain NumPy, its GRU against PyTorch's, and that hypotheses share a memory."""
 
 import numpy as np
 import pytest
 import torch
+from attention_cases import draw
+from decoding import COVERING, EVERY, TOLERANCE, random_state, step
 from formulas import DecoderState, gru_layers
 from reference import (
-    BAHDANAU,
-    EMBEDDING,
-    LUONG,
-    LUONG_FEEDING,
     SOURCES,
     TARGET_TYPES,
-    TARGETS,
-    VARIANTS,
-    WINDOW,
     WIRINGS,
-    Variant,
-    decoder_inputs,
     decoder_weights,
     encode,
     encode_alone,
@@ -27,33 +20,9 @@ from reference import (
 )
 from torch import nn
 
-from nmt.data.batching import pad
-from nmt.data.vocabulary import BOS, EOS
-from nmt.model.decoder import Decoder, GRUStack, gru_update
+from nmt.data.vocabulary import EOS
+from nmt.model.decoder import GRUStack, gru_update
 from nmt.search import select
-
-TOLERANCE = {"rtol": 0, "atol": 1e-12}
-EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
-COVERING = [v for v in VARIANTS if v.extra == "coverage"]
-EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
-
-
-def draw(*shape, seed=1):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-def random_state(model, state):
-    """As if some steps had been taken: the states of the layers, t, coverage if there is any, h̃ if it is fed."""
-    layers = model.decoder.layers
-    hidden, (t, *rest) = state[:layers], state[layers:]
-    rest = [draw(*tensor.shape, seed=20 + i) for i, tensor in enumerate(rest)]
-    if model.decoder.attention.coverage:
-        rest[0] = rest[0].abs()
-    return (
-        *(torch.tanh(draw(*tensor.shape, seed=3 + i)) for i, tensor in enumerate(hidden)),
-        torch.arange(len(t)) % 4 + 2,
-        *rest,
-    )
 
 
 def state_of_sentence(model, state, b, length):
@@ -72,18 +41,6 @@ def assert_same_state(found, expected, **tolerance):
     assert (found.coverage is None) == (expected.coverage is None)
     if found.coverage is not None:
         np.testing.assert_allclose(found.coverage, expected.coverage, **tolerance)
-
-
-def run(model, state, memory, inputs, use_reference=None):
-    """A whole pass: readouts, and the weights of all positions."""
-    readouts, alignment = model.decoder(inputs, state, memory, use_reference)
-    return readouts, alignment.dense(memory.mask.shape[1])
-
-
-def step(model, tokens, state, memory):
-    """One step: readout, state, and the weights of all positions."""
-    readout, state, alignment = model.decoder.step(model.decoder.embed(torch.as_tensor(tokens)), state, memory)
-    return readout, state, alignment.dense(memory.mask.shape[1])
 
 
 # GRU
@@ -162,25 +119,6 @@ def test_one_step_is_that_of_the_formulas(variant, layers):
     assert len(new) == layers + 1 + (variant.extra == "coverage") + variant.input_feeding
 
 
-@EVERY
-@pytest.mark.parametrize(("layers", "window"), [(1, WINDOW), (2, 1), (1, 50)])
-def test_a_whole_pass_is_that_of_the_formulas(variant, layers, window):
-    model = tiny_model(variant, layers, window=window)
-    formula = decoder_weights(model, variant)
-    state, memory = encode(model)
-    inputs = decoder_inputs()
-    readouts, weights = run(model, state, memory, pad(inputs))
-    logits = model.decoder.logits(readouts)
-    assert logits.shape == (3, 5, TARGET_TYPES)
-    assert weights.shape == (3, 5, 1 if variant.wiring == "none" else 8)
-    for b, (source, tokens) in enumerate(zip(SOURCES, inputs, strict=True)):
-        expected_logits, expected_weights = formula.decode(tokens, *encode_alone(model, [*source, EOS]))
-        steps, positions = expected_weights.shape
-        np.testing.assert_allclose(logits[b, :steps].detach(), expected_logits, rtol=0, atol=1e-11)
-        np.testing.assert_allclose(weights[b, :steps, :positions].detach(), expected_weights, rtol=0, atol=1e-11)
-        assert (weights[b, :, positions:] == 0).all()
-
-
 @pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING]))
 @pytest.mark.parametrize("layers", [1, 3])
 def test_the_initial_state_is_the_bridge_of_the_final_states(variant, layers):
@@ -192,126 +130,7 @@ def test_the_initial_state_is_the_bridge_of_the_final_states(variant, layers):
         assert_same_state(state_of_sentence(model, state, b, len(values)), expected, **TOLERANCE)
 
 
-# Wirings
-
-
-def after_each_word(variant, layers=1):
-    """What one step from the same state gives after each of two words: (readout, state, weights) twice."""
-    model = tiny_model(variant, layers)
-    state, memory = encode(model)
-    state = random_state(model, state)
-    return [step(model, [y] * 3, state, memory) for y in (4, 7)]
-
-
-def context_of(decoder, readout):
-    """A Bahdanau readout is [s; c; E y]."""
-    hidden = decoder.recurrent[0].in_features
-    return readout[:, hidden:-EMBEDDING]
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("variant", **parametrised(BAHDANAU))
-def test_bahdanau_asks_with_the_previous_state(variant, layers):
-    (readout, state, weights), (other_readout, other_state, other_weights) = after_each_word(variant, layers)
-    assert torch.equal(weights, other_weights)
-    rnn = tiny_model(variant, layers).decoder.rnn
-    assert torch.equal(context_of(rnn, readout), context_of(rnn, other_readout))
-    for one, other in zip(state[:layers], other_state[:layers], strict=True):
-        assert not torch.isclose(one, other).all(1).any()
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("variant", **parametrised([*LUONG, *LUONG_FEEDING]))
-def test_luong_asks_with_the_new_state(variant, layers):
-    (_, _, weights), (_, _, other_weights) = after_each_word(variant, layers)
-    longer = slice(2)  # the sentence of one position has no choice, but under local-p
-    if variant.score == "linear" and variant.scope != "local_p":  # a softmax to which no query makes a difference
-        torch.testing.assert_close(weights, other_weights, **TOLERANCE)
-    elif variant.extra != "hard":  # whose largest weight often stays the largest
-        assert not torch.isclose(weights[longer], other_weights[longer]).all(1).any()
-
-
-@pytest.mark.parametrize("variant", **parametrised([v for v in VARIANTS if v.wiring != "none"]))
-def test_the_top_layers_state_is_the_query(variant):
-    model = tiny_model(variant, layers=2)
-    state, memory = encode(model)
-    state = random_state(model, state)
-    _, new, weights = step(model, [4, 8, 6], state, memory)
-    query = state[1] if variant.wiring == "bahdanau" else new[1]
-    _, expected, _ = model.decoder.attend(query, memory, state[2 : 4 if variant.extra == "coverage" else 3])
-    torch.testing.assert_close(weights, expected.dense(memory.mask.shape[1]), **TOLERANCE)
-
-
-@pytest.mark.parametrize("variant", **parametrised([*LUONG, *LUONG_FEEDING]))
-def test_only_input_feeding_feeds_the_attentional_vector_back(variant):
-    model = tiny_model(variant)
-    state, memory = encode(model)
-    last = [4, 8, 6]
-    first, after_first, _ = step(model, last, state, memory)
-    _, expected, _ = step(model, last, after_first, memory)
-    model.decoder.combine.weight.data *= -1  # turns h̃ round, and touches nothing else
-    turned, after_turned, _ = step(model, last, state, memory)
-    torch.testing.assert_close(turned, -first, **TOLERANCE)
-    torch.testing.assert_close(after_turned[0], after_first[0], **TOLERANCE)
-    _, other, _ = step(model, last, after_turned, memory)
-    assert torch.isclose(other[0], expected[0]).all() == (not variant.input_feeding)
-    if variant.input_feeding:
-        torch.testing.assert_close(after_first[-1], first, **TOLERANCE)
-
-
-# Shortcuts
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("variant", **parametrised(LUONG))
-def test_all_of_the_target_at_once_is_the_loop_over_it(variant, layers):
-    model = tiny_model(variant, layers)
-    state, memory = encode(model)
-    inputs = pad(decoder_inputs())
-    readouts, weights = run(model, state, memory, inputs)
-    looped, alignment = Decoder.forward(model.decoder, inputs, state, memory)
-    torch.testing.assert_close(readouts, looped, **TOLERANCE)
-    torch.testing.assert_close(weights, alignment.dense(memory.mask.shape[1]), **TOLERANCE)
-
-
-@pytest.mark.parametrize("variant", **parametrised(LUONG))
-def test_all_of_the_target_at_once_has_the_gradient_of_the_loop(variant):
-    model = tiny_model(variant)
-    inputs, factor = pad(decoder_inputs()), draw(3, 5, TARGET_TYPES)
-    gradients = []
-    for forward in (type(model.decoder).forward, Decoder.forward):
-        state, memory = encode(model)
-        readouts, _ = forward(model.decoder, inputs, state, memory)
-        loss = (model.decoder.logits(readouts) * factor).sum()
-        gradients.append(torch.autograd.grad(loss, list(model.parameters())))
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING]))
-def test_the_gradient_of_a_whole_pass_is_that_of_finite_differences(variant):
-    """It goes from step to step through the states, h̃ and the coverage."""
-    model, inputs, factor = tiny_model(variant, window=1), pad(decoder_inputs()), draw(3, 5, TARGET_TYPES)
-
-    def objective():
-        readouts, _ = model.decoder(inputs, *encode(model))
-        return (model.decoder.logits(readouts) * factor).sum()
-
-    names = [name for name, _ in model.named_parameters() if "attention" in name or "recurrent" in name]
-    parameters = dict(model.named_parameters())
-    gradients = torch.autograd.grad(objective(), [parameters[name] for name in names])
-    for name, gradient in zip(names, gradients, strict=True):
-        flat = parameters[name].detach().view(-1)
-        for i in range(0, len(flat), 1 + len(flat) // 6):
-            old, step = flat[i].item(), 1e-6
-            values = []
-            for moved in (old + step, old - step):
-                flat[i] = moved
-                with torch.no_grad():
-                    values.append(objective().item())
-            flat[i] = old
-            difference = (values[0] - values[1]) / (2 * step)
-            assert gradient.flatten()[i].item() == pytest.approx(difference, rel=1e-5, abs=1e-6), name
+# What a step is given
 
 
 @EVERY
@@ -331,84 +150,6 @@ def test_hypotheses_of_one_sentence_share_its_memory(variant, layers):
         torch.testing.assert_close(one, other, **TOLERANCE)
 
 
-# Scheduled sampling
-
-
-def choose(share):
-    return torch.rand(3, 5, generator=torch.Generator().manual_seed(1)) < share
-
-
-@EVERY
-def test_reading_the_reference_everywhere_is_teacher_forcing(variant):
-    model = tiny_model(variant)
-    state, memory = encode(model)
-    inputs = pad(decoder_inputs())
-    forced = run(model, state, memory, inputs)
-    for one, other in zip(run(model, state, memory, inputs, choose(1)), forced, strict=True):
-        torch.testing.assert_close(one, other, **TOLERANCE)
-
-
-@EVERY
-@pytest.mark.parametrize("use_reference", [choose(0), choose(0.3), choose(0.7)], ids=["never", "seldom", "often"])
-def test_elsewhere_the_model_reads_its_own_best_token(variant, use_reference):
-    model = tiny_model(variant)
-    decoder, inputs = model.decoder, pad(decoder_inputs())
-    state, memory = encode(model)
-    readouts, weights = run(model, state, memory, inputs, use_reference)
-    for b, source in enumerate(SOURCES):
-        formula, (values, final) = decoder_weights(model, variant), encode_alone(model, [*source, EOS])
-        carried, own = formula.initial(values, final), BOS
-        for t in range(5):
-            last = int(inputs[b, t]) if use_reference[b, t] and t > 0 else own
-            logits, expected, carried = formula.step(last, carried, values, final)
-            own = int(np.argmax(logits))
-            np.testing.assert_allclose(decoder.logits(readouts[b, t]).detach(), logits, rtol=0, atol=1e-11)
-            np.testing.assert_allclose(weights[b, t, : len(expected)].detach(), expected, rtol=0, atol=1e-11)
-
-
-@EVERY_WIRING
-def test_the_first_token_read_is_always_bos(variant):
-    model = tiny_model(variant)
-    state, memory = encode(model)
-    inputs = pad(decoder_inputs())
-    first, _ = model.decoder(inputs[:, :1], state, memory)
-    readouts, _ = model.decoder(inputs, state, memory, choose(0))
-    torch.testing.assert_close(readouts[:, :1], first, **TOLERANCE)
-    inputs[:, 1:] = 5
-    other, _ = model.decoder(inputs, state, memory, choose(0))
-    assert torch.equal(other, readouts)  # and nothing else of the reference
-
-
-# Modules hold parameters only
-
-
-def everything_in(model):
-    """Each module's attributes by identity, and what its containers hold."""
-    held = {}
-    for name, module in model.named_modules():
-        for key, value in vars(module).items():
-            items = list(value.values() if isinstance(value, dict) else value) if isinstance(value, dict | list) else []
-            held[name, key] = (id(value), [id(item) for item in items])
-    return held
-
-
-@EVERY
-@pytest.mark.parametrize("training", [False, True])
-def test_running_a_model_leaves_nothing_in_it(variant, training):
-    model = tiny_model(variant, layers=2).train(training)
-    before = everything_in(model)
-    state, memory = encode(model)
-    inputs = pad(decoder_inputs())
-    decoder = model.decoder
-    first = run(model, state, memory, inputs)
-    decoder(inputs, state, memory, choose(0.5))
-    decoder.logits(step(model, inputs[:, 0], state, memory)[0])
-    assert everything_in(model) == before
-    if not training:
-        for one, other in zip(first, run(model, *encode(model), inputs), strict=True):
-            assert torch.equal(one, other)
-
-
 @EVERY
 def test_a_step_does_not_change_what_it_is_given(variant):
     model = tiny_model(variant)
@@ -419,10 +160,3 @@ def test_a_step_does_not_change_what_it_is_given(variant):
     model.decoder.step(inputs, state, memory)
     assert torch.equal(inputs, embedded)
     assert all(torch.equal(one, other) for one, other in zip((*state, *memory), copies, strict=True))
-
-
-def test_the_targets_make_all_sizes_different():
-    shape = pad(decoder_inputs(TARGETS)).shape
-    model = tiny_model(Variant("bahdanau"))
-    sizes = [*shape, encode(model)[1].values.shape[1], TARGET_TYPES, EMBEDDING, model.encoder.memory_size]
-    assert len(set(sizes)) == len(sizes)

@@ -1,13 +1,33 @@
-"""Training sets of made-up text."""
+"""Training sets of made-up text, and where the sample corpus lies."""
 
+import itertools
 import os
 import signal
 from pathlib import Path
 from typing import Any
 
 from nmt.config import DataConfig
+from nmt.data.batching import Example
 from nmt.data.corpus import ParallelText
 from nmt.data.training_set import TrainingSet, load_training_set
+
+LANGUAGES = ("de", "en")
+SAMPLE = Path(__file__).parent.parent / "data" / "sample"
+WORDS = ["".join(syllables) for syllables in itertools.product(["hun", "de", "ro", "ten", "las"], repeat=2)]
+MORE = [" ".join(WORDS[number::7]) for number in range(7)]  # enough for subwords
+TEXT = ParallelText(
+    [
+        "Ein Hund läuft.",
+        "",
+        "Don't!\u2028Zwei\u0085Hunde, ▁ 🐕‍🦺…",
+        "ein hund ein Hund",
+        "<eos> <unk>",
+        "a b c d e f",
+        *MORE,
+    ],
+    ["A dog runs.", "nothing", "Two\u2028dogs — two…", " \t", "a dog a dog", "a", *reversed(MORE)],
+)
+KINDS = [("spacy", None), ("sentencepiece", 36), ("whitespace", None), ("char", None)]
 
 
 def data_config(
@@ -26,6 +46,10 @@ def data_config(
 
 def learn(folder: Path, text: ParallelText, tokenizer: str, size: int | None = None, **more: Any) -> TrainingSet:
     return load_training_set(data_config(folder, text, tokenizer, size, **more))
+
+
+def everything(pairs: TrainingSet) -> list[Example]:
+    return pairs.examples(range(len(pairs)), "0")
 
 
 def end_this_process(_: int) -> None:

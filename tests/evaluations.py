@@ -1,0 +1,30 @@
+"""Made-up references, translations of which a known share is wrong, and their evaluation."""
+
+import random
+
+from nmt.evaluation import report
+
+TEXT = "a man in the red hat sits on his old bench and reads while two small dogs run past him to this park"
+WORDS = TEXT.split()
+
+
+def sentences(count, seed=0, shortest=5, longest=25):
+    draw = random.Random(seed)
+    texts = (" ".join(draw.choices(WORDS, k=draw.randint(shortest, longest))) for _ in range(count))
+    return [f"{text.capitalize()}." for text in texts]
+
+
+def damaged(texts, share, seed):
+    """Each word replaced by a random one with probability `share`."""
+    draw = random.Random(seed)
+    return [" ".join(w if draw.random() > share else draw.choice(WORDS) for w in text.split()) for text in texts]
+
+
+REFERENCES = sentences(200)
+HYPOTHESES = damaged(REFERENCES, 0.3, seed=1)
+
+
+def evaluated(outputs, sources, references, **options):
+    return report.evaluate_outputs(
+        outputs, sources, references, split="valid", source_language="de", target_language="en", **options
+    )

@@ -19,7 +19,7 @@ from nmt.model.seq2seq import build_model
 from nmt.training import metrics
 from nmt.translator import Translator
 
-# No deadlines: this may be a busy machine.
+# No deadlines: this may be a busy machine. The same inputs each time, but for the long form, which looks for new ones.
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("default")

@@ -181,9 +181,10 @@ def test_resume_with_other_settings_is_refused(make_config: ConfigMaker, overrid
     assert (folder / "last.pt").read_bytes() == before
 
 
-def test_resume_with_the_corpus_elsewhere(make_config: ConfigMaker) -> None:
+def test_resume_with_the_corpus_elsewhere(make_config: ConfigMaker, tmp_path: Path) -> None:
     finish(make_config("training.max_updates=1"))
-    folder = finish(make_config("training.max_updates=2", "data.folder=elsewhere", "data.mirror=there"), resume=True)
+    moved = f"data.folder={tmp_path / 'elsewhere'}"
+    folder = finish(make_config("training.max_updates=2", moved, "data.mirror=there"), resume=True)
     assert contents(folder)["training"]["state"]["update"] == 2
 
 

@@ -146,11 +146,13 @@ def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
 
 
 def check_weights(where: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
-    """Raise `DamagedFile` unless the weights have the names, shapes and kind of those that are needed."""
+    """Raise `DamagedFile` unless the weights are finite, with names, shapes and kind of those that are needed."""
     for name in sorted(needed.keys() | weights.keys()):
         there, expected = (_described(tensors.get(name)) for tensors in (weights, needed))
         if there != expected:
             raise DamagedFile(f"{where}: {name} is {there}, but {expected} is needed: take another copy")
+        if not weights[name].isfinite().all():
+            raise DamagedFile(f"{where}: {name} holds what is no finite number: take another copy")
 
 
 def _described(weight: Tensor | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -21,13 +22,19 @@ COMMANDS = ("train", "translate", "evaluate", "average", "ablation")  # modules 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # German, whatever the locale says
+    # German, whatever the locale says; any of them may have been closed.
+    for stream, wrong in ((sys.stdin, "surrogateescape"), (sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=wrong)
     parser = Parser(prog="nmt", description="Attention-based neural machine translation.")
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="see nmt COMMAND --help")
     try:
-        chosen = parser.parse_args(sys.argv[1:] or ["--help"] if arguments is None else arguments)
+        given = sys.argv[1:] or ["--help"] if arguments is None else arguments
+        for argument in given:
+            if any("\ud800" <= character <= "\udfff" for character in argument):
+                raise UserError(f"the argument {argument!r} is not in UTF-8: give text so, or rename the file")
+        chosen = parser.parse_args(given)
         command = import_module(f"nmt.commands.{chosen.command}")
         # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
         return command.run(command.parser().parse_intermixed_args(chosen.arguments))
@@ -37,10 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does: no use in going on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            print(f"error: {error.filename}: a name can hold no more than 255 bytes: shorten it", file=sys.stderr)
+            return 2
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would try once more

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nmt.config_base import Count, DropoutRate, NonNegative, Positive, Probability, Section, filled
+from nmt.config_base import Count, DropoutRate, NonNegative, Positive, Probability, Section, Threads, filled
 from nmt.config_model import ModelConfig
 
 
@@ -190,7 +190,7 @@ class TrainingConfig(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
     precision: Literal["float32", "bf16"] = "float32"  # bf16: matrix products of updates take bfloat16 factors
-    threads: Count | None = None  # null: as many as torch chooses
+    threads: Threads | None = None  # null: as many as torch chooses
 
     @model_validator(mode="before")
     @classmethod
@@ -208,9 +208,9 @@ class TrainingConfig(Section):
 
 class SearchConfig(Section):
     beam_size: Count = 5  # 1: greedy search
-    length_penalty: NonNegative = 1.0  # α of Wu et al. 2016, equation 14; 0: none
+    length_penalty: Annotated[float, Field(ge=0, le=10)] = 1.0  # α of Wu et al. 2016, equation 14; 0: none
     max_length: Count = 100  # target tokens
-    max_source_length: Count = 500  # source tokens that are read; of a longer sentence the rest is cut off, and said
+    max_source_length: Count = 500  # source tokens; longer sentences are cut there, with a message on standard error
     batch_size: Count = 64  # sentences
 
 
@@ -228,7 +228,7 @@ class EvaluationConfig(Section):
 class Config(Section):
     """The whole configuration of a run, which lives in `output_dir/name/`."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", coerce_numbers_to_str=True)]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100, coerce_numbers_to_str=True)]
     output_dir: str = "checkpoints"
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()

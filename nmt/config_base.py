@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Count = Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)]  # a product of two such sizes fits into 64 bits
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -13,10 +13,21 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
+Threads = Annotated[int, Field(ge=1, le=1024, strict=True)]
+
+
 class Section(BaseModel):
     """A part of the configuration: immutable, and closed to keys that it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*")
+    @classmethod
+    def _no_nul(cls, value: object) -> object:
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, str) and "\0" in part:
+                raise ValueError("holds a NUL character, which no path or name can; remove it")
+        return value
 
 
 def filled(values: Any, choice: str, field: str, defaults: dict[str, int | float]) -> Any:

@@ -69,16 +69,30 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 
 def explain(error: ValidationError) -> str:
     """Pydantic's errors in our words, on one line."""
-    return "; ".join(_explain(e) for e in error.errors())
+    return "; ".join(_explain(e, of_config=error.title == Config.__name__) for e in error.errors())
 
 
 def _parse_yaml(text: str, origin: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark else ""
         raise UserError(f"{origin}: {where}not valid YAML: {getattr(error, 'problem', None) or error}") from None
+    except (ValueError, RecursionError) as error:  # of a date that there is not, a number of too many digits, 3,000 [
+        raise UserError(f"{origin}: not valid YAML: {error}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML that says each thing once: of two equal keys PyYAML would take the second without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value!r} stands there twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def _apply(override: str, values: dict[str, Any]) -> None:
@@ -93,11 +107,13 @@ def _apply(override: str, values: dict[str, Any]) -> None:
     values[last] = _parse_yaml(text, f"--set {override}")
 
 
-def _explain(error: Any) -> str:
+def _explain(error: Any, of_config: bool) -> str:
     """One of pydantic's errors in our words: the field's dotted name, what is wrong, what to do."""
     path = [str(part) for part in error["loc"]]
     field = ".".join(path)
     match error["type"]:
+        case "extra_forbidden" if not of_config:
+            return f"{field}: unknown field; take another copy"
         case "extra_forbidden":
             known = list(_section_at(path[:-1]).model_fields)
             near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)

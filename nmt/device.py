@@ -19,7 +19,7 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
+        torch.empty(1, device=device).item()  # meta, which can be had everywhere, holds no numbers
     except (RuntimeError, AssertionError):
         raise UserError(f"device: {name!r} cannot be used here; choose auto, cpu or cuda") from None
     return device

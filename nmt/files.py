@@ -54,20 +54,20 @@ def remove_temporary(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, refusal: str) -> Iterator[IO[bytes]]:
+def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
     """Hold a file against other processes until the block ends, or this process and its heirs do, however.
 
-    Yields the file, made if need be, for appending. Raises `UserError` with the text `refusal` if another
-    process holds it, or if it cannot be opened.
+    Yields the file, made if need be, for appending. If another process holds it, raises `UserError` with the text
+    `refusal`, or without one waits. Raises `UserError`, too, if the file cannot be opened.
     """
     make_folder(path.parent)
     with writing(path):
         file = path.open("ab")
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal is not None else 0))
         except BlockingIOError:
-            raise UserError(refusal) from None
+            raise UserError(refusal or "") from None
         yield file
 
 

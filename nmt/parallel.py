@@ -22,8 +22,8 @@ def in_parallel(
 ) -> Iterator[Result]:
     """What a function of a module returns for each job's arguments, in their order.
 
-    There are as many processes as cores, or as asked for, and not more than twice as many jobs in memory. A single job
-    is done in this process. Raises `UserError` if a process is killed.
+    There are as many processes as cores, or as asked for, and twice as many jobs ahead of the result that is awaited.
+    A single job is done in this process. Raises `UserError` if a process is killed.
     """
     ahead = iter(jobs)
     first = list(islice(ahead, 2))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Tensors = TypeVar("Tensors", bound=tuple[Any, ...])
@@ -71,17 +71,13 @@ def beam_search(
         totals = log_probabilities.view(-1, rows, types).add_(scores.unsqueeze(2))
         # K candidates may end, and K others are needed to go on.
         best, parents, tokens = _best_candidates(totals, 2 * beam_size)
-        ends = tokens == eos
-
-        sentence, rank = (ends & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
+        sentence, rank = ((tokens == eos) & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
         ended_ids = torch.cat([ids[sentence, parents[sentence, rank]], tokens[sentence, rank].unsqueeze(1)], dim=1)
         ended.append(_Ended(numbers[sentence], ended_ids, best[sentence, rank] / length_penalty(length, alpha)))
         ended_count += torch.bincount(numbers[sentence], minlength=sentences)
 
-        # The best K that do not end, in their order: a stable sort puts the ending ones, at most one a parent, last.
-        order = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, : min(beam_size, rows * (types - 1))]
-        scores = best.gather(1, order)
-        parents, tokens = parents.gather(1, order), tokens.gather(1, order)
+        going_on = _going_on(tokens == eos)[:, : min(beam_size, rows * (types - 1))]
+        scores, parents, tokens = (x.gather(1, going_on) for x in (best, parents, tokens))
         ids = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
 
         keep = (ended_count[numbers] < beam_size).nonzero().squeeze(1)
@@ -111,6 +107,11 @@ def _best_candidates(
     best, place = few.topk(min(count, few.shape[1]), dim=1)
     width = types.shape[1]
     return best, place // width, types.gather(1, place % width)
+
+
+def _going_on(ends: Bool[Tensor, "B C"]) -> Int[Tensor, "B C"]:
+    """The candidates' places, best first: those that do not end, then the ending ones, of which a parent has one."""
+    return ends.to(torch.uint8).sort(dim=1, stable=True).indices
 
 
 def _count_and_device(tensors: tuple[Any, ...]) -> tuple[int, torch.device]:

@@ -21,7 +21,7 @@ from nmt.data.batching import Example, collate, pad_source
 from nmt.data.codec import Codec
 from nmt.data.copying import replacements
 from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
-from nmt.device import choose_device
+from nmt.device import choose_device, explaining_memory
 from nmt.errors import UserError
 from nmt.model.ensemble import Ensemble
 from nmt.model.packed import packed
@@ -133,9 +133,10 @@ class Translator:
             model = packed(self.model)
             for begin in range(0, len(order), search.batch_size):
                 chosen = order[begin : begin + search.batch_size]
-                batch = self._translate_batch(
-                    model, [sentences[i] for i in chosen], [sources[i] for i in chosen], wanted
-                )
+                with explaining_memory(partial(_too_large, len(chosen), len(sources[chosen[0]]), search)):
+                    batch = self._translate_batch(
+                        model, [sentences[i] for i in chosen], [sources[i] for i in chosen], wanted
+                    )
                 for i, translation in zip(chosen, batch, strict=True):
                     translations[i] = translation
         return translations
@@ -261,6 +262,13 @@ class Translator:
             score=hypothesis.score,
             attention=weights if wanted.attention else None,
         )
+
+
+def _too_large(sentences: int, length: int, search: SearchConfig) -> str:
+    return (
+        f"the memory has no room for {sentences} sentences of up to {length} tokens with {search.beam_size} hypotheses "
+        f"each: lower the batch size (here: {search.batch_size}) or the beam"
+    )
 
 
 def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:

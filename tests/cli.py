@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from nmt import checkpoint_file
+from nmt.commands.options import Parser
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ["der Hund läuft", "die Katze schläft", "der Hund schläft", "die Katze läuft", "der kleine Hund läuft weg"]
@@ -47,6 +48,12 @@ def write_config(folder: Path, **changes: object) -> Path:
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, str(ROOT / "scripts" / f"{arguments[0]}.py"), *arguments[1:]]
+
+
+def all_named(options: list[list[str]], parser: Parser) -> bool:
+    """Whether the options of a test are all that the command has."""
+    there = {name for action in parser._actions for name in action.option_strings if name.startswith("--")}
+    return {word for option in options for word in option if word.startswith("--")} == there - {"--help"}
 
 
 def error_of(capsys: pytest.CaptureFixture[str]) -> str:

@@ -27,7 +27,7 @@ WORDS = {"Ba": "kip", "De": "lom", "Fi": "mun", "Go": "nar", "Hu": "pes", "ja": 
 PAIRS = {"train": 45, "validation": 9, "test": 5}
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def _one_thread() -> None:
     torch.set_num_threads(1)
 

@@ -79,7 +79,8 @@ def test_interval_is_seeded_and_of_one_sentence_is_a_point():
 
 
 @pytest.mark.parametrize(
-    ("edges", "named"), [([10, 10], "10, 10"), ([20, 10], "20, 10"), ([0, 5], "0, 5"), ([-1], "-1")]
+    ("edges", "named"),
+    [([10, 10], "10, 10"), ([20, 10], "20, 10"), ([0, 5], "0, 5"), ([-1], "-1"), ([9, 10**10], "9, 10000000000")],
 )
 def test_bad_edges_are_refused(edges, named):
     with pytest.raises(UserError, match=f"bucket edges {named}: .*as in") as error:

@@ -33,6 +33,25 @@ def test_it_says_what_a_run_would_be_and_makes_none(
     assert not Path(config.output_dir).exists()
 
 
+def test_it_refuses_a_folder_that_cannot_be_made(make_config: ConfigMaker, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(UserError, match=r"file/runs/tiny cannot be made a folder \(.*file cannot be written\)"):
+        check(make_config(f"output_dir={tmp_path / 'file' / 'runs'}"), resume=False)
+
+
+def test_a_run_that_would_go_on_from_the_checkpoint_before_is_well(
+    make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = make_config("training.checkpoint_every=5")
+    last = finish(config) / "last.pt"
+    last.write_bytes(b"cut")
+    check(config, resume=True)
+    said = capsys.readouterr()
+    assert "A run would go on from" in said.err
+    assert "All is well" in said.out
+    assert last.read_bytes() == b"cut"
+
+
 def test_the_memory_is_that_of_a_real_update(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
     real = batch_losses.batch_loss

@@ -221,6 +221,7 @@ def altered(saved: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
         (lambda c: c["model"].update({"decoder.output.bias": torch.zeros(3)}), "is real numbers of shape (3,), but "),
         (lambda c: c["model"].update({"decoder.output.bias": torch.zeros(12).long()}), "is torch.int64 of shape (12,)"),
         (lambda c: c["model"].update({"decoder.output.bias": torch.zeros(12).to_sparse()}), "is torch.float32 of "),
+        (lambda c: c["model"]["decoder.output.bias"].fill_(torch.nan), "decoder.output.bias holds what is no finite"),
         (lambda c: c["target"]["tokens"].append("new"), "(12, 6), but real numbers of shape (13, 6) is needed"),
         (lambda c: c["target"]["tokens"].pop(), "real numbers of shape (11, 6) is needed"),
         (lambda c: c["source"]["tokens"].append("ba"), "source.tokens: not <unk>, <pad>, <bos>, <eos> and then others"),
@@ -246,7 +247,8 @@ def altered(saved: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
             "layers: input should be less than or equal to",
         ),
         (lambda c: c.update(training=3), "training: "),
-        (lambda c: c.update(more=3), "more: "),
+        (lambda c: c.update(more=3), "more: unknown field; take"),
+        (lambda c: c["source"].update(more=3), "source.more: unknown field; take"),
     ],
 )
 def test_contents_that_do_not_fit_together_are_refused(

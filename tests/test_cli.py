@@ -17,7 +17,7 @@ from nmt.cli import main
 def test_a_run_leaves_the_promised_files(runs: Path) -> None:
     names = {path.name for path in (runs / "bahdanau").iterdir()} - {"tensorboard"}
     assert names == {
-        *("best.pt", "last.pt", "config.yaml", "metrics.jsonl", "evaluation.json"),
+        *("best.pt", "last.pt", "previous.pt", "config.yaml", "metrics.jsonl", "evaluation.json"),
         *("bleu_by_length.png", "bleu_by_length.svg", "bleu_by_length.csv"),
     }
 
@@ -88,7 +88,7 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["train", "missing.yaml"], ["missing.yaml", "No such file"]),
         (["train", "CONFIG", "--set", "training.batchsize=3"], ["training.batchsize", "batch_size"]),
         (["train", "CONFIG", "--set", "training.batch_size=many"], ["training.batch_size", "'many'"]),
-        (["train", "CONFIG", "--set", "model.attention.score=dot", "--set", "model.encoder.hidden_size=9"], ["18"]),
+        (["train", "CONFIG", "--set", "model.attention.score=dot", "--set", "model.encoder.hidden_size=9"], ["to 18,"]),
         (["train", "CONFIG", "--set", "data.source.train=/no/such"], ["/no/such", "does not exist"]),
         (["train", "CONFIG", "--set", "training.device=tpu9"], ["tpu9"]),
         (["train", "CONFIG", "--set", "evaluation.split=tset"], ["'tset'", "validation"]),
@@ -106,6 +106,11 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["translate", "BEST", "OTHER", "x"], ["BEST", "OTHER", "target tokens"]),
         (["average", "BEST", "OTHER", "--output", "mean.pt"], ["BEST", "OTHER", "target tokens"]),
         (["average", "BEST", "NONE", "--output", "mean.pt"], ["BEST", "NONE", "model.attention.wiring"]),
+        (["average", "BEST", "BEST", "--output", "mean.pt"], ["twice"]),
+        (["average", "BEST", "--output", "a" * 300], ["aaa", "shorten it"]),
+        (["train", "a\udcff.yaml"], ["a\\udcff.yaml", "not in UTF-8"]),
+        (["translate", "BEST", "x", "--threads", "9" * 11], ["--threads", "999,999,999"]),
+        (["translate", "BEST", "x", "--threads", "5000"], ["--threads 5000", "1024"]),
         (["average", "BEST"], ["--output", "nmt average --help"]),
         (["evaluate"], ["CHECKPOINT", "--ensemble"]),
         (["evaluate", "--ensemble", "BEST", "BEST"], ["twice"]),
@@ -126,7 +131,7 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["evaluate", "BEST", "--split", "tset"], ["tset", "validation"]),
         (["evaluate", "BEST", "--source", "x"], ["--reference"]),
         (["evaluate", "BEST", "--source", "BEST", "--reference", "missing"], ["UTF-8"]),
-        (["evaluate", "BEST", "--buckets", "20,10"], ["20"]),
+        (["evaluate", "BEST", "--buckets", "20,10"], ["bucket edges 20, 10"]),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_code_2(

@@ -5,10 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
-from cli import SOURCES, TARGETS, error_of
+from cli import SOURCES, TARGETS, all_named, error_of
 
 from nmt import checkpoint_file
 from nmt.cli import main
+from nmt.commands import evaluate
 from nmt.data import sample
 from nmt.translator import Translator
 
@@ -26,11 +27,19 @@ def test_every_pair_of_evaluate_options_runs(
         ["--length-penalty", "0.5"],
         ["--alignment", str(runs.parent / "text.align")],
         ["--heat-map", "2", "--alignment-words", "whitespace", "--output", str(tmp_path)],
+        ["--data-folder", str(tmp_path)],
+        ["--device", "cpu"],
+        ["--threads", "1"],
+        ["--ensemble", best, str(runs / "none" / "best.pt")],
         [str(runs / "none" / "best.pt")],
     ]
+    assert all_named(options, evaluate.parser())
     for first, second in itertools.combinations(options, 2):
-        code = main(["evaluate", best, *first, *second])
-        if first[0] == "--split" and second[0] == "--source":
+        code = main(["evaluate", *([] if first[0] == "--ensemble" else [best]), *first, *second])
+        if first[0] == "--ensemble" and not second[0].startswith("--"):  # it is named once more, by the ensemble
+            assert code == 2
+            assert "a checkpoint was given twice" in error_of(capsys)
+        elif first[0] == "--split" and second[0] == "--source":
             assert code == 2
             assert "--split and --source exclude each other" in error_of(capsys)
         else:

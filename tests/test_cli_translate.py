@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli import SOURCES, command, error_of
+from cli import SOURCES, all_named, command, error_of
 
 from nmt.cli import main
 from nmt.commands import translate
@@ -86,12 +86,25 @@ def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys:
         ["--replace-unk", "--dictionary", str(dictionary)],
         ["--max-length", "3"],
         ["--batch-size", "1"],
+        ["--device", "cpu"],
         ["--threads", "1"],
         ["--workers", "2"],
     ]
+    sentence = "der unbekannte Hund"
+    file = tmp_path / "input.txt"
+    file.write_text(f"{sentence}\n", encoding="utf-8")
+    options.append(["--input", str(file)])
+    assert all_named(options, translate.parser())
     for first, second in itertools.combinations(options, 2):
-        assert main(["translate", best, "der unbekannte Hund", *first, *second]) == 0, (first, second)
-        assert capsys.readouterr().out
+        text = [] if second[0] == "--input" else [sentence]
+        code = main(["translate", best, *text, *first, *second])
+        if first[0] == "--attention" and not text:
+            assert code == 2
+            assert "--attention draws one sentence" in error_of(capsys)
+        else:
+            assert code == 0, (first, second)
+            lines = 2 if "--n-best" in first + second and "--json" not in first + second else 1
+            assert capsys.readouterr().out.count("\n") == lines, (first, second)
 
 
 def test_without_a_checkpoint_the_shipped_one_translates(

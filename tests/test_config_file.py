@@ -117,6 +117,16 @@ def test_yaml_error_names_file_and_line(tmp_path: Path) -> None:
     assert "config.yaml: line 3: not valid YAML" in refusal(tmp_path, "name: x\ntraining:\n\tseed: 1\n")
 
 
+@pytest.mark.parametrize("value", ["2024-02-30", "0x_", "1" * 5000, "[" * 3000, '"a\\0b"'])
+def test_values_that_python_cannot_hold_are_refused(tmp_path: Path, value: str) -> None:
+    assert "config.yaml: " in refusal(tmp_path, f"name: x\ndata: {{folder: {value}}}\n")
+
+
+@pytest.mark.parametrize("text", ["name: x\ntraining: {seed: 5}\ntraining: {batch_size: 3}", "{name: x, name: y}"])
+def test_what_is_said_twice_is_refused(tmp_path: Path, text: str) -> None:
+    assert "stands there twice" in refusal(tmp_path, text)
+
+
 @pytest.mark.parametrize("text", ["", "- name\n- x\n", "bahdanau"])
 def test_only_a_mapping_is_a_config(tmp_path: Path, text: str) -> None:
     assert "config.yaml: the config must be a mapping" in refusal(tmp_path, text)

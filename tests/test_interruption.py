@@ -2,11 +2,15 @@
 
 import os
 import signal
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
+from cli import command
 from runs import HARD, ConfigMaker, after_update, contents, events
 
+from nmt.config_file import to_yaml
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.run import run
 
@@ -42,6 +46,30 @@ def test_a_signal_breaks_off_what_can_be_abandoned() -> None:
         assert stop.requested
         with pytest.raises(Interrupted), stop.abandoning():
             raise AssertionError("work began after a stop was asked for")
+
+
+@pytest.mark.parametrize("broken", ["stdout", "stderr"])
+def test_a_stop_saves_though_nobody_listens(tmp_path: Path, make_config: ConfigMaker, broken: str) -> None:
+    """At Ctrl-C a terminal stops `tee`, too."""
+    config = make_config("training.max_updates=100000")
+    path = tmp_path / "long.yaml"
+    path.write_text(to_yaml(config), encoding="utf-8")
+    reading, writing = os.pipe()
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | {broken: writing}
+    process = subprocess.Popen(command("train", str(path)), **streams)
+    os.close(writing)
+    folder = Path(config.output_dir) / config.name
+    while not events_of(folder):
+        time.sleep(0.02)
+    os.close(reading)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert contents(folder)["training"]["state"]["update"] > 0
+
+
+def events_of(folder: Path) -> bytes:
+    path = folder / "metrics.jsonl"
+    return path.read_bytes() if path.exists() else b""
 
 
 def test_a_signal_lets_the_update_finish(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:

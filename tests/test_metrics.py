@@ -70,11 +70,17 @@ def test_unequal_numbers_of_sentences_are_refused(call):
     assert "\n" not in str(error.value)
 
 
-def test_no_sentences_and_unknown_languages_are_refused():
+def test_no_sentences_are_refused():
     with pytest.raises(UserError, match="at least one"):
         metrics.sacrebleu_score([], [])
-    with pytest.raises(UserError, match="'qq'"):
-        metrics.score(["a"], ["a"], "qq")
+
+
+@pytest.mark.parametrize("language", ["qq", "ja"])
+def test_a_language_without_rules_is_split_by_those_for_any(language):
+    scores = metrics.score(["a b-c, d."], ["a b-c, d."], language)
+    assert scores.bleu_tokenized_lowercase == pytest.approx(100)
+    assert "tok:spacy.blank(xx)-" in scores.signatures["bleu_tokenized_lowercase"]
+    assert metrics.spacy_tokens(["(so) bald."], language) == [["(", "so", ")", "bald", "."]]
 
 
 # Sufficient statistics

@@ -17,16 +17,16 @@ FETCHED = ROOT / "data" / "multi30k"
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Config:
-    here = all((FETCHED / f"{name}.{side}.gz").exists() for name in ("train", "val") for side in multi30k.LANGUAGES)
-    if not here and not os.environ.get(multi30k.MIRROR_VARIABLE):
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+    if all((FETCHED / f"{name}.{side}.gz").exists() for name in ("train", "val") for side in multi30k.LANGUAGES):
+        monkeypatch.setenv(multi30k.MIRROR_VARIABLE, str(FETCHED))
+    elif not os.environ.get(multi30k.MIRROR_VARIABLE):
         pytest.skip(f"needs Multi30k: set {multi30k.MIRROR_VARIABLE}, or train configs/multi30k.yaml first")
-    folder = ROOT / "data" if here else tmp_path
     words = ["tokenizer: spacy", "vocabulary_size: null", "min_frequency: 2"]
     return load_config(
         ROOT / "configs" / "multi30k_bahdanau.yaml",
         [
-            f"data.folder={folder}",
+            f"data.folder={tmp_path}",
             "data.joint_vocabulary=false",
             "model.tied_embeddings=target",
             *(f"data.{side}.{word.replace(': ', '=')}" for side in ("source", "target") for word in words),

@@ -154,10 +154,9 @@ def torchrun(folder: Path, config: Path, *options: str, restarts: int = 0) -> su
 
 def workers(parent: int) -> list[int]:
     """The processes that torchrun has started, by their ranks."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="utf-8").split()
-    environments = {int(c): Path(f"/proc/{c}/environ").read_bytes().split(b"\0") for c in children}
-    ranks = {rank: pid for pid, env in environments.items() for rank in (0, 1) if f"RANK={rank}".encode() in env}
-    return [ranks[rank] for rank in sorted(ranks)]
+    listed = subprocess.run(["ps", "-A", "-o", "ppid=,pid="], stdout=subprocess.PIPE, encoding="utf-8", check=True)
+    pairs = [line.split() for line in listed.stdout.splitlines()]
+    return sorted(int(child) for of, child in pairs if int(of) == parent)
 
 
 def wait_for(path: Path, lines: int) -> None:
@@ -190,6 +189,19 @@ def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpo
         assert "error: another process of this training was lost" in said
         assert "nmt/cli.py" not in said  # torchrun shows its own traceback, and none of ours
         assert contents(run)["training"]["state"]["update"] >= 15
+
+
+def test_torchrun_does_not_turn_a_refused_run_into_a_resumed_one(folder: Path) -> None:
+    config = configured(folder, "there", "training.max_updates=3")
+    run = train(config, 1)
+    before = (run / "last.pt").read_bytes()
+    path = folder / "there.yaml"
+    path.write_text(to_yaml(config) + "\n", encoding="utf-8")
+    process = torchrun(folder, path, "--set", "training.max_updates=9", restarts=1)
+    said, _ = process.communicate()
+    assert process.returncode != 0
+    assert said.count("already holds a run") == 4
+    assert (run / "last.pt").read_bytes() == before
 
 
 def test_shared_validation_is_exactly_that_of_one_process(make_translator: Any, text: Any) -> None:

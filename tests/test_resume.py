@@ -198,9 +198,20 @@ def test_resume_with_other_text_is_refused(make_config: ConfigMaker, corpus: Pat
         finish(config, resume=True)
 
 
+def test_resume_with_the_same_words_in_another_order_is_refused(make_config: ConfigMaker, corpus: Path) -> None:
+    config = make_config("training.max_updates=1")
+    finish(config)
+    for side in ("src", "tgt"):
+        path = corpus / f"train.{side}"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match="the training text is another"):
+        finish(config, resume=True)
+
+
 def test_resume_with_other_batches_is_refused(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checkpoint's place in its epoch means nothing among other batches."""
     run_and_stop(monkeypatch, make_config(), 6)
     for override in ("training.batch_size=12", "training.batch_unit=tokens", "training.seed=2"):
-        with pytest.raises(UserError, match="training"):
+        with pytest.raises(UserError, match=f"another {override.split('=')[0]};"):
             finish(make_config(override), resume=True)

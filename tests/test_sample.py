@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import spacy
 
+from nmt.config import DataConfig
 from nmt.data.sample import Pair, detokenise, generate, write
 from nmt.data.sample.grammar import (
     Clause,
@@ -28,6 +29,8 @@ from nmt.data.sample.phrase import EMPTY, Phrase, comma, pair, phrase, sentence
 from nmt.data.sample.scenes import Dice
 from nmt.data.sample.stories import story
 from nmt.data.sample.verbs import find
+from nmt.data.splits import load_split
+from nmt.errors import UserError
 
 COMMITTED = Path(__file__).parents[1] / "data" / "sample"
 BUCKETS = ((1, 10), (11, 20), (21, 30), (31, 40), (41, 50))
@@ -53,6 +56,12 @@ def test_the_committed_files_are_what_the_generator_writes(
     assert names == sorted(path.name for path in COMMITTED.iterdir())
     for name in names:
         assert (tmp_path / name).read_bytes() == (COMMITTED / name).read_bytes(), f"{name}: generate it again"
+
+
+def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sample").write_bytes(b"")
+    with pytest.raises(UserError, match="sample cannot be made a folder"):
+        load_split(DataConfig(folder=str(tmp_path)), "train")
 
 
 def test_counts_and_lengths(corpus: dict[str, list[Pair]]) -> None:

@@ -7,6 +7,8 @@ from attention_cases import LENGTHS, POSITIONS, A, B, M, S, T, draw, encoded, ma
 from formulas import local_p_weights, predicted_position
 from reference import COMBINATIONS, SCOPES, SCORES
 
+from nmt.model.scopes import LocalPredictiveScope
+
 EVERY_SCORE_AND_SCOPE = pytest.mark.parametrize(("score", "scope"), COMBINATIONS)
 
 
@@ -44,6 +46,20 @@ def test_the_centre_is_a_share_of_the_sentences_own_length():
     shares = centre / torch.tensor(LENGTHS)[:, None]
     torch.testing.assert_close(shares, shares[:1].expand_as(shares), rtol=1e-14, atol=0)
     assert ((shares > 0) & (shares < 1)).all()
+
+
+def test_autocast_leaves_positions_exact():
+    """bfloat16 knows no odd number above 256."""
+    length, window = 400, 10
+    scope = LocalPredictiveScope(8, window)
+    query, mask = torch.randn(1, 30, 8), torch.ones(1, length, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = scope(query, torch.zeros(1, 30, dtype=torch.long), mask, torch.tensor([length]))
+        centre = scope.centre(query, torch.zeros(1, 30, dtype=torch.long), torch.tensor([length]))
+    distance = found.positions.double() - centre.double().unsqueeze(2)
+    assert torch.equal(found.inside, distance.abs() <= window)
+    expected = torch.exp(-(distance**2) / (2 * (window / 2) ** 2)) * found.inside
+    torch.testing.assert_close(found.fade.double(), expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(("sign", "centre_of"), [(1, lambda length: length), (-1, lambda _: 0)])

@@ -132,14 +132,17 @@ def test_tied_embeddings_are_one_parameter(wiring, tied, count):
     variant = Variant(wiring, input_feeding=wiring == "luong")
     config = config_of(variant, embedding_size=5, tied_embeddings=tied)
     model = build_model(config, SOURCE_TYPES, SOURCE_TYPES)
-    tables = [model.encoder.embedding.weight, model.decoder.embedding.weight, model.decoder.output.weight]
-    assert len({id(table) for table in tables}) == count
+
+    def tables():
+        return [module.weight for module in (model.encoder.embedding, model.decoder.embedding, model.decoder.output)]
+
+    assert len(set(map(id, tables()))) == count
     assert sum(parameter.shape == (SOURCE_TYPES, 5) for parameter in model.parameters()) == count
     assert (model.decoder.embedding.weight is model.decoder.output.weight) == (tied != "none")
     run(model, EXAMPLES)[0][0].sum().backward()
     torch.optim.SGD(model.parameters(), lr=1.0).step()
-    assert len({id(table) for table in tables}) == count
-    assert torch.equal(tables[1], tables[2]) == (tied != "none")
+    assert len(set(map(id, tables()))) == count
+    assert torch.equal(*tables()[1:]) == (tied != "none")
 
 
 @pytest.mark.parametrize("variant", **parametrised([Variant("bahdanau"), Variant("luong", input_feeding=True)]))

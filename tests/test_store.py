@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
 
 # Read again
+
+
+def stores(folder: Path) -> list[Path]:
+    return list((folder / "cache").glob("pairs-*"))
 
 
 def forbid_building(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +43,7 @@ def test_the_second_time_it_is_read(
 def test_another_text_setting_version_or_rule_is_another_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stores_after(text: ParallelText = TEXT, tokenizer: str = "whitespace", **more: object) -> int:
         learn(tmp_path, text, tokenizer, **more)
-        return len(list((tmp_path / "cache").iterdir()))
+        return len(stores(tmp_path))
 
     assert stores_after() == stores_after() == 1
     texts = [TEXT.source[:-1], [*TEXT.source, "b"], TEXT.source[::-1], ["a b", "c"], ["a", "b c"], ["a", "b", "c"]]
@@ -71,7 +76,7 @@ def test_rules_of_other_packages_are_known_by_all_versions(tmp_path: Path, monke
     learn(tmp_path, chinese, "spacy", language="zh")
     monkeypatch.setattr(training_set, "distributions", list)
     learn(tmp_path, chinese, "spacy", language="zh")
-    assert len(list((tmp_path / "cache").iterdir())) == 2
+    assert len(stores(tmp_path)) == 2
 
 
 # Damaged
@@ -92,7 +97,7 @@ def test_a_damaged_store_is_said_and_made_anew(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, damage: Callable[[bytes], bytes]
 ) -> None:
     expected = everything(learn(tmp_path, TEXT, "whitespace"))
-    (store,) = (tmp_path / "cache").iterdir()
+    (store,) = stores(tmp_path)
     (store / name).write_bytes(damage((store / name).read_bytes()))
     assert capsys.readouterr().err == ""
     assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
@@ -106,7 +111,7 @@ def test_a_damaged_store_is_said_and_made_anew(
 
 def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = everything(learn(tmp_path, TEXT, "whitespace"))
-    (store,) = (tmp_path / "cache").iterdir()
+    (store,) = stores(tmp_path)
     np.save(store / "source.npy", np.array([print], dtype=object), allow_pickle=True)
     meta = (store / "meta.json").read_text(encoding="utf-8")
     before = training_set.json.loads(meta)["digests"]["source.npy"]
@@ -130,47 +135,53 @@ from pathlib import Path
 from nmt.data import building
 from nmt.data.training_set import load_training_set
 from texts import TEXT, learn
-if sys.argv[2] == "wait":
-    real = building.keep_store
-    def wait(*arguments):
-        print("built", flush=True)
-        sys.stdin.readline()
-        return real(*arguments)
-    building.keep_store = wait
+real = building.keep_store
+def wait(*arguments):
+    print("built", flush=True)
+    sys.stdin.readline()
+    return real(*arguments)
+building.keep_store = wait
 pairs = learn(Path(sys.argv[1]), TEXT, "whitespace")
 print(pairs.examples(range(len(pairs)), "0"))
 """
 
 
-def begin(folder: Path) -> subprocess.Popen[str]:
-    """A process that builds a store, says so, and waits for a line before it gives the store its name."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(folder), "wait"],
+def process(folder: Path) -> subprocess.Popen[str]:
+    """One that builds a store, says so, and waits for a line before it gives the store its name."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf-8",
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "built\n"
-    return process
 
 
-def test_two_runs_that_build_at_once_leave_one_store(tmp_path: Path) -> None:
-    processes = [begin(tmp_path), begin(tmp_path)]
-    assert len(list((tmp_path / "cache").glob(".*"))) == 2
-    printed = [process.communicate("go on\n")[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0]
-    assert len(list((tmp_path / "cache").iterdir())) == 1
+def begin(folder: Path) -> subprocess.Popen[str]:
+    """Such a process that has built a store."""
+    begun = process(folder)
+    assert begun.stdout is not None
+    assert begun.stdout.readline() == "built\n"
+    return begun
+
+
+def test_of_two_runs_at_once_one_builds_and_the_other_waits(tmp_path: Path) -> None:
+    builder = begin(tmp_path)
+    other = process(tmp_path)
+    time.sleep(1)
+    (building,) = (tmp_path / "cache").glob(".pairs-*")
+    assert other.poll() is None
+    printed = [builder.communicate("go on\n")[0], other.communicate()[0]]  # the other would say, too, that it builds
+    assert [builder.returncode, other.returncode] == [0, 0]
+    assert not building.exists()
     assert printed == [f"{everything(learn(tmp_path, TEXT, 'whitespace'))}\n"] * 2
 
 
 def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    process = begin(tmp_path)
-    process.kill()
-    process.communicate()
-    (left,) = (tmp_path / "cache").iterdir()
-    assert left.name.endswith(f".{process.pid}")
-    learn(tmp_path, TEXT, "whitespace")
-    (store,) = (tmp_path / "cache").iterdir()
-    assert store.name.startswith("pairs-")
+    killed = begin(tmp_path)
+    killed.kill()
+    killed.communicate()
+    (left,) = (tmp_path / "cache").glob(".pairs-*")
+    learn(tmp_path, TEXT, "char")
+    assert not left.exists()
+    (_,) = stores(tmp_path)

@@ -223,6 +223,7 @@ def test_options_go_before_the_checkpoints_settings(make_translator: Maker, text
     [
         ({"beam_size": 0}, ["beam_size", "here: 0"]),
         ({"length_penalty": -1.0}, ["length_penalty", "here: -1"]),
+        ({"length_penalty": 1000.0}, ["length_penalty", "less than or equal to 10"]),
         ({"max_length": 0}, ["max_length", "here: 0"]),
         ({"batch_size": -2}, ["batch_size", "here: -2"]),
         ({"n_best": 3}, ["n_best (3)", "beam_size (2)", "widen the beam"]),
@@ -238,6 +239,15 @@ def test_bad_options_are_refused(make_translator: Maker, options: dict[str, Any]
     assert "\n" not in str(caught.value)
 
 
+def test_too_little_memory_is_said(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.")
+
+    monkeypatch.setattr(Translator, "_translate_batch", fail)
+    with pytest.raises(UserError, match=r"2 sentences of up to 3 tokens with 2 hypotheses each: lower the batch size"):
+        make(make_translator, "bahdanau").translate(["Ba", "Ba De Fi"])
+
+
 def test_one_string_is_no_list_of_sentences(make_translator: Maker) -> None:
     with pytest.raises(TypeError, match="a list of sentences"):
         make(make_translator, "bahdanau").translate("Ba de")
@@ -246,6 +256,6 @@ def test_one_string_is_no_list_of_sentences(make_translator: Maker) -> None:
 def test_only_devices_that_are_here_can_be_chosen() -> None:
     assert choose_device("cpu") == torch.device("cpu")
     assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
-    for name in ("gpu", "cuda:99", ""):
+    for name in ("gpu", "cuda:99", "", "meta"):
         with pytest.raises(UserError, match=f"device: '{name}' cannot be used here; choose auto, cpu or cuda"):
             choose_device(name)

@@ -114,12 +114,14 @@ def _pictures(results: Sequence[Result], test_set: TestSet) -> dict[str, tuple[s
         )
         pictures["alignment_error.png"] = ("Alignment error rate, with 95 % intervals", picture)
     attentive = [result for result in results if result.config.model.attention.wiring != "none"]
-    if attentive:
+    line = _heat_map_line(test_set)
+    assert test_set.words is not None
+    if attentive and test_set.words.source[line - 1] and test_set.words.target[line - 1]:
         drawn = _chosen(attentive, MOST_HEAT_MAPS, HEAT_MAPS)
         best = {result.name: folder_of(result.config) / "best.pt" for result in drawn}
         device = attentive[0].config.training.device
         translators = {name: Translator.load(path, device=device) for name, path in best.items()}
-        picture = heat_maps(translators, test_set, _heat_map_line(test_set), "png")
+        picture = heat_maps(translators, test_set, line, "png")
         pictures["heat_maps.png"] = ("Attention to the reference of one test sentence", picture)
     return pictures
 
@@ -138,10 +140,13 @@ def _error_percent(score: AlignmentScore) -> tuple[float, float, float]:
 
 
 def _heat_map_line(test_set: TestSet) -> int:
-    """The line, from 1, of the pair whose source is nearest to `HEAT_MAP_WORDS` long: the first one of equals."""
+    """The line, from 1, of the pair whose source is nearest to `HEAT_MAP_WORDS` long: the first one of equals.
+
+    Pairs with an empty side come last.
+    """
     assert test_set.words is not None
-    lengths = [len(source) for source in test_set.words.source]
-    return 1 + min(range(len(lengths)), key=lambda i: abs(lengths[i] - HEAT_MAP_WORDS))
+    pairs = list(zip(test_set.words.source, test_set.words.target, strict=True))
+    return 1 + min(range(len(pairs)), key=lambda i: (not all(pairs[i]), abs(len(pairs[i][0]) - HEAT_MAP_WORDS)))
 
 
 def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:

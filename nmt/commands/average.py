@@ -22,6 +22,8 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Average checkpoints."""
+    if len(set(options.checkpoints)) < len(options.checkpoints):
+        raise UserError("a checkpoint was given twice: name each once")
     if options.output.exists():
         raise UserError(f"{options.output} exists already: give --output another name, or remove it")
 

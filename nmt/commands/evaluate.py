@@ -68,10 +68,11 @@ def run(options: argparse.Namespace) -> int:
     if options.source is not None:
         test_set = checkpoints.file_test_set(options.source, options.reference)
     else:
-        checkpoints.check_same_corpus(configs)
+        split = options.split or "test"
+        checkpoints.check_same_corpus(configs, split)
         # A checkpoint, which may come from anywhere, does not decide where a corpus is put, or from where it comes.
         here = first.data.model_copy(update={"folder": options.data_folder, "mirror": None})
-        test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), options.split or "test")
+        test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), split)
     languages = (first.data.source.language, first.data.target.language)
     if options.alignment is not None or options.heat_map is not None:
         words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)

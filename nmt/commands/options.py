@@ -16,8 +16,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    if not (text.isdecimal() and len(text) < 10 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 999,999,999")
     return int(text)
 
 
@@ -29,6 +29,8 @@ def add_search_options(command: Parser) -> None:
 
 
 def set_threads(threads: int | None) -> None:
+    if threads is not None and threads > 1024:
+        raise UserError(f"--threads {threads}: give at most 1024")
     if threads is not None:
         import torch
 

@@ -8,8 +8,13 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nmt.commands.options import Parser
+
+if TYPE_CHECKING:
+    from nmt.config import Config
+    from nmt.evaluation.checkpoints import TestSet
 
 
 def parser() -> Parser:
@@ -31,11 +36,8 @@ def run(options: argparse.Namespace) -> int:
 
     config = load_config(options.config, options.set)
 
-    from nmt.evaluation.checkpoints import corpus_test_set, evaluate
-    from nmt.training.interruption import Interrupted, StopSignals
-    from nmt.training.ranks import joined, restarted
-    from nmt.training.run import run
-    from nmt.translator import Translator
+    from nmt.evaluation.checkpoints import corpus_test_set
+    from nmt.training.interruption import lasting_output
 
     has_test = config.data.corpus != "files" or config.data.source.test is not None
     split = config.evaluation.split or ("test" if has_test else "validation")
@@ -45,12 +47,23 @@ def run(options: argparse.Namespace) -> int:
 
         check(config, resume=options.resume)
         return 0
+    with lasting_output():
+        return _train(config, test_set, options)
+
+
+def _train(config: Config, test_set: TestSet, options: argparse.Namespace) -> int:
+    from nmt.evaluation.checkpoints import evaluate
+    from nmt.training.interruption import Interrupted, StopSignals
+    from nmt.training.ranks import joined
+    from nmt.training.run import run
+    from nmt.translator import Translator
+
     stop = StopSignals()
     try:
         with joined() as ranks, stop.installed():
             if not ranks.leads:
                 sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the process ends
-            folder = run(config, stop, resume=options.resume or restarted(), ranks=ranks)
+            folder = run(config, stop, resume=options.resume, ranks=ranks)
     except Interrupted:
         print("Stopped before training began: nothing was changed.")
         return 130

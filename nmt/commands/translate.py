@@ -95,13 +95,15 @@ def run(options: argparse.Namespace) -> int:
         from nmt.data.corpus import read_lines
 
         sentences = iter(read_lines(options.input))
+    elif sys.stdin is None:
+        raise UserError("there is no standard input to read: give TEXT or --input FILE")
     elif sys.stdin.isatty():
         sentences, at_once = _prompt(), 1
     else:
         sentences = _standard_input()
     parts = ((options, dictionary, number, part) for number, part in _parts(sentences, at_once))
     translated: Iterator[list[str]]
-    if options.workers == 1:
+    if options.workers == 1 or at_once == 1:
         translated = starmap(partial(_lines, translator), parts)
     else:
         translated = in_parallel(partial(_lines_of_worker, tuple(checkpoints)), parts, options.workers)

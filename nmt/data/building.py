@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from tqdm import tqdm
 from nmt.config import DataConfig
 from nmt.data.corpus import Skipped, check_pairs, iterate_lines
 from nmt.data.numbering import Block, number_pairs
-from nmt.data.store import Store, building_folder, keep_store
+from nmt.data.store import Store, building_folder, keep_store, open_store
 from nmt.data.tokenizers import SentencePieceTokenizer, Tokenizer, make_tokenizer, train_sentencepiece
 from nmt.data.vocabulary import Vocabulary, build_vocabulary
 from nmt.errors import UserError, placing
@@ -54,10 +53,15 @@ class Numbered(NamedTuple):
 
 
 def build(config: DataConfig, paths: list[tuple[Path, Path]], path: Path) -> Store:
-    """Make the store of pairs of files, at `path`; subwords and vocabularies are those of the first pair.
+    """Make the store of pairs of files, at `path`, unless another run just has.
 
-    Raises `UserError` as `load_training_set` does.
+    Subwords and vocabularies are those of the first pair. Raises `UserError` as `load_training_set` does.
     """
+    with building_folder(path) as folder:
+        return open_store(path) or _build(config, paths, folder, path)
+
+
+def _build(config: DataConfig, paths: list[tuple[Path, Path]], folder: Path, path: Path) -> Store:
     lines = [check_pairs(*pair) for pair in paths]
     models = _subword_models(config, paths[0], lines[0])
     sides = (config.source, config.target)
@@ -65,28 +69,24 @@ def build(config: DataConfig, paths: list[tuple[Path, Path]], path: Path) -> Sto
         make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
         for side, model in zip(sides, models, strict=True)
     ]
-    folder = building_folder(path)
-    try:
-        with writing(folder):
-            with_text = tuple(side.subword_sampling is not None for side in sides)
-            numbered = _number(tokenizers, paths, with_text, folder, sum(lines))
-            kept, skipped = _usable(numbered[0].tokens.lengths, numbered[1].tokens.lengths, config.max_length)
-            of_corpus = kept & (np.arange(len(kept)) < lines[0])
-            if not of_corpus.any():
-                raise UserError(f"data: no training pair is left ({skipped}); check the files and data.max_length")
-            vocabularies = _vocabularies(config, tokenizers, numbered, of_corpus)
-            for name, side, vocabulary, model in zip(SIDES, numbered, vocabularies, models, strict=True):
-                ids = np.array(vocabulary.encode(side.types), dtype=np.min_scalar_type(len(vocabulary)))
-                _write_rows(folder, name, side.tokens, kept, ids)
-                if len(side.text.lengths):
-                    _write_rows(folder, f"{name}_text", side.text, kept, np.arange(256, dtype=np.uint8))
-                side.tokens.path.unlink()
-                side.text.path.unlink()
-                np.save(folder / f"{name}_model.npy", np.frombuffer(model or b"", dtype=np.uint8))
-        types = {f"{name}_types": list(found.tokens) for name, found in zip(SIDES, vocabularies, strict=True)}
-        return keep_store(folder, path, {**types, "skipped": asdict(skipped)})
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with writing(folder):
+        with_text = tuple(side.subword_sampling is not None for side in sides)
+        numbered = _number(tokenizers, paths, with_text, folder, sum(lines))
+        kept, skipped = _usable(numbered[0].tokens.lengths, numbered[1].tokens.lengths, config.max_length)
+        of_corpus = kept & (np.arange(len(kept)) < lines[0])
+        if not of_corpus.any():
+            raise UserError(f"data: no training pair is left ({skipped}); check the files and data.max_length")
+        vocabularies = _vocabularies(config, tokenizers, numbered, of_corpus)
+        for name, side, vocabulary, model in zip(SIDES, numbered, vocabularies, models, strict=True):
+            ids = np.array(vocabulary.encode(side.types), dtype=np.min_scalar_type(len(vocabulary)))
+            _write_rows(folder, name, side.tokens, kept, ids)
+            if len(side.text.lengths):
+                _write_rows(folder, f"{name}_text", side.text, kept, np.arange(256, dtype=np.uint8))
+            side.tokens.path.unlink()
+            side.text.path.unlink()
+            np.save(folder / f"{name}_model.npy", np.frombuffer(model or b"", dtype=np.uint8))
+    types = {f"{name}_types": list(found.tokens) for name, found in zip(SIDES, vocabularies, strict=True)}
+    return keep_store(folder, path, {**types, "skipped": asdict(skipped)})
 
 
 def _subword_models(config: DataConfig, paths: tuple[Path, Path], lines: int) -> list[bytes | None]:

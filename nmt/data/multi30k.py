@@ -61,7 +61,7 @@ def fetch(split: str, language: str, folder: Path = FOLDER, mirror: str | None =
     origin = os.environ.get(MIRROR_VARIABLE) or mirror or UPSTREAM
     place = f"{origin.rstrip('/')}/{name}"
     try:
-        data = _download(place, name) if "://" in origin else _read(Path(place).expanduser())
+        data = _download(place, name) if "://" in origin else _read(Path(os.path.expanduser(place)))
         if not _is_upstreams(name, data):
             raise UserError(f"{place} is not upstream's file (its SHA-256 differs)")
     except UserError as error:

@@ -3,8 +3,8 @@
 A store is a folder of plain NumPy arrays, which are memory-mapped, so that a corpus may be larger than the memory.
 (Arrow, through `datasets`, would do the same with a package and a hundred modules more; nothing but rows of numbers is
 needed.) Its name is a hash of all that decides its content: the text, the settings, our rules and the versions of the
-libraries that they ask. So no store is ever out of date; any of them may be deleted. It is built beside its place and
-renamed, so that several runs may build it at once.
+libraries that they ask. So no store is ever out of date; any of them may be deleted. It is built beside its place, by
+one run at a time, and renamed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.errors import UserError
-from nmt.files import make_folder, writing
+from nmt.files import locked, make_folder, writing
 
-META = "meta.json"
+META, LOCK = "meta.json", ".lock"
 
 
 @dataclass(frozen=True)
@@ -73,49 +74,36 @@ def open_store(path: Path) -> Store | None:
     return Store(arrays, meta)
 
 
+@contextmanager
+def building_folder(path: Path) -> Iterator[Path]:
+    """A fresh folder to build the store in, beside its place; until the block ends, others wait to build there."""
+    with locked(path.parent / LOCK, None):
+        for left in path.parent.glob(".pairs-*"):  # by processes that were killed
+            shutil.rmtree(left, ignore_errors=True)
+        folder = path.with_name(f".{path.name}")
+        make_folder(folder)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def keep_store(building: Path, path: Path, meta: dict[str, Any]) -> Store:
-    """Give a folder of finished arrays its name, `path`, unless another run has been faster; returns the store."""
+    """Give a `building_folder` its meta data and its place, where no store is that can be read; returns the store."""
     digests = {file.name: file_digest(file) for file in sorted(building.glob("*.npy"))}
     with writing(path):
         with (building / META).open("w", encoding="utf-8") as file:
             json.dump(meta | {"digests": digests}, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
-        if open_store(path) is None:
-            shutil.rmtree(path, ignore_errors=True)
-        try:
-            building.rename(path)
-        except OSError:
-            if not path.exists():
-                raise
+        shutil.rmtree(path, ignore_errors=True)
+        building.rename(path)
     store = open_store(path)
     if store is None:
         raise UserError(f"{path} was removed while it was used: run again")
     return store
 
 
-def building_folder(path: Path) -> Path:
-    """A fresh folder to build the store in, beside its place; what killed processes left of others is removed."""
-    make_folder(path.parent)
-    for left in path.parent.glob(f".{path.name}.*"):
-        if not _is_alive(int(left.suffix[1:])):
-            shutil.rmtree(left, ignore_errors=True)
-    building = path.with_name(f".{path.name}.{os.getpid()}")
-    shutil.rmtree(building, ignore_errors=True)
-    make_folder(building)
-    return building
-
-
 def file_digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True

@@ -38,6 +38,7 @@ class TrainingSet:
     skipped: Skipped
     config: DataConfig
     store: Store
+    text: str  # a digest of all of it, in its order
 
     def __len__(self) -> int:
         return len(self.rows[0])
@@ -80,7 +81,8 @@ def load_training_set(config: DataConfig) -> TrainingSet:
     is left, if the text cannot give the vocabulary that is asked for, or if the folder cannot be written.
     """
     paths = training_paths(config)
-    path = Path(config.folder) / "cache" / f"pairs-{_key(config, paths)}"
+    texts = _digests(paths)
+    path = Path(config.folder) / "cache" / f"pairs-{_key(config, texts)}"
     store = open_store(path) or building.build(config, paths, path)
     codecs = []
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
@@ -89,10 +91,20 @@ def load_training_set(config: DataConfig) -> TrainingSet:
         codecs.append(
             Codec(tokenizers.make_tokenizer(side.tokenizer, side.language, side.lowercase, model), tokens, model)
         )
-    return TrainingSet(codecs[0], codecs[1], Skipped(**store.meta["skipped"]), config, store)
+    text = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    return TrainingSet(codecs[0], codecs[1], Skipped(**store.meta["skipped"]), config, store, text)
 
 
-def _key(config: DataConfig, paths: list[tuple[Path, Path]]) -> str:
+def _digests(paths: list[tuple[Path, Path]]) -> list[tuple[bool, str]]:
+    """Of each file whether it is compressed, and a hash."""
+    digests = []
+    for path in chain.from_iterable(paths):
+        with reading(path):
+            digests.append((path.suffix == ".gz", file_digest(path)))
+    return digests
+
+
+def _key(config: DataConfig, texts: list[tuple[bool, str]]) -> str:
     """A hash of all that decides what is stored."""
     from nmt.data import corpus, store
 
@@ -107,9 +119,5 @@ def _key(config: DataConfig, paths: list[tuple[Path, Path]]) -> str:
         with placing(f"data.{name}."):
             if tokenizers.rules_are_foreign(side.tokenizer, side.language):
                 libraries += sorted(f"{package.name} {package.version}" for package in distributions())
-    texts = []
-    for path in chain.from_iterable(paths):
-        with reading(path):
-            texts.append((path.suffix == ".gz", file_digest(path)))
     content = [rules, libraries, unicodedata.unidata_version, sides, config.joint_vocabulary, config.max_length, texts]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

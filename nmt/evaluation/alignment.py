@@ -93,7 +93,7 @@ def word_pairs(
     """Both sides' words, by the rules of `spacy.blank` for the two languages or by whitespace, and their gold links.
 
     Raises UserError where `read_links` does, where the number of its lines is not that of the pairs, where a link
-    points outside of its pair, and where no link is sure; and if spaCy does not know a language.
+    points outside of its pair, and where no link is sure.
     """
     source, target = (
         spacy_tokens(side, language) if kind == "spacy" else [sentence.split() for sentence in side]

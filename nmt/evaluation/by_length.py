@@ -45,10 +45,7 @@ class Bucket:
 
 
 def source_lengths(sources: Sequence[str], language: str) -> list[int]:
-    """Each raw source's number of `spacy.blank(language)` tokens: the same for every model, whatever it tokenises by.
-
-    Raises UserError where spaCy does not know the language.
-    """
+    """Each raw source's number of `spacy_tokens`: the same for every model, whatever it tokenises by."""
     return [len(tokens) for tokens in spacy_tokens(sources, language)]
 
 
@@ -109,9 +106,9 @@ def resampled_sums(statistics: Int[np.ndarray, "N C"], samples: int, seed: int) 
 
 
 def check_edges(edges: Sequence[int]) -> None:
-    """Raise UserError unless the bucket edges are positive and increasing."""
+    """Raise UserError unless the bucket edges are from 1 to a billion tokens, and increasing."""
     text = ", ".join(map(str, edges))
-    if any(edge < 1 for edge in edges):
-        raise UserError(f"bucket edges {text}: an edge must be at least 1 token, as in 10, 20, 30")
+    if any(not 1 <= edge <= 10**9 for edge in edges):
+        raise UserError(f"bucket edges {text}: an edge must lie between 1 and a billion tokens, as in 10, 20, 30")
     if any(right <= left for left, right in pairwise(edges)):
         raise UserError(f"bucket edges {text}: each edge must be larger than the one before it, as in 10, 20, 30")

@@ -156,11 +156,14 @@ def alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore
     return alignment.score_alignment(found, test_set.words.links)
 
 
-def check_same_corpus(configs: dict[str, Config]) -> None:
-    """Raise `UserError` unless all checkpoints were trained on one corpus, so that "its test set" means one thing."""
+def check_same_corpus(configs: dict[str, Config], split: str) -> None:
+    """Raise `UserError` unless all checkpoints were trained on one corpus, so that its `split` means one thing."""
     (first, first_config), *others = configs.items()
+    fields = ["corpus", "source.language", "target.language"]
+    if split in ("train", "validation", "test"):
+        fields += [f"source.{split}", f"target.{split}"]
     for checkpoint, config in others:
-        for field in ("corpus", "source.language", "target.language", "source.test", "target.test"):
+        for field in fields:
             values = []
             for data in (first_config.data, config.data):
                 value: object = data

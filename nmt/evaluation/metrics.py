@@ -50,8 +50,8 @@ class Comparison:
 def score(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Scores:
     """Score detokenised `hypotheses` against the raw `references`, one for each, in all four flavours.
 
-    `target_language` is a spaCy language code such as "en".
-    Raises UserError where the two numbers of sentences differ or are 0, or spaCy does not know the language.
+    `target_language` is a spaCy language code such as "en"; of one that spaCy does not know, the rules are `xx`.
+    Raises UserError where the two numbers of sentences differ or are 0.
     """
     check_pairs(hypotheses, references)
     # Without force, sacreBLEU warns if the hypotheses look tokenised: here, once, that is worth hearing.
@@ -151,11 +151,8 @@ def bleu_from_statistics(total: Int[np.ndarray, "10"]) -> float:
 
 
 def spacy_tokens(sentences: Sequence[str], language: str) -> list[list[str]]:
-    """Split every sentence by the rules of `spacy.blank(language)`, which need no model; runs of blanks are no token.
-
-    Raises UserError where spaCy does not know the language.
-    """
-    tokenizer = SpacyTokenizer(language, lowercase=False)
+    """Split every sentence by the rules of `spacy.blank`, which need no model; runs of blanks are no token."""
+    tokenizer = SpacyTokenizer(_rules(language), lowercase=False)
     return [tokenizer.tokenize(sentence) for sentence in sentences]
 
 
@@ -175,7 +172,16 @@ def check_pairs(sentences: Sequence[str], references: Sequence[str], what: str =
 def _spacy_signature(language: str) -> str:
     import spacy
 
-    return f"spacy.blank({language})-{spacy.__version__}"
+    return f"spacy.blank({_rules(language)})-{spacy.__version__}"
+
+
+def _rules(language: str) -> str:
+    """The language, or `xx`, spaCy's rules for any, where it has none or lacks the package that they need."""
+    try:
+        SpacyTokenizer(language, lowercase=False)
+    except UserError:
+        return "xx"
+    return language
 
 
 def _significance_seed() -> int:

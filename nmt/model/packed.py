@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nmt.model.linear import few_sizes
+from nmt.model.linear import few_sizes, has_kernel
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -26,8 +26,7 @@ def packed(module: Module) -> Module:
     It does not follow later changes of the weights. Where there are no such kernels (another device, another type than
     float32, a PyTorch without oneDNN) it is the module itself.
     """
-    weight = next(module.parameters())
-    if weight.device.type != "cpu" or weight.dtype != torch.float32 or not _has_kernels():
+    if not has_kernel(next(module.parameters())) or not hasattr(torch.ops.mkldnn, "_reorder_linear_weight"):
         return module
     copy = deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
     for parent in list(copy.modules()):
@@ -35,13 +34,6 @@ def packed(module: Module) -> Module:
             if isinstance(child, nn.Linear):
                 setattr(parent, name, _PackedLinear(child))
     return copy
-
-
-def _has_kernels() -> bool:
-    operators = torch.ops.mkldnn
-    return torch.backends.mkldnn.is_available() and all(
-        hasattr(operators, name) for name in ("_linear_pointwise", "_reorder_linear_weight")
-    )
 
 
 class _PackedLinear(nn.Module):

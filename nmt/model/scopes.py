@@ -126,7 +126,9 @@ class LocalPredictiveScope(LocalScope):
     def centre(
         self, query: Float[Tensor, "B T H"], t: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
     ) -> Float[Tensor, "B T"]:
-        return lengths.unsqueeze(1) * torch.sigmoid(self.v(torch.tanh(self.hidden(query)))).squeeze(2)
+        logit = self.v(torch.tanh(self.hidden(query))).squeeze(2)
+        # Of bfloat16 products in float32: bfloat16 has no room for positions.
+        return lengths.unsqueeze(1) * torch.sigmoid(logit.to(torch.promote_types(logit.dtype, torch.float32)))
 
     def fade(self, distance: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"]:
         return torch.exp(-2 * (distance / self.window) ** 2)  # 2σ² = D²/2

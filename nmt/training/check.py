@@ -9,17 +9,17 @@ from pathlib import Path
 
 import torch
 
-from nmt import checkpoint
 from nmt.config import Config
 from nmt.config_file import to_yaml
 from nmt.data.batching import Batches, collate
 from nmt.data.training_set import TrainingSet
 from nmt.device import explaining_memory
+from nmt.errors import UserError
 from nmt.model.seq2seq import build_model
 from nmt.training.learner import make_learner
-from nmt.training.loop import LAST, too_large
+from nmt.training.loop import LAST, PREVIOUS, too_large
 from nmt.training.prepare import batches_of, describe, prepare
-from nmt.training.run import refuse_another, refuse_another_config
+from nmt.training.run import last_whole, refuse_another, refuse_another_config
 from nmt.training.update import update
 
 GIB = 2**30
@@ -31,11 +31,15 @@ def check(config: Config, *, resume: bool) -> None:
     Raises `UserError` where a run would.
     """
     folder = Path(config.output_dir) / config.name
-    last = folder / LAST
     if not resume:
         refuse_another(folder)
-    elif last.exists():
-        refuse_another_config(config, checkpoint.load(last, torch.device("cpu")), last)
+    else:
+        loaded, damaged = last_whole(folder, torch.device("cpu"))
+        if damaged is not None:
+            print(f"{damaged}. A run would go on from {folder / PREVIOUS}", file=sys.stderr)
+        if loaded is not None:
+            refuse_another_config(config, loaded, folder / LAST)
+    _refuse_unwritable(folder)
     prepared = prepare(config)
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs
@@ -54,6 +58,13 @@ def check(config: Config, *, resume: bool) -> None:
         f"{largest.source.shape[1]} source and {columns} target tokens), of {_all(prepared.device) / GIB:.1f} GiB"
     )
     print(f"All is well: the run's folder would be {folder}")
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    """Raise `UserError` if the folder, or the nearest one above it that is there, cannot be written."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise UserError(f"{folder} cannot be made a folder ({there} cannot be written): choose another place")
 
 
 def _largest(pairs: TrainingSet, batches: Batches) -> int:

@@ -1,12 +1,14 @@
-"""Ctrl-C and SIGTERM: finish the update, save, and say how to go on."""
+"""Ctrl-C and SIGTERM: finish the update, save, and say how to go on, if anybody still listens."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 class Interrupted(BaseException):
@@ -48,3 +50,41 @@ class StopSignals:
         print("\nStopping: finishing this update and saving. Once more stops at once.", file=sys.stderr, flush=True)
         if self._abandon:
             raise Interrupted
+
+
+@contextmanager
+def lasting_output() -> Iterator[None]:
+    """Inside the block nothing fails because the reader of standard output or error has gone, as `tee` has at Ctrl-C.
+
+    What is written there afterwards is lost.
+    """
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (_Lasting(stream) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+class _Lasting:
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            return self._lose(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._lose("")
+
+    def _lose(self, text: str) -> int:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

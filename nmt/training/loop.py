@@ -66,7 +66,7 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
     if resume_from is None:
         own_random_numbers(config.seed, task.ranks)
     else:
-        state, metrics_size = restore(learner, resume_from, str(task.folder / LAST), task.ranks)
+        state, metrics_size = restore(learner, resume_from, task.pairs.text, str(task.folder / LAST), task.ranks)
     log = MetricsLog(task.folder if task.ranks.leads else None, metrics_size, state.update)
     batches = batches_of(task.pairs, config, state.epoch, task.ranks)
     progress = Progress(state.update, total_updates(config, len(batches)), quiet=not task.ranks.leads)
@@ -90,7 +90,10 @@ def _run(
     config = task.config.training
     task.model.train()
     while True:
-        validated = validation_is_due(state, config) and _validate(task, state, learner, log, progress, stop)
+        due = validation_is_due(state, config)
+        if due and state.validated == 0:
+            _save(task, state, learner, log)  # so that there is never a best.pt without a last.pt to go on from
+        validated = due and _validate(task, state, learner, log, progress, stop)
         end = why_end(state, config)
         [stops] = task.ranks.total(stop.requested)
         if validated or end is not None or stops or checkpoint_is_due(state, config):
@@ -107,7 +110,7 @@ def _run(
 
         started = time.monotonic()
         tokens = _update(task, state, learner, batches, progress)
-        if state.batch == len(batches):
+        if state.batch >= len(batches):
             state.epoch, state.batch = state.epoch + 1, 0
             batches = batches_of(task.pairs, config, state.epoch, task.ranks)
         seconds = time.monotonic() - started
@@ -272,15 +275,16 @@ def _is_best(state: State, config: TrainingConfig, validation: Validation) -> bo
         state.since_best = state.since_reduction = 0
         return True
     state.since_best += 1
-    state.since_reduction += 1
-    if state.since_reduction == config.schedule.patience:
-        state.reductions, state.since_reduction = state.reductions + 1, 0
+    if config.schedule.kind == "plateau":
+        state.since_reduction += 1
+        if state.since_reduction >= config.schedule.patience:
+            state.reductions, state.since_reduction = state.reductions + 1, 0
     return False
 
 
 def _save(task: Task, state: State, learner: Learner, log: MetricsLog) -> None:
     _require_finite(task, state, learner)
-    training = saved(state, learner, log.size, task.ranks)
+    training = saved(state, learner, task.pairs.text, log.size, task.ranks)
     if task.ranks.leads:
         checkpoint.save(
             task.folder / LAST,

@@ -73,6 +73,14 @@ class Ranks:
 ALONE = Ranks()
 
 
+def job() -> str | None:
+    """What torchrun calls all that it starts, after failures too; None for processes that it has not started."""
+    if not distributed.is_torchelastic_launched():
+        return None
+    name = os.environ["TORCHELASTIC_RUN_ID"]
+    return name if name != "none" else f"process {os.getppid()}"  # torchrun itself, where it was given no name
+
+
 def restarted() -> bool:
     """Whether torchrun has started the processes anew after one had failed."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0

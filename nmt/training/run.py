@@ -21,17 +21,20 @@ from nmt.training import metrics
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import LAST, PREVIOUS, Task, train
 from nmt.training.prepare import describe, prepare
-from nmt.training.ranks import ALONE, Ranks
+from nmt.training.ranks import ALONE, Ranks, job, restarted
+from nmt.training.saved import ANOTHER_TEXT
 
 
 def run(config: Config, stop: StopSignals, *, resume: bool, ranks: Ranks = ALONE) -> Path:
     """Train what `config` describes and return the run's folder, `output_dir/name`.
 
-    A new run needs a new folder; `resume` goes on from the folder's `last.pt`, or begins if there is none yet.
+    A new run needs a new folder; `resume` goes on from the folder's `last.pt`, or begins if there is none yet, and so
+    does what torchrun starts anew after a failure, in the folder of that job.
     Raises `UserError` before anything is written if config, data or folder do not fit, and `Interrupted` if a stop is
     asked for before the first update.
     """
     folder = Path(config.output_dir) / config.name
+    resume = resume or (restarted() and _job_of(folder) == job())
     if not resume:
         refuse_another(folder)  # now, and once more when nobody else can begin one there
     with stop.abandoning():
@@ -50,14 +53,22 @@ def run(config: Config, stop: StopSignals, *, resume: bool, ranks: Ranks = ALONE
         else:
             model = loaded.model
             if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
-                raise UserError(f"{folder / LAST}: the training text is another than that of this run; restore it")
+                raise UserError(f"{folder / LAST}: {ANOTHER_TEXT}")
         if ranks.leads:
+            if (name := job()) is not None:
+                files.write(folder / JOB, name.encode())
             files.write(folder / "config.yaml", to_yaml(config).encode())
             print(to_yaml(config))
             describe(prepared, model, config.training, ranks)
         task = Task(config, prepared.pairs, prepared.validation, model, folder, ranks)
         train(task, stop, loaded.training if loaded else None)
     return folder
+
+
+def _job_of(folder: Path) -> str | None:
+    """The job of torchrun that has last used the folder, if one has."""
+    path = folder / JOB
+    return path.read_text(encoding="utf-8") if path.exists() else None
 
 
 @contextmanager
@@ -80,15 +91,21 @@ def refuse_another(folder: Path) -> None:
 
 def _load_last(config: Config, folder: Path, device: torch.device, ranks: Ranks) -> Loaded | None:
     """The last checkpoint that is whole, or None before the first. Of several processes the first one looks for it."""
-    last = folder / LAST
     if not ranks.leads:
         ranks.total(0)
-    loaded = _whole(last, folder / PREVIOUS, device)
+    loaded, damaged = last_whole(folder, device)
+    if damaged is not None:
+        last, previous = folder / LAST, folder / PREVIOUS
+        print(f"{damaged}. Going on from the checkpoint before it, {previous}", file=sys.stderr)
+        if last.exists():
+            last.replace(folder / "damaged.pt")
+        previous.replace(last)
+    elif loaded is None:
+        print(f"{folder / LAST} does not exist yet: beginning anew")
     if ranks.leads:
         ranks.total(0)
-    if loaded is None:
-        return None
-    refuse_another_config(config, loaded, last)
+    if loaded is not None:
+        refuse_another_config(config, loaded, folder / LAST)
     return loaded
 
 
@@ -101,25 +118,30 @@ def refuse_another_config(config: Config, loaded: Loaded, last: Path) -> None:
         raise UserError(f"{last} was trained with another {field}; resume with that in {last.with_name('config.yaml')}")
 
 
-def _whole(last: Path, previous: Path, device: torch.device) -> Loaded | None:
-    """The last checkpoint; if it is damaged or missing, the one before it takes its place."""
+def last_whole(folder: Path, device: torch.device) -> tuple[Loaded | None, DamagedFile | None]:
+    """The last checkpoint, or the one before it and what is wrong with the last; None before the first.
+
+    Raises `UserError` if there is none to go on from, but a model.
+    """
+    last, previous = folder / LAST, folder / PREVIOUS
     if not last.exists() and not previous.exists():
-        print(f"{last} does not exist yet: beginning anew")
-        return None
+        if (folder / "best.pt").exists():
+            raise UserError(
+                f"{folder} has best.pt, but neither {LAST} nor {PREVIOUS} to go on from: begin another run by "
+                "--set name=NAME"
+            )
+        return None, None
     try:
         if not last.exists():
             raise DamagedFile(f"{last} is missing")
-        return checkpoint.load(last, device)
+        return checkpoint.load(last, device), None
     except DamagedFile as error:
         if not previous.exists():
             raise
-        loaded = checkpoint.load(previous, device)
-        print(f"{error}. Going on from the checkpoint before it, {previous}", file=sys.stderr)
-        if last.exists():
-            last.replace(last.with_name("damaged.pt"))
-        previous.replace(last)
-        return loaded
+        return checkpoint.load(previous, device), error
 
+
+JOB = "job"  # a file with the name of torchrun's job, where there is one
 
 # What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
 _FIXED: Any = {

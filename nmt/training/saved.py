@@ -25,6 +25,7 @@ class _Saved(BaseModel):
     state: State
     optimizer: dict[int, dict[str, Tensor]]  # of each parameter, in the model's order
     average: dict[str, Tensor] | None
+    text: str  # a digest of all training text
     random: list[Tensor]  # of each process
     random_cuda: list[Tensor | None]
     metrics_size: int
@@ -36,30 +37,39 @@ def own_random_numbers(seed: int, ranks: Ranks) -> None:
         torch.manual_seed(random.Random(f"{seed} {ranks.rank}").getrandbits(63))
 
 
-def saved(state: State, learner: Learner, metrics_size: int, ranks: Ranks) -> dict[str, Any]:
-    """All that training needs beside model and config, as plain values and tensors. All processes must take part."""
+ANOTHER_TEXT = "the training text is another than that of this run; restore it"
+
+
+def saved(state: State, learner: Learner, text: str, metrics_size: int, ranks: Ranks) -> dict[str, Any]:
+    """All that training needs beside model and config, as plain values and tensors. All processes must take part.
+
+    `text` is a digest of the training text.
+    """
     cuda = learner.model.device.type == "cuda"
     generators = ranks.gather((torch.get_rng_state(), torch.cuda.get_rng_state() if cuda else None))
     return {
         "state": asdict(state),
         "optimizer": learner.optimizer.state_dict()["state"],
         "average": None if learner.average is None else dict(learner.average.model.state_dict()),
+        "text": text,
         "random": [cpu for cpu, _ in generators],
         "random_cuda": [gpu for _, gpu in generators],
         "metrics_size": metrics_size,
     }
 
 
-def restore(learner: Learner, training: dict[str, Any], path: str, ranks: Ranks) -> tuple[State, int]:
+def restore(learner: Learner, training: dict[str, Any], text: str, path: str, ranks: Ranks) -> tuple[State, int]:
     """Put the learner and the random generators where they were; returns where training stood, and the metrics' size.
 
-    Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together, `UserError` if there were more
-    or fewer processes.
+    Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together, `UserError` if there was another
+    text, or if there were more or fewer processes.
     """
     try:
         found = _Saved.model_validate(training)
     except ValidationError as error:
         raise DamagedFile(f"{path} is no checkpoint of a training: {explain(error)}") from None
+    if found.text != text:
+        raise UserError(f"{path}: {ANOTHER_TEXT}")
     moments = {
         f"{kind} of parameter {number}": tensor
         for number, of_parameter in found.optimizer.items()

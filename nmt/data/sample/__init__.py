@@ -5,6 +5,7 @@
 
 from pathlib import Path
 
+from nmt import files
 from nmt.data.sample.phrase import Pair, detokenise
 from nmt.data.sample.stories import generate
 
@@ -34,8 +35,10 @@ writes these files again, byte for byte.
 
 
 def write(folder: Path, seed: int = 1) -> None:
-    """Write the corpus and its README into a folder, which is made if need be."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write the corpus and its README into a folder, which is made if need be.
+
+    Raises `UserError` if that is not possible. Several processes may do so at once.
+    """
     for split, pairs in generate(seed).items():
         lines = {
             "de": [detokenise(pair.source) for pair in pairs],
@@ -43,5 +46,5 @@ def write(folder: Path, seed: int = 1) -> None:
             "align": [" ".join(f"{source}-{target}" for source, target in pair.links) for pair in pairs],
         }
         for extension, content in lines.items():
-            (folder / f"{split}.{extension}").write_bytes(("\n".join(content) + "\n").encode())
-    (folder / "README.md").write_bytes(README.encode())
+            files.write(folder / f"{split}.{extension}", ("\n".join(content) + "\n").encode())
+    files.write(folder / "README.md", README.encode())

@@ -200,7 +200,7 @@ def test_torchrun_does_not_turn_a_refused_run_into_a_resumed_one(folder: Path) -
     process = torchrun(folder, path, "--set", "training.max_updates=9", restarts=1)
     said, _ = process.communicate()
     assert process.returncode != 0
-    assert said.count("already holds a run") == 4
+    assert "already holds a run" in said
     assert (run / "last.pt").read_bytes() == before
 
 

@@ -194,7 +194,7 @@ def test_resume_with_other_text_is_refused(make_config: ConfigMaker, corpus: Pat
     with (corpus / "train.src").open("a") as source, (corpus / "train.tgt").open("a") as target:
         source.write("neu\n")
         target.write("new\n")
-    with pytest.raises(UserError, match="the training text is another"):
+    with pytest.raises(UserError, match="the training text, or what tokenises it, is another"):
         finish(config, resume=True)
 
 
@@ -205,7 +205,7 @@ def test_resume_with_the_same_words_in_another_order_is_refused(make_config: Con
         path = corpus / f"train.{side}"
         lines = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match="the training text is another"):
+    with pytest.raises(UserError, match="the training text, or what tokenises it, is another"):
         finish(config, resume=True)
 
 

@@ -37,7 +37,7 @@ def own_random_numbers(seed: int, ranks: Ranks) -> None:
         torch.manual_seed(random.Random(f"{seed} {ranks.rank}").getrandbits(63))
 
 
-ANOTHER_TEXT = "the training text is another than that of this run; restore it"
+ANOTHER_TEXT = "the training text, or what tokenises it, is another than that of this run; restore it"
 
 
 def saved(state: State, learner: Learner, text: str, metrics_size: int, ranks: Ranks) -> dict[str, Any]:

@@ -79,20 +79,22 @@ def _parse_yaml(text: str, origin: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark else ""
         raise UserError(f"{origin}: {where}not valid YAML: {getattr(error, 'problem', None) or error}") from None
-    except (ValueError, RecursionError) as error:  # of a date that there is not, a number of too many digits, 3,000 [
-        raise UserError(f"{origin}: not valid YAML: {error}") from None
+    # Of a date that there is not, a number of too many digits, 3,000 [, !!bool x, !!timestamp x
+    except (ValueError, RecursionError, LookupError, AttributeError) as error:
+        raise UserError(f"{origin}: not valid YAML ({type(error).__name__}: {error})") from None
 
 
 class _Loader(yaml.SafeLoader):
     """YAML that says each thing once: of two equal keys PyYAML would take the second without a word."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: set[tuple[str, str]] = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
+            if (key.tag, key.value) in seen:
                 raise yaml.MarkedYAMLError(problem=f"{key.value!r} stands there twice", problem_mark=key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
+            seen.add((key.tag, key.value))
+        return node
 
 
 def _apply(override: str, values: dict[str, Any]) -> None:
@@ -119,6 +121,8 @@ def _explain(error: Any, of_config: bool) -> str:
             near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else "known fields: " + ", ".join(known)
             return f"{field}: unknown field; {hint}"
+        case "missing" if not of_config:
+            return f"{field}: missing; take another copy"
         case "missing":
             return f"{field}: missing; set it"
         case "value_error":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,16 +59,19 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
     """Hold a file against other processes until the block ends, or this process and its heirs do, however.
 
     Yields the file, made if need be, for appending. If another process holds it, raises `UserError` with the text
-    `refusal`, or without one waits. Raises `UserError`, too, if the file cannot be opened.
+    `refusal`, or without one says so on standard error and waits. Raises `UserError`, too, if it cannot be opened.
     """
     make_folder(path.parent)
     with writing(path):
         file = path.open("ab")
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal is not None else 0))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(refusal or "") from None
+            if refusal is not None:
+                raise UserError(refusal) from None
+            print(f"Waiting for another process, which works in {path.parent}", file=sys.stderr, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield file
 
 

@@ -35,7 +35,7 @@ def test_it_says_what_a_run_would_be_and_makes_none(
 
 def test_it_refuses_a_folder_that_cannot_be_made(make_config: ConfigMaker, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(UserError, match=r"file/runs/tiny cannot be made a folder \(.*file cannot be written\)"):
+    with pytest.raises(UserError, match=r"file/runs/tiny cannot be used \(.*file is no folder"):
         check(make_config(f"output_dir={tmp_path / 'file' / 'runs'}"), resume=False)
 
 

@@ -117,7 +117,7 @@ def test_yaml_error_names_file_and_line(tmp_path: Path) -> None:
     assert "config.yaml: line 3: not valid YAML" in refusal(tmp_path, "name: x\ntraining:\n\tseed: 1\n")
 
 
-@pytest.mark.parametrize("value", ["2024-02-30", "0x_", "1" * 5000, "[" * 3000, '"a\\0b"'])
+@pytest.mark.parametrize("value", ["2024-02-30", "0x_", "1" * 5000, "[" * 3000, '"a\\0b"', "!!bool x", "!!timestamp x"])
 def test_values_that_python_cannot_hold_are_refused(tmp_path: Path, value: str) -> None:
     assert "config.yaml: " in refusal(tmp_path, f"name: x\ndata: {{folder: {value}}}\n")
 

@@ -56,14 +56,15 @@ def test_a_stop_saves_though_nobody_listens(tmp_path: Path, make_config: ConfigM
     path.write_text(to_yaml(config), encoding="utf-8")
     reading, writing = os.pipe()
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | {broken: writing}
-    process = subprocess.Popen(command("train", str(path)), **streams)
+    process = subprocess.Popen(command("train", str(path)), **streams, env=os.environ | {"PYTHONUNBUFFERED": ""})
     os.close(writing)
     folder = Path(config.output_dir) / config.name
     while not events_of(folder):
+        assert process.poll() is None
         time.sleep(0.02)
     os.close(reading)
     process.send_signal(signal.SIGINT)
-    assert process.wait() == 130
+    assert process.wait(timeout=120) == 130
     assert contents(folder)["training"]["state"]["update"] > 0
 
 

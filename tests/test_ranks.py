@@ -153,7 +153,7 @@ def torchrun(folder: Path, config: Path, *options: str, restarts: int = 0) -> su
 
 
 def workers(parent: int) -> list[int]:
-    """The processes that torchrun has started, by their ranks."""
+    """The processes that torchrun has started, in their order, which is that of their ranks."""
     listed = subprocess.run(["ps", "-A", "-o", "ppid=,pid="], stdout=subprocess.PIPE, encoding="utf-8", check=True)
     pairs = [line.split() for line in listed.stdout.splitlines()]
     return sorted(int(child) for of, child in pairs if int(of) == parent)

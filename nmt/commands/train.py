@@ -62,7 +62,7 @@ def _train(config: Config, test_set: TestSet, options: argparse.Namespace) -> in
     try:
         with joined() as ranks, stop.installed():
             if not ranks.leads:
-                sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the process ends
+                sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the command ends
             folder = run(config, stop, resume=options.resume, ranks=ranks)
     except Interrupted:
         print("Stopped before training began: nothing was changed.")

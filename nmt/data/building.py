@@ -58,7 +58,7 @@ def build(config: DataConfig, paths: list[tuple[Path, Path]], path: Path) -> Sto
     Subwords and vocabularies are those of the first pair. Raises `UserError` as `load_training_set` does.
     """
     with building_folder(path) as folder:
-        return open_store(path) or _build(config, paths, folder, path)
+        return open_store(path, quiet=True) or _build(config, paths, folder, path)
 
 
 def _build(config: DataConfig, paths: list[tuple[Path, Path]], folder: Path, path: Path) -> Store:

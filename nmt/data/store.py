@@ -58,8 +58,8 @@ class Store:
         return Rows(self.arrays[name], self.arrays[f"{name}_ends"])
 
 
-def open_store(path: Path) -> Store | None:
-    """The store in a folder; None if there is none, or, which is said, none that is as it was written."""
+def open_store(path: Path, *, quiet: bool = False) -> Store | None:
+    """The store in a folder; None if there is none, or none that is as it was written, which is said if not `quiet`."""
     try:
         meta = json.loads((path / META).read_text(encoding="utf-8"))
         for name, digest in meta["digests"].items():
@@ -69,7 +69,8 @@ def open_store(path: Path) -> Store | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        print(f"{path} cannot be read ({' '.join(str(error).split())}): making it anew", file=sys.stderr)
+        if not quiet:
+            print(f"{path} cannot be read ({' '.join(str(error).split())}): making it anew", file=sys.stderr)
         return None
     return Store(arrays, meta)
 

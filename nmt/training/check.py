@@ -19,7 +19,7 @@ from nmt.model.seq2seq import build_model
 from nmt.training.learner import make_learner
 from nmt.training.loop import LAST, PREVIOUS, too_large
 from nmt.training.prepare import batches_of, describe, prepare
-from nmt.training.run import last_whole, refuse_another, refuse_another_config
+from nmt.training.run import last_whole, refuse_another, refuse_used
 from nmt.training.update import update
 
 GIB = 2**30
@@ -32,15 +32,15 @@ def check(config: Config, *, resume: bool) -> None:
     """
     folder = Path(config.output_dir) / config.name
     if not resume:
-        refuse_another(folder)
-    else:
+        refuse_used(folder)
+    _refuse_unwritable(folder)
+    prepared = prepare(config)
+    if resume:
         loaded, damaged = last_whole(folder, torch.device("cpu"))
         if damaged is not None:
             print(f"{damaged}. A run would go on from {folder / PREVIOUS}", file=sys.stderr)
         if loaded is not None:
-            refuse_another_config(config, loaded, folder / LAST)
-    _refuse_unwritable(folder)
-    prepared = prepare(config)
+            refuse_another(config, prepared.pairs, loaded, folder / LAST)
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs
     model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
@@ -62,9 +62,9 @@ def check(config: Config, *, resume: bool) -> None:
 
 def _refuse_unwritable(folder: Path) -> None:
     """Raise `UserError` if the folder, or the nearest one above it that is there, cannot be written."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.exists(path))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise UserError(f"{folder} cannot be made a folder ({there} cannot be written): choose another place")
+        raise UserError(f"{folder} cannot be used ({there} is no folder that can be written): choose another place")
 
 
 def _largest(pairs: TrainingSet, batches: Batches) -> int:

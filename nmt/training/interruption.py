@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -59,32 +60,41 @@ def lasting_output() -> Iterator[None]:
     What is written there afterwards is lost.
     """
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (_Lasting(stream) for stream in before)
+    sys.stdout, sys.stderr = (stream and _Lasting(stream) for stream in before)  # None: closed from the beginning
     try:
         yield
     finally:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
         sys.stdout, sys.stderr = before
 
 
 class _Lasting:
+    """A text stream that writes into nothing once its pipe is broken, or its terminal hung up."""
+
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        try:
-            return self._stream.write(text)
-        except BrokenPipeError:
-            return self._lose(text)
+        with self._enduring():
+            self._stream.write(text)
+        return len(text)
 
     def flush(self) -> None:
-        try:
+        with self._enduring():
             self._stream.flush()
-        except BrokenPipeError:
-            self._lose("")
 
-    def _lose(self, text: str) -> int:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-        return len(text)
+    @contextmanager
+    def _enduring(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.EIO):
+                raise
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, self._stream.fileno())
+            os.close(nothing)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -66,7 +66,7 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
     if resume_from is None:
         own_random_numbers(config.seed, task.ranks)
     else:
-        state, metrics_size = restore(learner, resume_from, task.pairs.text, str(task.folder / LAST), task.ranks)
+        state, metrics_size = restore(learner, resume_from, str(task.folder / LAST), task.ranks)
     log = MetricsLog(task.folder if task.ranks.leads else None, metrics_size, state.update)
     batches = batches_of(task.pairs, config, state.epoch, task.ranks)
     progress = Progress(state.update, total_updates(config, len(batches)), quiet=not task.ranks.leads)

@@ -74,11 +74,14 @@ ALONE = Ranks()
 
 
 def job() -> str | None:
-    """What torchrun calls all that it starts, after failures too; None for processes that it has not started."""
+    """What all processes that one torchrun starts share, after failures too, and no others; None without torchrun.
+
+    Its own name may be used again, but not the folder in which it awaits what goes wrong in each attempt.
+    """
     if not distributed.is_torchelastic_launched():
         return None
-    name = os.environ["TORCHELASTIC_RUN_ID"]
-    return name if name != "none" else f"process {os.getppid()}"  # torchrun itself, where it was given no name
+    folder = os.environ.get("TORCHELASTIC_ERROR_FILE", "").partition("/attempt_")[0]
+    return f"{os.environ['TORCHELASTIC_RUN_ID']} {folder}"
 
 
 def restarted() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,14 +16,14 @@ from nmt.checkpoint import Loaded
 from nmt.checkpoint_file import DamagedFile
 from nmt.config import Config
 from nmt.config_file import differences, to_yaml
+from nmt.data.training_set import TrainingSet
 from nmt.errors import UserError
 from nmt.model.seq2seq import build_model
 from nmt.training import metrics
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import LAST, PREVIOUS, Task, train
-from nmt.training.prepare import describe, prepare
+from nmt.training.prepare import Prepared, describe, prepare
 from nmt.training.ranks import ALONE, Ranks, job, restarted
-from nmt.training.saved import ANOTHER_TEXT
 
 
 def run(config: Config, stop: StopSignals, *, resume: bool, ranks: Ranks = ALONE) -> Path:
@@ -34,26 +35,25 @@ def run(config: Config, stop: StopSignals, *, resume: bool, ranks: Ranks = ALONE
     asked for before the first update.
     """
     folder = Path(config.output_dir) / config.name
-    resume = resume or (restarted() and _job_of(folder) == job())
+    [goes_on] = ranks.total(resume or (ranks.leads and restarted() and _job_of(folder) == job()))
+    resume = goes_on > 0
     if not resume:
-        refuse_another(folder)  # now, and once more when nobody else can begin one there
+        refuse_used(folder)  # now, and once more when nobody else can begin one there
     with stop.abandoning():
         prepared = prepare(config, ranks)
     source, target = prepared.pairs.source, prepared.pairs.target
     with _held(folder) if ranks.leads else nullcontext():
         if resume:
-            loaded = _load_last(config, folder, prepared.device, ranks)
+            loaded = _load_last(config, prepared, folder, ranks)
         else:
             loaded = None
             if ranks.leads:
-                refuse_another(folder)
+                refuse_used(folder)
         torch.manual_seed(config.training.seed)
         if loaded is None:
             model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(prepared.device)
         else:
             model = loaded.model
-            if (source.vocabulary, target.vocabulary) != (loaded.source.vocabulary, loaded.target.vocabulary):
-                raise UserError(f"{folder / LAST}: {ANOTHER_TEXT}")
         if ranks.leads:
             if (name := job()) is not None:
                 files.write(folder / JOB, name.encode())
@@ -79,9 +79,9 @@ def _held(folder: Path) -> Iterator[None]:
         yield
 
 
-def refuse_another(folder: Path) -> None:
+def refuse_used(folder: Path) -> None:
     """Raise `UserError` if a run has left anything in the folder, or if it is none."""
-    if not folder.exists():
+    if not os.path.exists(folder):
         return
     if not folder.is_dir() or any(path.name != metrics.NAME or path.stat().st_size for path in folder.iterdir()):
         raise UserError(
@@ -89,11 +89,11 @@ def refuse_another(folder: Path) -> None:
         )
 
 
-def _load_last(config: Config, folder: Path, device: torch.device, ranks: Ranks) -> Loaded | None:
+def _load_last(config: Config, prepared: Prepared, folder: Path, ranks: Ranks) -> Loaded | None:
     """The last checkpoint that is whole, or None before the first. Of several processes the first one looks for it."""
     if not ranks.leads:
         ranks.total(0)
-    loaded, damaged = last_whole(folder, device)
+    loaded, damaged = last_whole(folder, prepared.device)
     if damaged is not None:
         last, previous = folder / LAST, folder / PREVIOUS
         print(f"{damaged}. Going on from the checkpoint before it, {previous}", file=sys.stderr)
@@ -105,17 +105,22 @@ def _load_last(config: Config, folder: Path, device: torch.device, ranks: Ranks)
     if ranks.leads:
         ranks.total(0)
     if loaded is not None:
-        refuse_another_config(config, loaded, folder / LAST)
+        refuse_another(config, prepared.pairs, loaded, folder / LAST)
     return loaded
 
 
-def refuse_another_config(config: Config, loaded: Loaded, last: Path) -> None:
-    """Raise `UserError` unless training can go on with this config from what was loaded from `last`."""
+def refuse_another(config: Config, pairs: TrainingSet, loaded: Loaded, last: Path) -> None:
+    """Raise `UserError` unless training can go on with this config and text from what was loaded from `last`."""
     if loaded.training is None:
         raise UserError(f"{last} serves translation alone, as best.pt does: training cannot go on from it")
     before, now = loaded.config.model_dump(include=_FIXED), config.model_dump(include=_FIXED)
     for field in differences(before, now):
         raise UserError(f"{last} was trained with another {field}; resume with that in {last.with_name('config.yaml')}")
+    text = loaded.training.get("text"), loaded.source.vocabulary, loaded.target.vocabulary
+    if text != (pairs.text, pairs.source.vocabulary, pairs.target.vocabulary):
+        raise UserError(
+            f"{last}: the training text, or what tokenises it, is another than that of this run; restore it"
+        )
 
 
 def last_whole(folder: Path, device: torch.device) -> tuple[Loaded | None, DamagedFile | None]:

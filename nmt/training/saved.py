@@ -37,9 +37,6 @@ def own_random_numbers(seed: int, ranks: Ranks) -> None:
         torch.manual_seed(random.Random(f"{seed} {ranks.rank}").getrandbits(63))
 
 
-ANOTHER_TEXT = "the training text, or what tokenises it, is another than that of this run; restore it"
-
-
 def saved(state: State, learner: Learner, text: str, metrics_size: int, ranks: Ranks) -> dict[str, Any]:
     """All that training needs beside model and config, as plain values and tensors. All processes must take part.
 
@@ -58,18 +55,16 @@ def saved(state: State, learner: Learner, text: str, metrics_size: int, ranks: R
     }
 
 
-def restore(learner: Learner, training: dict[str, Any], text: str, path: str, ranks: Ranks) -> tuple[State, int]:
+def restore(learner: Learner, training: dict[str, Any], path: str, ranks: Ranks) -> tuple[State, int]:
     """Put the learner and the random generators where they were; returns where training stood, and the metrics' size.
 
-    Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together, `UserError` if there was another
-    text, or if there were more or fewer processes.
+    Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together, `UserError` if there were more
+    or fewer processes.
     """
     try:
         found = _Saved.model_validate(training)
     except ValidationError as error:
         raise DamagedFile(f"{path} is no checkpoint of a training: {explain(error)}") from None
-    if found.text != text:
-        raise UserError(f"{path}: {ANOTHER_TEXT}")
     moments = {
         f"{kind} of parameter {number}": tensor
         for number, of_parameter in found.optimizer.items()

@@ -140,7 +140,9 @@ def test_several_processes_stop_and_resume_as_one_does(folder: Path) -> None:
 def torchrun(folder: Path, config: Path, *options: str, restarts: int = 0) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),
+            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"),
+            # As by --standalone, but that the job has the same name each time.
+            *("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", "--rdzv-id=same"),
             *(f"--max-restarts={restarts}", "--monitor-interval=0.1"),
             *(str(ROOT / "scripts" / "train.py"), str(config), *options),
         ],
@@ -193,10 +195,11 @@ def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpo
 
 def test_torchrun_does_not_turn_a_refused_run_into_a_resumed_one(folder: Path) -> None:
     config = configured(folder, "there", "training.max_updates=3")
-    run = train(config, 1)
-    before = (run / "last.pt").read_bytes()
     path = folder / "there.yaml"
-    path.write_text(to_yaml(config) + "\n", encoding="utf-8")
+    path.write_text(to_yaml(config), encoding="utf-8")
+    said, _ = torchrun(folder, path).communicate()
+    run = Path(config.output_dir) / "there"
+    before = (run / "last.pt").read_bytes()
     process = torchrun(folder, path, "--set", "training.max_updates=9", restarts=1)
     said, _ = process.communicate()
     assert process.returncode != 0

@@ -106,7 +106,7 @@ def test_the_folder_holds_all_that_it_promises(make_config: ConfigMaker, text: d
     folder = finish(config)
     assert folder == Path(config.output_dir) / "tiny"
     names = {path.name for path in folder.iterdir()}
-    assert names == {"best.pt", "last.pt", "metrics.jsonl", "config.yaml"}
+    assert names == {"best.pt", "last.pt", "previous.pt", "metrics.jsonl", "config.yaml"}
     assert load_config(folder / "config.yaml") == config
     best = checkpoint.load(folder / "best.pt", torch.device("cpu"))
     assert best.config == config

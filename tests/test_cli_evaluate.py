@@ -28,8 +28,7 @@ def test_every_pair_of_evaluate_options_runs(
         ["--alignment", str(runs.parent / "text.align")],
         ["--heat-map", "2", "--alignment-words", "whitespace", "--output", str(tmp_path)],
         ["--data-folder", str(tmp_path)],
-        ["--device", "cpu"],
-        ["--threads", "1"],
+        ["--device", "cpu", "--threads", "1"],
         ["--ensemble", best, str(runs / "none" / "best.pt")],
         [str(runs / "none" / "best.pt")],
     ]

@@ -86,8 +86,7 @@ def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys:
         ["--replace-unk", "--dictionary", str(dictionary)],
         ["--max-length", "3"],
         ["--batch-size", "1"],
-        ["--device", "cpu"],
-        ["--threads", "1"],
+        ["--device", "cpu", "--threads", "1"],
         ["--workers", "2"],
     ]
     sentence = "der unbekannte Hund"

@@ -8,17 +8,20 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 import yaml
 from PIL import Image
 
-from nmt.ablation import result, runs
+from nmt.ablation import page, result, runs
 from nmt.cli import main
 from nmt.config import Config
 from nmt.config_file import load_config
+from nmt.data.corpus import ParallelText
+from nmt.evaluation.alignment import WordPairs
+from nmt.evaluation.checkpoints import TestSet
 
 ROOT = Path(__file__).parent.parent
 PAIRS = {"train": 60, "validation": 10, "test": 30}
@@ -140,6 +143,13 @@ def test_the_page_says_it_all(finished: Path) -> None:
         assert f"]({picture})" in page
         with Image.open(finished / "page" / picture) as image:
             assert image.width > 500
+
+
+def test_the_line_that_is_drawn_has_words_on_both_sides() -> None:
+    words = WordPairs([["a"] * 35, ["a"] * 30, ["a"] * 40, []], [[], ["b"], ["b"], ["b"]])
+    pairs = TestSet("corpus", "test", ParallelText([""] * 4, [""] * 4), words)
+    assert page._heat_map_line(pairs) == 2
+    assert page._heat_map_line(replace(pairs, words=WordPairs([["a"]], [[]]))) is None
 
 
 def test_text_outside_of_the_markers_is_kept(copy: Path) -> None:

@@ -10,7 +10,10 @@ from cli import SOURCES, TARGETS, all_named, error_of
 from nmt import checkpoint_file
 from nmt.cli import main
 from nmt.commands import evaluate
+from nmt.config_file import load_config
 from nmt.data import sample
+from nmt.errors import UserError
+from nmt.evaluation.checkpoints import check_same_corpus
 from nmt.translator import Translator
 
 
@@ -61,6 +64,15 @@ def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(
         main(["evaluate", str(path)])
     with pytest.raises(pytest.fail.Exception, match=r"^here/sample was written"):
         main(["evaluate", str(path), "--data-folder", "here"])
+
+
+def test_of_each_split_all_checkpoints_must_have_one_text(best: str) -> None:
+    first = load_config(Path(best).with_name("config.yaml"))
+    files = first.data.source.model_copy(update={"validation": "other"})
+    other = first.model_copy(update={"data": first.data.model_copy(update={"source": files})})
+    check_same_corpus({"A": first, "B": other}, "test")
+    with pytest.raises(UserError, match=r"A and B differ in data\.source\.validation .*other"):
+        check_same_corpus({"A": first, "B": other}, "validation")
 
 
 def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:

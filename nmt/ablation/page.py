@@ -115,8 +115,7 @@ def _pictures(results: Sequence[Result], test_set: TestSet) -> dict[str, tuple[s
         pictures["alignment_error.png"] = ("Alignment error rate, with 95 % intervals", picture)
     attentive = [result for result in results if result.config.model.attention.wiring != "none"]
     line = _heat_map_line(test_set)
-    assert test_set.words is not None
-    if attentive and test_set.words.source[line - 1] and test_set.words.target[line - 1]:
+    if attentive and line is not None:
         drawn = _chosen(attentive, MOST_HEAT_MAPS, HEAT_MAPS)
         best = {result.name: folder_of(result.config) / "best.pt" for result in drawn}
         device = attentive[0].config.training.device
@@ -139,14 +138,15 @@ def _error_percent(score: AlignmentScore) -> tuple[float, float, float]:
     return 100 * score.error_rate, 100 * score.ci_low, 100 * score.ci_high
 
 
-def _heat_map_line(test_set: TestSet) -> int:
+def _heat_map_line(test_set: TestSet) -> int | None:
     """The line, from 1, of the pair whose source is nearest to `HEAT_MAP_WORDS` long: the first one of equals.
 
-    Pairs with an empty side come last.
+    Both of its sides have words; None if there is no such pair.
     """
     assert test_set.words is not None
-    pairs = list(zip(test_set.words.source, test_set.words.target, strict=True))
-    return 1 + min(range(len(pairs)), key=lambda i: (not all(pairs[i]), abs(len(pairs[i][0]) - HEAT_MAP_WORDS)))
+    pairs = enumerate(zip(test_set.words.source, test_set.words.target, strict=True), start=1)
+    lengths = {line: len(source) for line, (source, target) in pairs if source and target}
+    return min(lengths, key=lambda line: abs(lengths[line] - HEAT_MAP_WORDS), default=None)
 
 
 def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:

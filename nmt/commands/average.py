@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser
+from nmt.commands.options import Parser, refuse_twice
 from nmt.errors import UserError
 
 
@@ -22,8 +22,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Average checkpoints."""
-    if len(set(options.checkpoints)) < len(options.checkpoints):
-        raise UserError("a checkpoint was given twice: name each once")
+    refuse_twice(options.checkpoints)
     if options.output.exists():
         raise UserError(f"{options.output} exists already: give --output another name, or remove it")
 

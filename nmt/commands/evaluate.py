@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nmt import files
-from nmt.commands.options import Parser, add_search_options, positive, set_threads
+from nmt.commands.options import Parser, add_search_options, positive, refuse_twice, set_threads
 from nmt.errors import UserError
 
 
@@ -112,8 +112,7 @@ def _check_evaluate(options: argparse.Namespace) -> None:
     if not options.checkpoints and not options.ensemble:
         raise UserError("no CHECKPOINT is named: give one, such as checkpoints/NAME/best.pt, or some by --ensemble")
     for given in (options.checkpoints, options.ensemble):
-        if len(set(given)) < len(given):
-            raise UserError("a checkpoint was given twice: name each once")
+        refuse_twice(given)
     if options.heat_map is not None and options.output is None:
         raise UserError("--heat-map needs a folder for its pictures: give --output DIR")
     if options.alignment_words is not None and options.alignment is None and options.heat_map is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import NoReturn
 
 from nmt.errors import UserError
@@ -26,6 +27,12 @@ def add_search_options(command: Parser) -> None:
     command.add_argument("--length-penalty", type=float, metavar="α", help="of Wu et al. 2016; 0 is none")
     command.add_argument("--device", default="auto", help="auto, cpu, cuda, … (default: auto)")
     command.add_argument("--threads", type=positive, metavar="N", help="processor threads")
+
+
+def refuse_twice(checkpoints: Sequence[str]) -> None:
+    """Raise `UserError` if a checkpoint is named more than once."""
+    if len(set(checkpoints)) < len(checkpoints):
+        raise UserError("a checkpoint was given twice: name each once")
 
 
 def set_threads(threads: int | None) -> None:

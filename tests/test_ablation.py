@@ -20,8 +20,8 @@ from nmt.cli import main
 from nmt.config import Config
 from nmt.config_file import load_config
 from nmt.data.corpus import ParallelText
+from nmt.evaluation import checkpoints
 from nmt.evaluation.alignment import WordPairs
-from nmt.evaluation.checkpoints import TestSet
 
 ROOT = Path(__file__).parent.parent
 PAIRS = {"train": 60, "validation": 10, "test": 30}
@@ -147,7 +147,7 @@ def test_the_page_says_it_all(finished: Path) -> None:
 
 def test_the_line_that_is_drawn_has_words_on_both_sides() -> None:
     words = WordPairs([["a"] * 35, ["a"] * 30, ["a"] * 40, []], [[], ["b"], ["b"], ["b"]])
-    pairs = TestSet("corpus", "test", ParallelText([""] * 4, [""] * 4), words)
+    pairs = checkpoints.TestSet("corpus", "test", ParallelText([""] * 4, [""] * 4), words)
     assert page._heat_map_line(pairs) == 2
     assert page._heat_map_line(replace(pairs, words=WordPairs([["a"]], [[]]))) is None
 

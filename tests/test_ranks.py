@@ -173,7 +173,7 @@ def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpo
     folder: Path, restarts: int
 ) -> None:
     name = f"torchrun-{restarts}"
-    config = configured(folder, name, "training.max_updates=200", "training.validate_every=50")
+    config = configured(folder, name, "training.max_updates=90", "training.validate_every=30")
     path = folder / f"{name}.yaml"
     path.write_text(to_yaml(config), encoding="utf-8")
     process = torchrun(folder, path, restarts=restarts)
@@ -183,8 +183,8 @@ def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpo
     said, _ = process.communicate()
     if restarts:
         assert process.returncode == 0, said
-        assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["reason"] == "200 updates"
-        assert [event["update"] for event in events(run, "train")] == list(range(1, 201))
+        assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["reason"] == "90 updates"
+        assert [event["update"] for event in events(run, "train")] == list(range(1, 91))
         assert said.count("Scores on validation") == 1  # one process alone prints
     else:
         assert process.returncode != 0

@@ -56,7 +56,8 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(variant, alpha):
         translator.model.decoder.output.bias[words[-1] + 1 :] = -torch.inf  # the other target words
     rankings = set()
     for text, translation in zip(TEXTS, translator.translate(TEXTS, n_best=len(sequences)), strict=True):
-        expected = dict(zip(sequences, scores_of(translator, text, sequences, alpha), strict=True))
+        scores, _ = forced(translator, text, sequences, alpha)
+        expected = dict(zip(sequences, scores, strict=True))
         found = {ids_of(hypothesis): hypothesis.score for hypothesis in translation.n_best}
         assert list(found) == sorted(expected, key=lambda ids: -expected[ids])
         assert found == pytest.approx(expected, abs=1e-9)
@@ -68,40 +69,35 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(variant, alpha):
     assert len(rankings) == len(TEXTS)  # no two sentences have the same
 
 
-def scores_of(translator, text, sequences, alpha):
-    """Log-probabilities divided by the length penalty, of one teacher-forced pass over sequences of one source."""
+def forced(translator, text, sequences, alpha):
+    """Scores (log-probabilities by length penalty) and weights of a teacher-forced pass over one source's sequences."""
     source = translator.source.encode(text)
     batch = collate([Example(source, list(ids[:-1])) for ids in sequences])
     everywhere = torch.arange(batch.target_input.numel())
     with torch.no_grad():
-        features, _ = translator.model(batch.source, batch.source_lengths, batch.target_input, everywhere)
+        features, alignment = translator.model(batch.source, batch.source_lengths, batch.target_input, everywhere)
         logits = translator.model.decoder.output(features)
     table = logits.log_softmax(dim=1).view(*batch.target_input.shape, -1)
     totals = [sum(table[i, t, token].item() for t, token in enumerate(ids)) for i, ids in enumerate(sequences)]
-    return [total / length_penalty(len(ids), alpha) for total, ids in zip(totals, sequences, strict=True)]
+    scores = [total / length_penalty(len(ids), alpha) for total, ids in zip(totals, sequences, strict=True)]
+    return scores, alignment.dense(batch.source.shape[1])
 
 
 @EVERY
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize(("layers", "alpha"), [(1, 1.0), (2, 0.0)])
 def test_search_takes_the_steps_of_training(variant, layers, alpha):
     """The log-probability of each hypothesis, and its attention, are those of a teacher-forced pass over it."""
     translator = translator_of(variant, layers, length_penalty=alpha)
-    model = translator.model
     for text, translation in zip(TEXTS, translator.translate(TEXTS, n_best=3), strict=True):
-        assert len(translation.n_best) == 3
-        for hypothesis in translation.n_best:
-            ids = ids_of(hypothesis)
-            batch = collate([Example(translator.source.encode(text), list(ids[:-1]))])
-            features, alignment = model(batch.source, batch.source_lengths, batch.target_input, batch.places)
-            logits = model.decoder.output(features)
-            total = logits.log_softmax(1).gather(1, torch.tensor(ids).unsqueeze(1)).sum().item()
-            assert hypothesis.score == pytest.approx(total / length_penalty(len(ids), alpha), abs=1e-9)
+        sequences = [ids_of(hypothesis) for hypothesis in translation.n_best]
+        assert len(sequences) == 3
+        scores, alignment = forced(translator, text, sequences, alpha)
+        assert [hypothesis.score for hypothesis in translation.n_best] == pytest.approx(scores, abs=1e-9)
+        for hypothesis, ids, weights in zip(translation.n_best, sequences, alignment, strict=True):
             if variant.wiring == "none":
                 assert hypothesis.attention is None
             else:
-                weights = alignment.dense(batch.source.shape[1])[0].detach()
-                torch.testing.assert_close(hypothesis.attention, weights, rtol=0, atol=1e-12)
+                torch.testing.assert_close(hypothesis.attention, weights[: len(ids)], rtol=0, atol=1e-12)
 
 
 @EVERY
@@ -123,19 +119,17 @@ def test_greedy_translation_is_that_of_the_formulas(variant):
 
 
 @EVERY
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_translations_do_not_depend_on_the_batch(variant, beam_size):
-    translator = translator_of(variant, beam_size=beam_size, length_penalty=1.0)
-    together = translator.translate(TEXTS, n_best=beam_size)
+def test_translations_do_not_depend_on_the_batch(variant):
+    translator = translator_of(variant, beam_size=4, length_penalty=1.0)
+    together = translator.translate(TEXTS, n_best=4)
     runs = [
-        translator.translate(TEXTS[::-1], n_best=beam_size)[::-1],
-        translator.translate(TEXTS, n_best=beam_size, batch_size=1),
-        translator.translate(TEXTS, n_best=beam_size, batch_size=4),
-        [translator.translate([text], n_best=beam_size)[0] for text in TEXTS],
+        translator.translate(TEXTS[::-1], n_best=4)[::-1],
+        translator.translate(TEXTS, n_best=4, batch_size=1),
+        translator.translate(TEXTS, n_best=4, batch_size=4),
     ]
     for translations in runs:
         for one, other in zip(together, translations, strict=True):
-            for a, b in zip(one.n_best or (one,), other.n_best or (other,), strict=True):
+            for a, b in zip(one.n_best, other.n_best, strict=True):
                 assert (a.tokens, a.source_tokens, a.text) == (b.tokens, b.source_tokens, b.text)
                 assert a.score == pytest.approx(b.score, abs=1e-10)
                 if a.attention is not None:

@@ -1,22 +1,18 @@
-import math
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from nmt.config import SearchConfig, TrainingConfig
+from nmt.config import TrainingConfig
 from nmt.config_model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
-from nmt.data.codec import Codec
-from nmt.data.tokenizers import make_tokenizer
-from nmt.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
+from nmt.data.vocabulary import BOS, EOS, PAD
 from nmt.model.seq2seq import Seq2Seq, build_model
 from nmt.training import update as update_module
 from nmt.training.batch_loss import batch_loss
 from nmt.training.learner import make_learner
 from nmt.training.update import update
-from nmt.translator import Translator
 
 EXAMPLES = [
     Example([4, 5, 6], [7, 8]),
@@ -210,21 +206,3 @@ def test_optimizer_is_the_one_asked_for(name: str, kind: type[torch.optim.Optimi
     assert len(group["params"]) == len(list(model.parameters()))
     update(learner, [collate(EXAMPLES)], config, 0.125, done=0)
     assert group["lr"] == 0.125
-
-
-@pytest.mark.parametrize("wiring", WIRINGS)
-def test_overfitted_pairs_come_back_from_greedy_search(wiring: str) -> None:
-    """Long and short together, so that the end mark of a padded row is learnt too."""
-    vocabulary = Vocabulary((*SPECIALS, *"abcdefg"))
-    codec = Codec(make_tokenizer("whitespace", "de", False), vocabulary)
-    model = make_model(wiring, embedding_size=12).float()
-    config = TrainingConfig.model_validate({"label_smoothing": 0.0})
-    learner = make_learner(model, config)
-    chosen = EXAMPLES[:3]
-    for done in range(150):
-        nll = update(learner, [collate(chosen)], config, 0.03, done)
-    assert nll / collate(chosen).target_tokens < math.log(1.2)
-    translator = Translator(model, codec, codec, SearchConfig(beam_size=1, max_length=12))
-    found = translator.translate([" ".join(vocabulary.decode(example.source)) for example in chosen])
-    assert [t.text for t in found] == [" ".join(vocabulary.decode(example.target)) for example in chosen]
-    assert all(t.tokens[-1] == "<eos>" for t in found)

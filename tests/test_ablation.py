@@ -63,8 +63,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the two finished runs and their page."""
     folder = tmp_path_factory.mktemp("ablation")
     configs = write_configs(folder)
-    page = folder / "page"
-    assert main(["ablation", *configs, "--output", str(page), "--jobs", "2", "--machine", "an abacus"]) == 0
+    output = folder / "page"
+    assert main(["ablation", *configs, "--output", str(output), "--jobs", "2", "--machine", "an abacus"]) == 0
     return folder
 
 
@@ -122,12 +122,12 @@ def test_a_result_holds_what_was_measured(finished: Path) -> None:
 
 
 def test_the_page_says_it_all(finished: Path) -> None:
-    page = (finished / "page" / "README.md").read_text(encoding="utf-8")
+    markdown = (finished / "page" / "README.md").read_text(encoding="utf-8")
     results = results_of(finished)
     for words in ("**synthetic**", "de→en", "30 sentence pairs", "120 updates", "an abacus", "`nrefs:1|case:mixed"):
-        assert words in page
-    assert f"python scripts/ablation.py {finished}" in page
-    rows = [line.split(" | ") for line in page.split("\n") if line.startswith(("| none ", "| luong "))]
+        assert words in markdown
+    assert f"python scripts/ablation.py {finished}" in markdown
+    rows = [line.split(" | ") for line in markdown.split("\n") if line.startswith(("| none ", "| luong "))]
     assert [row[0] for row in rows] == ["| none", "| luong"] * 2
     assert rows[0][1:5] == ["none", "–", "–", "–"]
     assert rows[1][1:5] == ["luong", "dot", "global", "no input feeding"]
@@ -140,7 +140,7 @@ def test_the_page_says_it_all(finished: Path) -> None:
     rate, low, high = (100 * value for value in (alignment.error_rate, alignment.ci_low, alignment.ci_high))
     assert [row[7] for row in rows[:2]] == ["–", f"{rate:.1f} ({low:.1f}–{high:.1f})"]
     for picture in ("bleu_by_length.png", "alignment_error.png", "heat_maps.png"):
-        assert f"]({picture})" in page
+        assert f"]({picture})" in markdown
         with Image.open(finished / "page" / picture) as image:
             assert image.width > 500
 
@@ -153,11 +153,11 @@ def test_the_line_that_is_drawn_has_words_on_both_sides() -> None:
 
 
 def test_text_outside_of_the_markers_is_kept(copy: Path) -> None:
-    page = copy / "page" / "README.md"
-    page.parent.mkdir()
-    page.write_text("# Mine\n\n<!-- results -->\nof yesterday\n<!-- /results -->\n\nConclusions.\n", encoding="utf-8")
+    path = copy / "page" / "README.md"
+    path.parent.mkdir()
+    path.write_text("# Mine\n\n<!-- results -->\nof yesterday\n<!-- /results -->\n\nConclusions.\n", encoding="utf-8")
     assert ablation(copy) == 0
-    text = page.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     assert text.startswith("# Mine\n\n<!-- results -->\n")
     assert text.endswith("\n<!-- /results -->\n\nConclusions.\n")
     assert "yesterday" not in text
@@ -237,9 +237,9 @@ def test_a_failure_is_reported_and_loses_no_other(
     assert line.endswith(log.read_text(encoding="utf-8").splitlines()[-1])
     assert "luong: done" in captured.out
     assert (copy / "runs" / "luong" / "result.json").exists()
-    page = (copy / "page" / "README.md").read_text(encoding="utf-8")
-    assert "| luong |" in page
-    assert "**Missing, because the run failed:** none" in page
+    markdown = (copy / "page" / "README.md").read_text(encoding="utf-8")
+    assert "| luong |" in markdown
+    assert "**Missing, because the run failed:** none" in markdown
 
 
 def test_a_run_in_progress_is_left_alone(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
     python benchmarks/search.py
     python benchmarks/search.py checkpoints/NAME/best.pt …
-    python benchmarks/search.py --peers PEERS --runners RUNNERS --json
+    python benchmarks/search.py --peers PEERS --runners RUNNERS --precisions float32 bf16 --json
 
 Without checkpoints it first trains one model for each mechanism, of the sizes and on the data of `peers.yaml`, for
 `--updates` updates, into `checkpoints/`, where they are kept for the next time. A search takes as long as hypotheses
@@ -29,6 +29,7 @@ from typing import Any
 import peers
 import torch
 
+from nmt.config_base import Precision
 from nmt.config_file import load_config
 from nmt.data.splits import load_split
 from nmt.device import choose_device, describe_machine
@@ -37,6 +38,7 @@ from nmt.training.run import run
 from nmt.translator import Translator
 
 FIGURES = ("sentences_per_second", "hypothesis_tokens_per_second")
+OURS: dict[Precision, str] = {"float32": "nmt", "bf16": "nmt, bf16"}
 Measure = Callable[[], Mapping[str, float]]
 
 
@@ -82,6 +84,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument(
+        "--precisions", nargs="+", default=["float32"], choices=["float32", "bf16"], help="of our matrix products"
+    )
     parser.add_argument("--json", action="store_true")
     peers.add_options(parser)
     parser.add_argument("--train-peers", action="store_true", help="train the peers first, with --updates too")
@@ -107,7 +112,10 @@ def measure(
     name: str, translator: Translator, sentences: list[str], beam_size: int, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """The medians of one mechanism and beam: ours, and those of the peers that have the like of it."""
-    runs: dict[str, Measure] = {"nmt": partial(translate, translator, sentences, beam_size, options)}
+    runs: dict[str, Measure] = {
+        OURS[precision]: partial(translate, translator, sentences, beam_size, precision, options)
+        for precision in options.precisions
+    }
     models = peers.MODELS.get(name, {})
     for peer in peers.installed(options):
         if peer.name in models:
@@ -122,11 +130,16 @@ def measure(
 
 
 def translate(
-    translator: Translator, sentences: list[str], beam_size: int, options: argparse.Namespace
+    translator: Translator, sentences: list[str], beam_size: int, precision: Precision, options: argparse.Namespace
 ) -> dict[str, float]:
     started = time.perf_counter()
     translations = translator.translate(
-        sentences, beam_size=beam_size, max_length=options.max_length, batch_size=options.batch, attention=False
+        sentences,
+        beam_size=beam_size,
+        max_length=options.max_length,
+        batch_size=options.batch,
+        precision=precision,
+        attention=False,
     )
     seconds = time.perf_counter() - started
     tokens = sum(len(translation.tokens) for translation in translations)
@@ -160,11 +173,11 @@ def print_table(about: dict[str, Any], results: list[dict[str, Any]]) -> None:
     print(f"\n{'mechanism':<20}{'beam':>5}  {'program':<10}{'sentences/s':>12}{'tokens/s':>12}{'ours/theirs':>13}")
     ours = 0.0
     for result in results:
-        speed = result["hypothesis_tokens_per_second"]
-        ours = speed if result["program"] == "nmt" else ours
-        ratio = "" if result["program"] == "nmt" else f"{ours / speed:.2f}"
+        speed, program = result["hypothesis_tokens_per_second"], result["program"]
+        ours = speed if program == "nmt" else ours
+        ratio = f"{ours / speed:.2f}" if ours and program not in OURS.values() else ""
         print(
-            f"{result['mechanism']:<20}{result['beam']:>5}  {result['program']:<10}"
+            f"{result['mechanism']:<20}{result['beam']:>5}  {program:<10}"
             f"{result['sentences_per_second']:>12,.1f}{speed:>12,.0f}{ratio:>13}"
         )
 

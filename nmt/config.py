@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nmt.config_base import Count, DropoutRate, NonNegative, Positive, Probability, Section, Threads, filled
+from nmt.config_base import Count, DropoutRate, NonNegative, Positive, Precision, Probability, Section, Threads, filled
 from nmt.config_model import ModelConfig
 
 
@@ -189,7 +189,7 @@ class TrainingConfig(Section):
     log_every: Count = 50  # in updates
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
-    precision: Literal["float32", "bf16"] = "float32"  # bf16: matrix products of updates take bfloat16 factors
+    precision: Precision = "float32"  # of updates
     threads: Threads | None = None  # null: as many as torch chooses
 
     @model_validator(mode="before")
@@ -212,6 +212,7 @@ class SearchConfig(Section):
     max_length: Count = 100  # target tokens
     max_source_length: Count = 500  # source tokens; longer sentences are cut there, with a message on standard error
     batch_size: Count = 64  # sentences
+    precision: Precision = "float32"
 
 
 class EvaluationConfig(Section):

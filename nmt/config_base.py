@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -11,8 +11,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 DropoutRate = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
+Precision = Literal["float32", "bf16"]  # bf16: matrix products take bfloat16 factors, and sum them in float32
 Threads = Annotated[int, Field(ge=1, le=1024, strict=True)]
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from nmt.checkpoint import Loaded, check_same_tokens, load
 from nmt.config import SearchConfig
+from nmt.config_base import Precision
 from nmt.config_file import override_search
 from nmt.data.batching import Example, collate, pad_source
 from nmt.data.codec import Codec
@@ -24,6 +25,7 @@ from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
 from nmt.device import choose_device, explaining_memory
 from nmt.errors import UserError
 from nmt.model.ensemble import Ensemble
+from nmt.model.linear import check_precision, products_in_bf16
 from nmt.model.packed import packed
 from nmt.model.seq2seq import Seq2Seq
 from nmt.search import Hypothesis, beam_search, select
@@ -98,6 +100,7 @@ class Translator:
         length_penalty: float | None = None,
         max_length: int | None = None,
         batch_size: int | None = None,
+        precision: Precision | None = None,
         n_best: int = 1,
         replace_unk: bool = False,
         dictionary: Mapping[str, str] | None = None,
@@ -105,14 +108,16 @@ class Translator:
     ) -> list[Translation]:
         """Translate sentences, in their order; None stands for the checkpoint's own setting.
 
-        Sentences of like length share a batch, which changes no result. An empty sentence has an empty translation; of
-        one with more tokens than `search.max_source_length` the rest is cut off, which standard error is told.
+        Sentences of like length share a batch, which changes no result (in bf16: none but by its rounding). An empty
+        sentence has an empty translation; of one with more tokens than `search.max_source_length` the rest is cut off,
+        which standard error is told.
         `replace_unk` puts the raw source word with the largest attention weight in the place of each `<unk>`, or the
         word that `dictionary` has for it (`nmt.data.copying.replacements` says how words are found); `attention=False`
         saves the time that the weights cost.
 
         Raises `UserError` for text that is no Unicode, and for options that do not fit: sizes below 1, `n_best` above
-        the beam, `replace_unk` with a model that has no attention, or `dictionary` without `replace_unk`.
+        the beam, `replace_unk` with a model that has no attention, `dictionary` without `replace_unk`, or a precision
+        that the processor has not.
         """
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
@@ -122,6 +127,7 @@ class Translator:
             length_penalty=length_penalty,
             max_length=max_length,
             batch_size=batch_size,
+            precision=precision,
         )
         wanted = _Wanted(search, n_best, replace_unk, dictionary, attention)
         self._check(wanted)
@@ -129,8 +135,10 @@ class Translator:
         order = [i for i in longest_first(sources) if sources[i]]
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
         translations = [replace(nothing, n_best=(nothing,) if n_best > 1 else ())] * len(sentences)
-        with _without_dropout(self.model):
-            model = packed(self.model)
+        bf16, device = search.precision == "bf16", self.model.device.type
+        autocast = torch.autocast(device, torch.bfloat16, enabled=bf16 and device != "cpu")
+        with _without_dropout(self.model), products_in_bf16(bf16), autocast:
+            model = packed(self.model, torch.bfloat16 if bf16 else torch.float32)
             for begin in range(0, len(order), search.batch_size):
                 chosen = order[begin : begin + search.batch_size]
                 with explaining_memory(partial(_too_large, len(chosen), len(sources[chosen[0]]), search)):
@@ -158,6 +166,7 @@ class Translator:
         return sources
 
     def _check(self, wanted: _Wanted) -> None:
+        check_precision("search.precision", wanted.search.precision, self.model.device)
         n_best, beam_size = wanted.n_best, wanted.search.beam_size
         if not 1 <= n_best <= beam_size:
             raise UserError(f"n_best ({n_best}) must lie between 1 and beam_size ({beam_size}); widen the beam")
@@ -236,8 +245,9 @@ class Translator:
         """For each row the weights while it writes its target ids, the last of which it need not read."""
         inputs = collate([Example([], ids[:-1]) for ids in targets]).target_input.to(self.model.device)
         weights = self.model.weights(inputs, state, memory)
+        weights = weights.to("cpu", torch.promote_types(weights.dtype, torch.float32))  # autocast gives bfloat16
         return [
-            weights[row, : len(ids), :length].cpu()
+            weights[row, : len(ids), :length]
             for row, (ids, length) in enumerate(zip(targets, source_lengths, strict=True))
         ]
 

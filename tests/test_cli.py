@@ -125,6 +125,7 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["translate", "NONE", "x", "--replace-unk"], ["replace_unk", "wiring"]),
         (["translate", "BEST", "x", "--n-best", "9"], ["n_best", "beam"]),
         (["translate", "BEST", "x", "--length-penalty", "-1"], ["length_penalty"]),
+        (["evaluate", "BEST", "--precision", "fp8"], ["--precision", "fp8", "bf16"]),
         (["translate", "BEST", "x", "--input", "y"], ["--input"]),
         (["translate", "BEST", "--input", "missing.txt"], ["missing.txt"]),
         (["evaluate", "BEST", "BEST"], ["twice"]),

@@ -122,6 +122,7 @@ def test_unknown_field_like_none_lists_the_known_ones(tmp_path: Path) -> None:
         ("model.attention=luong", "model.attention", "'luong'"),
         ("model=[]", "model", "[]"),
         ("search.length_penalty=-1", "search.length_penalty", "-1"),
+        ("search.precision=bf8", "search.precision", "'bf8'"),
         ("evaluation.length_edges=[10, 0]", "evaluation.length_edges.1", "0"),
         ("data.corpus=wmt", "data.corpus", "'wmt'"),
         ("data.source.tokenizer=[spacy]", "data.source.tokenizer", "['spacy']"),

@@ -40,6 +40,19 @@ def test_a_packed_decoder_takes_the_decoders_steps(variant, layers) -> None:
             torch.testing.assert_close(copy.logits(other), model.decoder.logits(readout), rtol=1e-5, atol=1e-5)
 
 
+def test_bfloat16_products_are_the_layers_but_for_their_rounding() -> None:
+    torch.manual_seed(0)
+    module = nn.Linear(512, 300)
+    inputs = torch.randn(70, 512)
+    with torch.inference_mode():
+        exact, rounded = module(inputs), packed(nn.Sequential(module), torch.bfloat16)(inputs)
+        factors = nn.functional.linear(inputs.bfloat16().double(), module.weight.bfloat16().double())
+    assert rounded.dtype == torch.float32
+    # Sums are float32: all that is rounded behind the factors are the bias and the result, to 8 bits.
+    torch.testing.assert_close(rounded.double(), factors + module.bias.double(), rtol=2**-8, atol=2**-12)
+    assert 1e-3 < (rounded - exact).norm() / exact.norm() < 1e-2
+
+
 def test_where_there_are_no_kernels_the_module_is_its_own_copy() -> None:
     module = nn.Linear(3, 2).double()
     assert packed(module) is module

@@ -151,6 +151,25 @@ def test_translations_in_single_precision_do_not_depend_on_the_batch(variant, be
                 assert a.score == pytest.approx(b.score, rel=0, abs=1e-5)
 
 
+@pytest.mark.parametrize("autocast", [False, True])  # True: as on a GPU
+@pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+def test_search_in_bf16_takes_the_same_steps_but_for_rounding(variant, autocast, monkeypatch):
+    if autocast:
+        monkeypatch.setattr(torch, "autocast", lambda device, dtype, **_: torch.amp.autocast(device, dtype))
+    translator = translator_of(variant, layers=2, precision="bf16")
+    translator.model.float()
+    rounding = 0.0
+    for text, translation in zip(TEXTS, translator.translate(TEXTS, n_best=3), strict=True):
+        sequences = [ids_of(hypothesis) for hypothesis in translation.n_best]
+        scores, alignment = forced(translator, text, sequences, alpha=0.0)  # in float32
+        assert [hypothesis.score for hypothesis in translation.n_best] == pytest.approx(scores, rel=2e-2)
+        rounding += sum(abs(h.score - score) for h, score in zip(translation.n_best, scores, strict=True))
+        for hypothesis, ids, weights in zip(translation.n_best, sequences, alignment, strict=True):
+            if variant.wiring != "none":
+                torch.testing.assert_close(hypothesis.attention, weights[: len(ids)], rtol=0, atol=2e-2)
+    assert rounding > 1e-3
+
+
 @EVERY
 def test_the_translator_leaves_the_model_in_its_mode(variant):
     translator = translator_of(variant)

@@ -14,8 +14,9 @@ from nmt import checkpoint
 from nmt.config_file import load_config
 from nmt.data.corpus import ParallelText
 from nmt.errors import UserError
+from nmt.model import linear
 from nmt.training import batch_loss as batch_losses
-from nmt.training import loop, prepare
+from nmt.training import loop
 from nmt.training.loss import Loss
 from nmt.translator import Translator
 
@@ -232,9 +233,10 @@ def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMake
 
 
 def test_bf16_needs_its_kernels(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepare, "HAS_ONEDNN", False)
-    with pytest.raises(UserError, match=r"training\.precision: bf16 needs oneDNN"):
-        finish(make_config("training.precision=bf16"))
+    monkeypatch.setattr(linear, "HAS_ONEDNN", False)
+    for section in ("training", "search"):
+        with pytest.raises(UserError, match=rf"{section}\.precision: bf16 needs oneDNN"):
+            finish(make_config(f"{section}.precision=bf16"))
 
 
 def test_a_person_is_told_what_happens(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,6 +91,7 @@ def run(options: argparse.Namespace) -> int:
         output=options.output,
         beam_size=options.beam,
         length_penalty=options.length_penalty,
+        precision=options.precision,
     )
     print(table)
     if options.heat_map is not None:

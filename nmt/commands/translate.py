@@ -167,6 +167,7 @@ def _translate(
         length_penalty=options.length_penalty,
         max_length=options.max_length,
         batch_size=options.batch_size,
+        precision=options.precision,
         n_best=options.n_best,
         replace_unk=options.replace_unk,
         dictionary=dictionary,

@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from nmt import files
 from nmt.config import Config
+from nmt.config_base import Precision
 from nmt.data.corpus import ParallelText, read_pairs
 from nmt.data.splits import load_split
 from nmt.errors import UserError
@@ -57,6 +58,7 @@ def evaluate(
     output: Path | None = None,
     beam_size: int | None = None,
     length_penalty: float | None = None,
+    precision: Precision | None = None,
 ) -> str:
     """Evaluate every model (checkpoint → translator) on one test set; returns the table for the terminal.
 
@@ -69,7 +71,11 @@ def evaluate(
     for checkpoint, translator in translators.items():
         print(f"Translating {len(test_set.text.source)} sentences with {checkpoint}", file=sys.stderr, flush=True)
         translations = translator.translate(
-            test_set.text.source, beam_size=beam_size, length_penalty=length_penalty, attention=False
+            test_set.text.source,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            precision=precision,
+            attention=False,
         )
         outputs[checkpoint] = [translation.text for translation in translations]
         alignments[checkpoint] = alignment_score(translator, test_set) if aligned else None

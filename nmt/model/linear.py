@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.func import functional_call
 
+from nmt.errors import UserError
 from nmt.model.shared import collect, share
 
 
@@ -83,6 +84,12 @@ def has_kernel(tensor: Tensor) -> bool:
 
 
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def check_precision(field: str, precision: str, device: torch.device) -> None:
+    """Raise `UserError`, which names the field, where a device has no products of that precision."""
+    if precision == "bf16" and device.type == "cpu" and not HAS_ONEDNN:
+        raise UserError(f"{field}: bf16 needs oneDNN, which this PyTorch has not for this processor; set it to float32")
 
 
 @contextmanager

@@ -12,8 +12,7 @@ from nmt.data.corpus import ParallelText
 from nmt.data.splits import load_split
 from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.device import choose_device
-from nmt.errors import UserError
-from nmt.model.linear import HAS_ONEDNN
+from nmt.model.linear import check_precision
 from nmt.model.seq2seq import Seq2Seq
 from nmt.startup import kept_for_good
 from nmt.training.ranks import ALONE, Ranks, this_device
@@ -35,10 +34,8 @@ def prepare(config: Config, ranks: Ranks = ALONE) -> Prepared:
     device = this_device(choose_device(config.training.device))
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
-    if config.training.precision == "bf16" and device.type == "cpu" and not HAS_ONEDNN:
-        raise UserError(
-            "training.precision: bf16 needs oneDNN, which this PyTorch has not for this processor; set it to float32"
-        )
+    check_precision("training.precision", config.training.precision, device)
+    check_precision("search.precision", config.search.precision, device)
     with kept_for_good():
         if not ranks.leads:
             ranks.total(0)

@@ -32,6 +32,7 @@ def test_every_pair_of_evaluate_options_runs(
         ["--heat-map", "2", "--alignment-words", "whitespace", "--output", str(tmp_path)],
         ["--data-folder", str(tmp_path)],
         ["--device", "cpu", "--threads", "1"],
+        ["--precision", "bf16"],
         ["--ensemble", best, str(runs / "none" / "best.pt")],
         [str(runs / "none" / "best.pt")],
     ]

@@ -85,7 +85,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     parser.add_argument(
-        "--precisions", nargs="+", default=["float32"], choices=["float32", "bf16"], help="of our matrix products"
+        "--precisions", nargs="+", default=["float32"], choices=list(OURS), help="of our matrix products"
     )
     parser.add_argument("--json", action="store_true")
     peers.add_options(parser)

@@ -20,7 +20,7 @@ from nmt.config_base import Precision
 from nmt.config_file import override_search
 from nmt.data.batching import Example, collate, pad_source
 from nmt.data.codec import Codec
-from nmt.data.copying import replacements
+from nmt.data.copying import copied, replacements
 from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
 from nmt.device import choose_device, explaining_memory
 from nmt.errors import UserError
@@ -256,14 +256,8 @@ class Translator:
     ) -> Translation:
         tokens = self.target.vocabulary.decode(hypothesis.ids)
         if wanted.replace_unk and weights is not None and UNK_TOKEN in tokens:
-            offered, owners = replacements(
-                sentence, self.source.tokenizer, self.target.tokenizer, wanted.dictionary or {}
-            )
-            sums = weights.new_zeros(len(weights), len(offered))
-            owners = owners[: weights.shape[1] - 1]  # of all but the end-of-sentence position
-            sums.index_add_(1, torch.tensor(owners), weights[:, : len(owners)])
-            best = sums.argmax(dim=1).tolist()
-            tokens = [offered[s] if token == UNK_TOKEN else token for token, s in zip(tokens, best, strict=True)]
+            tokenizers = self.source.tokenizer, self.target.tokenizer
+            tokens = copied(tokens, *replacements(sentence, *tokenizers, wanted.dictionary or {}), weights)
         words = tokens[:-1] if hypothesis.ids[-1] == EOS else tokens
         return Translation(
             text=self.target.tokenizer.detokenize(words),

@@ -2,11 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from nmt.data.corpus import read_lines
 from nmt.data.tokenizers import SPACE_MARK, CharTokenizer, SentencePieceTokenizer, Tokenizer
+from nmt.data.vocabulary import UNK_TOKEN
 from nmt.errors import UserError
 
 _PIECES = (SentencePieceTokenizer, CharTokenizer)  # whose tokens are parts of words; those of the others are words
@@ -63,6 +68,20 @@ def replacements(
             offers.append((_as_word(translation or raw, target), len(word)))
     owners = [number for number, (_, size) in enumerate(offers) for _ in range(size)]
     return [token for token, _ in offers], owners
+
+
+def copied(
+    tokens: Sequence[str], offered: Sequence[str], owners: Sequence[int], weights: Float[Tensor, "T S"]
+) -> list[str]:
+    """The T target tokens, with the offered one of the largest attention in the place of each that is unknown.
+
+    `owners` are those of the source's tokens, as in `replacements`; the last of the S positions is its end's.
+    """
+    sums = weights.new_zeros(len(weights), len(offered))
+    owners = owners[: weights.shape[1] - 1]
+    sums.index_add_(1, torch.tensor(owners), weights[:, : len(owners)])
+    best = sums.argmax(dim=1).tolist()
+    return [offered[s] if token == UNK_TOKEN else token for token, s in zip(tokens, best, strict=True)]
 
 
 def _words(surfaces: list[str]) -> list[list[str]]:

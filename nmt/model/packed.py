@@ -1,7 +1,7 @@
 """Linear layers for search, which multiplies few rows by the same weights over and over.
 
 oneDNN keeps a matrix in blocks. Given a plain one, it rearranges it in every product, which for few rows takes as long
-as the product itself; here that is done once. In bfloat16 the products take half the time, a search 0.7 of it.
+as the product itself; here that is done once. In bfloat16 the products take half the time, a whole search 0.7.
 """
 
 from __future__ import annotations

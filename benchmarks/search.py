@@ -2,7 +2,7 @@
 
     python benchmarks/search.py
     python benchmarks/search.py checkpoints/NAME/best.pt …
-    python benchmarks/search.py --peers PEERS --runners RUNNERS --precisions float32 bf16 --json
+    python benchmarks/search.py --peers PEERS --runners RUNNERS --precisions float32 bf16 int8 --json
 
 Without checkpoints it first trains one model for each mechanism, of the sizes and on the data of `peers.yaml`, for
 `--updates` updates, into `checkpoints/`, where they are kept for the next time. A search takes as long as hypotheses
@@ -29,7 +29,7 @@ from typing import Any
 import peers
 import torch
 
-from nmt.config_base import Precision
+from nmt.config_base import SearchPrecision
 from nmt.config_file import load_config
 from nmt.data.splits import load_split
 from nmt.device import choose_device, describe_machine
@@ -38,7 +38,7 @@ from nmt.training.run import run
 from nmt.translator import Translator
 
 FIGURES = ("sentences_per_second", "hypothesis_tokens_per_second")
-OURS: dict[Precision, str] = {"float32": "nmt", "bf16": "nmt, bf16"}
+OURS: dict[SearchPrecision, str] = {"float32": "nmt", "bf16": "nmt, bf16", "int8": "nmt, int8"}
 Measure = Callable[[], Mapping[str, float]]
 
 
@@ -130,7 +130,11 @@ def measure(
 
 
 def translate(
-    translator: Translator, sentences: list[str], beam_size: int, precision: Precision, options: argparse.Namespace
+    translator: Translator,
+    sentences: list[str],
+    beam_size: int,
+    precision: SearchPrecision,
+    options: argparse.Namespace,
 ) -> dict[str, float]:
     started = time.perf_counter()
     translations = translator.translate(

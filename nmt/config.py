@@ -10,7 +10,18 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nmt.config_base import Count, DropoutRate, NonNegative, Positive, Precision, Probability, Section, Threads, filled
+from nmt.config_base import (
+    Count,
+    DropoutRate,
+    NonNegative,
+    Positive,
+    Precision,
+    Probability,
+    SearchPrecision,
+    Section,
+    Threads,
+    filled,
+)
 from nmt.config_model import ModelConfig
 
 
@@ -212,7 +223,7 @@ class SearchConfig(Section):
     max_length: Count = 100  # target tokens
     max_source_length: Count = 500  # source tokens; longer sentences are cut there, with a message on standard error
     batch_size: Count = 64  # sentences
-    precision: Precision = "float32"
+    precision: SearchPrecision = "float32"
 
 
 class EvaluationConfig(Section):

@@ -16,13 +16,13 @@ from torch import Tensor
 
 from nmt.checkpoint import Loaded, check_same_tokens, load
 from nmt.config import SearchConfig
-from nmt.config_base import Precision
+from nmt.config_base import SearchPrecision
 from nmt.config_file import override_search
 from nmt.data.batching import Example, collate, pad_source
 from nmt.data.codec import Codec
 from nmt.data.copying import copied, replacements
 from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
-from nmt.device import choose_device, explaining_memory
+from nmt.device import choose_device, explaining_memory, keep_freed_memory
 from nmt.errors import UserError
 from nmt.model.ensemble import Ensemble
 from nmt.model.linear import check_precision, products_in_bf16
@@ -100,7 +100,7 @@ class Translator:
         length_penalty: float | None = None,
         max_length: int | None = None,
         batch_size: int | None = None,
-        precision: Precision | None = None,
+        precision: SearchPrecision | None = None,
         n_best: int = 1,
         replace_unk: bool = False,
         dictionary: Mapping[str, str] | None = None,
@@ -108,7 +108,7 @@ class Translator:
     ) -> list[Translation]:
         """Translate sentences, in their order; None stands for the checkpoint's own setting.
 
-        Sentences of like length share a batch, which changes no result (in bf16: none but by its rounding). An empty
+        Sentences of like length share a batch, which changes no result (in few bits: none but by rounding). An empty
         sentence has an empty translation; of one with more tokens than `search.max_source_length` the rest is cut off,
         which standard error is told.
         `replace_unk` puts the raw source word with the largest attention weight in the place of each `<unk>`, or the
@@ -131,6 +131,7 @@ class Translator:
         )
         wanted = _Wanted(search, n_best, replace_unk, dictionary, attention)
         self._check(wanted)
+        keep_freed_memory()
         sources = self._encode(sentences)
         order = [i for i in longest_first(sources) if sources[i]]
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
@@ -138,7 +139,7 @@ class Translator:
         bf16, device = search.precision == "bf16", self.model.device.type
         autocast = torch.autocast(device, torch.bfloat16, enabled=bf16 and device != "cpu")
         with _without_dropout(self.model), products_in_bf16(bf16), autocast:
-            model = packed(self.model, torch.bfloat16 if bf16 else torch.float32)
+            model = packed(self.model, search.precision)
             for begin in range(0, len(order), search.batch_size):
                 chosen = order[begin : begin + search.batch_size]
                 with explaining_memory(partial(_too_large, len(chosen), len(sources[chosen[0]]), search)):

@@ -88,7 +88,7 @@ def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys:
         ["--batch-size", "1"],
         ["--device", "cpu", "--threads", "1"],
         ["--workers", "2"],
-        ["--precision", "bf16"],
+        ["--precision", "int8"],
     ]
     sentence = "der unbekannte Hund"
     file = tmp_path / "input.txt"

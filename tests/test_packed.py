@@ -1,5 +1,6 @@
 """Packed linear layers against the layers that they are made of."""
 
+import numpy as np
 import pytest
 import torch
 from reference import VARIANTS, parametrised, tiny_model
@@ -45,12 +46,36 @@ def test_bfloat16_products_are_the_layers_but_for_their_rounding() -> None:
     module = nn.Linear(512, 300)
     inputs = torch.randn(70, 512)
     with torch.inference_mode():
-        exact, rounded = module(inputs), packed(nn.Sequential(module), torch.bfloat16)(inputs)
+        exact, rounded = module(inputs), packed(nn.Sequential(module), "bf16")(inputs)
         factors = nn.functional.linear(inputs.bfloat16().double(), module.weight.bfloat16().double())
     assert rounded.dtype == torch.float32
     # Sums are float32: all that is rounded behind the factors are the bias and the result, to 8 bits.
     torch.testing.assert_close(rounded.double(), factors + module.bias.double(), rtol=2**-8, atol=2**-12)
     assert 1e-3 < (rounded - exact).norm() / exact.norm() < 1e-2
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_8_bit_products_are_those_of_whole_numbers(bias: bool) -> None:
+    torch.manual_seed(0)
+    module = nn.Linear(512, 300, bias=bias)
+    inputs = torch.randn(70, 512) * torch.logspace(-30, 6, 70).unsqueeze(1)
+    with torch.no_grad():
+        module.weight[7], inputs[5] = 0, 0
+    shift = module.bias.detach().double().numpy() if bias else 0
+    x, w = inputs.double().numpy(), module.weight.detach().double().numpy()
+    x_scale, w_scale = (np.abs(rows).max(axis=1, keepdims=True) / 127 for rows in (x, w))
+    x_scale[5], w_scale[7] = 1, 1  # of rows of zeros
+    sums = np.rint(x / x_scale).astype(int) @ np.rint(w / w_scale).astype(int).T
+    with torch.inference_mode():
+        layer = packed(nn.Sequential(module), "int8")
+        outputs = layer(inputs)
+        alone = torch.cat([layer(row.unsqueeze(0)) for row in inputs])
+    assert outputs.dtype == torch.float32
+    assert torch.equal(outputs, alone)
+    product = sums * x_scale * w_scale.T
+    assert (np.abs(outputs.double().numpy() - product - shift) <= 1e-6 * (np.abs(product) + np.abs(shift))).all()
+    errors = np.linalg.norm(product - x @ w.T, axis=1) / np.linalg.norm(x @ w.T, axis=1).clip(1e-99)
+    assert 1e-3 < np.median(errors) < 2e-2
 
 
 def test_where_there_are_no_kernels_the_module_is_its_own_copy() -> None:

@@ -151,12 +151,12 @@ def test_translations_in_single_precision_do_not_depend_on_the_batch(variant, be
                 assert a.score == pytest.approx(b.score, rel=0, abs=1e-5)
 
 
-@pytest.mark.parametrize("autocast", [False, True])  # True: as on a GPU
+@pytest.mark.parametrize("precision", ["int8", "bf16", "bf16 as on a GPU"])
 @pytest.mark.parametrize("variant", **parametrised(WIRINGS))
-def test_search_in_bf16_takes_the_same_steps_but_for_rounding(variant, autocast, monkeypatch):
-    if autocast:
+def test_search_in_few_bits_takes_the_same_steps_but_for_rounding(variant, precision, monkeypatch):
+    if precision == "bf16 as on a GPU":
         monkeypatch.setattr(torch, "autocast", lambda device, dtype, **_: torch.amp.autocast(device, dtype))
-    translator = translator_of(variant, layers=2, precision="bf16")
+    translator = translator_of(variant, layers=2, precision=precision.split()[0])
     translator.model.float()
     rounding = 0.0
     for text, translation in zip(TEXTS, translator.translate(TEXTS, n_best=3), strict=True):

@@ -232,11 +232,20 @@ def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMake
     assert not Path(make_config().output_dir).exists()
 
 
-def test_bf16_needs_its_kernels(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bf16_and_int8_need_their_kernels(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear, "HAS_ONEDNN", False)
-    for section in ("training", "search"):
-        with pytest.raises(UserError, match=rf"{section}\.precision: bf16 needs oneDNN"):
-            finish(make_config(f"{section}.precision=bf16"))
+    for field, precision in (("training", "bf16"), ("search", "bf16"), ("search", "int8")):
+        with pytest.raises(UserError, match=rf"{field}\.precision: {precision} needs oneDNN"):
+            finish(make_config(f"{field}.precision={precision}"))
+
+
+def test_int8_needs_a_processor_whose_sums_are_exact(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"search\.precision: int8 is for processors, and this is cuda"):
+        linear.check_precision("search.precision", "int8", torch.device("cuda"))
+    product = torch._int_mm
+    monkeypatch.setattr(torch, "_int_mm", lambda left, right: product(left, right).clamp(max=2**15 - 1))
+    with pytest.raises(UserError, match=r"search\.precision: int8 products .* overflow"):
+        finish(make_config("search.precision=int8"))
 
 
 def test_a_person_is_told_what_happens(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from nmt import files
 from nmt.config import Config
-from nmt.config_base import Precision
+from nmt.config_base import SearchPrecision
 from nmt.data.corpus import ParallelText, read_pairs
 from nmt.data.splits import load_split
 from nmt.errors import UserError
@@ -58,7 +58,7 @@ def evaluate(
     output: Path | None = None,
     beam_size: int | None = None,
     length_penalty: float | None = None,
-    precision: Precision | None = None,
+    precision: SearchPrecision | None = None,
 ) -> str:
     """Evaluate every model (checkpoint → translator) on one test set; returns the table for the terminal.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Num
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.func import functional_call
@@ -69,7 +69,7 @@ def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"
     return total.t()
 
 
-def few_sizes(rows: Float[Tensor, "N I"], product: Callable[[Tensor], Tensor]) -> Float[Tensor, "N O"]:
+def few_sizes(rows: Num[Tensor, "N I"], product: Callable[[Tensor], Tensor]) -> Num[Tensor, "N O"]:
     """A kernel's product of rows, to which rows of zeros are added so that it meets few numbers of them.
 
     oneDNN compiles each size of a product and keeps it for ever: 0.6 MiB, or the size of a weight for its gradient.
@@ -88,8 +88,20 @@ HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, 
 
 def check_precision(field: str, precision: str, device: torch.device) -> None:
     """Raise `UserError`, which names the field, where a device has no products of that precision."""
-    if precision == "bf16" and device.type == "cpu" and not HAS_ONEDNN:
-        raise UserError(f"{field}: bf16 needs oneDNN, which this PyTorch has not for this processor; set it to float32")
+    if precision == "int8" and device.type != "cpu":
+        raise UserError(f"{field}: int8 is for processors, and this is {device.type}; set it to bf16 or float32")
+    if precision != "float32" and device.type == "cpu" and not HAS_ONEDNN:
+        raise UserError(
+            f"{field}: {precision} needs oneDNN, which this PyTorch has not for this processor; set it to float32"
+        )
+    if precision == "int8" and not _sums_of_bytes_are_exact():
+        raise UserError(f"{field}: int8 products of this PyTorch overflow on this processor; set it to float32 or bf16")
+
+
+def _sums_of_bytes_are_exact() -> bool:
+    """Whether 8-bit products are summed in 32 bits: some kernels for processors without VNNI first sum two in 16."""
+    largest = torch.full((16, 64), 127, dtype=torch.int8)
+    return bool((torch._int_mm(largest, largest.t()) == 64 * 127**2).all())
 
 
 @contextmanager

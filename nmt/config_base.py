@@ -11,9 +11,8 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 DropoutRate = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-# bf16: matrix products take bfloat16 factors, and sum them in float32; int8: the decoder's take whole numbers to ±127
-Precision = Literal["float32", "bf16"]
-SearchPrecision = Literal["float32", "bf16", "int8"]
+Precision = Literal["float32", "bf16"]  # bf16: matrix products take bfloat16 factors, and sum them in float32
+SearchPrecision = Literal[Precision, "int8"]  # int8: the decoder's products take whole numbers to ±127
 Threads = Annotated[int, Field(ge=1, le=1024, strict=True)]
 
 

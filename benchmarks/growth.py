@@ -37,11 +37,11 @@ import peers
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from nmt.config import Config, TrainingConfig
-from nmt.config_file import load_config
+from nmt.config.reading import load_config
+from nmt.config.run import Config, TrainingConfig
 from nmt.data.batching import Batch, Example, collate
-from nmt.device import describe_machine
 from nmt.model.seq2seq import build_model
+from nmt.system.device import describe_machine
 from nmt.training.learner import Learner, make_learner
 from nmt.training.update import update
 

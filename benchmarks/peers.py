@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nmt.config import Config
-from nmt.config_model import AttentionConfig
+from nmt.config.model import AttentionConfig
+from nmt.config.run import Config
 
 T = TypeVar("T")
 

@@ -27,13 +27,13 @@ from typing import NamedTuple
 
 import torch
 
-from nmt.config import Config
-from nmt.config_file import load_config
+from nmt.config.reading import load_config
+from nmt.config.run import Config
 from nmt.data.batching import collate
 from nmt.data.splits import load_split, split_paths
 from nmt.data.training_set import load_training_set
-from nmt.device import describe_machine
-from nmt.startup import kept_for_good
+from nmt.system.device import describe_machine
+from nmt.system.startup import kept_for_good
 from nmt.training.prepare import batches_of
 
 ROOT = Path(__file__).parent.parent

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import torch
 
-from nmt.config_file import load_config
-from nmt.device import describe_machine
+from nmt.config.reading import load_config
+from nmt.system.device import describe_machine
 
 ROOT = Path(__file__).parent.parent
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

@@ -29,10 +29,10 @@ from typing import Any
 import peers
 import torch
 
-from nmt.config_base import SearchPrecision
-from nmt.config_file import load_config
+from nmt.config.reading import load_config
 from nmt.data.splits import load_split
-from nmt.device import choose_device, describe_machine
+from nmt.parts import SearchPrecision
+from nmt.system.device import choose_device, describe_machine
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 from nmt.translator import Translator

@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 import torch
 
-from nmt import checkpoint
-from nmt.config_file import load_config
+from nmt.checkpoint import contents as checkpoint
+from nmt.config.reading import load_config
 from nmt.data.training_set import load_training_set
-from nmt.data.vocabulary import Vocabulary
-from nmt.device import describe_machine
 from nmt.model.seq2seq import build_model
+from nmt.system.device import describe_machine
+from nmt.text.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parent.parent
 TYPES = 4000  # of the joint vocabulary of that config

@@ -28,25 +28,25 @@ import peers
 import torch
 from torch import Tensor
 
-from nmt.config import Config
-from nmt.config_file import load_config
+from nmt.config.reading import load_config
+from nmt.config.run import Config
 from nmt.data.batching import Example, collate
 from nmt.data.training_set import load_training_set
-from nmt.device import choose_device, describe_machine
-from nmt.model.linear import multiply
+from nmt.kernels.linear import multiply
 from nmt.model.seq2seq import build_model
+from nmt.system.device import choose_device, describe_machine
 from nmt.training.learner import Learner, make_learner
 from nmt.training.prepare import batches_of
 from nmt.training.update import update
 
 BY_HAND = (
-    "nmt.model.linear",
-    "nmt.model.gru",
-    "nmt.model.additive",
-    "nmt.model.products",
-    "nmt.model.dropout",
+    "nmt.kernels.linear",
+    "nmt.kernels.gru",
+    "nmt.kernels.additive",
+    "nmt.kernels.products",
+    "nmt.kernels.dropout",
     "nmt.model.encoder",
-    "nmt.training.output_loss",
+    "nmt.kernels.output_loss",
 )
 Batches = list[list[Example]]
 

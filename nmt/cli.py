@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from nmt.commands.options import Parser
-from nmt.errors import UserError
+from nmt.system.errors import UserError
 
 COMMANDS = ("train", "translate", "evaluate", "average", "ablation")  # modules of nmt.commands
 

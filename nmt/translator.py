@@ -14,21 +14,21 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt.checkpoint import Loaded, check_same_tokens, load
-from nmt.config import SearchConfig
-from nmt.config_base import SearchPrecision
-from nmt.config_file import override_search
+from nmt.checkpoint.contents import Loaded, check_same_tokens, load
+from nmt.config.reading import override_search
+from nmt.config.run import SearchConfig
 from nmt.data.batching import Example, collate, pad_source
-from nmt.data.codec import Codec
-from nmt.data.copying import copied, replacements
-from nmt.data.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
-from nmt.device import choose_device, explaining_memory, keep_freed_memory
-from nmt.errors import UserError
+from nmt.kernels.linear import check_precision, products_in_bf16
+from nmt.kernels.packed import packed
 from nmt.model.ensemble import Ensemble
-from nmt.model.linear import check_precision, products_in_bf16
-from nmt.model.packed import packed
 from nmt.model.seq2seq import Seq2Seq
+from nmt.parts import SearchPrecision
 from nmt.search import Hypothesis, beam_search, select
+from nmt.system.device import choose_device, explaining_memory, keep_freed_memory
+from nmt.system.errors import UserError
+from nmt.text.codec import Codec
+from nmt.text.unknown_words import copied, replacements
+from nmt.text.vocabulary import BOS, EOS, EOS_TOKEN, PAD, UNK_TOKEN
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class Translator:
         sentence has an empty translation; of one with more tokens than `search.max_source_length` the rest is cut off,
         which standard error is told.
         `replace_unk` puts the raw source word with the largest attention weight in the place of each `<unk>`, or the
-        word that `dictionary` has for it (`nmt.data.copying.replacements` says how words are found); `attention=False`
-        saves the time that the weights cost.
+        word that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
+        `attention=False` saves the time that the weights cost.
 
         Raises `UserError` for text that is no Unicode, and for options that do not fit: sizes below 1, `n_best` above
         the beam, `replace_unk` with a model that has no attention, `dictionary` without `replace_unk`, or a precision

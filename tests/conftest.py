@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from cli import write_config
 from hypothesis import settings
+from support.cli import write_config
 
 from nmt.cli import main
-from nmt.config import Config
-from nmt.config_file import load_config
-from nmt.data.corpus import ParallelText
+from nmt.config.reading import load_config
+from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
 from nmt.model.seq2seq import build_model
-from nmt.training import metrics
+from nmt.text.corpus import ParallelText
+from nmt.training import event_log
 from nmt.translator import Translator
 
 # No deadlines: this may be a busy machine. The same inputs each time, but for the long form, which looks for new ones.
@@ -35,7 +35,7 @@ def _one_thread() -> None:
 @pytest.fixture(autouse=True)
 def _no_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
     """Importing it takes seconds."""
-    monkeypatch.setattr(metrics, "_summary_writer", lambda *_: None)
+    monkeypatch.setattr(event_log, "_summary_writer", lambda *_: None)
 
 
 @pytest.fixture(scope="session")

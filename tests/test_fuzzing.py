@@ -18,18 +18,19 @@ import torch
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from texts import data_config
+from support.texts import data_config
 
-from nmt import checkpoint, checkpoint_file
+from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
-from nmt.config import Config
-from nmt.config_base import Section
-from nmt.config_file import load_config, to_yaml
-from nmt.data.corpus import ParallelText, read_pairs
+from nmt.config.reading import load_config, to_yaml
+from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
-from nmt.errors import UserError
 from nmt.evaluation.alignment import read_links
 from nmt.model.seq2seq import build_model
+from nmt.parts import Section
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText, read_pairs
 from nmt.translator import Translator
 
 CPU = torch.device("cpu")

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from nmt.checkpoint import save
+from nmt.checkpoint.contents import save
 from nmt.cli import main
-from nmt.config import Config
-from nmt.data.vocabulary import UNK
-from nmt.errors import UserError
+from nmt.config.run import Config
+from nmt.system.errors import UserError
+from nmt.text.vocabulary import UNK
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]

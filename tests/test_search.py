@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from formulas import log_softmax
+from support.formulas import log_softmax
 
 from nmt.search import beam_search, length_penalty, select
 

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from formulas import log_softmax
-from reference import (
+from support.formulas import log_softmax
+from support.tiny_models import (
     SOURCE_WORDS,
     SOURCES,
     VARIANTS,
@@ -18,10 +18,10 @@ from reference import (
     tiny_model,
 )
 
-from nmt.config import SearchConfig
+from nmt.config.run import SearchConfig
 from nmt.data.batching import Example, collate
-from nmt.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from nmt.search import length_penalty
+from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from nmt.translator import Translator
 
 EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from nmt import translator as translator_module
-from nmt.config import Config
+from nmt.config.run import Config
 from nmt.data.batching import Example, collate
-from nmt.data.corpus import ParallelText
-from nmt.data.vocabulary import BOS, EOS, UNK
-from nmt.device import choose_device
-from nmt.errors import UserError
+from nmt.system.device import choose_device
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
+from nmt.text.vocabulary import BOS, EOS, UNK
 from nmt.translator import Translation, Translator
 
 Maker = Callable[..., tuple[Config, Translator]]

@@ -11,9 +11,9 @@ import yaml
 
 from nmt.ablation import result
 from nmt.ablation.measure import measure
-from nmt.config import Config
-from nmt.config_file import parse_config
-from nmt.errors import UserError
+from nmt.config.reading import parse_config
+from nmt.config.run import Config
+from nmt.system.errors import UserError
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.run import run
 

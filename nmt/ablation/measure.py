@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nmt import checkpoint
 from nmt.ablation.result import Result, folder_of
-from nmt.config import Config
+from nmt.checkpoint import contents as checkpoint
+from nmt.config.run import Config
 from nmt.data.batching import Example
 from nmt.data.splits import gold_links
-from nmt.device import choose_device, describe_machine
 from nmt.evaluation import report
 from nmt.evaluation.alignment import word_pairs
 from nmt.evaluation.by_length import bootstrap_interval
 from nmt.evaluation.checkpoints import TestSet, alignment_score, corpus_test_set
-from nmt.evaluation.metrics import bleu_statistics
-from nmt.training.loss import perplexity
+from nmt.evaluation.scores import bleu_statistics
+from nmt.kernels.loss import perplexity
+from nmt.system.device import choose_device, describe_machine
 from nmt.training.validation import mean_loss
 from nmt.translator import Translator
 

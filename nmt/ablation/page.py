@@ -10,15 +10,15 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from nmt import files
 from nmt.ablation.result import Result, folder_of
-from nmt.config import Config
-from nmt.config_model import AttentionConfig
-from nmt.errors import UserError
+from nmt.config.model import AttentionConfig
+from nmt.config.run import Config
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
 from nmt.evaluation.checkpoints import TestSet, heat_maps
 from nmt.evaluation.plots import plot_bleu_by_length, plot_intervals
+from nmt.system import files
+from nmt.system.errors import UserError
 from nmt.translator import Translator
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"

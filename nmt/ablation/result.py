@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from nmt import files
-from nmt.config import Config
-from nmt.config_base import Section
-from nmt.errors import UserError
+from nmt.config.run import Config
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import Bucket
+from nmt.parts import Section
+from nmt.system import files
+from nmt.system.errors import UserError
 
 
 class Result(Section):

@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt import files
 from nmt.ablation import result
-from nmt.config import Config
-from nmt.config_file import differences, load_config, to_yaml
-from nmt.errors import UserError
+from nmt.config.reading import differences, load_config, to_yaml
+from nmt.config.run import Config
+from nmt.system import files
+from nmt.system.errors import UserError
 from nmt.training.interruption import StopSignals
 
 DEFAULT_CONFIGS = Path("configs/ablation")

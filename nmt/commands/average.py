@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from nmt.commands.options import Parser, refuse_twice
-from nmt.errors import UserError
+from nmt.system.errors import UserError
 
 
 def parser() -> Parser:
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
 
     import torch
 
-    from nmt import checkpoint
+    from nmt.checkpoint import contents as checkpoint
 
     loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
     mean = checkpoint.average(loaded)

@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from nmt import files
 from nmt.commands.options import Parser, add_search_options, positive, refuse_twice, set_threads
-from nmt.errors import UserError
+from nmt.system import files
+from nmt.system.errors import UserError
 
 
 def parser() -> Parser:
@@ -53,10 +53,10 @@ def run(options: argparse.Namespace) -> int:
     """Score checkpoints on a test set, by source length, and compare them."""
     _check_evaluate(options)
 
-    from nmt import checkpoint
-    from nmt.device import choose_device
+    from nmt.checkpoint import contents as checkpoint
     from nmt.evaluation import checkpoints
     from nmt.evaluation.alignment import word_pairs
+    from nmt.system.device import choose_device
     from nmt.translator import Translator
 
     set_threads(options.threads)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from nmt.errors import UserError
+from nmt.system.errors import UserError
 
 
 class Parser(argparse.ArgumentParser):

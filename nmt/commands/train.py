@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from nmt.commands.options import Parser
 
 if TYPE_CHECKING:
-    from nmt.config import Config
+    from nmt.config.run import Config
     from nmt.evaluation.checkpoints import TestSet
 
 
@@ -32,7 +32,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Train a config's model to its end, then evaluate it on the test set."""
-    from nmt.config_file import load_config
+    from nmt.config.reading import load_config
 
     config = load_config(options.config, options.set)
 
@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _train(config: Config, test_set: TestSet, options: argparse.Namespace) -> int:
     from nmt.evaluation.checkpoints import evaluate
+    from nmt.training.distributed import joined
     from nmt.training.interruption import Interrupted, StopSignals
-    from nmt.training.ranks import joined
     from nmt.training.run import run
     from nmt.translator import Translator
 

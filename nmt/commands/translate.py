@@ -12,11 +12,11 @@ from itertools import islice, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt import files
 from nmt.commands.options import Parser, add_search_options, positive, set_threads
-from nmt.errors import UserError
-from nmt.parallel import in_parallel
-from nmt.startup import kept_for_good
+from nmt.system import files
+from nmt.system.errors import UserError
+from nmt.system.parallel import in_parallel
+from nmt.system.startup import kept_for_good
 
 if TYPE_CHECKING:
     from nmt.translator import Translation, Translator
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("--dictionary serves --replace-unk alone: give both options, or neither")
     dictionary = None
     if options.dictionary is not None:
-        from nmt.data.copying import read_dictionary
+        from nmt.text.unknown_words import read_dictionary
 
         dictionary = read_dictionary(options.dictionary)
     if options.workers > 1:
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     if text:
         sentences: Iterator[str] = iter(text)
     elif options.input:
-        from nmt.data.corpus import read_lines
+        from nmt.text.corpus import read_lines
 
         sentences = iter(read_lines(options.input))
     elif sys.stdin is None:

@@ -16,7 +16,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt.data.vocabulary import BOS, EOS, PAD
+from nmt.text.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)

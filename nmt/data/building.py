@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from nmt.config import DataConfig
-from nmt.data.corpus import Skipped, check_pairs, iterate_lines
+from nmt.config.run import DataConfig
 from nmt.data.numbering import Block, number_pairs
 from nmt.data.store import Store, building_folder, keep_store, open_store
-from nmt.data.tokenizers import SentencePieceTokenizer, Tokenizer, make_tokenizer, train_sentencepiece
-from nmt.data.vocabulary import Vocabulary, build_vocabulary
-from nmt.errors import UserError, placing
-from nmt.files import writing
+from nmt.system.errors import UserError, placing
+from nmt.system.files import writing
+from nmt.text.corpus import Skipped, check_pairs, iterate_lines
+from nmt.text.tokenizers import SentencePieceTokenizer, Tokenizer, make_tokenizer, train_sentencepiece
+from nmt.text.vocabulary import Vocabulary, build_vocabulary
 
 SIDES = ("source", "target")
 SUBWORD_LINES = 500_000  # of a side, at most, that a subword model is trained on: every n-th line

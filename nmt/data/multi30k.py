@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from nmt import files
-from nmt.errors import UserError
+from nmt.system import files
+from nmt.system.errors import UserError
 
 SPLITS = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
 LANGUAGES = ("de", "en")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.data.tokenizers import Tokenizer
-from nmt.parallel import in_parallel
+from nmt.system.parallel import in_parallel
+from nmt.text.tokenizers import Tokenizer
 
 LINES = 50_000  # of a block: seconds of work, megabytes of memory
 

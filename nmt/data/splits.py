@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nmt.config import DataConfig
+from nmt.config.run import DataConfig
 from nmt.data import multi30k
-from nmt.data.corpus import ParallelText, read_pairs
-from nmt.errors import UserError
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText, read_pairs
 
 MULTI30K_NAMES = {"validation": "val", "test": "test_2016_flickr"}
 
@@ -60,9 +60,9 @@ def _sample_paths(folder: Path, split: str, source: str, target: str) -> tuple[P
     if split not in (known := ("train", "validation", "test")):
         raise _unknown(split, known)
     if not (folder / "README.md").exists():  # the last file that is written
-        from nmt.data import sample
+        from nmt import sample_corpus
 
-        sample.write(folder)
+        sample_corpus.write(folder)
     return folder / f"{split}.{source}", folder / f"{split}.{target}"
 
 

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.errors import UserError
-from nmt.files import locked, make_folder, writing
+from nmt.system.errors import UserError
+from nmt.system.files import locked, make_folder, writing
 
 META, LOCK = "meta.json", ".lock"
 

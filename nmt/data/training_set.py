@@ -17,16 +17,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.config import DataConfig
-from nmt.data import building, numbering, tokenizers, vocabulary
+from nmt.config.run import DataConfig
+from nmt.data import building, numbering
 from nmt.data.batching import Example
-from nmt.data.codec import Codec
-from nmt.data.corpus import Skipped, reading
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
-from nmt.data.tokenizers import SentencePieceTokenizer
-from nmt.data.vocabulary import Vocabulary
-from nmt.errors import placing
+from nmt.system.errors import placing
+from nmt.text import tokenizers, vocabulary
+from nmt.text.codec import Codec
+from nmt.text.corpus import Skipped, reading
+from nmt.text.tokenizers import SentencePieceTokenizer
+from nmt.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def _digests(paths: list[tuple[Path, Path]]) -> list[tuple[bool, str]]:
 
 def _key(config: DataConfig, texts: list[tuple[bool, str]]) -> str:
     """A hash of all that decides what is stored."""
-    from nmt.data import corpus, store
+    from nmt.data import store
+    from nmt.text import corpus
 
     rules = [inspect.getsource(module) for module in (building, corpus, numbering, store, tokenizers, vocabulary)]
     libraries = [version(name) for name in ("numpy", "sentencepiece", "spacy", "torchtext")]

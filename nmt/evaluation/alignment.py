@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float
 
-from nmt.data.corpus import ParallelText, read_lines
-from nmt.data.tokenizers import SPACE_MARK
-from nmt.errors import UserError
 from nmt.evaluation.by_length import resampled_sums
-from nmt.evaluation.metrics import spacy_tokens
+from nmt.evaluation.scores import spacy_tokens
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText, read_lines
+from nmt.text.tokenizers import SPACE_MARK
 
 if TYPE_CHECKING:
     from nmt.translator import Translator

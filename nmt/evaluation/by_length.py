@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Int
 
-from nmt.errors import UserError
-from nmt.evaluation.metrics import bleu_from_statistics, bleu_statistics, check_pairs, spacy_tokens
+from nmt.evaluation.scores import bleu_from_statistics, bleu_statistics, check_pairs, spacy_tokens
+from nmt.system.errors import UserError
 
 DEFAULT_EDGES = (10, 20, 30, 40, 50)
 FEW_SENTENCES = 20  # below this, a bucket's BLEU says little: tables and pictures mark it

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from nmt import files
-from nmt.config import Config
-from nmt.config_base import SearchPrecision
-from nmt.data.corpus import ParallelText, read_pairs
+from nmt.config.run import Config
 from nmt.data.splits import load_split
-from nmt.errors import UserError
-from nmt.evaluation import alignment, by_length, metrics, plots, report
+from nmt.evaluation import alignment, by_length, plots, report, scores
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
+from nmt.parts import SearchPrecision
+from nmt.system import files
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText, read_pairs
 
 if TYPE_CHECKING:
     from nmt.translator import Translator
@@ -90,7 +90,7 @@ def evaluate(
         edges=edges,
         alignments=alignments,
     )
-    comparisons = metrics.compare(outputs, test_set.text.target)
+    comparisons = scores.compare(outputs, test_set.text.target)
     table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons, alignment=aligned)}"
     if output is not None:
         paths = report.write(output, evaluations, comparisons, test_set.corpus)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from nmt import files
-from nmt.errors import UserError
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
+from nmt.system import files
+from nmt.system.errors import UserError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from textwrap import fill
 
-from nmt import files
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import DEFAULT_EDGES, FEW_SENTENCES, Bucket, bleu_by_length, check_edges, source_lengths
-from nmt.evaluation.metrics import Comparison, Scores, check_pairs, score
 from nmt.evaluation.plots import plot_bleu_by_length
+from nmt.evaluation.scores import Comparison, Scores, check_pairs, score
+from nmt.system import files
 
 WIDTH = 100  # columns of the terminal's table
 MODELS_ABREAST = 4

@@ -15,13 +15,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from nmt.kernels.gather import gather
+from nmt.kernels.linear import Linear
+from nmt.kernels.products import weighted_sums
+from nmt.kernels.shared import share
 from nmt.model.encoder import Encoded
-from nmt.model.gather import gather
-from nmt.model.linear import Linear
-from nmt.model.products import weighted_sums
 from nmt.model.scopes import Scope, Window
 from nmt.model.scores import Score
-from nmt.model.shared import share
 
 
 class Memory(NamedTuple):

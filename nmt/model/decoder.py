@@ -17,11 +17,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from nmt.kernels.dropout import Dropout, EmbeddingDropout
+from nmt.kernels.gru import gru_sequence, gru_update
+from nmt.kernels.linear import Linear
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
-from nmt.model.dropout import Dropout, EmbeddingDropout
 from nmt.model.encoder import Encoded
-from nmt.model.gru import gru_sequence, gru_update
-from nmt.model.linear import Linear
 
 # One (N, H) a layer, bottom first; the number t of steps done (N); with coverage the sum of the weights so far (N, S);
 # with Luong's input feeding h̃ (N, H).

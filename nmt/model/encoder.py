@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from nmt.model.dropout import Dropout, EmbeddingDropout, dropout
-from nmt.model.gru import gru_sequence
-from nmt.model.linear import by_hand, linear
+from nmt.kernels.dropout import Dropout, EmbeddingDropout, dropout
+from nmt.kernels.gru import gru_sequence
+from nmt.kernels.linear import by_hand, linear
 
 
 class Encoded(NamedTuple):

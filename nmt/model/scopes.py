@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.model.linear import Linear
+from nmt.kernels.linear import Linear
 
 ScopeName = Literal["global", "local_m", "local_p"]
 

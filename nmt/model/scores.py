@@ -17,9 +17,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nmt.model.additive import additive_scores
-from nmt.model.linear import Linear
-from nmt.model.products import inner_products
+from nmt.kernels.additive import additive_scores
+from nmt.kernels.linear import Linear
+from nmt.kernels.products import inner_products
 
 ScoreName = Literal["additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location"]
 

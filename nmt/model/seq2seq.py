@@ -10,11 +10,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from nmt.config_model import AttentionConfig, ModelConfig
+from nmt.config.model import AttentionConfig, ModelConfig
+from nmt.kernels.linear import call_with_shared_weights
 from nmt.model.attention import Alignment, Attention, FixedContext, Heads, Memory
 from nmt.model.decoder import BahdanauDecoder, Decoder, DecoderSizes, LuongDecoder, State
 from nmt.model.encoder import Encoder
-from nmt.model.linear import call_with_shared_weights
 from nmt.model.scopes import make_scope
 from nmt.model.scores import make_score
 

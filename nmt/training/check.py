@@ -9,13 +9,13 @@ from pathlib import Path
 
 import torch
 
-from nmt.config import Config
-from nmt.config_file import to_yaml
+from nmt.config.reading import to_yaml
+from nmt.config.run import Config
 from nmt.data.batching import Batches, collate
 from nmt.data.training_set import TrainingSet
-from nmt.device import explaining_memory
-from nmt.errors import UserError
 from nmt.model.seq2seq import build_model
+from nmt.system.device import explaining_memory
+from nmt.system.errors import UserError
 from nmt.training.learner import make_learner
 from nmt.training.loop import LAST, PREVIOUS, too_large
 from nmt.training.prepare import batches_of, describe, prepare

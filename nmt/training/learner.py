@@ -8,11 +8,11 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from nmt.config import TrainingConfig
+from nmt.config.run import TrainingConfig
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.average import MovingAverage
-from nmt.training.batch_loss import BatchLoss
-from nmt.training.ranks import ALONE, Ranks
+from nmt.training.distributed import ALONE, Ranks
+from nmt.training.loss import BatchLoss
 
 
 class Learner(NamedTuple):

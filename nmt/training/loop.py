@@ -11,21 +11,21 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nmt import checkpoint
-from nmt.config import Config, TrainingConfig
+from nmt.checkpoint import contents as checkpoint
+from nmt.config.run import Config, TrainingConfig
 from nmt.data.batching import Batch, Batches, collate
-from nmt.data.corpus import ParallelText
 from nmt.data.training_set import TrainingSet
-from nmt.device import explaining_memory
-from nmt.errors import UserError
+from nmt.kernels.loss import perplexity
 from nmt.model.seq2seq import Seq2Seq
+from nmt.system.device import explaining_memory
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
+from nmt.training.distributed import Ranks
+from nmt.training.event_log import MetricsLog
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.learner import Learner, make_learner
-from nmt.training.loss import perplexity
-from nmt.training.metrics import MetricsLog
 from nmt.training.prepare import batches_of
 from nmt.training.progress import Progress, Tokens
-from nmt.training.ranks import Ranks
 from nmt.training.saved import own_random_numbers, restore, saved
 from nmt.training.schedules import learning_rate
 from nmt.training.state import (

@@ -1,35 +1,40 @@
-"""The training loss: cross-entropy with label smoothing, and the unsmoothed likelihood that perplexity is made of."""
+"""The loss of a batch: the model under teacher forcing, and the output layer at real target positions."""
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+import torch
+from jaxtyping import Bool
+from torch import Tensor, nn
 
-from jaxtyping import Float, Int
-from torch import Tensor
-
-
-class Loss(NamedTuple):
-    """Sums over target tokens, in nats."""
-
-    smoothed: Float[Tensor, ""]  # what training minimises
-    nll: Float[Tensor, ""]  # negative log-likelihood of the reference
+from nmt.data.batching import Batch, send
+from nmt.kernels.loss import Loss
+from nmt.kernels.output_loss import output_loss
+from nmt.model.seq2seq import Seq2Seq
 
 
-def cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
-    """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary (Szegedy et al. 2016, section 7)."""
-    return summed(logits.log_softmax(dim=1), targets, smoothing)
+def batch_loss(
+    model: Seq2Seq, batch: Batch, smoothing: float, use_reference: Bool[Tensor, "B T"] | None = None
+) -> Loss:
+    """The loss of a batch, summed over its target tokens. `use_reference` is `Decoder.forward`'s."""
+    places = send(batch.places, model.device)  # found on the CPU: for a GPU's own count one would have to wait
+    batch = batch.to(model.device)
+    if use_reference is not None:
+        use_reference = use_reference.to(model.device)
+    features, _ = model(batch.source, batch.source_lengths, batch.target_input, places, use_reference)
+    output = model.decoder.output
+    return output_loss(features, output.weight, output.bias, batch.target_output.flatten()[places], smoothing)
 
 
-def summed(log_probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
-    """The same of log-probabilities."""
-    nll = -log_probabilities.gather(1, targets.unsqueeze(1)).sum()
-    if smoothing == 0:
-        return Loss(nll, nll.detach())
-    uniform = -log_probabilities.mean(dim=1).sum()
-    return Loss((1 - smoothing) * nll + smoothing * uniform, nll.detach())
+class BatchLoss(nn.Module):
+    """`batch_loss` as a module, which DistributedDataParallel asks for; of no batch the loss is 0, for all weights."""
 
+    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
 
-def perplexity(loss: float) -> float:
-    """exp(loss), for a loss in nats per token; infinite where that overflows."""
-    return math.exp(loss) if loss < 700 else math.inf
+    def forward(self, batch: Batch | None, use_reference: Bool[Tensor, "B T"] | None = None) -> Loss:
+        if batch is None:
+            zero = torch.stack([0 * parameter.sum() for parameter in self.parameters()]).sum()
+            return Loss(zero, zero.detach())
+        return batch_loss(self.model, batch, self.smoothing, use_reference)

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import torch
 
-from nmt.config import Config, TrainingConfig
+from nmt.config.run import Config, TrainingConfig
 from nmt.data.batching import Batches, epoch_batches, fill_rate
-from nmt.data.corpus import ParallelText
 from nmt.data.splits import load_split
 from nmt.data.training_set import TrainingSet, load_training_set
-from nmt.device import choose_device
-from nmt.model.linear import check_precision
+from nmt.kernels.linear import check_precision
 from nmt.model.seq2seq import Seq2Seq
-from nmt.startup import kept_for_good
-from nmt.training.ranks import ALONE, Ranks, this_device
+from nmt.system.device import choose_device
+from nmt.system.startup import kept_for_good
+from nmt.text.corpus import ParallelText
+from nmt.training.distributed import ALONE, Ranks, this_device
 
 
 class Prepared(NamedTuple):

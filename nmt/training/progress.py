@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from nmt.training.loss import perplexity
+from nmt.kernels.loss import perplexity
 
 
 class Tokens(NamedTuple):

@@ -11,19 +11,20 @@ from typing import Any
 
 import torch
 
-from nmt import checkpoint, files
-from nmt.checkpoint import Loaded
-from nmt.checkpoint_file import DamagedFile
-from nmt.config import Config
-from nmt.config_file import differences, to_yaml
+from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint.contents import Loaded
+from nmt.checkpoint.file import DamagedFile
+from nmt.config.reading import differences, to_yaml
+from nmt.config.run import Config
 from nmt.data.training_set import TrainingSet
-from nmt.errors import UserError
 from nmt.model.seq2seq import build_model
-from nmt.training import metrics
+from nmt.system import files
+from nmt.system.errors import UserError
+from nmt.training import event_log
+from nmt.training.distributed import ALONE, Ranks, job, restarted
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import LAST, PREVIOUS, Task, train
 from nmt.training.prepare import Prepared, describe, prepare
-from nmt.training.ranks import ALONE, Ranks, job, restarted
 
 
 def run(config: Config, stop: StopSignals, *, resume: bool, ranks: Ranks = ALONE) -> Path:
@@ -74,7 +75,7 @@ def _job_of(folder: Path) -> str | None:
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Keep the folder to this run alone. Raises `UserError` if another one has it."""
-    with files.locked(folder / metrics.NAME, f"{folder} is in use by another run: wait for it, or stop it"):
+    with files.locked(folder / event_log.NAME, f"{folder} is in use by another run: wait for it, or stop it"):
         files.remove_temporary(folder)
         yield
 
@@ -83,7 +84,7 @@ def refuse_used(folder: Path) -> None:
     """Raise `UserError` if a run has left anything in the folder, or if it is none."""
     if not os.path.exists(folder):
         return
-    if not folder.is_dir() or any(path.name != metrics.NAME or path.stat().st_size for path in folder.iterdir()):
+    if not folder.is_dir() or any(path.name != event_log.NAME or path.stat().st_size for path in folder.iterdir()):
         raise UserError(
             f"{folder} already holds a run; go on with it by --resume, or choose another by --set name=NAME"
         )

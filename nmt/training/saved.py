@@ -10,12 +10,12 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor
 
-from nmt.checkpoint import check_weights
-from nmt.checkpoint_file import DamagedFile
-from nmt.config_file import explain
-from nmt.errors import UserError
+from nmt.checkpoint.contents import check_weights
+from nmt.checkpoint.file import DamagedFile
+from nmt.config.reading import explain
+from nmt.system.errors import UserError
+from nmt.training.distributed import Ranks
 from nmt.training.learner import Learner
-from nmt.training.ranks import Ranks
 from nmt.training.state import State
 
 

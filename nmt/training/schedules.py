@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nmt.config import ScheduleConfig, TeacherForcingConfig
+from nmt.config.run import ScheduleConfig, TeacherForcingConfig
 
 
 def learning_rate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from nmt.config import TrainingConfig
+from nmt.config.run import TrainingConfig
 
 
 @dataclass

@@ -11,11 +11,11 @@ from jaxtyping import Bool
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from nmt.config import TrainingConfig
+from nmt.config.run import TrainingConfig
 from nmt.data.batching import Batch
-from nmt.model.linear import products_in_bf16
+from nmt.kernels.linear import products_in_bf16
+from nmt.training.distributed import ALONE, Ranks
 from nmt.training.learner import Learner
-from nmt.training.ranks import ALONE, Ranks
 from nmt.training.schedules import teacher_forcing_ratio
 
 

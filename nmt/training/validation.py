@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import torch
 
-from nmt.config import Config
+from nmt.config.run import Config
 from nmt.data.batching import Example, collate
-from nmt.data.codec import Codec
-from nmt.data.corpus import ParallelText
-from nmt.evaluation.metrics import sacrebleu_score
+from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
-from nmt.training.batch_loss import batch_loss
-from nmt.training.ranks import ALONE, Ranks
+from nmt.text.codec import Codec
+from nmt.text.corpus import ParallelText
+from nmt.training.distributed import ALONE, Ranks
+from nmt.training.loss import batch_loss
 from nmt.translator import Translator, longest_first
 
 

@@ -1,0 +1,162 @@
+"""Checkpoints: one file that is enough to translate anywhere, and to go on training from.
+
+It lies below translator and training because both read it. The file holds plain values and tensors alone, so that it
+loads with `weights_only=True`: format, config, both codecs, the model's weights, and for training its whole state. All
+of it is checked before use, because a file may come from anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from torch import Tensor
+
+from nmt.checkpoint import file as checkpoint_file
+from nmt.checkpoint.file import DamagedFile
+from nmt.config.reading import differences, explain, parse_config
+from nmt.config.run import Config, SideConfig
+from nmt.model.seq2seq import Seq2Seq, build_empty, fill
+from nmt.system.errors import UserError, placing
+from nmt.text.codec import Codec
+from nmt.text.vocabulary import SPECIALS
+
+FORMAT = 2
+
+
+class Loaded(NamedTuple):
+    """A checkpoint's contents. `training` is the loop's state, or None where the file serves translation alone."""
+
+    config: Config
+    source: Codec
+    target: Codec
+    model: Seq2Seq
+    training: dict[str, Any] | None
+
+
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
+
+
+class _Side(_Schema):
+    tokens: list[str]
+    subword_model: Tensor | None
+
+
+class _Contents(_Schema):
+    """What a file holds, by its types. Training checks its own part."""
+
+    format: int
+    config: dict[str, Any]
+    source: _Side
+    target: _Side
+    model: dict[str, Tensor]
+    training: dict[str, Any] | None
+
+
+def save(
+    path: Path,
+    config: Config,
+    source: Codec,
+    target: Codec,
+    model: Seq2Seq,
+    training: dict[str, Any] | None = None,
+    kept: Path | None = None,
+) -> None:
+    """Write a checkpoint so that `path` holds, at any moment, the old file or the new one whole.
+
+    The old file is then found under the name `kept`, if one is given.
+    """
+    contents = {
+        "format": FORMAT,
+        "config": config.model_dump(mode="json"),
+        "source": source.state(),
+        "target": target.state(),
+        "model": dict(model.state_dict()),
+        "training": training,
+    }
+    checkpoint_file.write(path, contents, kept)
+
+
+def average(loaded: Mapping[str, Loaded]) -> Loaded:
+    """The first of some checkpoints, each given with its path, with the mean of all their weights.
+
+    Raises `UserError` if they are not models of one kind, with the same vocabularies.
+    """
+    (path, first), *others = loaded.items()
+    for other_path, other in others:
+        for difference in differences(first.config.model.model_dump(), other.config.model.model_dump()):
+            raise UserError(f"{path} and {other_path} differ in model.{difference}: average checkpoints of one config")
+        check_same_tokens(path, first, other_path, other)
+    states = [contents.model.state_dict() for contents in loaded.values()]
+    mean = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}
+    first.model.load_state_dict(mean)
+    return first._replace(training=None)
+
+
+def check_same_tokens(path: str, one: Loaded, other_path: str, other: Loaded) -> None:
+    """Raise `UserError` unless two checkpoints read and write the same tokens."""
+    for side in ("source", "target"):
+        if getattr(one, side) != getattr(other, side):
+            raise UserError(
+                f"{path} and {other_path} have different {side} tokens: "
+                "take models that were trained with the same data settings on the same text"
+            )
+
+
+def load(path: str | Path, device: torch.device) -> Loaded:
+    """Read a checkpoint onto a device, in evaluation mode.
+
+    Raises `UserError` if there is none, or one of another version of nmt, `DamagedFile` if it is not what was written.
+    """
+    read = checkpoint_file.read(path)
+    if isinstance(number := read.get("format"), int) and number != FORMAT:
+        newer = "a newer nmt: update nmt" if number > FORMAT else "an older nmt: train again, or use that version"
+        raise UserError(f"{path} was written by {newer} (format {number}, not {FORMAT})")
+    try:
+        contents = _Contents.model_validate(read)
+    except ValidationError as error:
+        raise DamagedFile(f"{path} is no checkpoint of nmt: {explain(error)}") from None
+    config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)")
+    source = _codec(config.data.source, contents.source, f"{path}: source")
+    target = _codec(config.data.target, contents.target, f"{path}: target")
+    try:
+        model = build_empty(config.model, len(source.vocabulary), len(target.vocabulary))
+    except RuntimeError:
+        raise DamagedFile(f"{path}: no memory can hold a model of the sizes in its config: take another copy") from None
+    check_weights(str(path), model.state_dict(), contents.model)
+    fill(model, config.model, contents.model)
+    return Loaded(config, source, target, model.to(device).eval(), contents.training)
+
+
+def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
+    if tuple(state.tokens[: len(SPECIALS)]) != SPECIALS or len(set(state.tokens)) < len(state.tokens):
+        raise DamagedFile(f"{what}.tokens: not {', '.join(SPECIALS)} and then others, each once: take another copy")
+    try:
+        with placing(f"{what}."):
+            codec = Codec.from_state(side, state.model_dump())
+        if state.subword_model is not None:
+            codec.encode("a")  # sentencepiece reads its model when it is first used
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DamagedFile(f"{what}.subword_model cannot be used ({type(error).__name__}): take another copy") from None
+    return codec
+
+
+def check_weights(where: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
+    """Raise `DamagedFile` unless the weights are finite, with names, shapes and kind of those that are needed."""
+    for name in sorted(needed.keys() | weights.keys()):
+        there, expected = (_described(tensors.get(name)) for tensors in (weights, needed))
+        if there != expected:
+            raise DamagedFile(f"{where}: {name} is {there}, but {expected} is needed: take another copy")
+        if not weights[name].isfinite().all():
+            raise DamagedFile(f"{where}: {name} holds what is no finite number: take another copy")
+
+
+def _described(weight: Tensor | None) -> str:
+    if weight is None:
+        return "nothing"
+    kind = "real numbers" if weight.is_floating_point() and weight.layout == torch.strided else f"{weight.dtype}"
+    return f"{kind} of shape {tuple(weight.shape)}"

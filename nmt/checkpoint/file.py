@@ -1,0 +1,68 @@
+"""How a checkpoint lies on disk: a file of `torch.save` that carries its own SHA-256.
+
+`torch.save` writes a zip archive, and a zip archive may end with a comment: there the checksum of all bytes before it
+stands. Any other program still reads the file with `torch.load`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nmt.system.errors import UserError
+from nmt.system.files import replacing
+
+_MARK = b"sha256:"
+_COMMENT = len(_MARK) + 64  # bytes
+
+
+class DamagedFile(UserError):
+    """A file that is not what was once written: cut short, altered, or never a checkpoint."""
+
+
+def write(path: Path, contents: dict[str, Any], kept: Path | None = None) -> None:
+    """Write plain values and tensors so that `path` holds, at any moment, the old file or the new one whole.
+
+    The old file is then found under the name `kept`, if one is given.
+    """
+    buffer = io.BytesIO()
+    torch.save(contents, buffer)
+    buffer.seek(-2, io.SEEK_END)  # an archive without a comment ends with the comment's length: two bytes
+    buffer.write(_COMMENT.to_bytes(2, "little"))
+    with replacing(path, kept) as file:
+        file.write(buffer.getbuffer())
+        file.write(_MARK + hashlib.sha256(buffer.getbuffer()).hexdigest().encode())
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """What `write` has written there.
+
+    Raises `UserError` if there is no such file, `DamagedFile` if its checksum is wrong or missing. Nothing in the file
+    is run, whatever it holds: it is read with `weights_only=True`.
+    """
+    try:
+        data = memoryview(Path(path).read_bytes())
+    except FileNotFoundError:
+        raise UserError(
+            f"{path} does not exist: give the path of a checkpoint, such as checkpoints/NAME/best.pt"
+        ) from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a folder: give the checkpoint in it, such as {Path(path) / 'best.pt'}") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}): check its permissions") from None
+    body, comment = data[:-_COMMENT], bytes(data[-_COMMENT:])
+    if not comment.startswith(_MARK):
+        raise DamagedFile(f"{path} is no whole checkpoint of nmt: it was cut short, or made by something else")
+    if comment.removeprefix(_MARK) != hashlib.sha256(body).hexdigest().encode():
+        raise DamagedFile(f"{path} is damaged: its checksum is wrong; take another copy")
+    try:
+        contents = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds
+        raise DamagedFile(f"{path} is no checkpoint of nmt: it cannot be read ({type(error).__name__})") from None
+    if not isinstance(contents, dict):
+        raise DamagedFile(f"{path} is no checkpoint of nmt: it holds a {type(contents).__name__}")
+    return contents

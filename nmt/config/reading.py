@@ -1,0 +1,151 @@
+"""YAML → `Config`, validated once, before anything is loaded or written; and what is wrong with it, in our words."""
+
+from __future__ import annotations
+
+import difflib
+import reprlib
+import types
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import yaml
+from pydantic import ValidationError
+
+from nmt.config.run import Config, SearchConfig
+from nmt.parts import Section
+from nmt.system.errors import UserError
+
+
+def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
+    """Read a YAML file, apply `a.b=VALUE` overrides (VALUE is YAML) in their order, and validate the result.
+
+    Raises `UserError` for a file that cannot be read, YAML that cannot be parsed, and all that validation refuses.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise UserError(
+            f"{path}: cannot read the config: {reason}; name a YAML file, such as those in configs/"
+        ) from None
+    values = _parse_yaml(text, str(path))
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: the config must be a mapping of fields to values, such as 'name: my-run'")
+    for override in overrides:
+        _apply(override, values)
+    return parse_config(values, str(path))
+
+
+def parse_config(values: dict[str, Any], origin: str) -> Config:
+    """Validate plain values; `origin` (a file's name) begins the message of the `UserError` raised for bad ones."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise UserError(f"{origin}: {explain(error)}") from None
+
+
+def override_search(search: SearchConfig, **options: int | float | str | None) -> SearchConfig:
+    """The settings with those options that are not None in their place. Raises `UserError` for a bad value."""
+    try:
+        return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})
+    except ValidationError as error:
+        raise UserError(explain(error)) from None
+
+
+def to_yaml(config: Config) -> str:
+    """The whole configuration, defaults included, as YAML that `load_config` reads back to an equal value."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """The dotted names of the fields that differ between two dumps of the same parts of a configuration."""
+    for field in before:
+        if isinstance(before[field], dict):
+            yield from (f"{field}.{name}" for name in differences(before[field], now[field]))
+        elif before[field] != now[field]:
+            yield field
+
+
+def explain(error: ValidationError) -> str:
+    """Pydantic's errors in our words, on one line."""
+    return "; ".join(_explain(e, of_config=error.title == Config.__name__) for e in error.errors())
+
+
+def _parse_yaml(text: str, origin: str) -> Any:
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise UserError(f"{origin}: {where}not valid YAML: {getattr(error, 'problem', None) or error}") from None
+    # Of a date that there is not, a number of too many digits, 3,000 [, !!bool x, !!timestamp x
+    except (ValueError, RecursionError, LookupError, AttributeError) as error:
+        raise UserError(f"{origin}: not valid YAML ({type(error).__name__}: {error})") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML that says each thing once: of two equal keys PyYAML would take the second without a word."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: set[tuple[str, str]] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if (key.tag, key.value) in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value!r} stands there twice", problem_mark=key.start_mark)
+            seen.add((key.tag, key.value))
+        return node
+
+
+def _apply(override: str, values: dict[str, Any]) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not all(key.split(".")):
+        raise UserError(f"--set {override}: expected FIELD=VALUE, such as model.attention.wiring=luong")
+    *parents, last = key.split(".")
+    for depth, parent in enumerate(parents):
+        values = values.setdefault(parent, {})
+        if not isinstance(values, dict):
+            raise UserError(f"--set {override}: {'.'.join(parents[: depth + 1])} is a value, not a section")
+    values[last] = _parse_yaml(text, f"--set {override}")
+
+
+def _explain(error: Any, of_config: bool) -> str:
+    """One of pydantic's errors in our words: the field's dotted name, what is wrong, what to do."""
+    path = [str(part) for part in error["loc"]]
+    field = ".".join(path)
+    match error["type"]:
+        case "extra_forbidden" if not of_config:
+            return f"{field}: unknown field; take another copy"
+        case "extra_forbidden":
+            known = list(_section_at(path[:-1]).model_fields)
+            near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else "known fields: " + ", ".join(known)
+            return f"{field}: unknown field; {hint}"
+        case "missing" if not of_config:
+            return f"{field}: missing; take another copy"
+        case "missing":
+            return f"{field}: missing; set it"
+        case "value_error":
+            return (f"{field}: " if field else "") + str(error["ctx"]["error"])
+        case _:
+            message = error["msg"][0].lower() + error["msg"][1:]
+            return f"{field}: {message} (here: {' '.join(reprlib.repr(error['input']).split())})"
+
+
+def _section_at(path: Sequence[str]) -> type[Section]:
+    section: type[Section] = Config
+    for part in path:
+        section = next(_sections_in(section.model_fields[part].annotation))
+    return section
+
+
+def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+    if (
+        isinstance(annotation, type)
+        and not isinstance(annotation, types.GenericAlias)
+        and issubclass(annotation, Section)
+    ):
+        yield annotation
+    elif get_origin(annotation) is not None:
+        for argument in get_args(annotation):
+            yield from _sections_in(argument)

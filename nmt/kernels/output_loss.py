@@ -1,0 +1,80 @@
+"""The output layer with its cross-entropy, some hundred tokens at a time: a batch's logits never exist at once.
+
+Each chunk's gradient is made in the forward pass, of its logits and in their place; autograd would keep N·V numbers for
+the backward pass, and make as many again. Updates are 1.3 times (Bahdanau) to 1.8 times as fast by it.
+
+Shapes: N target tokens, F what the output layer reads, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from nmt.kernels.linear import by_hand, multiply, weight_gradient
+from nmt.kernels.loss import Loss, cross_entropy, summed
+
+CHUNK = 512  # tokens: enough for a fast product
+
+
+def output_loss(
+    features: Float[Tensor, "N F"],
+    weight: Float[Tensor, "V F"],
+    bias: Float[Tensor, " V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+) -> Loss:
+    """The loss of the output layer's logits, by hand where that is possible."""
+    if not by_hand(features):
+        return plain_output_loss(features, weight, bias, targets, smoothing)
+    return Loss(*_OutputLoss.apply(features, weight, bias, targets, smoothing))  # type: ignore[no-untyped-call]
+
+
+def plain_output_loss(
+    features: Float[Tensor, "N F"],
+    weight: Float[Tensor, "V F"],
+    bias: Float[Tensor, " V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+) -> Loss:
+    """The same as it is defined; of bfloat16 logits in float32."""
+    logits = F.linear(features, weight, bias)
+    return cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), targets, smoothing)
+
+
+class _OutputLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        wants_gradient, types = any(ctx.needs_input_grad), len(weight)
+        of_features, of_weight, of_bias = torch.empty_like(features), None, torch.zeros_like(bias)
+        losses = []
+        for inputs, wanted, of_inputs in zip(*(x.split(CHUNK) for x in (features, targets, of_features)), strict=True):
+            logits = multiply(inputs, weight.t(), bias)
+            log_probabilities = torch.log_softmax(logits, dim=1, out=logits)
+            losses.append(summed(log_probabilities, wanted, smoothing))
+            if wants_gradient:
+                # p − ε/V, and 1 − ε less at the reference
+                of_logits = log_probabilities.exp_().sub_(smoothing / types)
+                of_logits[torch.arange(len(wanted)), wanted] -= 1 - smoothing
+                of_inputs.copy_(multiply(of_logits, weight))
+                of_bias += of_logits.sum(dim=0)
+                of_chunk = weight_gradient(inputs, of_logits)
+                of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)
+        if wants_gradient:
+            ctx.save_for_backward(of_features, of_weight, of_bias)
+        smoothed, nll = (torch.stack(parts).sum() for parts in zip(*losses, strict=True))
+        ctx.mark_non_differentiable(nll)
+        return smoothed, nll
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        of_features, of_weight, of_bias = (gradient * x for x in ctx.saved_tensors)
+        return of_features, of_weight, of_bias, None, None

@@ -1,0 +1,50 @@
+"""The sample corpus: synthetic German→English pairs with their exact word alignment, from a small grammar.
+
+`generate` draws it from a seed, `write` puts it into files; `python -m nmt.sample_corpus FOLDER` does both.
+"""
+
+from pathlib import Path
+
+from nmt.sample_corpus.phrase import Pair, detokenise
+from nmt.sample_corpus.stories import generate
+from nmt.system import files
+
+__all__ = ["Pair", "detokenise", "generate", "write"]
+
+README = """\
+# Sample corpus
+
+SYNTHETIC: no sentence here was said by anybody. A small bilingual grammar (`nmt/data/sample/`) draws German
+captions and short stories and says each in English as well, so every pair comes with its exact word alignment.
+It shows what makes German hard to align: the verb second or last, separable verbs, participles and infinitives
+at the end of the clause, case and gender, compounds, contractions. A score on it says that a model learns;
+it says nothing about real text.
+
+| file | content |
+|---|---|
+| `train.*`, `validation.*`, `test.*` | 10,000, 500 and 1,000 pairs; no German side occurs twice |
+| `*.de`, `*.en` | one text per line, UTF-8 |
+| `*.align` | links `source-target`, counted from 0, over the tokens of `spacy.blank("de")` and `spacy.blank("en")` |
+
+The test split has about as many texts of 1-10, 11-20, 21-30, 31-40 and 41-50 German tokens, and some longer ones.
+
+    python -m nmt.sample_corpus data/sample
+
+writes these files again, byte for byte.
+"""
+
+
+def write(folder: Path, seed: int = 1) -> None:
+    """Write the corpus and its README into a folder, which is made if need be.
+
+    Raises `UserError` if that is not possible. Several processes may do so at once.
+    """
+    for split, pairs in generate(seed).items():
+        lines = {
+            "de": [detokenise(pair.source) for pair in pairs],
+            "en": [detokenise(pair.target) for pair in pairs],
+            "align": [" ".join(f"{source}-{target}" for source, target in pair.links) for pair in pairs],
+        }
+        for extension, content in lines.items():
+            files.write(folder / f"{split}.{extension}", ("\n".join(content) + "\n").encode())
+    files.write(folder / "README.md", README.encode())

@@ -1,0 +1,39 @@
+"""Text ↔ ids for one language: a tokenizer and the vocabulary that goes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from nmt.config.run import SideConfig
+from nmt.text.tokenizers import Tokenizer, make_tokenizer
+from nmt.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Codec:
+    """What turns one side's text into ids and back."""
+
+    tokenizer: Tokenizer
+    vocabulary: Vocabulary
+    subword_model: bytes | None = None
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a sentence's tokens, without marks of its beginning or end."""
+        return self.vocabulary.encode(self.tokenizer.tokenize(text))
+
+    def state(self) -> dict[str, Any]:
+        """All that a checkpoint needs to hold, in types that `torch.load(weights_only=True)` admits."""
+        model = (
+            None if self.subword_model is None else torch.frombuffer(bytearray(self.subword_model), dtype=torch.uint8)
+        )
+        return {"tokens": list(self.vocabulary.tokens), "subword_model": model}
+
+    @classmethod
+    def from_state(cls, side: SideConfig, state: dict[str, Any]) -> Codec:
+        """The codec of a checkpoint, whose config says which tokenizer it was."""
+        model = None if state["subword_model"] is None else bytes(state["subword_model"].numpy())
+        tokenizer = make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
+        return cls(tokenizer, Vocabulary(tuple(state["tokens"])), model)

@@ -1,0 +1,103 @@
+"""Parallel text on disk: two files whose n-th lines translate each other, and the pairs worth keeping."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from nmt.system.errors import UserError
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Sentences and their translations: `source[n]` is translated by `target[n]`."""
+
+    source: list[str]
+    target: list[str]
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """How many pairs were dropped: with an empty side, or else with a side longer than `max_length` tokens."""
+
+    empty: int
+    too_long: int
+    max_length: int
+
+    def __str__(self) -> str:
+        total = self.empty + self.too_long
+        noun = "pair" if total == 1 else "pairs"
+        counts = f"{self.empty} with an empty side, {self.too_long} longer than {self.max_length} tokens"
+        return f"skipped {total} {noun}: {counts}"
+
+
+def iterate_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file, plain or (by its name) `.gz`, without their ends, one after the other.
+
+    A line ends at "\\n" alone, so that U+2028, U+0085 and their like stay inside the line and can never shift
+    one side of a parallel text against the other. A "\\r" before the end and a leading byte order mark are removed.
+
+    Raises UserError if the file is missing, a folder, unreadable, empty, no valid UTF-8, or broken gzip.
+    """
+    number = 0
+    with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        for line in file:
+            try:
+                text = line.decode("utf-8")
+            except UnicodeDecodeError:
+                raise UserError(f"{path}, line {number + 1}: not valid UTF-8 text; save the file as UTF-8") from None
+            if number == 0:
+                text = text.removeprefix("\ufeff")
+                if not text:  # a byte order mark and nothing else
+                    break
+            number += 1
+            yield text.removesuffix("\n").removesuffix("\r")
+    if number == 0:
+        raise UserError(f"{path} is empty: give a file that holds text")
+
+
+def read_lines(path: Path) -> list[str]:
+    """All lines of a text file, as `iterate_lines` finds them."""
+    return list(iterate_lines(path))
+
+
+def read_pairs(source_path: Path, target_path: Path) -> ParallelText:
+    """The two sides of a parallel text.
+
+    Raises UserError where `iterate_lines` does, and if the numbers of lines differ.
+    """
+    source, target = read_lines(source_path), read_lines(target_path)
+    _check_alike(source_path, len(source), target_path, len(target))
+    return ParallelText(source, target)
+
+
+def check_pairs(source_path: Path, target_path: Path) -> int:
+    """The number of pairs in a parallel text, which is not kept in memory. Raises UserError as `read_pairs` does."""
+    source, target = (sum(1 for _ in iterate_lines(path)) for path in (source_path, target_path))
+    _check_alike(source_path, source, target_path, target)
+    return source
+
+
+def _check_alike(source_path: Path, source: int, target_path: Path, target: int) -> None:
+    if source != target:
+        raise UserError(
+            f"{source_path} has {source} lines but {target_path} has {target}: "
+            "line n of one must be the translation of line n of the other; give two files of equal length"
+        )
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what the system says against reading a file into a `UserError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist: check the path") from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a folder: give the path of a text file") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise UserError(f"{path} is not a complete gzip file: fetch or compress it again") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}): check the path and its permissions") from None

@@ -1,0 +1,111 @@
+"""Averages of weights: while training, and of checkpoints."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.cli import main
+from nmt.config.run import Config
+from nmt.system.errors import UserError
+from nmt.training.average import MovingAverage
+from nmt.translator import Translator
+
+Maker = Callable[..., tuple[Config, Translator]]
+CPU = torch.device("cpu")
+JOINT = [
+    "data.joint_vocabulary=true",
+    *(f"data.{side}.tokenizer=sentencepiece" for side in ("source", "target")),
+    *(f"data.{side}.vocabulary_size=32" for side in ("source", "target")),
+    "model.tied_embeddings=all",
+]
+
+
+def test_the_moving_average_is_that_of_its_recursion() -> None:
+    layer = nn.Linear(3, 2).double()
+    average = MovingAverage(layer, decay=0.6)
+    weights, expected = [], layer.weight.detach().numpy().copy()
+    for update in range(1, 31):
+        with torch.no_grad():
+            layer.weight.copy_(torch.randn(2, 3, dtype=torch.float64))
+        weights.append(layer.weight.detach().numpy().copy())
+        average.update(update)
+        keep = min(0.6, (1 + update) / (10 + update))
+        expected = keep * expected + (1 - keep) * weights[-1]
+        np.testing.assert_allclose(average.model.weight.numpy(), expected, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(layer.weight.detach().numpy(), weights[-1])  # which it leaves alone
+    assert not average.model.weight.requires_grad
+
+
+def test_tied_weights_move_once(make_translator: Maker) -> None:
+    _, translator = make_translator(*JOINT)
+    model = translator.model
+    average = MovingAverage(model, decay=0.5)
+    before = model.decoder.output.weight.detach().clone()
+    with torch.no_grad():
+        model.decoder.output.weight.add_(1.0)
+    average.update(1000)
+    averaged = average.model
+    assert averaged.decoder.output.weight is averaged.encoder.embedding.weight
+    torch.testing.assert_close(averaged.decoder.output.weight, before + 0.5)
+
+
+def save(path: Path, make_translator: Maker, *overrides: str) -> str:
+    config, translator = make_translator(*overrides)
+    checkpoint.save(path, config, translator.source, translator.target, translator.model)
+    return str(path)
+
+
+def test_the_mean_of_checkpoints(tmp_path: Path, make_translator: Maker, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [save(tmp_path / f"{seed}.pt", make_translator, *JOINT, f"training.seed={seed}") for seed in (1, 2, 3)]
+    assert main(["average", *paths, "--output", str(tmp_path / "mean.pt")]) == 0
+    assert "mean.pt" in capsys.readouterr().out
+    states = [checkpoint.load(path, CPU).model.state_dict() for path in paths]
+    mean = checkpoint.load(tmp_path / "mean.pt", CPU)
+    for name, weight in mean.model.state_dict().items():
+        expected = np.mean([state[name].numpy() for state in states], axis=0)
+        np.testing.assert_allclose(weight.numpy(), expected, rtol=1e-5, atol=1e-7)
+    assert mean.training is None
+    assert mean.model.decoder.output.weight is mean.model.encoder.embedding.weight
+
+
+def test_half_of_the_space_for_nearly_the_same_weights(tmp_path: Path, make_translator: Maker) -> None:
+    large = ["model.embedding_size=64", "model.encoder.hidden_size=64", "model.decoder.hidden_size=64"]
+    path = save(tmp_path / "whole.pt", make_translator, *JOINT, *large)
+    assert main(["average", path, "--half", "--output", str(tmp_path / "half.pt")]) == 0
+    whole, half = checkpoint.load(path, CPU).model.state_dict(), checkpoint.load(tmp_path / "half.pt", CPU).model
+    for name, weight in half.state_dict().items():
+        assert weight.dtype == torch.float32
+        assert torch.equal(weight, whole[name].half().float())
+    weights = sum(parameter.numel() for parameter in half.parameters())
+    saved = Path(path).stat().st_size - (tmp_path / "half.pt").stat().st_size
+    assert saved == pytest.approx(2 * weights, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["model.embedding_size=8"], ["model.embedding_size"]),
+        (["data.source.min_frequency=20"], ["source tokens"]),
+    ],
+)
+def test_unlike_models_have_no_mean(
+    tmp_path: Path, make_translator: Maker, overrides: list[str], words: list[str]
+) -> None:
+    paths = [save(tmp_path / "one.pt", make_translator), save(tmp_path / "other.pt", make_translator, *overrides)]
+    with pytest.raises(UserError) as error:
+        checkpoint.average({path: checkpoint.load(path, CPU) for path in paths})
+    for word in (*paths, *words):
+        assert word in str(error.value)
+
+
+def test_nothing_is_overwritten(tmp_path: Path, make_translator: Maker, capsys: pytest.CaptureFixture[str]) -> None:
+    path = save(tmp_path / "one.pt", make_translator)
+    before = Path(path).read_bytes()
+    assert main(["average", path, "--output", path]) == 2
+    assert path in capsys.readouterr().err
+    assert Path(path).read_bytes() == before

@@ -1,0 +1,182 @@
+"""The command line as its users meet it: files, exit codes, signals, bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from support.cli import command, error_of, with_another_target_word, write_config
+
+from nmt.cli import main
+
+
+def test_a_run_leaves_the_promised_files(runs: Path) -> None:
+    names = {path.name for path in (runs / "bahdanau").iterdir()} - {"tensorboard"}
+    assert names == {
+        *("best.pt", "last.pt", "previous.pt", "config.yaml", "metrics.jsonl", "evaluation.json"),
+        *("bleu_by_length.png", "bleu_by_length.svg", "bleu_by_length.csv"),
+    }
+
+
+def test_metrics_have_the_promised_fields(runs: Path) -> None:
+    lines = (runs / "bahdanau" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [event["event"] for event in events] == ["train", "train", "validation", "train", "end"]
+    assert events[0].keys() == {
+        *("event", "update", "epoch", "loss", "perplexity", "learning_rate"),
+        *("source_tokens_per_second", "target_tokens_per_second", "skipped"),
+    }
+    assert {"event", "update", "epoch", "loss", "perplexity", "bleu"} <= events[2].keys()
+    assert [event["update"] for event in events] == [2, 4, 5, 5, 5]
+
+
+def test_evaluation_json_has_the_promised_fields(runs: Path) -> None:
+    evaluation = json.loads((runs / "bahdanau" / "evaluation.json").read_text(encoding="utf-8"))
+    assert evaluation.keys() == {"models", "significance"}
+    (model,) = evaluation["models"]
+    flavours = {"bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"}
+    assert model.keys() == {"checkpoint", "split", "signatures", "by_length", "alignment", *flavours}
+    assert model["alignment"] is None
+    assert model["signatures"].keys() == flavours
+    assert model["split"] == "test"
+    assert model["by_length"][0].keys() == {"low", "high", "count", "bleu", "ci_low", "ci_high"}
+    assert sum(bucket["count"] for bucket in model["by_length"]) == 20
+
+
+def test_the_resolved_config_repeats_the_run(runs: Path, tmp_path: Path) -> None:
+    again = ["train", str(runs / "bahdanau" / "config.yaml"), "--set", f"output_dir={tmp_path}"]
+    assert main(again) == 0
+    first, second = (
+        torch.load(folder / "bahdanau" / "best.pt", weights_only=True)["model"] for folder in (runs, tmp_path)
+    )
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_a_choice_of_settings_need_not_see_the_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", str(write_config(tmp_path)), "--set", "evaluation.split=validation"]) == 0
+    assert "Scores on validation" in capsys.readouterr().out
+    evaluation = json.loads((tmp_path / "runs" / "tiny" / "evaluation.json").read_text(encoding="utf-8"))
+    assert [model["split"] for model in evaluation["models"]] == ["validation"]
+
+
+def test_a_run_is_never_overwritten(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (runs / "bahdanau" / "last.pt").read_bytes()
+    config = str(runs / "bahdanau" / "config.yaml")
+    capsys.readouterr()
+    assert main(["train", config]) == 2
+    assert "--resume" in error_of(capsys)
+    assert (runs / "bahdanau" / "last.pt").read_bytes() == before
+
+
+def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
+    config = str(write_config(tmp_path))
+    assert main(["train", config]) == 0
+    assert main(["train", config, "--resume", "--set", "training.max_epochs=2"]) == 0
+    lines = (tmp_path / "runs" / "tiny" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [e["update"] for e in events if e["event"] == "validation"] == [5, 10]
+    assert [e["update"] for e in events if e["event"] == "end"] == [10]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train", "missing.yaml"], ["missing.yaml", "No such file"]),
+        (["train", "CONFIG", "--set", "training.batchsize=3"], ["training.batchsize", "batch_size"]),
+        (["train", "CONFIG", "--set", "training.batch_size=many"], ["training.batch_size", "'many'"]),
+        (["train", "CONFIG", "--set", "model.attention.score=dot", "--set", "model.encoder.hidden_size=9"], ["to 18,"]),
+        (["train", "CONFIG", "--set", "data.source.train=/no/such"], ["/no/such", "does not exist"]),
+        (["train", "CONFIG", "--set", "training.device=tpu9"], ["tpu9"]),
+        (["train", "CONFIG", "--set", "evaluation.split=tset"], ["'tset'", "validation"]),
+        (["translate", "missing.pt", "x"], ["missing.pt", "does not exist"]),
+        (["translate", "CONFIG", "x"], ["CONFIG", "no whole checkpoint"]),
+        (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.pt"]),
+        (["translate", "BEST", "x", "--attention", "a.gif"], ["a.gif", ".png"]),
+        (["translate", "BEST", "x", "y", "--attention", "a.png"], ["--attention", "2"]),
+        (["translate", "NONE", "x", "--attention", "a.png"], ["wiring"]),
+        (["translate", "BEST", " ", "--attention", "a.png"], ["--attention", "empty"]),
+        (["translate", "BEST", "x", "--attention", "BEST/a.png"], ["BEST", "cannot be made a folder"]),
+        (["translate", "BEST", "x", "--beam", "0"], ["--beam", "'0'", "nmt translate --help"]),
+        (["translate", "BEST", "x", "--bean", "3"], ["--bean", "nmt translate --help"]),
+        (["translate", "BEST", "missing.pt", "x"], ["missing.pt", "does not exist"]),
+        (["translate", "BEST", "OTHER", "x"], ["BEST", "OTHER", "target tokens"]),
+        (["average", "BEST", "OTHER", "--output", "mean.pt"], ["BEST", "OTHER", "target tokens"]),
+        (["average", "BEST", "NONE", "--output", "mean.pt"], ["BEST", "NONE", "model.attention.wiring"]),
+        (["average", "BEST", "BEST", "--output", "mean.pt"], ["twice"]),
+        (["average", "BEST", "--output", "a" * 300], ["aaa", "shorten it"]),
+        (["train", "a\udcff.yaml"], ["a\\udcff.yaml", "not in UTF-8"]),
+        (["translate", "BEST", "x", "--threads", "9" * 11], ["--threads", "999,999,999"]),
+        (["translate", "BEST", "x", "--threads", "5000"], ["--threads 5000", "1024"]),
+        (["average", "BEST"], ["--output", "nmt average --help"]),
+        (["evaluate"], ["CHECKPOINT", "--ensemble"]),
+        (["evaluate", "--ensemble", "BEST", "BEST"], ["twice"]),
+        (["transalte"], ["'transalte'", "translate"]),
+        (["evaluate", "BEST", "--buckets", "abc"], ["--buckets", "'abc'", "10,20,30"]),
+        (["evaluate", "BEST", "--output", "BEST/x"], ["BEST", "cannot be made a folder"]),
+        (["train", "CONFIG", "--set", "output_dir=/dev/null/x"], ["/dev/null/x", "cannot be made a folder"]),
+        (
+            ["train", "CONFIG", "--set", "data.target={tokenizer: sentencepiece, train: T, validation: T, test: T}"],
+            ["data.target.vocabulary_size: 4000", "too large"],
+        ),
+        (["translate", "NONE", "x", "--replace-unk"], ["replace_unk", "wiring"]),
+        (["translate", "BEST", "x", "--n-best", "9"], ["n_best", "beam"]),
+        (["translate", "BEST", "x", "--length-penalty", "-1"], ["length_penalty"]),
+        (["evaluate", "BEST", "--precision", "fp8"], ["--precision", "fp8", "bf16"]),
+        (["translate", "BEST", "x", "--input", "y"], ["--input"]),
+        (["translate", "BEST", "--input", "missing.txt"], ["missing.txt"]),
+        (["evaluate", "BEST", "BEST"], ["twice"]),
+        (["evaluate", "BEST", "--split", "tset"], ["tset", "validation"]),
+        (["evaluate", "BEST", "--source", "x"], ["--reference"]),
+        (["evaluate", "BEST", "--source", "BEST", "--reference", "missing"], ["UTF-8"]),
+        (["evaluate", "BEST", "--buckets", "20,10"], ["bucket edges 20, 10"]),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_code_2(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]
+) -> None:
+    names = {
+        "CONFIG": str(write_config(tmp_path)),
+        "FOLDER": str(runs),
+        "BEST": str(runs / "bahdanau" / "best.pt"),
+        "NONE": str(runs / "none" / "best.pt"),
+        "OTHER": str(with_another_target_word(runs / "bahdanau" / "best.pt", tmp_path / "other.pt")),
+        "BEST/x": str(runs / "bahdanau" / "best.pt" / "x"),
+        "BEST/a.png": str(runs / "bahdanau" / "best.pt" / "a.png"),
+    }
+    text = str(tmp_path / "text.en")
+    arguments = [names.get(argument, argument).replace(": T", f": {text}") for argument in arguments]
+    capsys.readouterr()
+    assert main(arguments) == 2
+    error = error_of(capsys)
+    for word in words:
+        assert names.get(word, word) in error
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(tmp_path: Path, number: signal.Signals) -> None:
+    config = str(write_config(tmp_path))
+    settings = ["--set", "training.max_epochs=30", "--set", "training.validate_every=1000"]
+    subprocess.run(command("train", config, *settings, "--set", "name=whole"), check=True, capture_output=True)
+    metrics = tmp_path / "runs" / "tiny" / "metrics.jsonl"
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command("train", config, *settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
+            time.sleep(0.005)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors.decode()
+    assert "--resume" in output.decode().splitlines()[-1]
+    assert "Traceback" not in errors.decode()
+    stopped = torch.load(metrics.with_name("last.pt"), weights_only=True)
+    assert 0 < stopped["training"]["state"]["update"] < 150
+    subprocess.run(command("train", config, *settings, "--resume"), check=True, capture_output=True)
+    runs = [tmp_path / "runs" / name for name in ("whole", "tiny")]
+    ends = [torch.load(folder / "last.pt", weights_only=True)["model"] for folder in runs]
+    assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])

@@ -1,0 +1,181 @@
+"""`nmt evaluate` as its users meet it."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from support.cli import SOURCES, TARGETS, all_named, error_of
+
+from nmt import sample_corpus
+from nmt.checkpoint import file as checkpoint_file
+from nmt.cli import main
+from nmt.commands import evaluate
+from nmt.config.reading import load_config
+from nmt.evaluation.checkpoints import check_same_corpus
+from nmt.system.errors import UserError
+from nmt.translator import Translator
+
+
+def test_every_pair_of_evaluate_options_runs(
+    runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(runs.parent / f"text.{language}") for language in ("de", "en")]
+    options = [
+        ["--split", "validation"],
+        ["--source", files[0], "--reference", files[1]],
+        ["--buckets", "3,4"],
+        ["--output", str(tmp_path)],
+        ["--beam", "1"],
+        ["--length-penalty", "0.5"],
+        ["--alignment", str(runs.parent / "text.align")],
+        ["--heat-map", "2", "--alignment-words", "whitespace", "--output", str(tmp_path)],
+        ["--data-folder", str(tmp_path)],
+        ["--device", "cpu", "--threads", "1"],
+        ["--precision", "bf16"],
+        ["--ensemble", best, str(runs / "none" / "best.pt")],
+        [str(runs / "none" / "best.pt")],
+    ]
+    assert all_named(options, evaluate.parser())
+    for first, second in itertools.combinations(options, 2):
+        code = main(["evaluate", *([] if first[0] == "--ensemble" else [best]), *first, *second])
+        if first[0] == "--ensemble" and not second[0].startswith("--"):  # it is named once more, by the ensemble
+            assert code == 2
+            assert "a checkpoint was given twice" in error_of(capsys)
+        elif first[0] == "--split" and second[0] == "--source":
+            assert code == 2
+            assert "--split and --source exclude each other" in error_of(capsys)
+        else:
+            assert code == 0, (first, second)
+            assert "BLEU" in capsys.readouterr().out
+
+
+def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best: str
+) -> None:
+    contents = checkpoint_file.read(best)
+    contents["config"]["data"] |= {"corpus": "sample", "folder": str(tmp_path / "elsewhere")}
+    for side in ("source", "target"):
+        contents["config"]["data"][side] |= {"train": None, "validation": None, "test": None}
+    path = tmp_path / "sent.pt"
+    checkpoint_file.write(path, contents)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sample_corpus, "write", lambda folder: pytest.fail(f"{folder} was written"))
+    with pytest.raises(pytest.fail.Exception, match=r"^data/sample was written"):
+        main(["evaluate", str(path)])
+    with pytest.raises(pytest.fail.Exception, match=r"^here/sample was written"):
+        main(["evaluate", str(path), "--data-folder", "here"])
+
+
+def test_of_each_split_all_checkpoints_must_have_one_text(best: str) -> None:
+    first = load_config(Path(best).with_name("config.yaml"))
+    files = first.data.source.model_copy(update={"validation": "other"})
+    other = first.model_copy(update={"data": first.data.model_copy(update={"source": files})})
+    check_same_corpus({"A": first, "B": other}, "test")
+    with pytest.raises(UserError, match=r"A and B differ in data\.source\.validation .*other"):
+        check_same_corpus({"A": first, "B": other}, "validation")
+
+
+def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
+    other = str(runs / "none" / "best.pt")
+    assert main(["evaluate", best, other, "--output", str(tmp_path)]) == 0
+    evaluation = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))
+    assert [model["checkpoint"] for model in evaluation["models"]] == [best, other]
+    (comparison,) = evaluation["significance"]
+    assert (comparison["baseline"], comparison["system"]) == (best, other)
+    assert 0 <= comparison["p_value"] <= 1
+
+
+def test_several_checkpoints_are_an_ensemble(
+    runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = str(runs / "none" / "best.pt")
+    expected = [t.text for t in Translator.load(best, none).translate(SOURCES)]
+    assert main(["translate", best, none, *SOURCES]) == 0
+    assert capsys.readouterr().out.splitlines() == expected
+    assert main(["evaluate", best, "--ensemble", best, none, "--output", str(tmp_path)]) == 0
+    evaluation = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))
+    assert [model["checkpoint"] for model in evaluation["models"]] == [best, "ensemble of 2"]
+    assert "ensemble of 2" in capsys.readouterr().out
+    assert main(["evaluate", "--ensemble", best, none]) == 0
+
+
+def test_attention_is_scored_and_drawn(
+    runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = str(runs / "none" / "best.pt")
+    options = ["--alignment", str(runs.parent / "text.align"), "--heat-map", "5", "--output", str(tmp_path)]
+    capsys.readouterr()
+    assert main(["evaluate", best, none, *options]) == 0
+    printed = capsys.readouterr().out
+    rows = printed[printed.index("Alignment error rate") :].splitlines()
+    models = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))["models"]
+    scored = models[0]["alignment"]
+    assert list(scored) == ["error_rate", "ci_low", "ci_high", "precision", "recall"]
+    assert 0 <= scored["ci_low"] <= scored["error_rate"] <= scored["ci_high"] <= 1
+    shown = [f"{100 * scored[field]:.1f}" for field in ("error_rate", "precision", "recall")]
+    assert [rows[2].split()[i] for i in (1, 3, 4)] == shown
+    assert rows[2].split()[0] == "bahdanau"
+    assert models[1]["alignment"] is None
+    assert rows[3].split() == ["none", "-", "-", "-", "-"]
+    assert (tmp_path / "attention_5.png").read_bytes().startswith(b"\x89PNG")
+    drawn = (tmp_path / "attention_5.svg").read_text(encoding="utf-8")
+    assert str(tmp_path / "attention_5.svg") in printed
+    for word in [*SOURCES[4].split(), *TARGETS[4].split(), "bahdanau", "test split, line 5", "dashed: possible"]:
+        assert f"{word}</" in drawn or f"{word})</" in drawn
+    assert ">none<" not in drawn
+
+
+def test_a_model_without_attention_has_no_alignment_error_rate(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    arguments = [str(runs / "none" / "best.pt"), "--alignment", str(runs.parent / "text.align")]
+    assert main(["evaluate", *arguments]) == 0
+    printed = capsys.readouterr().out
+    rows = printed[printed.index("Alignment error rate") :].splitlines()
+    assert rows[2].split() == ["none/best.pt", "-", "-", "-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        (None, [], ["gold.align", "does not exist"]),
+        ("0-0\n", [], ["gold.align", "1 lines", "20 pairs"]),
+        ("0-0\n" * 19 + "0:0\n", [], ["gold.align, line 20", "'0:0'", "0-2"]),
+        ("0-0\n" * 19 + "0-5\n", [], ["gold.align, line 20", "0-5", "5 source", "5 target"]),
+        ("0?0\n" * 20, [], ["gold.align", "no sure link"]),
+        ("0-0\n" * 20, ["--alignment-words", "words"], ["--alignment-words", "whitespace"]),
+        ("0-0\n" * 20, ["--heat-map", "3"], ["--heat-map", "--output"]),
+        ("0-0\n" * 20, ["--heat-map", "0", "--output", "OUT"], ["--heat-map", "'0'"]),
+        ("0-0\n" * 20, ["--heat-map", "21", "--output", "OUT"], ["--heat-map 21", "20"]),
+        ("0-0\n\n", ["--heat-map", "2", "--output", "OUT", "--source", "IN", "--reference", "IN"], ["--heat-map 2"]),
+        ("0-0\n" * 20, ["--heat-map", "3", "--output", "OUT", "NONE"], ["--heat-map", "wiring"]),
+    ],
+)
+def test_bad_alignments_and_heat_maps_are_refused_before_translating(
+    runs: Path,
+    best: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    content: str | None,
+    options: list[str],
+    words: list[str],
+) -> None:
+    gold = tmp_path / "gold.align"
+    if content is not None:
+        gold.write_text(content, encoding="utf-8")
+    (tmp_path / "in").write_text("ja\n\n", encoding="utf-8")
+    names = {"OUT": str(tmp_path / "out"), "IN": str(tmp_path / "in"), "NONE": str(runs / "none" / "best.pt")}
+    models = [best] if "NONE" not in options else []
+    capsys.readouterr()
+    arguments = [*models, *(names.get(o, o) for o in options), "--alignment", str(gold)]
+    assert main(["evaluate", *arguments]) == 2
+    error = error_of(capsys)  # one line: "Translating …" was not said yet
+    for word in words:
+        assert word in error
+    assert not list(tmp_path.glob("out/*"))
+
+
+def test_alignment_words_alone_are_refused(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["evaluate", best, "--alignment-words", "spacy"]) == 2
+    assert "--alignment-words goes with --alignment or --heat-map" in error_of(capsys)

@@ -1,0 +1,85 @@
+"""What the config of a model refuses: sizes and choices that do not go together; and what mends it."""
+
+import pytest
+from pydantic import ValidationError
+from support.tiny_models import SOURCE_TYPES, TARGET_TYPES
+
+from nmt.config.model import ModelConfig
+from nmt.config.reading import parse_config
+from nmt.model.seq2seq import build_model
+from nmt.system.errors import UserError
+
+REFUSED = [
+    # encoder, decoder, attention; what the message names; what mends it
+    (4, 9, {"score": "dot"}, ["score: dot", "decoder.hidden_size (9)", "encoder.hidden_size (8)"], {"decoder": 8}),
+    (4, 9, {"score": "dot"}, ["attention.score to general"], {"score": "general"}),
+    (4, 9, {"score": "scaled_dot"}, ["scaled_dot", "decoder.hidden_size (9)", "(8)"], {"score": "scaled_general"}),
+    (
+        4,
+        8,
+        {"score": "dot", "key_value": True},
+        ["with attention.key_value", "(8) = encoder.hidden_size (4)"],
+        {"decoder": 4},
+    ),
+    (3, 8, {"key_value": True}, ["key_value: true", "even encoder.hidden_size (here: 3)"], {"encoder": 4}),
+    (3, 8, {"heads": 4}, ["heads: 4 does not divide 2 × encoder.hidden_size (6)"], {"encoder": 4}),
+    (4, 9, {"heads": 3}, ["heads: 3 does not divide 2 × encoder.hidden_size (8)"], {"encoder": 3}),
+    (4, 9, {"heads": 4}, ["heads: 4 does not divide decoder.hidden_size (9)"], {"decoder": 8}),
+    (4, 8, {"heads": 4, "size": 6}, ["heads: 4 does not divide attention.size (6)"], {"size": 4}),
+    (4, 8, {"heads": 8, "key_value": True}, ["heads: 8 does not divide encoder.hidden_size (4)"], {"heads": 4}),
+    (4, 8, {"heads": 4, "size": 6}, ["attention.size (6)"], {"score": "general"}),  # which has no use for it
+    (4, 8, {"score": "location", "heads": 2}, ["heads: 2", "score: location"], {"heads": 1}),
+    (4, 8, {"score": "location", "key_value": True}, ["key_value: true", "score: location"], {"key_value": False}),
+    (4, 8, {"score": "location", "coverage": True}, ["coverage: true", "score: location"], {"score": "general"}),
+]
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+@pytest.mark.parametrize(("encoder", "decoder", "attention", "parts", "mended"), REFUSED)
+def test_what_the_mathematics_does_not_allow_is_refused(wiring, encoder, decoder, attention, parts, mended):
+    def values(wiring, changes):
+        sizes = {"encoder": encoder, "decoder": decoder} | {
+            k: v for k, v in changes.items() if k in ("encoder", "decoder")
+        }
+        chosen = attention | {k: v for k, v in changes.items() if k not in sizes}
+        model = {side: {"hidden_size": size} for side, size in sizes.items()} | {
+            "attention": chosen | {"wiring": wiring}
+        }
+        return {"name": "x", "model": model}
+
+    with pytest.raises(UserError) as refused:
+        parse_config(values(wiring, {}), "here")
+    for part in ["here: model", *parts, "; set "]:
+        assert part in str(refused.value)
+    for config in (parse_config(values(wiring, mended), "here"), parse_config(values("none", {}), "here")):
+        build_model(config.model, SOURCE_TYPES, TARGET_TYPES)
+
+
+@pytest.mark.parametrize("tied", ["target", "all"])
+def test_tying_in_luongs_wiring_needs_embeddings_as_long_as_states(tied):
+    values = {
+        "embedding_size": 6,
+        "tied_embeddings": tied,
+        "decoder": {"hidden_size": 8},
+        "attention": {"wiring": "luong"},
+    }
+    with pytest.raises(ValidationError) as refused:
+        ModelConfig.model_validate(values)
+    for part in ("tied_embeddings", "attention.wiring", "embedding_size (6)", "decoder.hidden_size (8)"):
+        assert part in str(refused.value)
+    ModelConfig.model_validate(values | {"embedding_size": 8})
+    ModelConfig.model_validate(values | {"attention": {"wiring": "bahdanau"}})
+
+
+def test_tying_all_embeddings_needs_a_joint_vocabulary():
+    with pytest.raises(UserError, match=r"model\.tied_embeddings.*data\.joint_vocabulary"):
+        parse_config({"name": "x", "model": {"tied_embeddings": "all"}}, "here")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("wiring", "vaswani"), ("score", "cosine"), ("scope", "local"), ("window", 0), ("size", 0), ("windw", 3)],
+)
+def test_unknown_names_and_sizes_are_refused(field, value):
+    with pytest.raises(UserError, match=rf"model\.attention\.{field}"):
+        parse_config({"name": "x", "model": {"attention": {field: value}}}, "here")

@@ -1,0 +1,147 @@
+"""Configs as YAML: written and read again, those that come along, overrides, files that cannot be read."""
+
+from pathlib import Path
+
+import pytest
+from support.config_reading import read, refusal, value_at
+
+from nmt.config.model import ModelConfig
+from nmt.config.reading import load_config, parse_config, to_yaml
+from nmt.system.errors import UserError
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+# Written and read
+
+
+def test_any_config_survives_yaml(tmp_path: Path) -> None:
+    config = read(
+        tmp_path,
+        "name: x",
+        "data.folder='Ordner für Text'",
+        "data.source={language: fr, tokenizer: char, max: 1}".replace(", max: 1", ", min_frequency: 3"),
+        "model.attention={wiring: luong, scope: local_p, window: 3, size: 5}",
+        "training.learning_rate=1e-3",
+        "training.clip_norm=null",
+        "training.teacher_forcing={schedule: inverse_sigmoid, decay: 50.5, granularity: batch}",
+        "evaluation.length_edges=[3, 9]",
+    )
+    assert config.data.folder == "Ordner für Text"
+    assert config.evaluation.length_edges == (3, 9)
+    assert read(tmp_path, to_yaml(config)) == config
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_config_loads(path: Path) -> None:
+    assert load_config(path).name == path.stem
+
+
+def test_the_multi30k_configs_differ_in_attention_alone() -> None:
+    wiring_and_scope = {}
+    rest = []
+    for name in ("multi30k", "multi30k_bahdanau", "multi30k_luong_local", "multi30k_none"):
+        values = load_config(CONFIGS / f"{name}.yaml").model_dump()
+        attention = values["model"]["attention"]
+        assert values.pop("name") == name
+        wiring_and_scope[name] = attention.pop("wiring"), attention.pop("scope")
+        rest.append(values)
+    assert all(values == rest[0] for values in rest)
+    assert wiring_and_scope == {
+        "multi30k": ("luong", "global"),
+        "multi30k_bahdanau": ("bahdanau", "global"),
+        "multi30k_luong_local": ("luong", "local_p"),
+        "multi30k_none": ("none", "global"),
+    }
+
+
+# Overrides
+
+
+@pytest.mark.parametrize(
+    ("override", "field", "value"),
+    [
+        ("training.learning_rate=1e-3", "training.learning_rate", 0.001),
+        ("training.max_updates=null", "training.max_updates", None),
+        ("training.max_updates=", "training.max_updates", None),
+        ("training.max_updates=7", "training.max_updates", 7),
+        ("model.attention.input_feeding=false", "model.attention.input_feeding", False),
+        ("name=a-b.c_1", "name", "a-b.c_1"),
+        ("output_dir=a=b", "output_dir", "a=b"),
+        ("output_dir='null'", "output_dir", "null"),
+        ("training.teacher_forcing=0.5", "training.teacher_forcing.ratio", 0.5),
+        ("training.teacher_forcing=0", "training.teacher_forcing.ratio", 0.0),
+        ("evaluation.length_edges=[1, 2]", "evaluation.length_edges", (1, 2)),
+        ("model={decoder: {layers: 2}}", "model.decoder.layers", 2),
+    ],
+)
+def test_override_values_are_yaml(tmp_path: Path, override: str, field: str, value: object) -> None:
+    found = value_at(read(tmp_path, "name: x", override), field)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_overrides_apply_in_their_order_and_keep_their_neighbours(tmp_path: Path) -> None:
+    config = read(
+        tmp_path,
+        "name: x\nmodel: {decoder: {layers: 2}}",
+        "model.decoder.hidden_size=8",
+        "model.decoder.hidden_size=9",
+        "name=y",
+    )
+    assert (config.name, config.model.decoder.layers, config.model.decoder.hidden_size) == ("y", 2, 9)
+    assert config.model.encoder == ModelConfig().encoder
+
+
+@pytest.mark.parametrize(
+    ("override", "fragment"),
+    [
+        ("training.batch_size", "expected FIELD=VALUE"),
+        ("=3", "expected FIELD=VALUE"),
+        ("training..batch_size=3", "expected FIELD=VALUE"),
+        (".name=3", "expected FIELD=VALUE"),
+        ("name.first=y", "name is a value, not a section"),
+        ("model.decoder.hidden_size.x=y", "model.decoder.hidden_size is a value, not a section"),
+        ("training={", "not valid YAML"),
+    ],
+)
+def test_bad_override_is_quoted(tmp_path: Path, override: str, fragment: str) -> None:
+    message = refusal(tmp_path, "name: x\nmodel: {decoder: {hidden_size: 8}}", override)
+    assert message.startswith(f"--set {override}: ")
+    assert fragment in message
+
+
+# Files that cannot be read
+
+
+def test_yaml_error_names_file_and_line(tmp_path: Path) -> None:
+    assert "config.yaml: line 3: not valid YAML" in refusal(tmp_path, "name: x\ntraining:\n\tseed: 1\n")
+
+
+@pytest.mark.parametrize("value", ["2024-02-30", "0x_", "1" * 5000, "[" * 3000, '"a\\0b"', "!!bool x", "!!timestamp x"])
+def test_values_that_python_cannot_hold_are_refused(tmp_path: Path, value: str) -> None:
+    assert "config.yaml: " in refusal(tmp_path, f"name: x\ndata: {{folder: {value}}}\n")
+
+
+@pytest.mark.parametrize("text", ["name: x\ntraining: {seed: 5}\ntraining: {batch_size: 3}", "{name: x, name: y}"])
+def test_what_is_said_twice_is_refused(tmp_path: Path, text: str) -> None:
+    assert "stands there twice" in refusal(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ["", "- name\n- x\n", "bahdanau"])
+def test_only_a_mapping_is_a_config(tmp_path: Path, text: str) -> None:
+    assert "config.yaml: the config must be a mapping" in refusal(tmp_path, text)
+
+
+def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"none\.yaml: cannot read the config: No such file"):
+        load_config(tmp_path / "none.yaml")
+    with pytest.raises(UserError, match="cannot read the config: Is a directory"):
+        load_config(tmp_path)
+    (tmp_path / "latin.yaml").write_bytes("name: ä".encode("latin-1"))
+    with pytest.raises(UserError, match=r"latin\.yaml: cannot read the config: it is not UTF-8"):
+        load_config(tmp_path / "latin.yaml")
+
+
+def test_origin_begins_the_message() -> None:
+    with pytest.raises(UserError, match=r"^best\.pt: name: missing"):
+        parse_config({}, "best.pt")

@@ -1,0 +1,164 @@
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import pytest
+import torch
+
+from nmt.data.batching import Batches, Example, collate, epoch_batches, fill_rate, pad, pad_source
+from nmt.text.vocabulary import BOS, EOS, PAD
+
+Unit = Literal["sentences", "tokens"]
+UNITS: list[tuple[Unit, int]] = [
+    ("sentences", 1),
+    ("sentences", 7),
+    ("sentences", 5000),
+    ("tokens", 40),
+    ("tokens", 300),
+]
+
+
+def captions(count: int) -> list[Example]:
+    """Ids of no meaning, with lengths like those of captions and their translations."""
+    generator = random.Random(1)
+    examples = []
+    for _ in range(count):
+        length = min(40, max(3, round(generator.lognormvariate(2.4, 0.33))))
+        other = max(3, length + round(generator.gauss(0.6, 1.9)))
+        examples.append(Example([9] * length, [9] * other))
+    return examples
+
+
+def lengths(examples: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
+    sides = [len(example.source) for example in examples], [len(example.target) for example in examples]
+    return np.array(sides[0], dtype=np.int32), np.array(sides[1], dtype=np.int32)
+
+
+def batches_of(examples: Sequence[Example], size: int, unit: Unit, seed: int, epoch: int) -> list[list[int]]:
+    batches = epoch_batches(lengths(examples), size, unit, seed, epoch)
+    return [batches[number] for number in range(len(batches))]
+
+
+def cells(examples: Sequence[Example], batch: Sequence[int]) -> int:
+    """Sentences times the longest side, end mark counted."""
+    return len(batch) * max(max(len(examples[i].source), len(examples[i].target)) + 1 for i in batch)
+
+
+@pytest.mark.parametrize(("unit", "size"), UNITS)
+@pytest.mark.parametrize("count", [0, 1, 2, 500])
+def test_every_pair_comes_exactly_once_an_epoch(unit: Unit, size: int, count: int) -> None:
+    examples = captions(count)
+    for epoch in range(2):
+        batches = batches_of(examples, size, unit, seed=1, epoch=epoch)
+        assert all(batches)
+        assert sorted(i for batch in batches for i in batch) == list(range(count))
+
+
+@pytest.mark.parametrize(("unit", "size"), UNITS)
+def test_no_batch_is_over_its_size(unit: Unit, size: int) -> None:
+    examples = captions(500)
+    for batch in batches_of(examples, size, unit, seed=1, epoch=0):
+        assert (len(batch) if unit == "sentences" else cells(examples, batch)) <= size
+
+
+def test_only_an_example_over_the_size_in_tokens_is_alone_above_it() -> None:
+    examples = [*captions(100), Example([9] * 60, [9]), Example([9], [9] * 49), Example([9] * 49, [9] * 3)]
+    over = [batch for batch in batches_of(examples, 49, "tokens", 1, 0) if cells(examples, batch) > 49]
+    assert sorted(over) == [[100], [101], [102]]
+
+
+def test_batches_of_sentences_are_full() -> None:
+    batches = batches_of(captions(500), 64, "sentences", seed=1, epoch=0)
+    assert sorted(map(len, batches)) == [500 % 64, *[64] * (500 // 64)]
+
+
+def test_batches_of_tokens_are_as_large_as_fits() -> None:
+    examples = captions(2000)
+    batches = batches_of(examples, 600, "tokens", seed=1, epoch=0)
+    full = [batch for batch in batches if cells(examples, batch) + 41 > 600]
+    assert len(full) >= 0.9 * len(batches)
+
+
+@pytest.mark.parametrize(("unit", "size"), [("sentences", 7), ("tokens", 200)])
+def test_seed_and_epoch_decide_the_order(unit: Unit, size: int) -> None:
+    examples = captions(300)
+    first = batches_of(examples, size, unit, seed=1, epoch=0)
+    random.seed(99)
+    assert batches_of(examples, size, unit, seed=1, epoch=0) == first
+    assert batches_of(examples, size, unit, seed=1, epoch=1) != first
+    assert batches_of(examples, size, unit, seed=2, epoch=0) != first
+
+
+def test_batches_differ_between_epochs_not_only_their_order() -> None:
+    examples = captions(3000)
+    first, second = (
+        {frozenset(batch) for batch in batches_of(examples, 8, "sentences", seed=1, epoch=epoch)} for epoch in (0, 1)
+    )
+    assert len(first & second) < 0.1 * len(first)
+
+
+def test_batches_do_not_come_in_the_order_of_their_lengths() -> None:
+    examples = captions(3000)
+    batches = batches_of(examples, 64, "sentences", seed=1, epoch=0)
+    lengths = [sum(len(examples[i].target) for i in batch) / len(batch) for batch in batches]
+    rises = sum(after > before for before, after in pairwise(lengths))
+    assert 0.25 * len(lengths) < rises < 0.75 * len(lengths)
+
+
+def test_examples_of_like_length_share_a_batch() -> None:
+    examples = captions(6000)
+    for unit, size in (("sentences", 64), ("tokens", 1000)):
+        assert fill_rate(lengths(examples), epoch_batches(lengths(examples), size, unit, seed=1, epoch=0)) > 0.9
+    begins = np.arange(0, 6000, 64)
+    at_random = Batches(np.arange(6000, dtype=np.int32), begins, np.minimum(begins + 64, 6000))
+    assert fill_rate(lengths(examples), at_random) < 0.6
+
+
+def test_fill_rate_counts_both_sides_with_their_end_marks() -> None:
+    examples = [Example([9], [9, 9]), Example([9, 9, 9], [9, 9]), Example([9], [9])]
+    # 4 + 2 of 2 × 4 and 3 + 3 of 2 × 3; then 2 of 2 and 2 of 2
+    two = Batches(np.array([2, 1, 0], dtype=np.int32), np.array([1, 0]), np.array([3, 1]))
+    assert fill_rate(lengths(examples), two) == (6 + 6 + 4) / (8 + 6 + 4)
+    each = Batches(np.arange(3, dtype=np.int32), np.arange(3), np.arange(1, 4))
+    assert fill_rate(lengths(examples), each) == 1.0
+
+
+def test_marks_and_padding_stand_where_they_belong() -> None:
+    batch = collate([Example([7], [5, 6]), Example([7, 8, 9], [5])])
+    assert batch.source.tolist() == [[7, EOS, PAD, PAD], [7, 8, 9, EOS]]
+    assert batch.source_lengths.tolist() == [2, 4]
+    assert batch.target_input.tolist() == [[BOS, 5, 6], [BOS, 5, PAD]]
+    assert batch.target_output.tolist() == [[5, 6, EOS], [5, EOS, PAD]]
+    assert batch.target_lengths.tolist() == [3, 2]
+
+
+def test_tokens_count_the_end_mark_but_not_the_beginning_or_padding() -> None:
+    batch = collate([Example([7], [5, 6]), Example([7, 8, 9], [5])])
+    assert batch.source_tokens == 2 + 4
+    assert batch.target_tokens == 3 + 2
+
+
+def test_empty_sides_are_their_marks_alone() -> None:
+    batch = collate([Example([], [])])
+    assert batch.source.tolist() == batch.target_output.tolist() == [[EOS]]
+    assert batch.target_input.tolist() == [[BOS]]
+    assert batch.source.dtype == torch.int64
+
+
+def test_pad_source_is_what_collate_does() -> None:
+    source, lengths = pad_source([[7], [7, 8, 9]])
+    batch = collate([Example([7], [5, 6]), Example([7, 8, 9], [5])])
+    assert torch.equal(source, batch.source)
+    assert torch.equal(lengths, batch.source_lengths)
+    assert pad([[4], [4, 5]]).tolist() == [[4, PAD], [4, 5]]
+
+
+def test_lengths_stay_on_the_cpu() -> None:
+    moved = collate([Example([7], [5, 6])]).to(torch.device("meta"))
+    assert moved.source.is_meta
+    assert moved.target_input.is_meta
+    assert moved.target_output.is_meta
+    assert not moved.source_lengths.is_meta
+    assert moved.target_tokens == 3

@@ -1,0 +1,235 @@
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from nmt.data import multi30k
+from nmt.data.multi30k import LANGUAGES, MIRROR_VARIABLE, SPLITS, fetch
+from nmt.system.errors import UserError
+
+NAME = "val.de.gz"
+DATA = bytes(range(256)) * 1000  # more than one chunk
+HANDMADE = {f"{split}.{language}.gz": f"{split} {language}".encode() for split in SPLITS for language in LANGUAGES}
+HANDMADE[NAME] = DATA
+
+
+class Server(ThreadingHTTPServer):
+    """Serves under /good what upstream would, and under other folders what goes wrong."""
+
+    daemon_threads = True
+    asked: list[str]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        _, folder, name = self.path.split("/")
+        data = HANDMADE[name]
+        if folder == "busy":
+            self.send_error(503)
+            return
+        if folder == "slow":
+            time.sleep(1)
+            return
+        if folder == "garbled":
+            self.wfile.write(b"not HTTP at all\r\n\r\n")
+            return
+        self.send_response(200)
+        if folder != "unsized":
+            self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write({"short": data[:-1], "wrong": data[::-1]}.get(folder, data))
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def handmade(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of our own in place of upstream's, and no way out to the network."""
+    sums = {name: hashlib.sha256(data).hexdigest() for name, data in HANDMADE.items()}
+    monkeypatch.setattr(multi30k, "_SHA256", sums)
+    monkeypatch.setattr(multi30k, "UPSTREAM", "http://127.0.0.1:9/upstream")
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as server:
+        server.asked = []
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    folder = tmp_path / "mirror"
+    folder.mkdir()
+    for name, data in HANDMADE.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "multi30k"
+
+
+def url(server: Server, folder: str) -> str:
+    return f"http://127.0.0.1:{server.server_port}/{folder}"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
+
+
+def test_table_of_checksums() -> None:
+    import importlib.util
+
+    spec = importlib.util.find_spec("nmt.data.multi30k")
+    assert spec is not None
+    assert spec.loader is not None
+    pristine = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pristine)
+    assert set(pristine._SHA256) == set(HANDMADE)
+    assert all(len(bytes.fromhex(checksum)) == 32 for checksum in pristine._SHA256.values())
+    assert len(set(pristine._SHA256.values())) == len(HANDMADE)
+    assert pristine.UPSTREAM.startswith("https://")
+
+
+@pytest.mark.parametrize("place", ["good", "good/", "unsized"])
+def test_from_url(server: Server, folder: Path, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fetch("val", "de", folder, mirror=url(server, place)) == folder / NAME
+    assert contents(folder) == {NAME: DATA}  # the file asked for, and no other
+    printed = capsys.readouterr()
+    assert NAME in printed.err
+    assert not printed.out
+
+
+def test_from_upstream_by_default(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multi30k, "UPSTREAM", url(server, "good"))
+    fetch("train", "en", folder)
+    assert server.asked == ["/good/train.en.gz"]
+    assert contents(folder) == {"train.en.gz": HANDMADE["train.en.gz"]}
+
+
+def test_from_folder(mirror: Path, folder: Path) -> None:
+    assert fetch("val", "de", folder, mirror=str(mirror)).read_bytes() == DATA
+    assert contents(folder) == {NAME: DATA}
+
+
+def test_environment_overrides_argument(
+    server: Server, mirror: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MIRROR_VARIABLE, str(mirror))
+    fetch("val", "de", folder, mirror=url(server, "good"))
+    assert server.asked == []
+    monkeypatch.setenv(MIRROR_VARIABLE, "")  # as good as unset
+    fetch("val", "en", folder, mirror=url(server, "good"))
+    assert server.asked == ["/good/val.en.gz"]
+
+
+def test_present_file_needs_nothing_else(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / NAME).write_bytes(DATA)
+    assert fetch("val", "de", folder, mirror="/nowhere") == folder / NAME
+
+
+def test_present_wrong_file_is_fetched_again(mirror: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.mkdir(parents=True)
+    (folder / NAME).write_bytes(b"something else")
+    fetch("val", "de", folder, mirror=str(mirror))
+    assert contents(folder) == {NAME: DATA}
+    assert "fetching it again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ("busy", "HTTP 503"),
+        ("slow", "timed out"),
+        ("garbled", "cannot be fetched"),
+        ("short", "came short, 255999 of 256000 bytes|IncompleteRead"),
+        ("wrong", "SHA-256 differs"),
+    ],
+)
+def test_failing_download_leaves_everything_as_it_was(
+    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, complaint: str
+) -> None:
+    if place == "slow":
+        monkeypatch.setattr(multi30k, "_TIMEOUT", 0.3)
+    folder.mkdir(parents=True)
+    before = {NAME: b"the old file"}
+    (folder / NAME).write_bytes(before[NAME])
+    with pytest.raises(UserError, match=complaint) as raised:
+        fetch("val", "de", folder, mirror=url(server, place))
+    assert contents(folder) == before
+    message = str(raised.value)
+    assert f"{url(server, place)}/{NAME}" in message
+    assert f"by hand into {folder}" in message
+    assert MIRROR_VARIABLE in message
+    assert "\n" not in message
+
+
+def test_no_network(folder: Path) -> None:
+    with pytest.raises(UserError, match=f"cannot be fetched .*refused.*{MIRROR_VARIABLE}"):
+        fetch("val", "de", folder)
+    assert contents(folder) == {}
+
+
+@pytest.mark.parametrize("address", ["nonsense://host/folder", "http://", "http://[::1/folder"])
+def test_unusable_address(folder: Path, address: str) -> None:
+    with pytest.raises(UserError, match="cannot be fetched"):
+        fetch("val", "de", folder, mirror=address)
+
+
+def test_mirror_folder_without_the_file(mirror: Path, folder: Path) -> None:
+    (mirror / NAME).unlink()
+    with pytest.raises(UserError, match=r"val\.de\.gz cannot be read .*by hand into"):
+        fetch("val", "de", folder, mirror=str(mirror))
+    assert contents(folder) == {}
+
+
+def test_mirror_folder_with_a_wrong_file(mirror: Path, folder: Path) -> None:
+    (mirror / NAME).write_bytes(DATA[:-1])
+    with pytest.raises(UserError, match=r"mirror/val\.de\.gz is not upstream's"):
+        fetch("val", "de", folder, mirror=str(mirror))
+    assert contents(folder) == {}
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_interrupted_write_leaves_the_old_file(
+    mirror: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fsync(_: int) -> None:
+        assert len(contents(folder)) == 2  # the old file, untouched, and the new one in the making
+        raise error
+
+    folder.mkdir(parents=True)
+    (folder / NAME).write_bytes(b"the old file")
+    monkeypatch.setattr(multi30k.os, "fsync", fsync)
+    with pytest.raises(UserError if isinstance(error, OSError) else KeyboardInterrupt):
+        fetch("val", "de", folder, mirror=str(mirror))
+    assert contents(folder) == {NAME: b"the old file"}
+
+
+def test_folder_that_cannot_be_made(mirror: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"cannot be made a folder \(.*\): choose another place"):
+        fetch("val", "de", tmp_path / "file" / "multi30k", mirror=str(mirror))
+
+
+@pytest.mark.parametrize(("split", "language"), [("test", "de"), ("val", "fr"), ("../val", "de")])
+def test_unknown_split_or_language(folder: Path, split: str, language: str) -> None:
+    with pytest.raises(UserError, match=r"choose the split from train, val, .*the language from de, en"):
+        fetch(split, language, folder)

@@ -1,0 +1,111 @@
+import gzip
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nmt import sample_corpus
+from nmt.config.run import Config, DataConfig
+from nmt.data import multi30k
+from nmt.data.splits import load_split
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
+
+NAMES = {"train": "train", "validation": "val", "test": "test_2016_flickr", "test_2017_mscoco": "test_2017_mscoco"}
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with made-up files under Multi30k's names, and no way out to the network."""
+    folder = tmp_path / "mirror"
+    folder.mkdir()
+    sums = {}
+    for split in multi30k.SPLITS:
+        for language in multi30k.LANGUAGES:
+            path = folder / f"{split}.{language}.gz"
+            path.write_bytes(gzip.compress(f"{split} {language}\nzwei\n".encode()))
+            sums[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setattr(multi30k, "_SHA256", sums)
+    monkeypatch.setattr(multi30k, "UPSTREAM", str(tmp_path / "nowhere"))
+    monkeypatch.delenv(multi30k.MIRROR_VARIABLE, raising=False)
+    return folder
+
+
+@pytest.mark.parametrize(("split", "name"), NAMES.items())
+def test_multi30k_by_our_names_and_its_own(tmp_path: Path, mirror: Path, split: str, name: str) -> None:
+    config = DataConfig(corpus="multi30k", folder=str(tmp_path / "data"), mirror=str(mirror))
+    assert load_split(config, split) == ParallelText([f"{name} de", "zwei"], [f"{name} en", "zwei"])
+    kept = {path.name for path in (tmp_path / "data" / "multi30k").iterdir()}
+    assert kept == {f"{name}.de.gz", f"{name}.en.gz"}
+
+
+def test_multi30k_in_the_other_direction(tmp_path: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(multi30k.MIRROR_VARIABLE, str(mirror))
+    values = {"corpus": "multi30k", "folder": str(tmp_path), "source": {"language": "en"}, "target": {"language": "de"}}
+    text = load_split(DataConfig.model_validate(values), "validation")
+    assert (text.source[0], text.target[0]) == ("val en", "val de")
+
+
+def test_multi30k_has_no_other_languages(tmp_path: Path, mirror: Path) -> None:
+    values = {"corpus": "multi30k", "folder": str(tmp_path), "mirror": str(mirror), "source": {"language": "eo"}}
+    with pytest.raises(UserError, match=r"no 'train\.eo\.gz': .*de, en"):
+        load_split(DataConfig.model_validate(values), "train")
+
+
+def test_sample_is_read_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample_corpus, "write", None)  # never called
+    (tmp_path / "sample").mkdir()
+    for split in ("train", "validation", "test"):
+        for language in ("de", "en"):
+            (tmp_path / "sample" / f"{split}.{language}").write_text(f"{split} {language}\n", encoding="utf-8")
+    (tmp_path / "sample" / "README.md").touch()  # the last that is written: the corpus is whole
+    config = DataConfig(folder=str(tmp_path))
+    for split in ("train", "validation", "test"):
+        assert load_split(config, split) == ParallelText([f"{split} de"], [f"{split} en"])
+
+
+def test_sample_is_generated_where_it_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+
+    def write(folder: Path) -> None:
+        written.append(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "README.md").touch()
+        for language in ("de", "en"):
+            (folder / f"test.{language}").write_text("eins\n", encoding="utf-8")
+
+    monkeypatch.setattr(sample_corpus, "write", write)
+    config = DataConfig(folder=str(tmp_path / "data"))
+    (tmp_path / "data" / "sample").mkdir(parents=True)  # left behind by an interruption, without the file written last
+    for _ in range(2):
+        assert load_split(config, "test") == ParallelText(["eins"], ["eins"])
+    assert written == [tmp_path / "data" / "sample"]
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_files_of_ones_own(make_config: Callable[..., Config], text: dict[str, ParallelText], split: str) -> None:
+    assert load_split(make_config().data, split) == text[split]
+
+
+def test_unknown_split_names_the_known_ones(make_config: Callable[..., Config], tmp_path: Path, mirror: Path) -> None:
+    without_test = make_config("data.source.test=null", "data.target.test=null").data
+    at_mirror = DataConfig(corpus="multi30k", folder=str(tmp_path / "data"), mirror=str(mirror))
+    tests_of_multi30k = "test_2016_flickr, test_2017_flickr, test_2017_mscoco, test_2018_flickr"
+    for config, split, known in (
+        (DataConfig(folder=str(tmp_path / "none")), "dev", "train, validation, test"),
+        (at_mirror, "dev", f"train, validation, test, {tests_of_multi30k}"),
+        (make_config().data, "dev", "train, validation, test"),
+        (without_test, "test", "train, validation"),
+        (make_config().data, "language", "train, validation, test"),
+    ):
+        with pytest.raises(UserError) as caught:
+            load_split(config, split)
+        assert str(caught.value) == f"split '{split}': this corpus has no such split; it has {known}"
+    assert not (tmp_path / "none").exists()
+
+
+def test_files_of_unequal_length_are_refused(make_config: Callable[..., Config], corpus: Path) -> None:
+    (corpus / "test.tgt").write_text("eins\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"test\.src has 5 lines but .*test\.tgt has 1"):
+        load_split(make_config().data, "test")

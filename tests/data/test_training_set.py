@@ -1,0 +1,136 @@
+"""From text to pairs of ids: the right ones, or an error that says why there are none."""
+
+from pathlib import Path
+
+import pytest
+from support.texts import KINDS, MORE, TEXT, data_config, everything, learn
+
+from nmt.data import building, numbering
+from nmt.data.batching import Example
+from nmt.data.training_set import load_training_set
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText, Skipped
+from nmt.text.tokenizers import train_sentencepiece
+from nmt.text.vocabulary import UNK
+
+
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize(("kind", "size"), KINDS)
+def test_ids_are_those_of_each_line(tmp_path: Path, kind: str, size: int | None, joint: bool) -> None:
+    pairs = learn(tmp_path, TEXT, kind, size and (size if not joint else 55), joint=joint)
+    kept = [0, 2, *range(4, len(TEXT.source))]
+    expected = [Example(pairs.source.encode(TEXT.source[n]), pairs.target.encode(TEXT.target[n])) for n in kept]
+    assert everything(pairs) == expected
+    assert pairs.skipped == Skipped(empty=2, too_long=0, max_length=100)
+    assert [side.tolist() for side in pairs.lengths] == [
+        [len(example.source) for example in expected],
+        [len(example.target) for example in expected],
+    ]
+    unknown = [example for example in expected if UNK in example.source + example.target]
+    assert unknown == ([expected[2]] if kind == "whitespace" else [])  # which spells what marks are called
+    if joint:
+        assert pairs.source == pairs.target or kind == "spacy"
+        assert pairs.source.vocabulary == pairs.target.vocabulary
+    else:
+        assert UNK in pairs.target.encode(TEXT.source[0])
+
+
+def test_pairs_are_dropped_as_pairs_counted_and_not_learnt_from(tmp_path: Path) -> None:
+    text = ParallelText(["a b", "", "c", "d d d", "A", "a"], ["x", "only", " \t", "y", "z z", "w w w"])
+    config = data_config(tmp_path, text, "whitespace").model_copy(update={"max_length": 2})
+    pairs = load_training_set(config)
+    assert everything(pairs) == [Example([4, 5], [5]), Example([4], [4, 4])]
+    assert pairs.skipped == Skipped(empty=2, too_long=2, max_length=2)
+    assert pairs.source.vocabulary.tokens[4:] == ("a", "b")
+    assert pairs.target.vocabulary.tokens[4:] == ("z", "x")
+
+
+def test_vocabularies_are_of_the_asked_size(tmp_path: Path) -> None:
+    text = ParallelText(["a b c", "a b", "a"], ["x x y z", "y", "x"])
+    assert learn(tmp_path, text, "whitespace", 1).target.vocabulary.tokens[4:] == ("x",)
+    assert learn(tmp_path, text, "whitespace", min_frequency=2).source.vocabulary.tokens[4:] == ("a", "b")
+    assert learn(tmp_path, text, "whitespace", 3, joint=True).source.vocabulary.tokens[4:] == ("a", "x", "b")
+
+
+def test_the_subword_model_is_that_of_the_text(tmp_path: Path) -> None:
+    separate = learn(tmp_path, TEXT, "sentencepiece", 36)
+    assert separate.source.subword_model == train_sentencepiece(TEXT.source, 36, "unigram", True)
+    assert separate.target.subword_model == train_sentencepiece(TEXT.target, 36, "unigram", True)
+    joint = learn(tmp_path, TEXT, "sentencepiece", 55, joint=True)
+    assert joint.source.subword_model == train_sentencepiece(TEXT.source + TEXT.target, 55, "unigram", True)
+
+
+def test_of_a_large_text_every_nth_line_trains_the_subword_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "SUBWORD_LINES", 2)
+    lines = [MORE[0], "xx", "yy", MORE[1], "zz", "ww"]
+    model = learn(tmp_path, ParallelText(lines, lines), "sentencepiece", 20).source.subword_model
+    assert model == train_sentencepiece([lines[0], lines[3]], 20, "unigram", True)
+
+
+@pytest.mark.parametrize(("kind", "size"), KINDS)
+def test_extra_pairs_come_behind_those_of_the_corpus_and_bring_no_types(
+    tmp_path: Path, kind: str, size: int | None
+) -> None:
+    plain = learn(tmp_path, TEXT, kind, size)
+    more = [ParallelText(["Ein x Hund", ""], ["A dog", "z"]), ParallelText(TEXT.source[:1] * 3, TEXT.target[:1] * 3)]
+    extra = {side: [str(tmp_path / f"{number}.{side}") for number in range(len(more))] for side in ("source", "target")}
+    for side, paths in extra.items():
+        for path, text in zip(paths, more, strict=True):
+            Path(path).write_text("".join(f"{line}\n" for line in getattr(text, side)), encoding="utf-8")
+    config = data_config(tmp_path, TEXT, kind, size)
+    sides = {name: getattr(config, name).model_copy(update={"extra": extra[name]}) for name in extra}
+    pairs = load_training_set(config.model_copy(update=sides))
+    assert (pairs.source, pairs.target) == (plain.source, plain.target)
+    added = [(text.source[n], text.target[n]) for text, n in ((more[0], 0), *((more[1], n) for n in range(3)))]
+    assert everything(pairs) == everything(plain) + [
+        Example(pairs.source.encode(source), pairs.target.encode(target)) for source, target in added
+    ]
+    assert pairs.skipped == Skipped(empty=3, too_long=0, max_length=100)
+    Path(extra["target"][1]).write_text("A dog\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"1\.source has 3 lines but .*1\.target has 1"):
+        load_training_set(config.model_copy(update=sides))
+
+
+def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no training pair is left \(skipped 2 pairs: 1 .*, 1 longer than 1 token"):
+        load_training_set(
+            data_config(tmp_path, ParallelText(["a b", ""], ["x", "y"]), "whitespace").model_copy(
+                update={"max_length": 1}
+            )
+        )
+    assert list((tmp_path / "cache").glob("*pairs*")) == []
+
+
+def test_a_vocabulary_that_the_text_cannot_give_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"data\.source\.vocabulary_size: 4000 is too large"):
+        learn(tmp_path, TEXT, "sentencepiece", 4000)
+
+
+def test_a_language_without_rules_is_an_error(tmp_path: Path) -> None:
+    config = data_config(tmp_path, TEXT, "spacy")
+    sides = {"target": config.target.model_copy(update={"language": "qq"})}
+    with pytest.raises(UserError, match=r"data\.target\.language: spaCy has no tokenizer rules for 'qq'"):
+        load_training_set(config.model_copy(update=sides))
+
+
+def test_texts_of_unequal_length_are_an_error(tmp_path: Path) -> None:
+    config = data_config(tmp_path, TEXT, "whitespace")
+    with (tmp_path / "text.en").open("a", encoding="utf-8") as file:
+        file.write("one more\n")
+    with pytest.raises(UserError, match=r"text\.de has 13 lines but .*text\.en has 14"):
+        load_training_set(config)
+
+
+def test_blocks_and_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"wort{n % 7} {'x ' * (n % 5)}{n % 3}" for n in range(100)]
+    text = ParallelText(lines, lines[::-1])
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    expected = learn(whole, text, "whitespace")
+    monkeypatch.setattr(numbering, "LINES", 9)
+    monkeypatch.setattr(building, "ROWS_AT_ONCE", 13)
+    pairs = learn(tmp_path, text, "whitespace")
+    assert (pairs.source, pairs.target) == (expected.source, expected.target)
+    assert everything(pairs) == everything(expected)

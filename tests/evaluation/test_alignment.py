@@ -1,0 +1,150 @@
+"""Alignment error rate against numbers worked out by hand, and the gold links that it is measured by."""
+
+import gzip
+import random
+from pathlib import Path
+
+import pytest
+from support.texts import LANGUAGES, SAMPLE
+
+from nmt.evaluation.alignment import Links, read_links, score_alignment, word_pairs
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
+
+TEXT = ParallelText(["Das ist gut.", "", "Ja!"], ["That's good.", "", "Yes!"])
+
+
+def gold(sure: set[tuple[int, int]], possible: set[tuple[int, int]] = frozenset()) -> Links:
+    return Links(frozenset(sure), frozenset(sure | possible))
+
+
+# The score
+
+
+def test_score_is_that_worked_out_by_hand() -> None:
+    # |A∩S| = 2 + 0, |A∩P| = 3 + 1, |A| = 4 + 2, |S| = 3 + 2.
+    links = [gold({(0, 0), (1, 1), (2, 2)}, {(3, 3), (4, 4)}), gold({(0, 1), (1, 0)}, {(0, 0)})]
+    found = [{(0, 0), (1, 1), (3, 3), (9, 9)}, {(0, 0), (1, 1)}]
+    result = score_alignment(found, links)
+    assert result.error_rate == pytest.approx(1 - (2 + 4) / (6 + 5))
+    assert result.precision == pytest.approx(4 / 6)
+    assert result.recall == pytest.approx(2 / 5)
+    # Two pairs: a resample holds one twice, or both. Alone they have 1 − 5/7 and 1 − 1/4.
+    assert (result.ci_low, result.ci_high) == (pytest.approx(2 / 7), pytest.approx(3 / 4))
+
+
+def test_sure_links_alone_make_it_one_minus_f1() -> None:
+    result = score_alignment([{(0, 0), (1, 2)}, {(0, 0)}], [gold({(0, 0), (1, 1), (2, 2)}), gold({(0, 0)})])
+    f1 = 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4)
+    assert result.error_rate == pytest.approx(1 - f1)
+
+
+def test_perfect_and_empty_alignments() -> None:
+    links = [gold({(0, 0)}, {(1, 1)}), gold(set()), gold({(0, 1), (1, 0)})]
+    for found in ([g.sure for g in links], [g.possible for g in links]):
+        result = score_alignment(found, links)
+        assert (result.error_rate, result.ci_low, result.ci_high) == (0, 0, 0)
+        assert (result.precision, result.recall) == (1, 1)
+    empty = score_alignment([frozenset()] * 3, links)
+    assert (empty.error_rate, empty.recall) == (1, 0)
+    assert (empty.ci_low, empty.ci_high) == (1, 1)
+    assert empty.precision is None  # 0 of 0
+
+
+def test_links_that_are_only_possible_are_no_mistake_and_need_not_be_found() -> None:
+    sure = {(0, 0), (1, 1)}
+    assert score_alignment([sure], [gold(sure, {(2, 2)})]).error_rate == 0
+    assert score_alignment([sure | {(2, 2)}], [gold(sure, {(2, 2)})]).error_rate == 0
+    assert score_alignment([sure | {(2, 2)}], [gold(sure)]).error_rate == pytest.approx(1 / 5)
+
+
+def test_nothing_sure_cannot_be_scored() -> None:
+    with pytest.raises(ValueError, match="no gold link is sure"):
+        score_alignment([{(0, 0)}], [gold(set(), {(0, 0)})])
+
+
+def test_interval_agrees_with_a_bootstrap_written_out() -> None:
+    draw = random.Random(3)
+    links = [gold({(i, i) for i in range(draw.randint(1, 9))}) for _ in range(60)]
+    found = [{link for link in g.sure if draw.random() < 0.7} for g in links]
+    result = score_alignment(found, links, samples=2000, seed=4)
+    rates = []
+    for _ in range(2000):
+        drawn = draw.choices(range(60), k=60)
+        rates.append(score_alignment([found[i] for i in drawn], [links[i] for i in drawn], samples=1).error_rate)
+    rates.sort()
+    width = result.ci_high - result.ci_low
+    assert 0.02 < width < 0.2
+    assert result.ci_low < result.error_rate < result.ci_high
+    assert result.ci_low == pytest.approx(rates[50], abs=0.15 * width)
+    assert result.ci_high == pytest.approx(rates[-51], abs=0.15 * width)
+    assert result == score_alignment(found, links, samples=2000, seed=4)
+    assert result != score_alignment(found, links, samples=2000, seed=5)
+
+
+# Gold links
+
+
+def test_links_are_read(tmp_path: Path) -> None:
+    content = "0-0 1?2  10-3\n\n 2-1 2?1\r\n"
+    (tmp_path / "a.align").write_text(content, encoding="utf-8")
+    (tmp_path / "a.align.gz").write_bytes(gzip.compress(content.encode()))
+    expected = [gold({(0, 0), (10, 3)}, {(1, 2)}), gold(set()), gold({(2, 1)})]
+    assert read_links(tmp_path / "a.align") == read_links(tmp_path / "a.align.gz") == expected
+
+
+@pytest.mark.parametrize("link", ["0:0", "0-", "-1-0", "1-1-1", "a-b", "0--1", "0-0,1-1", "１-1", "9" * 5000 + "-0"])
+def test_malformed_links_are_refused(tmp_path: Path, link: str) -> None:
+    path = tmp_path / "bad.align"
+    path.write_text(f"0-0\n0-0 {link}\n", encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_links(path)
+    assert str(caught.value).startswith(f"{path}, line 2: {link!r} is no link; write ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("0-0\n\n", ["2 lines", "3 pairs"]),
+        ("0-0\n\n0-0\n\n", ["4 lines", "3 pairs"]),
+        ("0-0 4-1\n\n0-0\n", ["line 1", "4-1", "4 source", "4 target", "whitespace"]),
+        ("0-0\n\n0-0 1?2\n", ["line 3", "1?2", "2 source", "2 target"]),
+        ("0-0\n0-0\n0-0\n", ["line 2", "0-0", "0 source", "0 target"]),
+        ("0?0\n\n0?0\n", ["no sure link"]),
+        ("", ["is empty"]),
+    ],
+)
+def test_links_must_fit_the_text(tmp_path: Path, content: str, words: list[str]) -> None:
+    path = tmp_path / "gold.align"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        word_pairs(TEXT, LANGUAGES, "spacy", path)
+    for word in [str(path), *words]:
+        assert word in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_words_are_spacys_or_stand_between_blanks(tmp_path: Path) -> None:
+    words = word_pairs(TEXT, LANGUAGES)
+    assert words.source == [["Das", "ist", "gut", "."], [], ["Ja", "!"]]
+    assert words.target == [["That", "'s", "good", "."], [], ["Yes", "!"]]
+    assert words.links is None
+    path = tmp_path / "gold.align"
+    path.write_text("2-1\n\n0-0\n", encoding="utf-8")
+    words = word_pairs(TEXT, LANGUAGES, "whitespace", path)
+    assert words.source == [["Das", "ist", "gut."], [], ["Ja!"]]
+    assert words.links == [gold({(2, 1)}), gold(set()), gold({(0, 0)})]
+    path.write_text("3-3\n\n0-0\n", encoding="utf-8")
+    assert word_pairs(TEXT, LANGUAGES, "spacy", path).links is not None
+    with pytest.raises(
+        UserError, match=r"3-3 points outside of a pair of 3 source and 2 target .*--alignment-words spacy"
+    ):
+        word_pairs(TEXT, LANGUAGES, "whitespace", path)
+
+
+def test_the_sample_corpus_has_links_of_its_own_words() -> None:
+    text = ParallelText(*((SAMPLE / f"test.{e}").read_text(encoding="utf-8").splitlines() for e in LANGUAGES))
+    words = word_pairs(text, LANGUAGES, "spacy", SAMPLE / "test.align")
+    assert words.links is not None
+    assert score_alignment([g.sure for g in words.links], words.links).error_rate == 0

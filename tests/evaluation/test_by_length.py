@@ -1,0 +1,88 @@
+"""BLEU by the length of the source: buckets, and intervals against a bootstrap in plain Python."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sacrebleu
+from support.evaluations import HYPOTHESES, REFERENCES
+
+from nmt.evaluation import scores
+from nmt.evaluation.by_length import Bucket, bleu_by_length, bootstrap_interval, buckets, source_lengths
+from nmt.system.errors import UserError
+
+
+def test_lengths_are_spacy_tokens_of_the_raw_source():
+    assert source_lengths(["Ein Mann, z. B. Otto, schläft.", "", "  Zwei   Hunde\n"], "de") == [9, 0, 2]
+
+
+def test_bucket_boundaries():
+    lengths = [0, 1, 10, 11, 20, 21, 50, 51, 900]
+    got = [positions.tolist() for positions in buckets(lengths, [10, 20, 30, 40, 50])]
+    assert got == [[0, 1, 2], [3, 4], [5], [], [6], [7, 8]]
+    assert [positions.tolist() for positions in buckets(lengths, [])] == [list(range(9))]
+
+
+def test_every_bucket_has_its_own_corpus_score():
+    lengths = source_lengths(REFERENCES, "en")
+    result = bleu_by_length(HYPOTHESES, REFERENCES, lengths, [8, 16, 40])
+    assert [(b.low, b.high) for b in result] == [(1, 8), (9, 16), (17, 40), (41, None)]
+    assert sum(b.count for b in result) == len(HYPOTHESES)
+    for bucket in result[:-1]:
+        inside = [i for i, length in enumerate(lengths) if bucket.low <= length <= bucket.high]
+        direct = sacrebleu.corpus_bleu([HYPOTHESES[i] for i in inside], [[REFERENCES[i] for i in inside]])
+        assert bucket.count == len(inside) >= 20
+        assert bucket.bleu == pytest.approx(direct.score, rel=1e-12)
+        assert bucket.ci_low < bucket.bleu < bucket.ci_high
+    assert result[-1] == Bucket(41, None, 0, None, None, None)
+    assert [b.label for b in result] == ["1-8", "9-16", "17-40", "41+"]
+    assert replace(result[0], high=1).label == "1"
+
+
+def test_few_sentences_are_marked():
+    assert [Bucket(1, 2, count, None, None, None).is_small for count in (0, 19, 20)] == [True, True, False]
+
+
+def test_interval_agrees_with_a_bootstrap_written_out():
+    statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
+    draw = random.Random(5)
+    drawn_scores = []
+    for _ in range(400):
+        drawn = draw.choices(range(len(HYPOTHESES)), k=len(HYPOTHESES))
+        drawn_scores.append(
+            sacrebleu.corpus_bleu([HYPOTHESES[i] for i in drawn], [[REFERENCES[i] for i in drawn]]).score
+            if len(drawn_scores) < 3  # sacreBLEU itself is slow: a few to tie the next line to it
+            else scores.bleu_from_statistics(statistics[drawn].sum(axis=0))
+        )
+    low, high = bootstrap_interval(statistics, 2000, seed=7)
+    width = high - low
+    assert 1 < width < 20
+    assert low == pytest.approx(sorted(drawn_scores)[10], abs=0.15 * width)
+    assert high == pytest.approx(sorted(drawn_scores)[-11], abs=0.15 * width)
+
+
+def test_interval_shrinks_with_the_square_root_of_the_number_of_sentences():
+    statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
+    low, high = bootstrap_interval(statistics, 1000, seed=1)
+    # The same sentences nine times: the same score, a third of the uncertainty.
+    low9, high9 = bootstrap_interval(np.tile(statistics, (9, 1)), 1000, seed=1)
+    assert (high - low) / (high9 - low9) == pytest.approx(3, rel=0.15)
+
+
+def test_interval_is_seeded_and_of_one_sentence_is_a_point():
+    statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
+    assert bootstrap_interval(statistics, 100, seed=1) == bootstrap_interval(statistics, 100, seed=1)
+    assert bootstrap_interval(statistics, 100, seed=1) != bootstrap_interval(statistics, 100, seed=2)
+    (bucket,) = bleu_by_length(HYPOTHESES[:1], REFERENCES[:1], [4], [])
+    assert bucket.ci_low == bucket.bleu == bucket.ci_high
+
+
+@pytest.mark.parametrize(
+    ("edges", "named"),
+    [([10, 10], "10, 10"), ([20, 10], "20, 10"), ([0, 5], "0, 5"), ([-1], "-1"), ([9, 10**10], "9, 10000000000")],
+)
+def test_bad_edges_are_refused(edges, named):
+    with pytest.raises(UserError, match=f"bucket edges {named}: .*as in") as error:
+        buckets([1, 2], edges)
+    assert "\n" not in str(error.value)

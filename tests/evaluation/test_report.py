@@ -1,0 +1,176 @@
+"""What an evaluation shows and leaves behind: files against their schema, a table, short names."""
+
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from support.evaluations import damaged, evaluated, sentences
+
+from nmt.evaluation import report, scores
+from nmt.evaluation.alignment import AlignmentScore
+from nmt.evaluation.by_length import Bucket
+from nmt.system.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Three checkpoints' evaluations, the last bucket empty and the one before it small."""
+    sources = [*sentences(60, seed=8, shortest=3, longest=18), *sentences(5, seed=9, shortest=22, longest=28)]
+    references = [*sentences(60, seed=8, shortest=4, longest=19), *sentences(5, seed=9, shortest=23, longest=29)]
+    outputs = {f"runs/ä{i}/best.pt": damaged(references, 0.1 + 0.2 * i, seed=i) for i in range(3)}
+    evaluations = evaluated(outputs, sources, references, edges=[10, 20, 30], samples=50)
+    return evaluations, scores.compare(outputs, references, samples=50)
+
+
+def test_json_has_exactly_the_promised_fields(three, tmp_path):
+    evaluations, comparisons = three
+    report.write(tmp_path / "new" / "folder", evaluations, comparisons, "synthetic toy corpus")
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    text = (tmp_path / "new" / "folder" / "evaluation.json").read_text(encoding="utf-8")
+    content = json.loads(text, parse_constant=refuse)
+    assert list(content) == ["models", "significance"]
+    flavours = ["bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"]
+    for model, evaluation in zip(content["models"], evaluations, strict=True):
+        assert list(model) == ["checkpoint", "split", *flavours, "signatures", "by_length", "alignment"]
+        assert model["alignment"] is None
+        assert (model["checkpoint"], model["split"]) == (evaluation.checkpoint, "valid")
+        assert [model[flavour] for flavour in flavours] == [getattr(evaluation.scores, f) for f in flavours]
+        assert list(model["signatures"]) == flavours
+        for bucket in model["by_length"]:
+            assert list(bucket) == ["low", "high", "count", "bleu", "ci_low", "ci_high"]
+        *_, small, last = model["by_length"]
+        assert (small["low"], small["high"], small["count"]) == (21, 30, 5)
+        assert last == {"low": 31, "high": None, "count": 0, "bleu": None, "ci_low": None, "ci_high": None}
+    for entry in content["significance"]:
+        assert list(entry) == ["baseline", "system", "metric", "baseline_score", "system_score", "p_value", "test"]
+        assert entry["baseline"] == content["models"][0]["checkpoint"]
+    assert [e["system"] for e in content["significance"]] == [m["checkpoint"] for m in content["models"][1:]]
+    assert "ä0" in text  # letters, not escapes
+
+
+def test_csv_has_a_row_for_every_model_and_bucket(three, tmp_path):
+    evaluations, comparisons = three
+    report.write(tmp_path, evaluations, comparisons, "synthetic toy corpus")
+    with (tmp_path / "bleu_by_length.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = list(csv.reader(file))
+    assert header == ["model", "low", "high", "count", "bleu", "ci_low", "ci_high"]
+    assert len(rows) == 12
+    first = evaluations[0].by_length[0]
+    assert rows[0][:4] == ["runs/ä0/best.pt", "1", "10", str(first.count)]
+    assert [float(cell) for cell in rows[0][4:]] == [first.bleu, first.ci_low, first.ci_high]
+    assert rows[3] == ["runs/ä0/best.pt", "31", "", "0", "", "", ""]
+
+
+def test_files_are_replaced_whole_and_nothing_else_is_left(three, tmp_path, monkeypatch):
+    evaluations, comparisons = three
+    names = ["bleu_by_length.csv", "bleu_by_length.png", "bleu_by_length.svg", "evaluation.json"]
+    assert sorted(path.name for path in report.write(tmp_path, evaluations, comparisons, "toy")) == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    before = (tmp_path / "evaluation.json").read_bytes()
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", full_disk)
+    with pytest.raises(UserError, match=r"evaluation\.json cannot be written \(No space left"):
+        report.write(tmp_path, evaluations[:1], [], "toy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert (tmp_path / "evaluation.json").read_bytes() == before
+
+
+def test_folder_that_is_a_file_is_a_user_error(three, tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(UserError, match="taken"):
+        report.write(tmp_path / "taken", *three, "toy")
+
+
+def test_table_shows_all_scores_and_marks_small_buckets(three):
+    evaluations, comparisons = three
+    lines = report.table(evaluations, comparisons).splitlines()
+    assert lines[0].split() == ["Scores", "on", "valid", "BLEU", "BLEU", "lc", "BLEU", "tok", "lc", "chrF"]
+    scores = evaluations[1].scores
+    shown = [f"{x:.2f}" for x in (scores.bleu, scores.bleu_lowercase, scores.bleu_tokenized_lowercase, scores.chrf)]
+    assert lines[2].split() == ["ä1", *shown]
+    assert any(scores.signatures["bleu"] in line for line in lines)
+    first = evaluations[0].by_length[0]
+    (row,) = [line for line in lines if line.startswith(("1-10 ", "1-10*"))]
+    assert row.split()[1:4] == [str(first.count), f"{first.bleu:.1f}", f"({first.ci_low:.1f}-{first.ci_high:.1f})"]
+    (small,) = [line for line in lines if line.startswith("21-30*")]
+    assert small.split()[1] == "5"
+    (empty,) = [line for line in lines if line.startswith("31+*")]
+    assert empty.split()[1:] == ["0", "-", "-", "-"]
+    assert any(line.startswith("* fewer than 20 sentences") for line in lines)
+    assert lines[-1].split() == ["ä2", f"{comparisons[1].system_score - comparisons[1].baseline_score:+.2f}",
+                                 f"{comparisons[1].p_value:.4f}"]  # fmt: skip
+    assert len({len(line) for line in (row, small, empty)}) == 1  # columns are aligned
+
+
+def test_alignment_is_shown_in_percent_and_written_as_fractions(three, tmp_path):
+    scores = [AlignmentScore(0.1234, 0.1, 0.15, 0.9, 0.876), None, AlignmentScore(1.0, 1.0, 1.0, None, 0.0)]
+    evaluations = [replace(e, alignment=s) for e, s in zip(three[0], scores, strict=True)]
+    lines = report.table(evaluations, alignment=True).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("Alignment error rate"))
+    assert lines[start].endswith("in percent")
+    assert lines[start + 1].split() == ["AER", "95", "%", "interval", "precision", "recall"]
+    assert lines[start + 2].split() == ["ä0", "12.3", "10.0-15.0", "90.0", "87.6"]
+    assert lines[start + 3].split() == ["ä1", "-", "-", "-", "-"]
+    assert lines[start + 4].split() == ["ä2", "100.0", "100.0-100.0", "-", "0.0"]
+    assert "Alignment" not in report.table(three[0])
+    report.write(tmp_path, evaluations, [], "toy")
+    first, second, third = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))["models"]
+    fields = {"error_rate": 0.1234, "ci_low": 0.1, "ci_high": 0.15, "precision": 0.9, "recall": 0.876}
+    assert list(first["alignment"].items()) == list(fields.items())
+    assert second["alignment"] is None
+    assert third["alignment"]["precision"] is None
+
+
+@pytest.mark.parametrize("count", [1, 4, 6])
+def test_table_fits_in_100_columns_at_its_widest(three, count):
+    full = [Bucket(1 + 100 * i, 100 + 100 * i if i < 5 else None, 12345, 100.0, 100.0, 100.0) for i in range(6)]
+    scores = replace(three[0][0].scores, bleu=100.0, bleu_lowercase=100.0, bleu_tokenized_lowercase=100.0, chrf=100.0)
+    evaluations = [
+        report.ModelEvaluation(f"runs/{'long-name-' * 12}{i}/best.pt", "test_2016_flickr", scores, full)
+        for i in range(count)
+    ]
+    comparisons = [
+        scores.Comparison(evaluations[0].checkpoint, e.checkpoint, "bleu", 0.0, 100.0, 0.001, three[1][0].test)
+        for e in evaluations[1:]
+    ]
+    evaluations = [replace(e, alignment=AlignmentScore(1.0, 1.0, 1.0, 1.0, 1.0)) for e in evaluations]
+    text = report.table(evaluations, comparisons, alignment=True)
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.count("501+") == -(-count // 4)  # four models abreast
+
+
+@pytest.mark.parametrize(
+    ("checkpoints", "names"),
+    [
+        (["runs/a/best.pt", "runs/b/best.pt"], ["a", "b"]),
+        (["runs/a/best.pt", "runs/a/last.pt"], ["best.pt", "last.pt"]),
+        (["a.pt", "runs/a.pt"], ["a.pt", "runs/a.pt"]),
+        (["x/a/best.pt", "y/b/c/best.pt"], ["x/a", "y/b/c"]),
+        (["/home/me/runs/a/best.pt"], ["a/best.pt"]),
+        (["best.pt"], ["best.pt"]),
+        (["/runs/a/best.pt", "other/best.pt"], ["/runs/a", "other"]),
+        (["/runs/a.pt", "/runs/b.pt", "ensemble of 2"], ["a.pt", "b.pt", "ensemble of 2"]),
+        (["ensemble of 2"], ["ensemble of 2"]),
+    ],
+)
+def test_names_are_short_and_distinct(checkpoints, names):
+    assert report.display_names(checkpoints) == names
+
+
+def test_importing_the_package_loads_neither_spacy_nor_matplotlib_nor_torch():
+    program = (
+        "import sys; import nmt.evaluation.report, nmt.evaluation.metrics, nmt.evaluation.by_length, "
+        "nmt.evaluation.plots, nmt.evaluation.alignment; "
+        "print([m for m in ('spacy', 'matplotlib', 'torch') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,167 @@
+"""Scores against sacreBLEU called directly, its statistics against plain Python, and significance."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import sacrebleu
+from support.evaluations import HYPOTHESES, REFERENCES, damaged, evaluated
+
+from nmt.evaluation import scores
+from nmt.evaluation.by_length import bleu_by_length
+from nmt.system.errors import UserError
+
+# Scores
+
+
+def test_scores_are_sacrebleus():
+    result = scores.score(HYPOTHESES, REFERENCES, "en")
+    assert result.bleu == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
+    assert result.bleu_lowercase == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES], lowercase=True).score
+    assert result.chrf == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
+    assert scores.sacrebleu_score(HYPOTHESES, REFERENCES) == result.bleu
+    assert 20 < result.bleu < 70  # neither trivially right nor trivially wrong
+
+
+def test_case_and_tokenisation_matter_where_they_should():
+    references = ["The dog doesn't see Ann's (new) hat, e.g. in Paris."]
+    result = scores.score([references[0].lower()], references, "en")
+    assert result.bleu_lowercase == result.bleu_tokenized_lowercase == pytest.approx(100)
+    assert result.bleu < 90
+    # spaCy makes "do" + "n't" of "don't", which sacreBLEU's 13a leaves whole.
+    result = scores.score(["We don't see the dog."], ["We do see the dog."], "en")
+    by_hand = sacrebleu.corpus_bleu(["we do n't see the dog ."], [["we do see the dog ."]], tokenize="none", force=True)
+    assert result.bleu_tokenized_lowercase == pytest.approx(by_hand.score)
+    assert abs(result.bleu_tokenized_lowercase - result.bleu_lowercase) > 1
+
+
+def test_signatures_tell_how_each_score_was_made():
+    signatures = scores.score(HYPOTHESES, REFERENCES, "en").signatures
+    assert list(signatures) == ["bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"]
+    version = f"version:{sacrebleu.__version__}"
+    assert signatures["bleu"] == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|{version}"
+    assert signatures["bleu_lowercase"] == f"nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|{version}"
+    assert "case:lc" in signatures["bleu_tokenized_lowercase"]
+    assert "|tok:spacy.blank(en)-" in signatures["bleu_tokenized_lowercase"]
+    assert "tok:none" not in signatures["bleu_tokenized_lowercase"]
+    assert signatures["chrf"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|{version}"
+
+
+def test_empty_translations_score_zero():
+    result = scores.score(["", ""], ["A dog.", "A hat."], "en")
+    assert (result.bleu, result.bleu_lowercase, result.bleu_tokenized_lowercase, result.chrf) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: scores.score(["a"], ["a", "b"], "en"),
+        lambda: scores.sacrebleu_score(["a"], ["a", "b"]),
+        lambda: scores.compare({"x": ["a", "b"], "y": ["a"]}, ["a", "b"]),
+        lambda: bleu_by_length(["a"], ["a", "b"], [1, 1]),
+        lambda: bleu_by_length(["a", "b"], ["a", "b"], [1]),
+        lambda: evaluated({"x": ["a"]}, ["q", "r"], ["a", "b"]),
+        lambda: evaluated({"x": ["a"]}, ["q", "r"], ["a"]),
+    ],
+)
+def test_unequal_numbers_of_sentences_are_refused(call):
+    with pytest.raises(UserError, match=r"1 .* but 2 |2 .* but 1 ") as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+def test_no_sentences_are_refused():
+    with pytest.raises(UserError, match="at least one"):
+        scores.sacrebleu_score([], [])
+
+
+@pytest.mark.parametrize("language", ["qq", "ja"])
+def test_a_language_without_rules_is_split_by_those_for_any(language):
+    result = scores.score(["a b-c, d."], ["a b-c, d."], language)
+    assert result.bleu_tokenized_lowercase == pytest.approx(100)
+    assert "tok:spacy.blank(xx)-" in result.signatures["bleu_tokenized_lowercase"]
+    assert scores.spacy_tokens(["(so) bald."], language) == [["(", "so", ")", "bald", "."]]
+
+
+# Sufficient statistics
+
+
+def statistics_by_hand(hypothesis, reference):
+    """Papineni et al. (2002), for text without punctuation: lengths, clipped matches, n-grams."""
+    sides = hypothesis.split(), reference.split()
+    matched, total = [], []
+    for n in range(1, 5):
+        mine, theirs = (Counter(zip(*(side[i:] for i in range(n)), strict=False)) for side in sides)
+        matched.append((mine & theirs).total())
+        total.append(mine.total())
+    return [len(sides[0]), len(sides[1]), *matched, *total]
+
+
+def test_statistics_are_those_counted_by_hand():
+    pairs = [("the the the the the", "the cat the mat"), ("a b c d e", "x a b c d y"), ("", "a b"), ("one", "one")]
+    got = scores.bleu_statistics([h for h, _ in pairs], [r for _, r in pairs])
+    np.testing.assert_array_equal(got, [statistics_by_hand(h, r) for h, r in pairs])
+
+
+def test_summed_statistics_give_the_corpus_score():
+    statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
+    draw = np.random.default_rng(3)
+    for _ in range(5):
+        drawn = draw.integers(len(HYPOTHESES), size=40)
+        direct = sacrebleu.corpus_bleu([HYPOTHESES[i] for i in drawn], [[REFERENCES[i] for i in drawn]])
+        assert scores.bleu_from_statistics(statistics[drawn].sum(axis=0)) == pytest.approx(direct.score, rel=1e-12)
+
+
+# Significance
+
+
+@pytest.fixture
+def _seed_unset(monkeypatch):
+    monkeypatch.delenv("SACREBLEU_SEED", raising=False)
+
+
+@pytest.mark.usefixtures("_seed_unset")
+def test_significance_tells_better_from_equal(capfd):
+    systems = {
+        "base": HYPOTHESES,
+        "same": list(HYPOTHESES),
+        "as good": damaged(REFERENCES, 0.3, seed=2),
+        "better": damaged(REFERENCES, 0.1, seed=3),
+    }
+    same, as_good, better = scores.compare(systems, REFERENCES)
+    assert [c.system for c in (same, as_good, better)] == ["same", "as good", "better"]
+    assert {c.baseline for c in (same, as_good, better)} == {"base"}
+    assert same.p_value == 1.0
+    assert as_good.p_value > 0.05
+    assert better.p_value < 0.05
+    for comparison in (same, as_good, better):
+        assert comparison.metric == "bleu"
+        assert comparison.baseline_score == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
+        assert comparison.system_score == sacrebleu.corpus_bleu(systems[comparison.system], [REFERENCES]).score
+        assert comparison.test == "paired bootstrap, 1000 resamples, seed 12345"
+    assert scores.compare(systems, REFERENCES) == [same, as_good, better]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("_seed_unset")
+def test_one_sentence_more_is_not_significant():
+    improved = [REFERENCES[0], *HYPOTHESES[1:]]
+    assert improved != HYPOTHESES
+    (comparison,) = scores.compare({"base": HYPOTHESES, "improved": improved}, REFERENCES)
+    assert comparison.system_score > comparison.baseline_score
+    assert comparison.p_value > 0.05
+
+
+def test_one_system_has_nothing_to_be_compared_with():
+    assert scores.compare({"base": HYPOTHESES}, REFERENCES) == []
+
+
+def test_seed_comes_from_sacrebleus_variable_and_must_be_one(monkeypatch):
+    systems = {"base": HYPOTHESES[:30], "other": damaged(REFERENCES[:30], 0.25, seed=2)}
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    (seven,) = scores.compare(systems, REFERENCES[:30], samples=200)
+    assert seven.test == "paired bootstrap, 200 resamples, seed 7"
+    for useless in ("none", "0", "-3", "x"):
+        monkeypatch.setenv("SACREBLEU_SEED", useless)
+        with pytest.raises(UserError, match=f"SACREBLEU_SEED={useless}"):
+            scores.compare(systems, REFERENCES[:30])

@@ -1,0 +1,200 @@
+"""Alignments of words: from the weights of tokens, by hand, and on models that have learnt a known alignment."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from support.texts import LANGUAGES, SAMPLE
+
+from nmt.config.run import Config
+from nmt.evaluation import alignment
+from nmt.evaluation.alignment import best_links, score_alignment, token_shares, word_pairs
+from nmt.evaluation.scores import spacy_tokens
+from nmt.text.corpus import ParallelText
+from nmt.text.tokenizers import (
+    CharTokenizer,
+    SentencePieceTokenizer,
+    SpacyTokenizer,
+    Tokenizer,
+    WhitespaceTokenizer,
+    train_sentencepiece,
+)
+from nmt.training.interruption import StopSignals
+from nmt.training.run import run
+from nmt.translator import Translator
+
+# From tokens to words
+
+
+def test_shares_of_spacy_tokens_are_those_of_the_same_words() -> None:
+    text = "Süße Hunde, z. B. Dackel!"
+    words = spacy_tokens([text], "de")[0]
+    np.testing.assert_array_equal(token_shares(SpacyTokenizer("de", True).surfaces(text), words), np.eye(len(words)))
+
+
+def test_shares_of_whitespace_tokens_go_by_characters() -> None:
+    surfaces = WhitespaceTokenizer(True).surfaces("Ja, gut.")
+    shares = token_shares(surfaces, ["Ja", ",", "gut", "."])
+    np.testing.assert_allclose(shares, [[2 / 3, 0], [1 / 3, 0], [0, 3 / 4], [0, 1 / 4]])
+
+
+def test_shares_of_characters() -> None:
+    surfaces = CharTokenizer(True).surfaces("Ja, du")  # J a , ▁ d u
+    shares = token_shares(surfaces, ["Ja", ",", "du"])
+    np.testing.assert_array_equal(shares, [[1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
+
+
+def test_shares_of_subwords() -> None:
+    shares = token_shares(["▁Hü", "nd", "chen", "▁", "½t,", "▁▁"], ["Hündchen", "½t", ",", "▁"])
+    expected = [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 2 / 3, 0], [0, 0, 0, 0, 1 / 3, 1], [0] * 6]
+    np.testing.assert_allclose(shares, expected)
+
+
+def test_shares_where_a_tokenizer_changed_the_text() -> None:
+    # "½" became "1⁄2", "ﬁ" became "fi", and a zero-width space was dropped.
+    surfaces = ["▁1", "⁄2", "▁fi", "x", "▁zu", "er", "st"]
+    shares = token_shares(surfaces, ["½", "ﬁx", "zu\u200berst", "\u200b"])
+    expected = [[1, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1], [0] * 7]
+    np.testing.assert_allclose(shares, expected)
+
+
+def test_no_words_and_no_tokens() -> None:
+    assert token_shares([], []).shape == (0, 0)
+    assert token_shares(["▁"], []).shape == (0, 1)
+    assert token_shares([], ["a"]).tolist() == [[]]
+    assert token_shares(["▁▁"], ["▁"]).tolist() == [[0]]
+
+
+def test_words_from_subword_weights_by_hand() -> None:
+    # Source "Hünd chen ," is two words, target "a pup py." three, of which the last shares its token.
+    attention = np.array(
+        [
+            [0.1, 0.2, 0.3, 0.4],  # a
+            [0.5, 0.3, 0.1, 0.1],  # pup
+            [0.2, 0.2, 0.6, 0.0],  # py.
+            [0.0, 0.0, 0.0, 1.0],  # <eos>
+        ]
+    )
+    source = token_shares(["▁Hünd", "chen", ","], ["Hündchen", ","])
+    target = token_shares(["▁a", "▁pup", "py."], ["a", "puppy", "."])
+    third = 2 / 3
+    puppy = [(0.8 + third * 0.4) / (1 + third), (0.1 + third * 0.6) / (1 + third)]
+    weights = alignment.word_attention(attention, source, target)
+    np.testing.assert_allclose(weights, [[0.3, 0.3], puppy, [0.4, 0.6]])
+    assert best_links(weights) == {(0, 0), (0, 1), (1, 2)}  # the first of equals
+
+
+def test_nothing_is_linked_where_there_is_no_weight() -> None:
+    assert best_links(np.array([[0.0, 0.0], [0.0, 0.1]])) == {(1, 1)}
+    assert best_links(np.zeros((0, 3))) == best_links(np.zeros((3, 0))) == frozenset()
+
+
+LETTERS = "abcÄöüßẞıİ½⅓…ﬁ①.,-'’ \t\u00a0\u2028\u00ad\u200bé" + "e\u0301" + "漢▁"
+LINES = (SAMPLE / "validation.de").read_text(encoding="utf-8").splitlines()[:100]
+MODEL = train_sentencepiece([*LINES, LETTERS, LETTERS], 150, "unigram", lowercase=False)
+TOKENIZERS: list[Tokenizer] = [
+    SpacyTokenizer("de", lowercase=True),
+    WhitespaceTokenizer(lowercase=False),
+    CharTokenizer(lowercase=True),
+    SentencePieceTokenizer(MODEL, lowercase=True),
+    SentencePieceTokenizer(MODEL, lowercase=False),
+]
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=lambda tokenizer: type(tokenizer).__name__)
+@settings(deadline=None)
+@given(st.text(LETTERS, max_size=30), st.booleans(), st.randoms(use_true_random=False))
+def test_weight_is_conserved(tokenizer: Tokenizer, text: str, by_spacy: bool, draw: random.Random) -> None:
+    words = spacy_tokens([text], "de")[0] if by_spacy else text.split()
+    assume("".join(words).replace("▁", ""))
+    surfaces = tokenizer.surfaces(text)
+    assert len(surfaces) == len(tokenizer.tokenize(text))
+    shares = token_shares(surfaces, words)
+    assert (shares >= 0).all()
+    np.testing.assert_allclose(shares.sum(axis=0), 1)
+    attention = np.array([[draw.random() for _ in range(len(surfaces) + 1)] for _ in range(4)])
+    by_word = alignment.word_attention(attention, shares, np.eye(3))
+    np.testing.assert_allclose(by_word.sum(axis=1) + attention[:3, -1], attention[:3].sum(axis=1))
+    assert (by_word >= 0).all()
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+@pytest.mark.parametrize("tokenizer", ["whitespace", "spacy", "char", "sentencepiece"])
+def test_models_of_any_tokens_give_words(
+    make_translator: Callable[..., tuple[Config, Translator]],
+    text: dict[str, ParallelText],
+    tokenizer: str,
+    wiring: str,
+) -> None:
+    kinds = [f"data.{side}.{field}" for side in ("source", "target") for field in (f"tokenizer={tokenizer}",)]
+    if tokenizer == "sentencepiece":
+        kinds += [f"data.{side}.vocabulary_size=20" for side in ("source", "target")]
+    _, translator = make_translator(f"model.attention.wiring={wiring}", *kinds)
+    pairs = ParallelText([*text["test"].source, "", "Ba", ""], [*text["test"].target, "kip", "", ""])
+    words = word_pairs(pairs, LANGUAGES, "whitespace")
+    found = list(alignment.attend_words(translator, pairs, words))
+    tokens = translator.forced_attention(pairs.source, pairs.target)
+    for weights, matrix, source, target in zip(found, tokens, words.source, words.target, strict=True):
+        assert weights.shape == (len(target), len(source))
+        assert len(best_links(weights)) == (len(target) if source else 0)
+        if tokenizer == "whitespace":
+            np.testing.assert_allclose(weights, matrix[:-1, :-1], rtol=1e-6)
+
+
+# What models have learnt
+
+
+def write_more(folder: Path, few: ParallelText) -> tuple[list[str], ParallelText, Path]:
+    """400 pairs of the language of `few`, which reverses words: fields to train on them, 100 of them, gold links."""
+    words = {
+        word: translation
+        for source, target in zip(few.source, few.target, strict=True)
+        for word, translation in zip(source.split(), reversed(target.split()), strict=True)
+    }
+    draw = random.Random(8)
+    sources = [draw.sample(sorted(words), k=draw.randint(3, 7)) for _ in range(400)]
+    text = ParallelText([" ".join(s) for s in sources], [" ".join(words[w] for w in reversed(s)) for s in sources])
+    links = [" ".join(f"{i}-{len(source) - 1 - i}" for i in range(len(source))) for source in sources[:100]]
+    for ending, lines in (("src", text.source), ("tgt", text.target), ("align", links)):
+        (folder / f"more.{ending}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    fields = [f"data.source.train={folder / 'more.src'}", f"data.target.train={folder / 'more.tgt'}"]
+    return fields, ParallelText(text.source[:100], text.target[:100]), folder / "more.align"
+
+
+def error_rate(translator: Translator, text: ParallelText, path: Path) -> float:
+    words = word_pairs(text, LANGUAGES, "whitespace", path)
+    assert words.links is not None
+    found = [best_links(weights) for weights in alignment.attend_words(translator, text, words)]
+    return score_alignment(found, words.links, samples=1).error_rate
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+def test_a_trained_model_looks_at_the_word_that_it_translates(
+    make_config: Callable[..., Config],
+    text: dict[str, ParallelText],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wiring: str,
+) -> None:
+    fields, more, path = write_more(tmp_path, text["train"])
+    fields += ["model.embedding_size=16", "model.encoder.hidden_size=16", "model.decoder.hidden_size=32"]
+    fields += ["training.max_updates=200", "training.batch_size=20", "training.validate_every=200"]
+    fields += [f"model.{part}.dropout=0.0" for part in ("encoder", "decoder")]
+    config = make_config(f"model.attention.wiring={wiring}", *fields)
+    translator = Translator.load(run(config, StopSignals(), resume=False) / "last.pt", device="cpu")
+    rates = {0: error_rate(translator, more, path)}
+    real = Translator.forced_attention
+    for shift in (-1, 1):
+
+        def shifted(*arguments: object, shift: int = shift) -> list[torch.Tensor]:
+            return [matrix.roll(shift, 0) for matrix in real(*arguments)]
+
+        monkeypatch.setattr(Translator, "forced_attention", shifted)
+        rates[shift] = error_rate(translator, more, path)
+    assert rates[0] < 0.1
+    assert min(rates[-1], rates[1]) > 0.7

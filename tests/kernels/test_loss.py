@@ -1,0 +1,88 @@
+import math
+
+import pytest
+import torch
+
+from nmt.config.model import ModelConfig
+from nmt.data.batching import Example, collate
+from nmt.kernels.loss import cross_entropy, perplexity
+from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.training.loss import batch_loss
+from nmt.training.validation import mean_loss
+
+SIZES = {"embedding_size": 6, "encoder": {"hidden_size": 5}, "decoder": {"hidden_size": 7}}
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("count", [1, 5])
+def test_loss_and_its_gradient_are_pytorchs(smoothing: float, count: int) -> None:
+    torch.manual_seed(1)
+    logits = (4 * torch.randn(count, 9, dtype=torch.float64)).requires_grad_()
+    targets = torch.randint(9, (count,))
+    loss = cross_entropy(logits, targets, smoothing)
+    expected = torch.nn.functional.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(loss.smoothed, expected)
+    (gradient,) = torch.autograd.grad(loss.smoothed, logits)
+    torch.testing.assert_close(gradient, torch.autograd.grad(expected, logits)[0])
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_likelihood_is_not_smoothed_and_carries_no_gradient(smoothing: float) -> None:
+    probabilities = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])
+    logits = (probabilities.log() + 7).requires_grad_()
+    loss = cross_entropy(logits, torch.tensor([0, 1]), smoothing)
+    assert loss.nll.item() == pytest.approx(math.log(2) + math.log(10))
+    assert not loss.nll.requires_grad
+
+
+def test_large_logits_do_not_overflow() -> None:
+    loss = cross_entropy(torch.tensor([[1e4, 0.0]]), torch.tensor([1]), 0.1)
+    assert loss.nll.item() == 1e4
+    assert loss.smoothed.isfinite()
+
+
+def test_perplexity() -> None:
+    assert perplexity(0.0) == 1.0
+    assert perplexity(math.log(7)) == pytest.approx(7)
+    assert perplexity(1e6) == math.inf
+
+
+@pytest.fixture
+def model() -> Seq2Seq:
+    torch.manual_seed(1)
+    return build_model(ModelConfig.model_validate(SIZES), 12, 11).double()
+
+
+@pytest.fixture
+def examples() -> list[Example]:
+    generator = torch.Generator().manual_seed(1)
+
+    def ids(types: int, most: int) -> list[int]:
+        length = int(torch.randint(1, most, (1,), generator=generator))
+        return torch.randint(4, types, (length,), generator=generator).tolist()
+
+    return [Example(ids(12, 20), ids(11, 25)) for _ in range(17)]
+
+
+def test_mean_loss_is_per_token_for_any_batch_size(model: Seq2Seq, examples: list[Example]) -> None:
+    model.eval()
+    with torch.no_grad():
+        alone = [batch_loss(model, collate([example]), 0.0).nll.item() for example in examples]
+    expected = sum(alone) / sum(len(example.target) + 1 for example in examples)
+    by_sentence = sum(nll / (len(e.target) + 1) for nll, e in zip(alone, examples, strict=True)) / len(examples)
+    assert abs(by_sentence - expected) > 1e-4  # so that the two means can be told apart
+    for batch_size in (1, 2, 5, 16, 17, 100):
+        assert mean_loss(model, examples, batch_size) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_mean_loss_is_without_dropout_and_leaves_the_mode(
+    model: Seq2Seq, examples: list[Example], training: bool
+) -> None:
+    expected = mean_loss(model.eval(), examples, 4)
+    model.train(training)
+    state = torch.get_rng_state()
+    assert mean_loss(model, examples, 4) == expected
+    assert model.training is training
+    assert model.encoder.training is training
+    assert torch.equal(torch.get_rng_state(), state)

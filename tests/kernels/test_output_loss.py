@@ -1,0 +1,96 @@
+"""The output layer in chunks against the same at once, and against finite differences."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from support.attention_cases import draw
+from support.twins import LAYOUTS, Made, assert_twins
+
+from nmt.kernels import output_loss as module
+from nmt.kernels.output_loss import output_loss, plain_output_loss
+
+FEATURES, TYPES, CHUNK = 4, 6, 3
+SMOOTHING = pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
+EVERY_LAYOUT = pytest.mark.parametrize("layout", LAYOUTS)
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch):
+    monkeypatch.setattr(module, "CHUNK", CHUNK)
+
+
+def inputs(tokens):
+    return [draw(tokens, FEATURES), draw(TYPES, FEATURES, seed=2), draw(TYPES, seed=3)]
+
+
+def targets(tokens):
+    return torch.randint(TYPES, (tokens,), generator=torch.Generator().manual_seed(4))
+
+
+def smoothed(function, tokens, smoothing):
+    return lambda *tensors: function(*tensors, targets(tokens), smoothing).smoothed
+
+
+@SMOOTHING
+@EVERY_LAYOUT
+@pytest.mark.parametrize("tokens", [1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 2])
+def test_loss_and_gradients_are_those_of_all_tokens_at_once(tokens, layout, smoothing):
+    fast, plain = (smoothed(function, tokens, smoothing) for function in (output_loss, plain_output_loss))
+    assert_twins(fast, plain, inputs(tokens), LAYOUTS[layout])
+
+
+@SMOOTHING
+def test_no_token_has_no_loss_and_no_gradient(smoothing):
+    assert_twins(*(smoothed(f, 0, smoothing) for f in (output_loss, plain_output_loss)), inputs(0))
+
+
+@SMOOTHING
+@EVERY_LAYOUT
+def test_gradients_are_those_of_finite_differences(layout, smoothing):
+    of, leaves = LAYOUTS[layout], [x.requires_grad_() for x in inputs(2 * CHUNK + 1)]
+    assert torch.autograd.gradcheck(
+        lambda *leaves: smoothed(output_loss, 2 * CHUNK + 1, smoothing)(*map(of, leaves)), leaves
+    )
+
+
+@SMOOTHING
+def test_loss_is_pytorchs(smoothing):
+    features, weight, bias = inputs(8)
+    loss = output_loss(features, weight, bias, targets(8), smoothing)
+    logits = features @ weight.t() + bias
+    expected = F.cross_entropy(logits, targets(8), label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(loss.smoothed, expected)
+    torch.testing.assert_close(loss.nll, F.cross_entropy(logits, targets(8), reduction="sum"))
+
+
+def test_the_likelihood_has_no_gradient_and_the_loss_one_without_graph():
+    leaves = [x.requires_grad_() for x in inputs(8)]
+    loss = output_loss(*leaves, targets(8), 0.1)
+    assert loss.smoothed.requires_grad
+    assert not loss.nll.requires_grad
+    with torch.no_grad():
+        without = output_loss(*leaves, targets(8), 0.1)
+    assert without == loss
+    assert not without.smoothed.requires_grad
+
+
+def test_the_gradient_is_proportional_to_its_factor_and_a_second_pass_gives_the_same():
+    leaves = [x.requires_grad_() for x in inputs(8)]
+    loss = output_loss(*leaves, targets(8), 0.1).smoothed
+    first, second = (torch.autograd.grad(loss, leaves, retain_graph=True) for _ in range(2))
+    assert all(map(torch.equal, first, second))
+    for one, seventh in zip(first, torch.autograd.grad(loss / 7, leaves), strict=True):
+        torch.testing.assert_close(seventh, one / 7)
+    assert all(map(torch.equal, leaves, inputs(8)))
+
+
+@pytest.mark.parametrize("gradient", [True, False])
+def test_there_are_never_more_logits_than_a_chunks(gradient):
+    tokens, types = 40, 300
+    features = draw(tokens, FEATURES).requires_grad_(gradient)
+    weight, bias = draw(types, FEATURES).requires_grad_(gradient), draw(types).requires_grad_(gradient)
+    with Made() as made:
+        loss = output_loss(features, weight, bias, targets(tokens), 0.1).smoothed
+        if gradient:
+            loss.backward()
+    assert max(made.sizes) == max(CHUNK, FEATURES) * types

@@ -1,0 +1,83 @@
+"""Packed linear layers against the layers that they are made of."""
+
+import numpy as np
+import pytest
+import torch
+from support.tiny_models import VARIANTS, parametrised, tiny_model
+from torch import nn
+
+from nmt.kernels.packed import packed
+
+
+def test_products_are_those_of_the_layers_and_the_layers_are_left_alone() -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(7, 33), nn.Tanh(), nn.Linear(33, 5, bias=False))
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    with torch.inference_mode():
+        copy = packed(module)
+        for shape in ((1, 7), (64, 7), (131, 7), (3, 2, 7), (2, 3, 4, 7)):
+            inputs = torch.randn(shape)
+            torch.testing.assert_close(copy(inputs), module(inputs), rtol=0, atol=1e-6)
+    assert type(module[0]) is nn.Linear
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert type(copy[0]) is not nn.Linear
+
+
+@pytest.mark.parametrize("variant", **parametrised(VARIANTS))
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_packed_decoder_takes_the_decoders_steps(variant, layers) -> None:
+    model = tiny_model(variant, layers, seed=3).float().eval()
+    source = torch.tensor([[4, 5, 6, 3], [7, 8, 3, 1]])
+    with torch.inference_mode():
+        state, memory = model.encode(source, torch.tensor([4, 3]))
+        copy = packed(model.decoder)
+        assert copy.embedding.weight is model.decoder.embedding.weight
+        other_state = state
+        for token in (2, 5, 7):
+            tokens = torch.full((2,), token)
+            readout, state, alignment = model.decoder.step(model.decoder.embed(tokens), state, memory)
+            other, other_state, other_alignment = copy.step(copy.embed(tokens), other_state, memory)
+            torch.testing.assert_close(other_alignment.weights, alignment.weights, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(copy.logits(other), model.decoder.logits(readout), rtol=1e-5, atol=1e-5)
+
+
+def test_bfloat16_products_are_the_layers_but_for_their_rounding() -> None:
+    torch.manual_seed(0)
+    module = nn.Linear(512, 300)
+    inputs = torch.randn(70, 512)
+    with torch.inference_mode():
+        exact, rounded = module(inputs), packed(nn.Sequential(module), "bf16")(inputs)
+        factors = nn.functional.linear(inputs.bfloat16().double(), module.weight.bfloat16().double())
+    assert rounded.dtype == torch.float32
+    # Sums are float32: all that is rounded behind the factors are the bias and the result, to 8 bits.
+    torch.testing.assert_close(rounded.double(), factors + module.bias.double(), rtol=2**-8, atol=2**-12)
+    assert 1e-3 < (rounded - exact).norm() / exact.norm() < 1e-2
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_8_bit_products_are_those_of_whole_numbers(bias: bool) -> None:
+    torch.manual_seed(0)
+    module = nn.Linear(512, 300, bias=bias)
+    inputs = torch.randn(70, 512) * torch.logspace(-30, 6, 70).unsqueeze(1)
+    with torch.no_grad():
+        module.weight[7], inputs[5] = 0, 0
+    shift = module.bias.detach().double().numpy() if bias else 0
+    x, w = inputs.double().numpy(), module.weight.detach().double().numpy()
+    x_scale, w_scale = (np.abs(rows).max(axis=1, keepdims=True) / 127 for rows in (x, w))
+    x_scale[5], w_scale[7] = 1, 1  # of rows of zeros
+    sums = np.rint(x / x_scale).astype(int) @ np.rint(w / w_scale).astype(int).T
+    with torch.inference_mode():
+        layer = packed(nn.Sequential(module), "int8")
+        outputs = layer(inputs)
+        alone = torch.cat([layer(row.unsqueeze(0)) for row in inputs])
+    assert outputs.dtype == torch.float32
+    assert torch.equal(outputs, alone)
+    product = sums * x_scale * w_scale.T
+    assert (np.abs(outputs.double().numpy() - product - shift) <= 1e-6 * (np.abs(product) + np.abs(shift))).all()
+    errors = np.linalg.norm(product - x @ w.T, axis=1) / np.linalg.norm(x @ w.T, axis=1).clip(1e-99)
+    assert 1e-3 < np.median(errors) < 2e-2
+
+
+def test_where_there_are_no_kernels_the_module_is_its_own_copy() -> None:
+    module = nn.Linear(3, 2).double()
+    assert packed(module) is module

@@ -1,0 +1,191 @@
+"""Every score, scope and variant against plain NumPy: weights, contexts, and what padding may not do."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.attention_cases import (
+    CASES,
+    IDS,
+    LENGTHS,
+    POSITIONS,
+    TOGETHER,
+    B,
+    M,
+    S,
+    T,
+    covered,
+    draw,
+    encoded,
+    make,
+    queries,
+    run,
+    steps,
+)
+from support.formulas import concat_score, softmax
+from support.tiny_models import attention_weights
+from torch import nn
+
+from nmt.model.attention import Alignment, FixedContext
+
+EVERY = pytest.mark.parametrize("case", CASES, ids=IDS)
+
+
+# Against the formulas
+
+
+def assert_equal_to_the_formulas(attention, score, query, values, lengths):
+    context, weights = run(attention, query, values, lengths)
+    t, coverage = steps(*query.shape[:2]), covered(attention, *query.shape[:2], values.shape[1])
+    formula = attention_weights(attention, score)
+    for b, length in enumerate(lengths):
+        for i in range(query.shape[1]):
+            seen = None if coverage is None else coverage[b, i, :length].numpy()
+            expected = formula(query[b, i].numpy(), values[b, :length].numpy(), None, t[b, i].item(), seen)
+            np.testing.assert_allclose(context[b, i].detach(), expected[0], rtol=0, atol=1e-12)
+            np.testing.assert_allclose(weights[b, i, :length].detach(), expected[1], rtol=0, atol=1e-12)
+            assert (weights[b, i, length:] == 0).all()
+
+
+@EVERY
+@pytest.mark.parametrize("window", [1, 2, 50])
+@pytest.mark.parametrize("count", [1, T])
+def test_weights_and_context_are_those_of_the_formulas(case, window, count):
+    if case[1] == "global" and window > 1:
+        window = 1
+    assert_equal_to_the_formulas(make(case, window), case[0], queries(case, count=count), draw(B, S, M), LENGTHS)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 25), min_size=1, max_size=4),
+    padding=st.integers(0, 3),
+    case=st.sampled_from(CASES),
+    window=st.integers(1, 12),
+    count=st.integers(1, 6),
+)
+@example(lengths=[1], padding=0, case=("additive", "local_p", TOGETHER), window=1, count=3)
+@example(lengths=[1, 1], padding=2, case=("location", "local_m", ()), window=4, count=3)
+@example(lengths=[9, 2], padding=0, case=("general", "local_p", ("heads",)), window=9, count=5)  # D = S
+@example(lengths=[22, 1, 25], padding=1, case=("dot", "local_m", ("coverage",)), window=10, count=1)  # gathered
+def test_any_lengths_and_any_window_give_the_formulas(lengths, padding, case, window, count):
+    values = draw(len(lengths), max(lengths) + padding, M)
+    query = queries(case, batch=len(lengths), count=count)
+    assert_equal_to_the_formulas(make(case, window), case[0], query, values, lengths)
+
+
+@pytest.mark.parametrize("score", ["additive", "concat"])
+def test_additive_is_concat_with_its_matrix_split_in_two(score):
+    case = (score, "global", ())
+    attention, query, values = make(case), queries(case), draw(B, S, M)
+    _, weights = run(attention, query, values)
+    w = torch.cat([attention.score.query.weight, attention.score.memory.weight], dim=1).detach().numpy()
+    v_a = attention.score.v.weight[0].detach().numpy()
+    for b, length in enumerate(LENGTHS):
+        for t in range(T):
+            scores = [concat_score(query[b, t].numpy(), v.numpy(), w, v_a) for v in values[b, :length]]
+            np.testing.assert_allclose(weights[b, t, :length].detach(), softmax(scores), rtol=0, atol=1e-12)
+
+
+# Weights
+
+
+@EVERY
+@pytest.mark.parametrize("window", [1, 3, 50])
+def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(case, window):
+    score, scope, extras = case
+    _, weights = run(make(case, window), queries(case))
+    assert weights.shape == (B, T, S)
+    total = weights.sum(2)
+    assert (weights >= 0).all()
+    assert (total <= 1 + 1e-14).all()
+    if scope == "global" or (scope == "local_m" and score != "location") or ("hard" in extras and score != "location"):
+        torch.testing.assert_close(total, torch.ones_like(total), rtol=0, atol=1e-14)
+    elif score != "location":  # the Gaussian takes from them, and nothing is put back
+        assert ((total > 0) & (total < 1)).all()
+    for b, length in enumerate(LENGTHS):
+        assert (weights[b, :, length:] == 0).all()
+        if scope == "global" and "hard" not in extras:
+            assert (weights[b, :, : length if score != "location" else min(length, POSITIONS)] > 0).all()
+            assert score != "location" or (weights[b, :, POSITIONS:] == 0).all()
+        if "hard" in extras and "heads" not in extras:
+            assert ((weights[b] == 0) | (weights[b] == 1)).all()
+
+
+@EVERY
+def test_what_lies_in_the_padding_does_not_matter(case):
+    attention, query, values = make(case), queries(case), draw(B, S, M)
+    rubbish = values.clone()
+    for b, length in enumerate(LENGTHS):
+        rubbish[b, length:] = 1000.0
+    for one, other in zip(run(attention, query, values), run(attention, query, rubbish), strict=True):
+        assert torch.equal(one, other)
+
+
+@EVERY
+def test_a_sentence_alone_has_the_weights_that_it_has_in_a_batch(case):
+    attention, query, values = make(case), queries(case), draw(B, S, M)
+    t, coverage = steps(), covered(attention)
+    context, weights = run(attention, query, values)
+    for b, length in enumerate(LENGTHS):
+        own = None if coverage is None else coverage[b : b + 1, :, :length]
+        alone_context, alone_weights = run(
+            attention, query[b : b + 1], values[b : b + 1, :length], (length,), t[b : b + 1], own
+        )
+        torch.testing.assert_close(context[b], alone_context[0], rtol=0, atol=1e-12)
+        torch.testing.assert_close(weights[b, :, :length], alone_weights[0], rtol=0, atol=1e-12)
+
+
+@EVERY
+@pytest.mark.parametrize("window", [1, 2])
+def test_queries_do_not_meet(case, window):
+    attention, query = make(case, window), queries(case)
+    coverage = covered(attention)
+    context, weights = run(attention, query)
+    for i in range(T):
+        here = slice(i, i + 1)
+        own = None if coverage is None else coverage[:, here]
+        one_context, one_weights = run(attention, query[:, here], t=steps()[:, here], coverage=own)
+        torch.testing.assert_close(context[:, here], one_context, rtol=0, atol=1e-12)
+        torch.testing.assert_close(weights[:, here], one_weights, rtol=0, atol=1e-12)
+
+
+@EVERY
+def test_large_scores_do_not_overflow(case):
+    attention = make(case)
+    context, weights = run(attention, 1e4 * queries(case), 1e4 * draw(B, S, M))
+    assert context.isfinite().all()
+    assert weights.isfinite().all()
+
+
+# Memory
+
+
+def test_keys_are_projected_once_and_shared_by_all_queries():
+    case = ("general", "global", ())
+    attention = make(case)
+    memory = attention.prepare(encoded(draw(B, S, M)))
+    before, _ = attention(queries(case), memory, steps())
+    attention.score.memory = nn.Linear(1, 1)  # forward has no more use for it
+    after, _ = attention(queries(case), memory, steps())
+    assert torch.equal(before, after)
+
+
+def test_an_alignment_knows_its_place():
+    weights, positions = torch.tensor([[0.25, 0.5], [1.0, 0.0]]), torch.tensor([[3, 1], [0, 2]])
+    dense = torch.tensor([[0.0, 0.5, 0.0, 0.25], [1.0, 0.0, 0.0, 0.0]])
+    alignment = Alignment(weights, positions)
+    assert torch.equal(alignment.dense(4), dense)
+    assert torch.equal(alignment.added_to(dense), 2 * dense)
+    assert torch.equal(Alignment(dense, None).dense(4), dense)
+    stacked = Alignment.stack([alignment, Alignment(weights.flip(0), positions.flip(0))])
+    assert torch.equal(stacked.dense(4), torch.stack([dense, dense.flip(0)], dim=1))
+
+
+def test_without_attention_every_query_gets_the_final_states():
+    source = encoded(draw(B, S, M))
+    fixed = FixedContext()
+    context, alignment = fixed(draw(B, T, 4), fixed.prepare(source), steps())
+    assert torch.equal(context, source.final.unsqueeze(1).expand(-1, T, -1))
+    assert torch.equal(alignment.dense(1), torch.ones(B, T, 1, dtype=torch.float64))

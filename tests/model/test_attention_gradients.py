@@ -1,0 +1,69 @@
+"""The gradients of every score, scope and variant against finite differences of the same, in double precision."""
+
+import pytest
+import torch
+from support.attention_cases import CASES, IDS, B, M, S, T, covered, draw, make, queries, run, value_size
+
+import nmt.model.attention
+
+
+def assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive=()):
+    step = 1e-6
+    for (name, tensor), gradient in zip(inputs.items(), gradients, strict=True):
+        if name in insensitive:
+            assert gradient.abs().max() < 1e-12, name
+        else:
+            assert gradient.abs().max() > 1e-4, name
+        flat = tensor.detach().view(-1)
+        for i in range(0, len(flat), 1 + len(flat) // 20):  # some 20 entries of each
+            old = flat[i].item()
+            with torch.no_grad():
+                flat[i] = old + step
+                above = objective()
+                flat[i] = old - step
+                below = objective()
+                flat[i] = old
+            assert gradient.flatten()[i].item() == pytest.approx(((above - below) / (2 * step)).item(), abs=3e-7), name
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+@pytest.mark.parametrize("count", [1, T])  # with one query the windows are gathered, whatever the score
+def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):
+    score, scope, extras = case
+    attention, query, values = make(case, window=1), queries(case, count=count), draw(B, S, M)
+    coverage = covered(attention, B, count)
+    inputs = dict(attention.named_parameters()) | {"query": query, "values": values}
+    inputs |= {} if coverage is None else {"coverage": coverage}
+    for tensor in (query, values, *([] if coverage is None else [coverage])):
+        tensor.requires_grad_()
+    of_context, of_weights = draw(B, count, value_size(extras), seed=3), draw(B, count, S, seed=4)
+
+    def objective():
+        context, weights = run(attention, query, values, coverage=coverage)
+        return (context * of_context).sum() + (weights * of_weights).sum()
+
+    gradients = torch.autograd.grad(objective(), list(inputs.values()))
+    if "hard" in extras:
+        # Straight through: the objective is that of the one-hot weights moved by as much as the soft ones move.
+        soft = []
+        monkeypatch.setattr(
+            nmt.model.attention, "_straight_through", lambda weights, _: soft.append(weights) or weights
+        )
+        objective()
+        (at_first,) = soft
+        largest = torch.zeros_like(at_first).scatter(2, at_first.argmax(2, keepdim=True), 1.0)
+        moved = (largest * (at_first > 0) - at_first).detach()
+        monkeypatch.setattr(nmt.model.attention, "_straight_through", lambda weights, _: weights + moved)
+    insensitive = {"linear": ["score.query.weight"]}.get(score, [])
+    if score == "linear" and scope != "local_p":
+        insensitive += ["query", "heads.query.weight"]
+    assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[1] == "local_p"], ids=str)
+def test_the_gradient_reaches_the_predicted_position(case):
+    attention = make(case)
+    context, weights = run(attention, queries(case))
+    ((context * draw(*context.shape, seed=5)).sum() + (weights * draw(B, T, S, seed=6)).sum()).backward()
+    for parameter in (attention.scope.v.weight, attention.scope.hidden.weight):
+        assert (parameter.grad != 0).all()

@@ -1,0 +1,162 @@
+"""A decoder's step against plain NumPy, its GRU against PyTorch's, and that hypotheses share a memory."""
+
+import numpy as np
+import pytest
+import torch
+from support.attention_cases import draw
+from support.decoding import COVERING, EVERY, TOLERANCE, random_state, step
+from support.formulas import DecoderState, gru_layers
+from support.tiny_models import (
+    SOURCES,
+    TARGET_TYPES,
+    WIRINGS,
+    decoder_weights,
+    encode,
+    encode_alone,
+    gru_weights,
+    parametrised,
+    randomise,
+    tiny_model,
+)
+from torch import nn
+
+from nmt.model.decoder import GRUStack, gru_update
+from nmt.search import select
+from nmt.text.vocabulary import EOS
+
+
+def state_of_sentence(model, state, b, length):
+    """Row `b` of a state as the formulas want it; `length` is the number of the sentence's source positions."""
+    layers = model.decoder.layers
+    hidden, (t, *rest) = state[:layers], state[layers:]
+    coverage = rest.pop(0)[b, :length].detach().numpy() if model.decoder.attention.coverage else None
+    fed = rest[0][b].detach().numpy() if rest else np.zeros(hidden[0].shape[1])
+    return DecoderState([tensor[b].detach().numpy() for tensor in hidden], fed, t[b].item(), coverage)
+
+
+def assert_same_state(found, expected, **tolerance):
+    assert found.t == expected.t
+    for one, other in zip([*found.hidden, found.fed], [*expected.hidden, expected.fed], strict=True):
+        np.testing.assert_allclose(one, other, **tolerance)
+    assert (found.coverage is None) == (expected.coverage is None)
+    if found.coverage is not None:
+        np.testing.assert_allclose(found.coverage, expected.coverage, **tolerance)
+
+
+# GRU
+
+
+def test_the_update_is_that_of_a_gru():
+    n, inputs, hidden = 4, 3, 5
+    rnn = nn.GRU(inputs, hidden, batch_first=True).double()
+    randomise(rnn)
+    x, h = draw(n, inputs), draw(n, hidden, seed=2)
+    gates = x @ rnn.weight_ih_l0.T + rnn.bias_ih_l0, h @ rnn.weight_hh_l0.T + rnn.bias_hh_l0
+    expected, _ = rnn(x.unsqueeze(1), h.unsqueeze(0))
+    torch.testing.assert_close(gru_update(*gates, h), expected[:, 0], **TOLERANCE)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_the_stack_is_torchs_gru_taken_step_by_step(layers):
+    n, steps, inputs, hidden = 4, 6, 3, 5
+    rnn = nn.GRU(inputs, hidden, layers, batch_first=True).double()
+    stack = GRUStack(hidden, layers, dropout=0.5).double().eval()
+    randomise(rnn)
+    for layer in range(layers):
+        stack.recurrent[layer].weight.data = getattr(rnn, f"weight_hh_l{layer}").data
+        stack.recurrent[layer].bias.data = getattr(rnn, f"bias_hh_l{layer}").data
+        if layer:
+            stack.upper[layer - 1].weight.data = getattr(rnn, f"weight_ih_l{layer}").data
+            stack.upper[layer - 1].bias.data = getattr(rnn, f"bias_ih_l{layer}").data
+    x, first = draw(n, steps, inputs), draw(layers, n, hidden, seed=2)
+    outputs, last = rnn(x, first)
+    state = first.unbind(0)
+    for t in range(steps):
+        state = stack(x[:, t] @ rnn.weight_ih_l0.T + rnn.bias_ih_l0, state)
+        torch.testing.assert_close(state[-1], outputs[:, t], **TOLERANCE)
+    torch.testing.assert_close(torch.stack(state), last, **TOLERANCE)
+
+
+def test_the_reference_is_torchs_gru_too():
+    layers, steps, inputs, hidden = 2, 4, 3, 5
+    rnn = nn.GRU(inputs, hidden, layers, bidirectional=True).double()
+    randomise(rnn)
+    x = draw(steps, inputs)
+    forward = nn.GRU(inputs, hidden).double()
+    for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+        getattr(forward, f"{kind}_l0").data = getattr(rnn, f"{kind}_l0").data
+    expected, _ = forward(x)
+    states = [np.zeros(hidden)]
+    for t in range(steps):
+        states = gru_layers(x[t].numpy(), states, [gru_weights(rnn)[0][0]])
+        np.testing.assert_allclose(states[0], expected[t].detach(), **TOLERANCE)
+
+
+# Against the formulas
+
+
+@EVERY
+@pytest.mark.parametrize("layers", [1, 2])
+def test_one_step_is_that_of_the_formulas(variant, layers):
+    model = tiny_model(variant, layers)
+    formula = decoder_weights(model, variant)
+    state, memory = encode(model)
+    state = random_state(model, state)
+    last = [4, 8, 6]
+    readout, new, weights = step(model, last, state, memory)
+    logits = model.decoder.logits(readout)
+    for b, source in enumerate(SOURCES):
+        values, final = encode_alone(model, [*source, EOS])
+        before, after = (state_of_sentence(model, s, b, len(values)) for s in (state, new))
+        expected_logits, expected_weights, expected = formula.step(last[b], before, values, final)
+        if variant.wiring == "luong" and not variant.input_feeding:
+            expected.fed = after.fed  # which nobody reads
+        positions = len(expected_weights)
+        np.testing.assert_allclose(logits[b].detach(), expected_logits, **TOLERANCE)
+        np.testing.assert_allclose(weights[b, :positions].detach(), expected_weights, **TOLERANCE)
+        assert (weights[b, positions:] == 0).all()
+        assert_same_state(after, expected, **TOLERANCE)
+    assert len(new) == layers + 1 + (variant.extra == "coverage") + variant.input_feeding
+
+
+@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING]))
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_initial_state_is_the_bridge_of_the_final_states(variant, layers):
+    model = tiny_model(variant, layers)
+    state, _ = encode(model)
+    for b, source in enumerate(SOURCES):
+        values, final = encode_alone(model, [*source, EOS])
+        expected = decoder_weights(model, variant).initial(values, final)
+        assert_same_state(state_of_sentence(model, state, b, len(values)), expected, **TOLERANCE)
+
+
+# What a step is given
+
+
+@EVERY
+@pytest.mark.parametrize("layers", [1, 2])
+def test_hypotheses_of_one_sentence_share_its_memory(variant, layers):
+    model = tiny_model(variant, layers)
+    beam = 4
+    state, memory = encode(model)
+    rows = torch.arange(len(SOURCES)).repeat_interleave(beam)
+    state = random_state(model, select(state, rows))
+    last = torch.arange(len(rows)) % TARGET_TYPES
+    shared = step(model, last, state, memory)
+    repeated = step(model, last, state, select(memory, rows))
+    torch.testing.assert_close(shared[0], repeated[0], **TOLERANCE)
+    torch.testing.assert_close(shared[2], repeated[2], **TOLERANCE)
+    for one, other in zip(shared[1], repeated[1], strict=True):
+        torch.testing.assert_close(one, other, **TOLERANCE)
+
+
+@EVERY
+def test_a_step_does_not_change_what_it_is_given(variant):
+    model = tiny_model(variant)
+    state, memory = encode(model)
+    copies = [tensor.clone() for tensor in (*state, *memory)]
+    inputs = model.decoder.embed(torch.tensor([4, 8, 6]))
+    embedded = inputs.clone()
+    model.decoder.step(inputs, state, memory)
+    assert torch.equal(inputs, embedded)
+    assert all(torch.equal(one, other) for one, other in zip((*state, *memory), copies, strict=True))

@@ -1,0 +1,155 @@
+"""The encoder against one-directional GRUs that run over each sentence by itself, and batches put in another order."""
+
+import numpy as np
+import pytest
+import torch
+from support.attention_cases import draw
+from support.formulas import bidirectional_gru
+from support.tiny_models import SOURCE_TYPES, gru_weights, randomise
+from torch import nn
+
+from nmt.model.encoder import Encoder, packed_gru
+from nmt.model.encoder import bidirectional_gru as own_gru
+
+E, HIDDEN = 4, 3
+LENGTHS = (4, 8, 1, 6)
+TOLERANCE = {"rtol": 0, "atol": 1e-12}
+LAYERS = pytest.mark.parametrize("layers", [1, 2, 3])
+
+
+def make(layers, dropout=0.0, embedding_dropout=0.0):
+    encoder = Encoder(nn.Embedding(SOURCE_TYPES, E), HIDDEN, layers, dropout, embedding_dropout).double()
+    randomise(encoder)
+    return encoder.eval()
+
+
+def batch(lengths=LENGTHS, padding=1, seed=5):
+    tokens = torch.full((len(lengths), max(lengths)), padding)
+    generator = torch.Generator().manual_seed(seed)
+    for row, length in zip(tokens, lengths, strict=True):
+        row[:length] = torch.randint(3, SOURCE_TYPES, (length,), generator=generator)
+    return tokens, torch.tensor(lengths)
+
+
+def one_direction(rnn, layer, direction):
+    """Layer `layer` of a bidirectional GRU, one direction of it, as a GRU of its own that reads forwards."""
+    own = nn.GRU(rnn.input_size if layer == 0 else 2 * HIDDEN, HIDDEN, batch_first=True).double()
+    for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+        getattr(own, f"{kind}_l0").data.copy_(getattr(rnn, f"{kind}_l{layer}{direction}"))
+    return own
+
+
+@LAYERS
+def test_values_are_those_of_each_sentence_run_alone(layers):
+    encoder = make(layers)
+    source, lengths = batch()
+    encoded = encoder(source, lengths)
+    for b, length in enumerate(LENGTHS):
+        rows = encoder.embedding(source[b : b + 1, :length])
+        for layer in range(layers):
+            there, last = one_direction(encoder.rnn, layer, "")(rows)
+            back, first = one_direction(encoder.rnn, layer, "_reverse")(rows.flip(1))  # begins at the last token
+            rows = torch.cat([there, back.flip(1)], dim=2)
+        torch.testing.assert_close(encoded.values[b, :length], rows[0], **TOLERANCE)
+        torch.testing.assert_close(encoded.final[b], torch.cat([last[0, 0], first[0, 0]]), **TOLERANCE)
+        assert (encoded.values[b, length:] == 0).all()
+
+
+@LAYERS
+def test_values_are_those_of_the_formulas(layers):
+    encoder = make(layers)
+    source, lengths = batch()
+    encoded = encoder(source, lengths)
+    embedding = encoder.embedding.weight.detach().numpy()
+    for b, length in enumerate(LENGTHS):
+        values, final = bidirectional_gru([embedding[i] for i in source[b, :length]], gru_weights(encoder.rnn))
+        np.testing.assert_allclose(encoded.values[b, :length].detach(), values, **TOLERANCE)
+        np.testing.assert_allclose(encoded.final[b].detach(), final, **TOLERANCE)
+
+
+@LAYERS
+def test_the_backward_direction_begins_at_the_sentences_own_last_token(layers):
+    encoder = make(layers)
+    source, lengths = batch()
+    other, _ = batch(padding=7)  # another token in the padding
+    for one, same in zip(encoder(source, lengths), encoder(other, lengths), strict=True):
+        assert torch.equal(one, same)
+    wider = torch.cat([source, torch.full((len(LENGTHS), 5), 1)], dim=1)
+    widened = encoder(wider, lengths)
+    assert widened.values.shape[1] == max(LENGTHS) + 5
+    torch.testing.assert_close(widened.values[:, : max(LENGTHS)], encoder(source, lengths).values, **TOLERANCE)
+    torch.testing.assert_close(widened.final, encoder(source, lengths).final, **TOLERANCE)
+
+
+@LAYERS
+def test_permuting_a_batch_permutes_the_result_and_nothing_else(layers):
+    encoder = make(layers)
+    source, lengths = batch()
+    encoded = encoder(source, lengths)
+    for order in ([3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]):
+        permuted = encoder(source[order], lengths[order])
+        for one, other in zip(encoded, permuted, strict=True):
+            torch.testing.assert_close(one[order], other, **TOLERANCE)
+
+
+def test_mask_and_lengths_tell_the_sentence_from_its_padding():
+    source, lengths = batch()
+    encoded = make(1)(source, lengths)
+    assert encoded.mask.tolist() == [[s < length for s in range(max(LENGTHS))] for length in LENGTHS]
+    assert encoded.lengths.tolist() == list(LENGTHS)
+
+
+def test_dropout_works_in_training_alone():
+    source, lengths = batch()
+    encoder = make(2, dropout=0.5, embedding_dropout=0.5)
+    plain = make(2)
+    assert torch.equal(encoder(source, lengths).values, plain(source, lengths).values)
+    encoder.train()
+    torch.manual_seed(0)
+    first, second = encoder(source, lengths), encoder(source, lengths)
+    assert not torch.equal(first.values, second.values)
+    assert not torch.equal(first.final, second.final)
+    assert (first.values == 0).double().mean() > 0.3 + (plain(source, lengths).values == 0).double().mean() / 2
+
+
+def gru_results(run, rnn, inputs, lengths):
+    """The values, and the gradients by inputs and parameters of an objective that padding is a part of, too."""
+    inputs = inputs.clone().requires_grad_()
+    values, final = run(rnn, inputs, torch.tensor(lengths))
+    weights = torch.randn(values.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
+    objective = (weights * torch.cos(values)).sum() + (weights[:, 0] * final**2).sum()
+    gradients = torch.autograd.grad(objective, [inputs, *rnn.parameters()])
+    return [values.detach(), final.detach(), *gradients]
+
+
+@LAYERS
+@pytest.mark.parametrize("lengths", [LENGTHS, (6, 1, 8, 4), (1, 4, 6, 8), (5, 5), (1, 1, 1), (7,), (1,)], ids=str)
+@pytest.mark.parametrize("wider", [0, 2])
+def test_the_gru_by_hand_is_pytorchs(layers, lengths, wider):
+    rnn = make(layers).rnn
+    inputs = draw(len(lengths), max(lengths) + wider, E)
+    expected = gru_results(packed_gru, rnn, inputs, lengths)
+    for one, other in zip(gru_results(own_gru, rnn, inputs, lengths), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    rnn.float()
+    for one, other in zip(gru_results(own_gru, rnn, inputs.float(), lengths), expected, strict=True):
+        torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("run", [own_gru, packed_gru])
+def test_dropout_is_between_layers_in_training_alone(run):
+    """A rate of 1 leaves nothing of what the upper layer reads: its states are the same whatever the source."""
+    lengths = torch.tensor(LENGTHS)
+    inputs, others = draw(4, 8, E), draw(4, 8, E, seed=2)
+    rnn = make(2, dropout=1.0).rnn
+    plain = make(2).rnn
+    assert torch.equal(run(rnn, inputs, lengths)[0], run(plain, inputs, lengths)[0])
+    rnn.train()
+    for one, other in zip(run(rnn, inputs, lengths), run(rnn, others, lengths), strict=True):
+        assert torch.equal(one, other)
+        assert one.any()
+    single = make(1, dropout=1.0).rnn.train()  # nothing is between its layers
+    assert not torch.equal(run(single, inputs, lengths)[0], run(single, others, lengths)[0])
+    rnn.dropout = 0.5
+    first, second = (run(rnn, inputs, lengths)[0] for _ in range(2))
+    assert not torch.equal(first, second)

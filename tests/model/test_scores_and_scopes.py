@@ -1,0 +1,201 @@
+"""What sets each score, scope and variant apart: windows, centres, the query's part, coverage."""
+
+import numpy as np
+import pytest
+import torch
+from support.attention_cases import (
+    LENGTHS,
+    POSITIONS,
+    A,
+    B,
+    M,
+    S,
+    T,
+    draw,
+    encoded,
+    make,
+    queries,
+    query_size,
+    run,
+    steps,
+)
+from support.formulas import local_p_weights, predicted_position
+from support.tiny_models import COMBINATIONS, SCOPES, SCORES
+
+from nmt.model.scopes import LocalPredictiveScope
+
+EVERY_SCORE_AND_SCOPE = pytest.mark.parametrize(("score", "scope"), COMBINATIONS)
+
+
+# Scopes
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("scope", SCOPES[1:])
+def test_weights_are_zero_outside_the_window_and_only_there(score, scope, window):
+    case = (score, scope, ())
+    attention, query = make(case, window), queries(case)
+    known = POSITIONS if score == "location" else S
+    if scope == "local_p":
+        attention.scope.v.weight.data *= 3  # spreads the centres
+        w_p, v_p = attention.scope.hidden.weight.detach().numpy(), attention.scope.v.weight[0].detach().numpy()
+    _, weights = run(attention, query)
+    centres = set()
+    for b, length in enumerate(LENGTHS):
+        for i in range(T):
+            if scope == "local_m":
+                centre = min(steps()[b, i].item(), length - 1)
+            else:
+                centre = predicted_position(query[b, i].numpy(), length, w_p, v_p)
+            centres.add(round(centre))
+            for s in range(S):
+                assert (weights[b, i, s] > 0) == (s < min(length, known) and abs(s - centre) <= window)
+    assert len(centres) > 3
+
+
+def test_the_centre_is_a_share_of_the_sentences_own_length():
+    case = ("general", "local_p", ())
+    attention, query = make(case), queries(case)[:1].expand(B, -1, -1)
+    centre = attention.scope.centre(query, steps(), torch.tensor(LENGTHS)).detach()
+    shares = centre / torch.tensor(LENGTHS)[:, None]
+    torch.testing.assert_close(shares, shares[:1].expand_as(shares), rtol=1e-14, atol=0)
+    assert ((shares > 0) & (shares < 1)).all()
+
+
+def test_autocast_leaves_positions_exact():
+    """bfloat16 knows no odd number above 256."""
+    torch.manual_seed(1)
+    length, window = 400, 10
+    scope = LocalPredictiveScope(8, window)
+    query, mask = torch.randn(1, 30, 8), torch.ones(1, length, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = scope(query, torch.zeros(1, 30, dtype=torch.long), mask, torch.tensor([length]))
+        centre = scope.centre(query, torch.zeros(1, 30, dtype=torch.long), torch.tensor([length]))
+    distance = found.positions.double() - centre.double().unsqueeze(2)
+    assert torch.equal(found.inside, distance.abs() <= window)
+    expected = torch.exp(-(distance**2) / (2 * (window / 2) ** 2)) * found.inside
+    torch.testing.assert_close(found.fade.double(), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("sign", "centre_of"), [(1, lambda length: length), (-1, lambda _: 0)])
+@pytest.mark.parametrize("window", [1, 2])
+def test_a_centre_at_either_end_leaves_positions_in_the_window(sign, centre_of, window):
+    case = ("general", "local_p", ())
+    attention, query = make(case, window), queries(case)
+    hidden = torch.tanh(query @ attention.scope.hidden.weight.T)[0, 0]
+    attention.scope.v.weight.data[0] = sign * 1e6 * hidden.sign()  # the sigmoid becomes exactly 0 or 1
+    values = draw(B, S, M)
+    _, weights = run(attention, query[:1, :1].expand(B, -1, -1), values)
+    for b, length in enumerate(LENGTHS):
+        keys = values[b, :length] @ attention.score.memory.weight.T
+        expected = local_p_weights((keys @ query[0, 0]).tolist(), centre_of(length), window)
+        np.testing.assert_allclose(weights[b, 0, :length].detach(), expected, rtol=0, atol=1e-12)
+        assert weights[b, 0].sum() > 0
+
+
+@pytest.mark.parametrize("scope", SCOPES[1:])
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("count", "window"), [(1, 1), (1, 2), (2, 1), (4, 2)])
+def test_windows_are_gathered_where_they_look_at_fewer_positions_than_there_are(score, scope, count, window):
+    """Of a score that answers all queries by one product, only if all windows together do."""
+    case = (score, scope, ())
+    together = 1 if score in ("additive", "concat") else count
+    for length in ((2 * window + 1) * together, (2 * window + 1) * together + 1):
+        attention, query = make(case, window), queries(case, batch=1, count=count)
+        memory = attention.prepare(encoded(draw(1, length, M), (length,)))
+        _, alignment = attention(query, memory, steps(1, count))
+        assert (alignment.positions is not None) == (length > (2 * window + 1) * together)
+
+
+@pytest.mark.parametrize("scope", SCOPES[1:])
+def test_numbers_that_are_none_stay_so_and_point_nowhere(scope):
+    case = ("general", scope, ())
+    attention = make(case, window=1)
+    context, weights = run(attention, queries(case, count=1) * torch.nan)
+    assert context.isnan().all()
+    assert weights.shape == (B, 1, S)
+
+
+@pytest.mark.parametrize("score", ["additive", "concat"])
+def test_heads_share_the_alignment_size(score):
+    whole, shared = make((score, "global", ())), make((score, "global", ("heads",)))
+    assert whole.score.v.in_features == A
+    assert shared.score.v.in_features == A // 2
+
+
+@pytest.mark.parametrize("extras", [(), ("hard",)])
+@pytest.mark.parametrize("scope", SCOPES[1:])
+def test_a_window_past_all_known_positions_has_no_weight_and_a_finite_gradient(scope, extras):
+    case = ("location", scope, extras)
+    attention = make(case, window=1)
+    values = draw(1, 30, M).requires_grad_()
+    query = queries(case, batch=1, count=2).requires_grad_()
+    if scope == "local_p":
+        hidden = torch.tanh(query @ attention.scope.hidden.weight.T).detach()[0, 0]
+        attention.scope.v.weight.data[0] = 1e6 * hidden.sign()
+    context, weights = run(attention, query[:, :1].expand(-1, 2, -1), values, (30,), t=torch.tensor([[28, 29]]))
+    assert (weights == 0).all()
+    assert (context == 0).all()
+    context.sum().backward()
+    assert values.grad.isfinite().all()
+    assert query.grad.isfinite().all()
+
+
+# Scores and variants
+
+
+@pytest.mark.parametrize("scope", ["global", "local_m"])
+def test_linear_weights_do_not_depend_on_the_query(scope):
+    case = ("linear", scope, ())
+    attention = make(case)
+    _, weights = run(attention, queries(case))
+    _, others = run(attention, queries(case, seed=12))
+    torch.testing.assert_close(weights, others, rtol=0, atol=1e-13)
+    if scope == "global":
+        torch.testing.assert_close(weights, weights[:, :1].expand_as(weights), rtol=0, atol=1e-13)
+    context, weights = run(attention, queries(case))
+    ((context * draw(*context.shape)).sum() + (weights * draw(*weights.shape)).sum()).backward()
+    assert attention.score.query.weight.grad.abs().max() < 1e-13
+    assert attention.score.memory.weight.grad.abs().max() > 1e-2
+
+
+@EVERY_SCORE_AND_SCOPE
+def test_every_other_score_asks_the_query(score, scope):
+    case = (score, scope, ())
+    attention = make(case)
+    _, weights = run(attention, queries(case))
+    _, others = run(attention, queries(case, seed=12))
+    assert torch.allclose(weights[:2], others[:2]) == (score == "linear" and scope != "local_p")
+
+
+@pytest.mark.parametrize("score", ["dot", "general"])
+def test_scaling_divides_by_the_root_of_the_querys_size(score):
+    plain, scaled = ((name, "global", ()) for name in (score, f"scaled_{score}"))
+    _, weights = run(make(scaled), queries(scaled))
+    _, expected = run(make(plain), queries(plain) / query_size(score, ()) ** 0.5)
+    torch.testing.assert_close(weights, expected, rtol=0, atol=1e-14)
+
+
+def test_key_value_scores_one_half_of_each_direction_and_averages_the_other():
+    attention = make(("general", "global", ("key_value",)))
+    values = draw(B, S, M)
+    memory = attention.prepare(encoded(values))
+    scored, averaged = values[:, :, [0, 1, 4, 5]], values[:, :, [2, 3, 6, 7]]
+    assert torch.equal(memory.values, averaged)
+    torch.testing.assert_close(memory.keys, scored @ attention.score.memory.weight.T, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("score", [s for s in SCORES if s != "location"])
+def test_covered_positions_have_other_weights_and_no_coverage_is_no_feature(score, scope):
+    case = (score, scope, ("coverage",))
+    attention, query = make(case), queries(case)
+    _, weights = run(attention, query)
+    _, at_first = run(attention, query, coverage=torch.zeros(B, T, S, dtype=torch.float64))
+    assert not torch.allclose(weights[:2], at_first[:2])
+    without = make((score, scope, ()))
+    own = {name: p for name, p in attention.state_dict().items() if name != "score.coverage.weight"}
+    without.load_state_dict(own)
+    _, expected = run(without, query)
+    torch.testing.assert_close(at_first, expected, rtol=0, atol=1e-14)

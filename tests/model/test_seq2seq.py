@@ -1,0 +1,227 @@
+"""The whole model: padding, order, tying, dropout, and that each variant learns a pair."""
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.tiny_models import (
+    SOURCE_TYPES,
+    SOURCES,
+    TARGET_TYPES,
+    TARGETS,
+    VARIANTS,
+    WIRINGS,
+    Variant,
+    config_of,
+    parametrised,
+    tiny_codecs,
+    tiny_model,
+)
+
+from nmt.config.run import SearchConfig
+from nmt.data.batching import Example, collate
+from nmt.model.attention import FixedContext
+from nmt.model.seq2seq import build_model
+from nmt.text.vocabulary import EOS_TOKEN
+from nmt.training.loss import batch_loss
+from nmt.translator import Translator
+
+EXAMPLES = [Example(source, target) for source, target in zip(SOURCES, TARGETS, strict=True)]
+EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
+EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+
+
+def run(model, examples, use_reference=None):
+    """Logits of each sentence's own positions, and its weights at them."""
+    batch = collate(examples)
+    features, alignment = model(batch.source, batch.source_lengths, batch.target_input, batch.places, use_reference)
+    logits = model.decoder.output(features)
+    weights = alignment.dense(1 if isinstance(model.decoder.attention, FixedContext) else batch.source.shape[1])
+    lengths = batch.target_lengths.tolist()
+    return logits.split(lengths), [w[:length] for w, length in zip(weights, lengths, strict=True)]
+
+
+# Batches
+
+
+def assert_each_gives_the_same_alone(model, examples):
+    logits, weights = run(model, examples)
+    for b, one in enumerate(examples):
+        (alone_logits,), (alone_weights,) = run(model, [one])
+        torch.testing.assert_close(logits[b], alone_logits, rtol=0, atol=1e-12)
+        positions = alone_weights.shape[1]
+        torch.testing.assert_close(weights[b][:, :positions], alone_weights, rtol=0, atol=1e-12)
+        assert (weights[b][:, positions:] == 0).all()
+        assert (weights[b].sum(1) <= 1 + 1e-14).all()
+        assert alone_logits.shape == (len(one.target) + 1, TARGET_TYPES)
+
+
+@EVERY
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant, layers):
+    assert_each_gives_the_same_alone(tiny_model(variant, layers), EXAMPLES)
+
+
+WORDS = st.lists(st.integers(4, 10), max_size=9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    variant=st.sampled_from(VARIANTS),
+    pairs=st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4),
+    window=st.integers(1, 12),
+)
+@example(variant=Variant("bahdanau", "general", "local_p"), pairs=[([], []), ([4] * 8, [5])], window=9)
+@example(variant=Variant("luong", "dot", "local_m", True), pairs=[([], [4, 5, 6])], window=3)
+def test_any_batch_is_its_sentences_one_by_one(variant, pairs, window):
+    model = tiny_model(variant, window=window)
+    assert_each_gives_the_same_alone(model, [Example(*pair) for pair in pairs])
+
+
+@EVERY
+def test_permuting_a_batch_permutes_the_result_and_nothing_else(variant):
+    model = tiny_model(variant)
+    logits, weights = run(model, EXAMPLES)
+    for order in ([2, 0, 1], [1, 0, 2]):
+        permuted_logits, permuted_weights = run(model, [EXAMPLES[i] for i in order])
+        for place, i in enumerate(order):
+            torch.testing.assert_close(permuted_logits[place], logits[i], rtol=0, atol=1e-12)
+            torch.testing.assert_close(permuted_weights[place], weights[i], rtol=0, atol=1e-12)
+
+
+@EVERY
+def test_the_gradient_is_the_sum_over_the_sentences(variant):
+    model = tiny_model(variant)
+
+    def gradients(examples):
+        loss = batch_loss(model, collate(examples), smoothing=0.1).smoothed
+        found = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+        return [torch.zeros_like(p) if g is None else g for p, g in zip(model.parameters(), found, strict=True)]
+
+    alone = [gradients([example]) for example in EXAMPLES]
+    for together, *parts in zip(gradients(EXAMPLES), *alone, strict=True):
+        torch.testing.assert_close(together, sum(parts), rtol=0, atol=1e-11)
+
+
+@EVERY
+def test_every_parameter_has_a_gradient(variant):
+    model = tiny_model(variant, layers=2)
+    batch_loss(model, collate(EXAMPLES), smoothing=0.0).smoothed.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        # The softmax over a linear score ignores the query's share of it.
+        ignored = variant.score == "linear" and name == "decoder.attention.score.query.weight"
+        assert (parameter.grad.abs().max() < 1e-13) == ignored, name
+
+
+@EVERY_WIRING
+def test_logits_do_not_see_the_tokens_to_come(variant):
+    model = tiny_model(variant)
+    (before,), _ = run(model, [Example([4, 5, 6], [4, 5, 6, 7])])
+    (after,), _ = run(model, [Example([4, 5, 6], [4, 5, 9, 8])])
+    torch.testing.assert_close(before[:3], after[:3], rtol=0, atol=1e-14)
+    assert not torch.isclose(before[3:], after[3:]).all(1).any()
+
+
+# Options
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong", "none"])
+@pytest.mark.parametrize(("tied", "count"), [("none", 3), ("target", 2), ("all", 1)])
+def test_tied_embeddings_are_one_parameter(wiring, tied, count):
+    variant = Variant(wiring, input_feeding=wiring == "luong")
+    config = config_of(variant, embedding_size=5, tied_embeddings=tied)
+    model = build_model(config, SOURCE_TYPES, SOURCE_TYPES)
+
+    def tables():
+        return [module.weight for module in (model.encoder.embedding, model.decoder.embedding, model.decoder.output)]
+
+    assert len(set(map(id, tables()))) == count
+    assert sum(parameter.shape == (SOURCE_TYPES, 5) for parameter in model.parameters()) == count
+    assert (model.decoder.embedding.weight is model.decoder.output.weight) == (tied != "none")
+    run(model, EXAMPLES)[0][0].sum().backward()
+    torch.optim.SGD(model.parameters(), lr=1.0).step()
+    assert len(set(map(id, tables()))) == count
+    assert torch.equal(*tables()[1:]) == (tied != "none")
+
+
+@pytest.mark.parametrize("variant", **parametrised([Variant("bahdanau"), Variant("luong", input_feeding=True)]))
+def test_tied_embeddings_have_the_right_size_and_spread(variant):
+    tied = build_model(config_of(variant, embedding_size=5, tied_embeddings="all"), 3000, 3000)
+    assert tied.decoder.output.weight.std().item() == pytest.approx(5**-0.5, rel=0.03)
+
+
+@EVERY
+@pytest.mark.parametrize("layers", [1, 2])
+def test_dropout_is_off_in_evaluation(variant, layers):
+    model = tiny_model(variant, layers)
+    torch.manual_seed(0)
+    (first, *_), _ = run(model, EXAMPLES)
+    (second, *_), _ = run(model, EXAMPLES)
+    assert torch.equal(first, second)
+    model.train()
+    (first, *_), _ = run(model, EXAMPLES)
+    (second, *_), _ = run(model, EXAMPLES)
+    assert not torch.equal(first, second)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        elif isinstance(module, torch.nn.GRU):
+            module.dropout = 0.0
+    (trained, *_), _ = run(model, EXAMPLES)
+    (evaluated, *_), _ = run(model.eval(), EXAMPLES)
+    torch.testing.assert_close(trained, evaluated, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("layer_count", "variant"), [(n, v) for n in (1, 2, 3) for v in WIRINGS])
+def test_the_config_decides_the_sizes(layer_count, variant):
+    model = build_model(config_of(variant, layer_count), SOURCE_TYPES, TARGET_TYPES)
+    assert model.encoder.rnn.num_layers == model.decoder.layers == layer_count
+    assert model.encoder.memory_size == 6
+    assert model.encoder.embedding.weight.shape == (SOURCE_TYPES, 4)
+    assert model.decoder.output.weight.shape[0] == TARGET_TYPES
+
+
+def test_a_seed_decides_the_first_weights():
+    config = config_of(Variant("luong", input_feeding=True))
+    models = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        models.append(build_model(config, SOURCE_TYPES, TARGET_TYPES).state_dict())
+    assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])
+    assert not torch.equal(models[0]["decoder.output.weight"], models[2]["decoder.output.weight"])
+
+
+# Learning
+
+
+@EVERY
+def test_overfitted_pairs_are_translated_back(variant):
+    """Two pairs of different length in one batch, the shorter one's end token next to padding."""
+    torch.manual_seed(4)
+    sources, targets = ["a b c d", "e b"], ["k l l m n", "o p"]
+    source, target = tiny_codecs()
+    batch = collate([Example(source.encode(s), target.encode(t)) for s, t in zip(sources, targets, strict=True)])
+    wide = {"hidden_size": 16, "dropout": 0.0}
+    config = config_of(
+        variant,
+        embedding_size=16,
+        embedding_dropout=0.0,
+        word_dropout=0.0,
+        encoder={"hidden_size": 8, "dropout": 0.0},
+        decoder=wide,
+    )
+    model = build_model(config, len(source.vocabulary), len(target.vocabulary))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(300):
+        loss = batch_loss(model, batch, smoothing=0.0).smoothed / batch.target_tokens
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if loss < 0.02:
+            break
+    assert loss < 0.02
+    translator = Translator(model, source, target, SearchConfig(beam_size=1, max_length=12))
+    for translation, reference in zip(translator.translate(sources), targets, strict=True):
+        assert translation.tokens == [*reference.split(), EOS_TOKEN]
+        assert translation.text == reference

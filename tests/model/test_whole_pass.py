@@ -1,0 +1,197 @@
+"""A decoder's whole pass: against plain NumPy, the loop and finite differences; scheduled sampling."""
+
+import numpy as np
+import pytest
+import torch
+from support.attention_cases import draw
+from support.decoding import COVERING, EVERY, TOLERANCE, step
+from support.tiny_models import (
+    EMBEDDING,
+    LUONG,
+    SOURCES,
+    TARGET_TYPES,
+    TARGETS,
+    WINDOW,
+    WIRINGS,
+    Variant,
+    decoder_inputs,
+    decoder_weights,
+    encode,
+    encode_alone,
+    parametrised,
+    tiny_model,
+)
+
+from nmt.data.batching import pad
+from nmt.model.decoder import Decoder
+from nmt.text.vocabulary import BOS, EOS
+
+EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+
+
+def run(model, state, memory, inputs, use_reference=None):
+    """A whole pass: readouts, and the weights of all positions."""
+    readouts, alignment = model.decoder(inputs, state, memory, use_reference)
+    return readouts, alignment.dense(memory.mask.shape[1])
+
+
+# Against the formulas
+
+
+@EVERY
+@pytest.mark.parametrize(("layers", "window"), [(1, WINDOW), (2, 1), (1, 50)])
+def test_a_whole_pass_is_that_of_the_formulas(variant, layers, window):
+    model = tiny_model(variant, layers, window=window)
+    formula = decoder_weights(model, variant)
+    state, memory = encode(model)
+    inputs = decoder_inputs()
+    readouts, weights = run(model, state, memory, pad(inputs))
+    logits = model.decoder.logits(readouts)
+    assert logits.shape == (3, 5, TARGET_TYPES)
+    assert weights.shape == (3, 5, 1 if variant.wiring == "none" else 8)
+    for b, (source, tokens) in enumerate(zip(SOURCES, inputs, strict=True)):
+        expected_logits, expected_weights = formula.decode(tokens, *encode_alone(model, [*source, EOS]))
+        steps, positions = expected_weights.shape
+        np.testing.assert_allclose(logits[b, :steps].detach(), expected_logits, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(weights[b, :steps, :positions].detach(), expected_weights, rtol=0, atol=1e-11)
+        assert (weights[b, :, positions:] == 0).all()
+
+
+def test_the_targets_make_all_sizes_different():
+    shape = pad(decoder_inputs(TARGETS)).shape
+    model = tiny_model(Variant("bahdanau"))
+    sizes = [*shape, encode(model)[1].values.shape[1], TARGET_TYPES, EMBEDDING, model.encoder.memory_size]
+    assert len(set(sizes)) == len(sizes)
+
+
+# All of the target at once
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("variant", **parametrised(LUONG))
+def test_all_of_the_target_at_once_is_the_loop_over_it(variant, layers):
+    model = tiny_model(variant, layers)
+    state, memory = encode(model)
+    inputs = pad(decoder_inputs())
+    readouts, weights = run(model, state, memory, inputs)
+    looped, alignment = Decoder.forward(model.decoder, inputs, state, memory)
+    torch.testing.assert_close(readouts, looped, **TOLERANCE)
+    torch.testing.assert_close(weights, alignment.dense(memory.mask.shape[1]), **TOLERANCE)
+
+
+@pytest.mark.parametrize("variant", **parametrised(LUONG))
+def test_all_of_the_target_at_once_has_the_gradient_of_the_loop(variant):
+    model = tiny_model(variant)
+    inputs, factor = pad(decoder_inputs()), draw(3, 5, TARGET_TYPES)
+    gradients = []
+    for forward in (type(model.decoder).forward, Decoder.forward):
+        state, memory = encode(model)
+        readouts, _ = forward(model.decoder, inputs, state, memory)
+        loss = (model.decoder.logits(readouts) * factor).sum()
+        gradients.append(torch.autograd.grad(loss, list(model.parameters())))
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING]))
+def test_the_gradient_of_a_whole_pass_is_that_of_finite_differences(variant):
+    """It goes from step to step through the states, h̃ and the coverage."""
+    model, inputs, factor = tiny_model(variant, window=1), pad(decoder_inputs()), draw(3, 5, TARGET_TYPES)
+
+    def objective():
+        readouts, _ = model.decoder(inputs, *encode(model))
+        return (model.decoder.logits(readouts) * factor).sum()
+
+    names = [name for name, _ in model.named_parameters() if "attention" in name or "recurrent" in name]
+    parameters = dict(model.named_parameters())
+    gradients = torch.autograd.grad(objective(), [parameters[name] for name in names])
+    for name, gradient in zip(names, gradients, strict=True):
+        flat = parameters[name].detach().view(-1)
+        for i in range(0, len(flat), 1 + len(flat) // 6):
+            old, step = flat[i].item(), 1e-6
+            values = []
+            for moved in (old + step, old - step):
+                flat[i] = moved
+                with torch.no_grad():
+                    values.append(objective().item())
+            flat[i] = old
+            difference = (values[0] - values[1]) / (2 * step)
+            assert gradient.flatten()[i].item() == pytest.approx(difference, rel=1e-5, abs=1e-6), name
+
+
+# Scheduled sampling
+
+
+def choose(share):
+    return torch.rand(3, 5, generator=torch.Generator().manual_seed(1)) < share
+
+
+@EVERY
+def test_reading_the_reference_everywhere_is_teacher_forcing(variant):
+    model = tiny_model(variant)
+    state, memory = encode(model)
+    inputs = pad(decoder_inputs())
+    forced = run(model, state, memory, inputs)
+    for one, other in zip(run(model, state, memory, inputs, choose(1)), forced, strict=True):
+        torch.testing.assert_close(one, other, **TOLERANCE)
+
+
+@EVERY
+@pytest.mark.parametrize("use_reference", [choose(0), choose(0.3), choose(0.7)], ids=["never", "seldom", "often"])
+def test_elsewhere_the_model_reads_its_own_best_token(variant, use_reference):
+    model = tiny_model(variant)
+    decoder, inputs = model.decoder, pad(decoder_inputs())
+    state, memory = encode(model)
+    readouts, weights = run(model, state, memory, inputs, use_reference)
+    for b, source in enumerate(SOURCES):
+        formula, (values, final) = decoder_weights(model, variant), encode_alone(model, [*source, EOS])
+        carried, own = formula.initial(values, final), BOS
+        for t in range(5):
+            last = int(inputs[b, t]) if use_reference[b, t] and t > 0 else own
+            logits, expected, carried = formula.step(last, carried, values, final)
+            own = int(np.argmax(logits))
+            np.testing.assert_allclose(decoder.logits(readouts[b, t]).detach(), logits, rtol=0, atol=1e-11)
+            np.testing.assert_allclose(weights[b, t, : len(expected)].detach(), expected, rtol=0, atol=1e-11)
+
+
+@EVERY_WIRING
+def test_the_first_token_read_is_always_bos(variant):
+    model = tiny_model(variant)
+    state, memory = encode(model)
+    inputs = pad(decoder_inputs())
+    first, _ = model.decoder(inputs[:, :1], state, memory)
+    readouts, _ = model.decoder(inputs, state, memory, choose(0))
+    torch.testing.assert_close(readouts[:, :1], first, **TOLERANCE)
+    inputs[:, 1:] = 5
+    other, _ = model.decoder(inputs, state, memory, choose(0))
+    assert torch.equal(other, readouts)  # and nothing else of the reference
+
+
+# Modules hold parameters only
+
+
+def everything_in(model):
+    """Each module's attributes by identity, and what its containers hold."""
+    held = {}
+    for name, module in model.named_modules():
+        for key, value in vars(module).items():
+            items = list(value.values() if isinstance(value, dict) else value) if isinstance(value, dict | list) else []
+            held[name, key] = (id(value), [id(item) for item in items])
+    return held
+
+
+@EVERY
+@pytest.mark.parametrize("training", [False, True])
+def test_running_a_model_leaves_nothing_in_it(variant, training):
+    model = tiny_model(variant, layers=2).train(training)
+    before = everything_in(model)
+    state, memory = encode(model)
+    inputs = pad(decoder_inputs())
+    decoder = model.decoder
+    first = run(model, state, memory, inputs)
+    decoder(inputs, state, memory, choose(0.5))
+    decoder.logits(step(model, inputs[:, 0], state, memory)[0])
+    assert everything_in(model) == before
+    if not training:
+        for one, other in zip(first, run(model, *encode(model), inputs), strict=True):
+            assert torch.equal(one, other)

@@ -1,0 +1,70 @@
+"""What sets the wirings apart: which state asks for a context, and what is fed back."""
+
+import pytest
+import torch
+from support.decoding import TOLERANCE, random_state, step
+from support.tiny_models import BAHDANAU, EMBEDDING, LUONG, LUONG_FEEDING, VARIANTS, encode, parametrised, tiny_model
+
+
+def after_each_word(variant, layers=1):
+    """What one step from the same state gives after each of two words: (readout, state, weights) twice."""
+    model = tiny_model(variant, layers)
+    state, memory = encode(model)
+    state = random_state(model, state)
+    return [step(model, [y] * 3, state, memory) for y in (4, 7)]
+
+
+def context_of(decoder, readout):
+    """A Bahdanau readout is [s; c; E y]."""
+    hidden = decoder.recurrent[0].in_features
+    return readout[:, hidden:-EMBEDDING]
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("variant", **parametrised(BAHDANAU))
+def test_bahdanau_asks_with_the_previous_state(variant, layers):
+    (readout, state, weights), (other_readout, other_state, other_weights) = after_each_word(variant, layers)
+    assert torch.equal(weights, other_weights)
+    rnn = tiny_model(variant, layers).decoder.rnn
+    assert torch.equal(context_of(rnn, readout), context_of(rnn, other_readout))
+    for one, other in zip(state[:layers], other_state[:layers], strict=True):
+        assert not torch.isclose(one, other).all(1).any()
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("variant", **parametrised([*LUONG, *LUONG_FEEDING]))
+def test_luong_asks_with_the_new_state(variant, layers):
+    (_, _, weights), (_, _, other_weights) = after_each_word(variant, layers)
+    longer = slice(2)  # the sentence of one position has no choice, but under local-p
+    if variant.score == "linear" and variant.scope != "local_p":  # a softmax to which no query makes a difference
+        torch.testing.assert_close(weights, other_weights, **TOLERANCE)
+    elif variant.extra != "hard":  # whose largest weight often stays the largest
+        assert not torch.isclose(weights[longer], other_weights[longer]).all(1).any()
+
+
+@pytest.mark.parametrize("variant", **parametrised([v for v in VARIANTS if v.wiring != "none"]))
+def test_the_top_layers_state_is_the_query(variant):
+    model = tiny_model(variant, layers=2)
+    state, memory = encode(model)
+    state = random_state(model, state)
+    _, new, weights = step(model, [4, 8, 6], state, memory)
+    query = state[1] if variant.wiring == "bahdanau" else new[1]
+    _, expected, _ = model.decoder.attend(query, memory, state[2 : 4 if variant.extra == "coverage" else 3])
+    torch.testing.assert_close(weights, expected.dense(memory.mask.shape[1]), **TOLERANCE)
+
+
+@pytest.mark.parametrize("variant", **parametrised([*LUONG, *LUONG_FEEDING]))
+def test_only_input_feeding_feeds_the_attentional_vector_back(variant):
+    model = tiny_model(variant)
+    state, memory = encode(model)
+    last = [4, 8, 6]
+    first, after_first, _ = step(model, last, state, memory)
+    _, expected, _ = step(model, last, after_first, memory)
+    model.decoder.combine.weight.data *= -1  # turns h̃ round, and touches nothing else
+    turned, after_turned, _ = step(model, last, state, memory)
+    torch.testing.assert_close(turned, -first, **TOLERANCE)
+    torch.testing.assert_close(after_turned[0], after_first[0], **TOLERANCE)
+    _, other, _ = step(model, last, after_turned, memory)
+    assert torch.isclose(other[0], expected[0]).all() == (not variant.input_feeding)
+    if variant.input_feeding:
+        torch.testing.assert_close(after_first[-1], first, **TOLERANCE)

@@ -1,0 +1,78 @@
+"""Every valid combination of score, scope and variants as an attention of its own, and what it is tried on."""
+
+from itertools import product
+
+import torch
+
+from nmt.config.model import AttentionConfig
+from nmt.model.encoder import Encoded
+from nmt.model.seq2seq import make_attention
+from support.tiny_models import COMBINATIONS, EXTRAS, randomise
+
+LENGTHS = (4, 7, 1)
+B, T, S, M, A, H = 3, 5, 7, 8, 10, 6
+POSITIONS = 5  # that location knows
+
+TOGETHER = ("hard", "key_value", "heads", "coverage")
+EXTRA_SETS = [(), *((extra,) for extra in EXTRAS), TOGETHER]
+CASES = [
+    (score, scope, extras)
+    for (score, scope), extras in product(COMBINATIONS, EXTRA_SETS)
+    if score != "location" or extras in ((), ("hard",))
+]
+IDS = ["-".join([score, scope, *extras]) for score, scope, extras in CASES]
+
+
+def value_size(extras):
+    return M // 2 if "key_value" in extras else M
+
+
+def query_size(score, extras):
+    return value_size(extras) if score.endswith("dot") else H
+
+
+def make(case, window=2, seed=0):
+    score, scope, extras = case
+    settings = {"score": score, "scope": scope, **{k: v for extra in extras for k, v in EXTRAS[extra].items()}}
+    if scope != "global":
+        settings["window"] = window
+    if score in ("additive", "concat"):
+        settings["size"] = A
+    if score == "location":
+        settings["positions"] = POSITIONS
+    attention = make_attention(AttentionConfig(**settings), query_size(score, extras), value_size(extras))
+    randomise(attention.double(), seed)
+    return attention
+
+
+def draw(*shape, seed=1):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def encoded(values, lengths=LENGTHS):
+    lengths = torch.tensor(lengths)
+    mask = torch.arange(values.shape[1]) < lengths.unsqueeze(1)
+    return Encoded(values, draw(len(values), M, seed=9), mask, lengths)
+
+
+def queries(case, *, batch=B, count=T, seed=2):
+    return draw(batch, count, query_size(case[0], case[2]), seed=seed)
+
+
+def steps(batch=B, count=T):
+    """Target positions: another beginning for each sentence, so that local-m's windows differ."""
+    return torch.arange(count) + torch.tensor([0, 3, 6]).repeat(batch)[:batch].unsqueeze(1)
+
+
+def covered(attention, batch=B, count=T, length=S):
+    return 2 * draw(batch, count, length, seed=7).abs() if attention.coverage else None
+
+
+def run(attention, query, values=None, lengths=LENGTHS, t=None, coverage=None):
+    """Context, and the weights of all positions."""
+    values = draw(B, S, M) if values is None else values
+    sizes = (*query.shape[:2], values.shape[1])
+    coverage = covered(attention, *sizes) if coverage is None else coverage
+    t = steps(*sizes[:2]) if t is None else t
+    context, alignment = attention(query, attention.prepare(encoded(values, lengths)), t, coverage)
+    return context, alignment.dense(values.shape[1])

@@ -1,0 +1,177 @@
+"""Training in processes of its own, killed at random moments: `python tests/crashes.py 200` does so 200 times.
+
+Each run trains the tiny model of a made-up language and saves after every update, so that many a kill meets a save.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+from nmt.config.reading import load_config, to_yaml
+from nmt.config.run import Config
+from nmt.system.errors import UserError
+
+UPDATES = 120
+# A process forked from a server that has imported all of it begins at once, where a new one would take seconds.
+_SERVER = multiprocessing.get_context("forkserver")
+_SERVER.set_forkserver_preload(["nmt.training.run", "torchtext.data", "sacrebleu", "torch._dynamo"])
+
+
+def write_corpus(folder: Path) -> None:
+    """A language whose words translate one by one, in reverse order."""
+    generator = random.Random(3)
+    words = {"ba": "kip", "de": "lom", "fi": "mun", "go": "nar", "hu": "pes", "ja": "rit", "ke": "sov"}
+    for split, count in (("train", 80), ("validation", 6)):
+        sentences = [generator.choices(list(words), k=generator.randint(1, 7)) for _ in range(count)]
+        translations = [[words[word] for word in reversed(sentence)] for sentence in sentences]
+        for ending, lines in (("src", sentences), ("tgt", translations)):
+            text = "".join(" ".join(line) + "\n" for line in lines)
+            (folder / f"{split}.{ending}").write_text(text, encoding="utf-8")
+
+
+def make_config(folder: Path, name: str) -> Config:
+    def side(language: str, ending: str) -> str:
+        paths = ", ".join(f"{split}: {folder / split}.{ending}" for split in ("train", "validation"))
+        return f"{{language: {language}, tokenizer: whitespace, {paths}}}"
+
+    path = folder / f"{name}.yaml"
+    path.write_text(
+        f"name: {name}\n"
+        f"output_dir: {folder / 'runs'}\n"
+        f"data: {{corpus: files, folder: {folder}, source: {side('de', 'src')}, target: {side('en', 'tgt')}}}\n"
+        "model: {embedding_size: 6, word_dropout: 0.1, encoder: {hidden_size: 5}, decoder: {hidden_size: 7}}\n"
+        f"training: {{max_updates: {UPDATES}, batch_size: 6, learning_rate: 0.01, log_every: 1, checkpoint_every: 1, "
+        "validate_every: 7, moving_average: 0.9, schedule: {kind: cosine, warmup: 3}, device: cpu, threads: 1}\n"
+        "search: {beam_size: 2, max_length: 8}\n",
+        encoding="utf-8",
+    )
+    return load_config(path)
+
+
+def begin(config: Config, limit: Callable[[], None] | None = None) -> ForkServerProcess:
+    """A process that trains the config, or goes on with it, as `nmt train --resume` does; `limit` runs in it first."""
+    process = _SERVER.Process(target=_train, args=(to_yaml(config), folder_of(config).with_suffix(".log"), limit))
+    process.start()
+    return process
+
+
+def folder_of(config: Config) -> Path:
+    return Path(config.output_dir) / config.name
+
+
+def finish(config: Config, limit: Callable[[], None] | None = None) -> int:
+    """Train to the end; returns the exit code."""
+    process = begin(config, limit)
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
+
+
+def stop_again_and_again(config: Config, number: signal.Signals, times: int, seed: int) -> Iterator[int]:
+    """Send a training the signal at a random moment, and let it go on, so many times; what is left is for the caller.
+
+    Yields the exit codes. Every fourth moment is one of the first, the others are in or behind a random update.
+    """
+    generator = random.Random(seed)
+    for attempt in range(times):
+        process = begin(config)
+        if attempt % 4 == 0:
+            time.sleep(generator.uniform(0, 0.3))  # before the first update, as a rule
+        else:
+            events = _events(config) + generator.randint(0, 5)
+            while _events(config) < events and process.is_alive():
+                time.sleep(0.001)
+            time.sleep(generator.uniform(0, 0.03))  # an update and its save take about as long
+        assert process.is_alive(), "the training came to its end before it was stopped often enough"
+        os.kill(process.pid or 0, number)
+        process.join()
+        assert process.exitcode is not None
+        yield process.exitcode
+
+
+def _events(config: Config) -> int:
+    path = folder_of(config) / "metrics.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def limit_file_size(size: int) -> None:
+    """As a quota does: a write beyond it fails, in the middle of a file."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def obey_permissions() -> None:
+    """Have root, too, obey a folder's permissions: without CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+    if os.geteuid() == 0:
+        header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+        sets = (ctypes.c_uint32 * 6)()
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.capget(header, sets) == 0
+        sets[0] &= ~0b110
+        assert libc.capset(header, sets) == 0
+
+
+def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
+    import yaml
+    from tqdm import tqdm
+
+    from nmt.config.reading import parse_config
+    from nmt.training import event_log
+    from nmt.training.interruption import Interrupted, StopSignals
+    from nmt.training.run import run
+
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as errors, open(os.devnull, "a", encoding="utf-8") as nowhere:
+        os.dup2(errors.fileno(), 2)
+        os.dup2(nowhere.fileno(), 1)
+    event_log._summary_writer = lambda *_: None
+    tqdm.set_lock(threading.RLock())  # its own is a semaphore of the system, which a killed process leaves behind
+    if limit is not None:
+        limit()
+    stop = StopSignals()
+    try:
+        with stop.installed():
+            run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except Interrupted:  # before the first update
+        sys.exit(130)
+    if stop.requested:
+        sys.exit(130)
+
+
+def main(times: int) -> None:
+    """Kill trainings so many times, 20 times each, let each come to its end, and compare it with an undisturbed one."""
+    from support.runs import assert_same_run
+
+    folder = Path(tempfile.mkdtemp(prefix="crashes-"))
+    write_corpus(folder)
+    whole = make_config(folder, "whole")
+    assert finish(whole) == 0
+    started, left = time.monotonic(), times
+    for number in itertools.count():
+        config = make_config(folder, f"killed-{number}")
+        for _ in stop_again_and_again(config, signal.SIGKILL, min(left, 20), seed=number):
+            left -= 1
+        assert finish(config) == 0
+        assert_same_run(folder_of(config), folder_of(whole))
+        print(f"{times - left} kills, nothing lost, {time.monotonic() - started:.0f} s", flush=True)
+        if left == 0:
+            return
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

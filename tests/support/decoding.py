@@ -1,0 +1,31 @@
+"""Single steps of tiny decoders."""
+
+import pytest
+import torch
+
+from support.attention_cases import draw
+from support.tiny_models import VARIANTS, parametrised
+
+TOLERANCE = {"rtol": 0, "atol": 1e-12}
+EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
+COVERING = [v for v in VARIANTS if v.extra == "coverage"]
+
+
+def random_state(model, state):
+    """As if some steps had been taken: the states of the layers, t, coverage if there is any, h̃ if it is fed."""
+    layers = model.decoder.layers
+    hidden, (t, *rest) = state[:layers], state[layers:]
+    rest = [draw(*tensor.shape, seed=20 + i) for i, tensor in enumerate(rest)]
+    if model.decoder.attention.coverage:
+        rest[0] = rest[0].abs()
+    return (
+        *(torch.tanh(draw(*tensor.shape, seed=3 + i)) for i, tensor in enumerate(hidden)),
+        torch.arange(len(t)) % 4 + 2,
+        *rest,
+    )
+
+
+def step(model, tokens, state, memory):
+    """One step: readout, state, and the weights of all positions."""
+    readout, state, alignment = model.decoder.step(model.decoder.embed(torch.as_tensor(tokens)), state, memory)
+    return readout, state, alignment.dense(memory.mask.shape[1])

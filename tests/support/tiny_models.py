@@ -1,0 +1,224 @@
+"""Tiny random models of every wiring, score, scope and variant, and their parameters under the names of `formulas`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import torch
+
+from nmt.config.model import ModelConfig
+from nmt.data.batching import pad_source
+from nmt.model.scopes import GlobalScope, LocalMonotonicScope, LocalPredictiveScope
+from nmt.model.seq2seq import build_model
+from nmt.text.codec import Codec
+from nmt.text.tokenizers import make_tokenizer
+from nmt.text.vocabulary import BOS, SPECIALS, Vocabulary
+from support.formulas import AttentionWeights, DecoderWeights, bidirectional_gru
+
+torch.set_num_threads(1)  # the tensors here are so small that threads would only wait for each other
+
+# Tiny models
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One combination of the attention's axes; `extra` is one of EXTRAS, or nothing."""
+
+    wiring: str
+    score: str = "additive"
+    scope: str = "global"
+    input_feeding: bool = False
+    extra: str = ""
+
+    def __str__(self):
+        if self.wiring == "none":
+            return self.wiring
+        parts = [self.wiring, self.score, self.scope, "feeding" if self.input_feeding else "", self.extra]
+        return "-".join(part for part in parts if part)
+
+
+SCORES = ("additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location")
+SCOPES = ("global", "local_m", "local_p")
+EXTRAS = {
+    "hard": {"hard": True},
+    "key_value": {"key_value": True},
+    "heads": {"heads": 2},
+    "coverage": {"coverage": True},
+}
+COMBINATIONS = list(product(SCORES, SCOPES))
+# With each variant the score that its paper used, or Luong's own.
+VARIED = [("additive" if extra == "coverage" else "general", scope, extra) for extra in EXTRAS for scope in SCOPES]
+BAHDANAU = [Variant("bahdanau", *axes) for axes in COMBINATIONS]
+BAHDANAU += [Variant("bahdanau", score, scope, extra=extra) for score, scope, extra in VARIED]
+LUONG = [Variant("luong", *axes) for axes in COMBINATIONS]
+LUONG += [Variant("luong", score, scope, extra=extra) for score, scope, extra in VARIED]
+LUONG_FEEDING = [Variant(v.wiring, v.score, v.scope, True, v.extra) for v in LUONG]
+VARIANTS = [*BAHDANAU, *LUONG, *LUONG_FEEDING, Variant("none")]
+WIRINGS = [Variant("bahdanau"), Variant("luong"), Variant("luong", input_feeding=True), Variant("none")]
+
+SOURCE_WORDS = tuple("abcdefgh")
+TARGET_WORDS = tuple("klmnopq")
+SOURCE_TYPES, TARGET_TYPES = len(SPECIALS) + len(SOURCE_WORDS), len(SPECIALS) + len(TARGET_WORDS)
+EMBEDDING, ENCODER_HIDDEN, DECODER_HIDDEN, ADDITIVE = 4, 3, 5, 7
+WINDOW = 2
+POSITIONS = 5  # that location knows: not all there are
+
+# B = 3, S = 8 (one sentence of EOS alone), T = 5: all different from each other, and from the sizes above.
+SOURCES = [[4, 9, 11, 5], [7, 6, 5, 4, 8, 10, 4], []]
+TARGETS = [[10, 4, 7, 5], [6, 6], [9]]
+
+
+def parametrised(variants):
+    return {"argvalues": variants, "ids": str}
+
+
+def config_of(variant: Variant, layers: int = 1, window: int = WINDOW, **changes):
+    attention = {"wiring": variant.wiring}
+    encoder, decoder = ENCODER_HIDDEN, DECODER_HIDDEN
+    if variant.wiring == "luong":
+        attention["input_feeding"] = variant.input_feeding
+    if variant.wiring != "none":
+        attention |= {"score": variant.score, "scope": variant.scope, **EXTRAS.get(variant.extra, {})}
+    if variant.score in ("additive", "concat"):
+        attention["size"] = ADDITIVE
+    if variant.score == "location":
+        attention["positions"] = POSITIONS
+    if variant.scope != "global":
+        attention["window"] = window
+    if variant.extra == "key_value":
+        encoder += 1
+    if variant.extra == "heads" or variant.score.endswith("dot"):
+        decoder = 2 * encoder
+    values = {
+        "embedding_size": EMBEDDING,
+        "encoder": {"hidden_size": encoder, "layers": layers},
+        "decoder": {"hidden_size": decoder, "layers": layers},
+        "attention": attention,
+    }
+    return ModelConfig.model_validate(values | changes)
+
+
+def randomise(module: torch.nn.Module, seed: int = 0, scale: float = 0.7) -> None:
+    """All parameters from N(0, scale²), the biases too, which an initialisation leaves at 0."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_(0, scale, generator=generator)
+
+
+def tiny_model(variant: Variant, layers: int = 1, seed: int = 0, window: int = WINDOW):
+    """In double precision and evaluation mode."""
+    model = build_model(config_of(variant, layers, window), SOURCE_TYPES, TARGET_TYPES).double().eval()
+    randomise(model, seed)
+    return model
+
+
+def tiny_codecs():
+    tokenizer = make_tokenizer("whitespace", "de", False)
+    return (
+        Codec(tokenizer, Vocabulary(SPECIALS + SOURCE_WORDS)),
+        Codec(tokenizer, Vocabulary(SPECIALS + TARGET_WORDS)),
+    )
+
+
+def encode(model, sources: Sequence[Sequence[int]] = SOURCES):
+    """The decoder's initial state and memory for some sentences, padded to a batch."""
+    return model.encode(*pad_source(sources))
+
+
+def decoder_inputs(targets: Sequence[Sequence[int]] = TARGETS):
+    return [[BOS, *target] for target in targets]
+
+
+def _array(tensor):
+    return tensor.detach().numpy().copy()
+
+
+def _linear(module):
+    return _array(module.weight), _array(module.bias)
+
+
+def attention_weights(attention, score: str) -> AttentionWeights:
+    """The formulas of an attention, whose score the configuration calls `score`."""
+    scorer, scope, matrices = attention.score, attention.scope, {}
+    match score:
+        case "additive" | "concat":
+            matrices["w_a"], matrices["u_a"] = _array(scorer.query.weight), _array(scorer.memory.weight)
+            matrices["v_a"] = _array(scorer.v.weight)[0]
+        case "linear":
+            matrices["w_a"] = np.concatenate([_array(scorer.query.weight)[0], _array(scorer.memory.weight)[0]])
+        case "general" | "scaled_general":
+            matrices["w_a"] = _array(scorer.memory.weight)
+        case "location":
+            matrices["w_a"] = _array(scorer.location.weight)
+    if attention.coverage:
+        matrices["v_c"] = _array(scorer.coverage.weight).flatten()
+    if isinstance(scope, LocalPredictiveScope):
+        matrices |= {"w_p": _array(scope.hidden.weight), "v_p": _array(scope.v.weight)[0]}
+    if (heads := attention.heads) is not None:
+        matrices |= {"w_q": _array(heads.query.weight), "w_k": _array(heads.key.weight)}
+        matrices |= {"w_v": _array(heads.value.weight), "w_o": _array(heads.output.weight)}
+    return AttentionWeights(
+        score,
+        {GlobalScope: "global", LocalMonotonicScope: "local_m", LocalPredictiveScope: "local_p"}[type(scope)],
+        matrices,
+        window=getattr(scope, "window", None),
+        hard=attention.hard,
+        key_value=attention.key_value,
+        heads=1 if heads is None else heads.count,
+    )
+
+
+def decoder_weights(model, variant: Variant) -> DecoderWeights:
+    decoder = model.decoder
+    if variant.wiring == "none":
+        attention = AttentionWeights("", "fixed")
+    else:
+        attention = attention_weights(decoder.attention, variant.score)
+    # The model keeps the first layer's W_ih in the two blocks that read the word and what attention gives.
+    w_ih, b_ih = _linear(decoder.embedding_gates)
+    if variant.wiring != "luong":
+        w_ih = np.concatenate([w_ih, _array(decoder.context_gates.weight)], axis=1)
+    elif variant.input_feeding:
+        w_ih = np.concatenate([w_ih, _array(decoder.feed_gates.weight)], axis=1)
+    inputs = [(w_ih, b_ih), *map(_linear, decoder.rnn.upper)]
+    layers = [(*i, *_linear(r)) for i, r in zip(inputs, decoder.rnn.recurrent, strict=True)]
+    (w_s, b_s), (w_y, b_y) = _linear(decoder.bridge), _linear(decoder.output)
+    own = {}
+    if variant.wiring == "luong":
+        own["w_c"] = _array(decoder.combine.weight)
+    else:
+        own["w_o"], own["b_o"] = _linear(decoder.readout)
+    return DecoderWeights(
+        wiring=variant.wiring,
+        input_feeding=variant.input_feeding,
+        attention=attention,
+        embedding=_array(decoder.embedding.weight),
+        w_s=w_s,
+        b_s=b_s,
+        layers=layers,
+        w_y=w_y,
+        b_y=b_y,
+        **own,
+    )
+
+
+def gru_weights(rnn: torch.nn.GRU):
+    """For each layer (forward, backward): W_ih, b_ih, W_hh, b_hh."""
+    return [
+        tuple(
+            tuple(
+                _array(getattr(rnn, f"{kind}_l{layer}{direction}"))
+                for kind in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+            )
+            for direction in ("", "_reverse")
+        )
+        for layer in range(rnn.num_layers)
+    ]
+
+
+def encode_alone(model, source: Sequence[int]):
+    """Values (S M) and final state of one sentence, by the formulas; `source` comes with its EOS."""
+    embedding = _array(model.encoder.embedding.weight)
+    return bidirectional_gru([embedding[i] for i in source], gru_weights(model.encoder.rnn))

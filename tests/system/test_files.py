@@ -1,0 +1,47 @@
+"""Files that are whole or not there."""
+
+from pathlib import Path
+
+import pytest
+
+from nmt.system import files
+from nmt.system.errors import UserError
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_folder_is_made_and_the_file_replaced(tmp_path: Path) -> None:
+    for content in (b"one", b"two"):
+        files.write(tmp_path / "a" / "b.txt", content)
+        assert (tmp_path / "a" / "b.txt").read_bytes() == content
+    assert names(tmp_path / "a") == ["b.txt"]
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("a defect"), KeyboardInterrupt(), OSError(28, "No space left on device")]
+)
+def test_what_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "b.txt"
+    files.write(path, b"old")
+
+    def write_half() -> None:
+        with files.replacing(path) as file:
+            file.write(b"ne")
+            raise error
+
+    with pytest.raises(UserError if isinstance(error, OSError) else type(error)):
+        write_half()
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["b.txt"]
+
+
+def test_places_that_cannot_be_are_the_users_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(UserError, match="cannot be made a folder"):
+        files.write(tmp_path / "file" / "c.txt", b"three")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UserError, match="cannot be written"):
+        files.write(tmp_path / "folder", b"three")
+    assert names(tmp_path) == ["file", "folder"]

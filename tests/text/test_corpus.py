@@ -1,0 +1,93 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText, Skipped, read_lines, read_pairs
+
+
+def written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"eins\nzwei\n", ["eins", "zwei"]),
+        (b"eins\nzwei", ["eins", "zwei"]),
+        (b"\n\n", ["", ""]),
+        (b"eins\n\nzwei\n", ["eins", "", "zwei"]),
+        (b"eins\r\nzwei\r\n", ["eins", "zwei"]),
+        (b"eins\r\nzwei\r", ["eins", "zwei"]),
+        (b"eins\rzwei\n", ["eins\rzwei"]),
+        (b"\xef\xbb\xbfeins\n\xef\xbb\xbfzwei\n", ["eins", "\ufeffzwei"]),
+        (
+            "a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\x1dh\x1ei\nj".encode(),
+            ["a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\x1dh\x1ei", "j"],
+        ),
+        ("  Straße \t\n".encode(), ["  Straße \t"]),
+    ],
+)
+@pytest.mark.parametrize("compress", [False, True])
+def test_lines_end_at_newline_alone(tmp_path: Path, data: bytes, lines: list[str], compress: bool) -> None:
+    path = written(tmp_path / "t.de.gz", gzip.compress(data, mtime=0)) if compress else written(tmp_path / "t.de", data)
+    assert read_lines(path) == lines
+
+
+def test_invalid_utf8_is_named_by_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.de", "Mädchen\nMann\n".encode() + "Straße\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"t\.de, line 3: not valid UTF-8"):
+        read_lines(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "complaint"),
+    [
+        ("empty.de", b"", "is empty"),
+        ("mark.de", b"\xef\xbb\xbf", "is empty"),
+        ("empty.de.gz", gzip.compress(b"", mtime=0), "is empty"),
+        ("plain.de.gz", b"eins\n", "not a complete gzip file"),
+        ("cut.de.gz", gzip.compress(b"eins\n" * 99, mtime=0)[:-9], "not a complete gzip file"),
+        ("wrong.de.gz", gzip.compress(b"eins\n", mtime=0)[:10] + b"\xff" * 20, "not a complete gzip file"),
+    ],
+)
+def test_unusable_files(tmp_path: Path, name: str, data: bytes, complaint: str) -> None:
+    with pytest.raises(UserError, match=complaint) as raised:
+        read_lines(written(tmp_path / name, data))
+    assert str(tmp_path / name) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nowhere does not exist"):
+        read_lines(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="is a folder"):
+        read_lines(tmp_path)
+
+
+def test_unreadable_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "file", b"eins\n") / "below"  # NotADirectoryError, which root meets too
+    with pytest.raises(UserError, match=r"cannot be read \(Not a directory\)"):
+        read_lines(path)
+
+
+def test_pairs_stay_aligned_beside_strange_line_ends(tmp_path: Path) -> None:
+    source = written(tmp_path / "t.de", "a\u2028b\nc\u0085\nd\n".encode())
+    target = written(tmp_path / "t.en", b"A\r\nC\r\nD\r\n")
+    assert read_pairs(source, target) == ParallelText(["a\u2028b", "c\u0085", "d"], ["A", "C", "D"])
+
+
+def test_different_numbers_of_lines(tmp_path: Path) -> None:
+    source, target = written(tmp_path / "t.de", b"a\nb\nc\n"), written(tmp_path / "t.en", b"A\nB\n")
+    with pytest.raises(UserError, match=r"t\.de has 3 lines but .*t\.en has 2: "):
+        read_pairs(source, target)
+
+
+def test_skipped_pairs_in_words() -> None:
+    assert str(Skipped(empty=3, too_long=2, max_length=3)) == (
+        "skipped 5 pairs: 3 with an empty side, 2 longer than 3 tokens"
+    )
+    assert str(Skipped(0, 0, 1)).startswith("skipped 0 pairs")
+    assert str(Skipped(1, 0, 5)).startswith("skipped 1 pair:")

@@ -1,0 +1,288 @@
+import pickle
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nmt.system.errors import UserError
+from nmt.text.tokenizers import (
+    CharTokenizer,
+    SentencePieceTokenizer,
+    SpacyTokenizer,
+    Tokenizer,
+    WhitespaceTokenizer,
+    make_tokenizer,
+    train_sentencepiece,
+)
+
+GERMAN = [
+    "Zwei junge Mädchen in gelben T-Shirts bauen am Strand eine Sandburg.",
+    'Ein alter Mann hält ein Schild mit der Aufschrift "Frei Haus" hoch.',
+    "Drei Kinder (etwa 5 Jahre alt) rennen durch den Ein- und Ausgang eines Zoos.",
+    "„Gleich geht's los“, ruft der Trainer – und seine Mannschaft jubelt.",
+    "Ein 12-jähriger Junge springt mit Fahrrad und/oder Skateboard über 3,5 m Straße.",
+    "Ist das etwa ein rot-weiß gestreifter Ball? Ja, genau!",
+    "McDonald’s schließt um 22:30 Uhr, d.h. in z.B. 1. Lage später; das war's.",
+]
+ENGLISH = [
+    "Two dark-haired girls in yellow t-shirts are building a sandcastle on the beach.",
+    "A middle-aged man doesn't see the dog's ball, but he'll find it; they've lost theirs.",
+    "The women can't dance, won't sing and don't care, I'm told.",
+    "They’re sure it isn’t hers: she’d say “never mind” and leave.",
+    'An old man holds up a "free lunch" sign near the boys\' school.',
+    "A 12-year-old boy (in a black-and-white jersey, #7) jumps over 50% of the state-of-the-art ramp!",
+    "Is this a one-way street? You cannot park here, you're gonna pay $20.",
+    "A guy's father-in-law reads AT&T's and/or U.S. news at 5 o'clock...",
+]
+SPECIAL = ["<pad>", "</s>", "<s> <unk>", "<unk>", "▁", "a ▁▁ b▁", "⁇", "\\n", "&amp;", "@-@", "\ufeff", "0"]
+
+lines = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" ▁\t\u0085\u2028İßΣ<>s/ﬁ½"), max_size=30)
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def model(request: pytest.FixtureRequest) -> bytes:
+    return train_sentencepiece(GERMAN + ENGLISH, 150, request.param, lowercase=False)
+
+
+@pytest.fixture(scope="module")
+def lower_model() -> bytes:
+    return train_sentencepiece(GERMAN, 90, "bpe", lowercase=True)
+
+
+def every_kind(model: bytes, lowercase: bool) -> list[Tokenizer]:
+    return [
+        make_tokenizer("spacy", "de", lowercase),
+        make_tokenizer("spacy", "en", lowercase),
+        make_tokenizer("sentencepiece", "de", lowercase, model),
+        make_tokenizer("whitespace", "de", lowercase),
+        make_tokenizer("char", "de", lowercase),
+    ]
+
+
+def single_spaces(text: str) -> str:
+    return " ".join(text.split())
+
+
+def check_tokens(tokenizer: Tokenizer, text: str) -> None:
+    tokens, surfaces = tokenizer.tokenize(text), tokenizer.surfaces(text)
+    assert len(surfaces) == len(tokens)
+    assert all(tokens)
+    assert all(surfaces)
+    assert not any(character.isspace() for token in tokens + surfaces for character in token)
+
+
+# All kinds
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@given(text=lines)
+@settings(max_examples=100, deadline=None)
+def test_tokens_and_surfaces_of_any_text(lower_model: bytes, lowercase: bool, text: str) -> None:
+    for tokenizer in every_kind(lower_model, lowercase):
+        check_tokens(tokenizer, text)
+
+
+@pytest.mark.parametrize("text", SPECIAL)
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_special_looking_text_survives(lower_model: bytes, lowercase: bool, text: str) -> None:
+    for tokenizer in every_kind(lower_model, lowercase):
+        check_tokens(tokenizer, text)
+    assert make_tokenizer("whitespace", "de", lowercase).tokenize(text) == text.split()
+    char = make_tokenizer("char", "de", lowercase)
+    assert char.detokenize(char.tokenize(text)) == text
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_no_words_no_tokens(lower_model: bytes, lowercase: bool) -> None:
+    for tokenizer in every_kind(lower_model, lowercase):
+        for text in ("", " ", "\t\u2028\u0085\n "):
+            assert tokenizer.tokenize(text) == tokenizer.surfaces(text) == []
+        assert tokenizer.detokenize([]) == ""
+
+
+def test_lower_case_changes_tokens_and_not_surfaces(lower_model: bytes) -> None:
+    text = "Die STRASSE in Ulm, ÄÖÜ!"
+    for raw, lowered in zip(every_kind(lower_model, False), every_kind(lower_model, True), strict=True):
+        assert "".join(lowered.tokenize(text)) == "".join(lowered.tokenize(text)).lower()
+        assert "".join(lowered.surfaces(text)).replace("▁", "") == text.replace(" ", "")
+        assert "STRASSE" in "".join(raw.tokenize(text))
+
+
+def test_tokenizers_are_frozen_values(lower_model: bytes) -> None:
+    for tokenizer, twin in zip(every_kind(lower_model, True), every_kind(lower_model, True), strict=True):
+        tokens = tokenizer.tokenize(GERMAN[0])
+        assert tokenizer == twin
+        assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer  # used before, and still plain
+        assert twin.tokenize(GERMAN[0]) == tokens
+        with pytest.raises(FrozenInstanceError):
+            tokenizer.lowercase = False  # type: ignore[attr-defined]
+
+
+def test_factory(lower_model: bytes) -> None:
+    assert make_tokenizer("spacy", "en", True) == SpacyTokenizer("en", True)
+    assert make_tokenizer("sentencepiece", "en", True, lower_model) == SentencePieceTokenizer(lower_model, True)
+    assert make_tokenizer("whitespace", "en", False) == WhitespaceTokenizer(False)
+    assert make_tokenizer("char", "en", False) == CharTokenizer(False)
+    with pytest.raises(ValueError, match="model"):
+        make_tokenizer("sentencepiece", "en", True)
+
+
+def test_import_is_light() -> None:
+    program = (
+        "import sys; import nmt.data.tokenizers as t; t.make_tokenizer('char', 'de', True).tokenize('a b');"
+        "print([m for m in ('spacy', 'sacremoses', 'sentencepiece') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+# spaCy
+
+
+@pytest.mark.parametrize(("language", "sentences"), [("de", GERMAN), ("en", ENGLISH)])
+def test_spacy_tokens_are_spacys_own(language: str, sentences: list[str]) -> None:
+    rules = spacy.blank(language).tokenizer
+    for sentence in [*sentences, "  two  spaces\there ", *SPECIAL]:
+        expected = [token.text for token in rules(sentence) if not token.is_space]
+        assert SpacyTokenizer(language, False).tokenize(sentence) == expected
+        assert SpacyTokenizer(language, True).tokenize(sentence) == [token.lower() for token in expected]
+        assert SpacyTokenizer(language, True).surfaces(sentence) == expected
+
+
+@pytest.mark.parametrize(("language", "sentence"), [("de", s) for s in GERMAN] + [("en", s) for s in ENGLISH])
+def test_spacy_round_trip(language: str, sentence: str) -> None:
+    tokenizer = SpacyTokenizer(language, False)
+    assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == sentence
+    lowered = SpacyTokenizer(language, True)
+    assert lowered.detokenize(lowered.tokenize(sentence)) == sentence.lower()
+
+
+@pytest.mark.parametrize(
+    ("language", "tokens", "sentence"),
+    [
+        ("en", "a t - shirt , is n't it ?", "a t-shirt, isn't it?"),
+        ("en", "he ca n’t see the dog ’s “ bed ” .", "he can’t see the dog’s “bed”."),
+        ("en", "- a man - made lake -", "- a man-made lake -"),
+        ("en", "n't", "n't"),
+        ("en", "a b - , c", "a b -, c"),
+        ("en", "&amp; &lt; 5", "&amp; &lt; 5"),  # a user's text, no escapes of Moses
+        ("de", "eins - zwei - drei", "eins - zwei - drei"),
+        ("de", "„ ja “ , sagt er .", "„ja“, sagt er."),
+        ("de", "<unk> und <unk> .", "<unk> und <unk>."),
+    ],
+)
+def test_spacy_detokenization(language: str, tokens: str, sentence: str) -> None:
+    assert SpacyTokenizer(language, True).detokenize(tokens.split()) == sentence
+
+
+def test_unknown_language() -> None:
+    with pytest.raises(UserError, match="no tokenizer rules for 'qq'") as raised:
+        make_tokenizer("spacy", "qq", True)
+    assert "\n" not in str(raised.value)
+
+
+# Whitespace and characters
+
+
+@given(text=lines)
+def test_whitespace_round_trip(text: str) -> None:
+    tokenizer = WhitespaceTokenizer(False)
+    assert tokenizer.detokenize(tokenizer.tokenize(text)) == single_spaces(text)
+
+
+@given(text=lines)
+def test_char_round_trip(text: str) -> None:
+    tokenizer = CharTokenizer(False)
+    assert tokenizer.detokenize(tokenizer.tokenize(text)) == single_spaces(text)
+    assert len(tokenizer.tokenize(text)) == len(single_spaces(text))
+
+
+def test_char_tokens() -> None:
+    assert CharTokenizer(True).tokenize(" Ab  ▁İ") == ["a", "b", "▁", "▁▁", "i̇"]
+    assert CharTokenizer(True).surfaces(" Ab  ▁İ") == ["A", "b", "▁", "▁▁", "İ"]
+
+
+# sentencepiece
+
+
+def test_sentencepiece_round_trip(model: bytes) -> None:
+    tokenizer = SentencePieceTokenizer(model, False)
+    for sentence in GERMAN[:6] + ENGLISH[:6]:  # the last ones hold characters that normalisation changes
+        assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == sentence
+        assert any(len(token) > 2 for token in tokenizer.tokenize(sentence))
+
+
+@given(text=st.text("abc Äß.-日本👩🏽", max_size=20))
+@settings(deadline=None)
+def test_sentencepiece_round_trip_of_any_text(lower_model: bytes, text: str) -> None:
+    tokenizer = SentencePieceTokenizer(lower_model, True)
+    assert tokenizer.detokenize(tokenizer.tokenize(text)) == single_spaces(text).lower()
+    assert tokenizer.detokenize(tokenizer.surfaces(text)) == single_spaces(text)
+
+
+def test_sentencepiece_surfaces(lower_model: bytes) -> None:
+    def behind(text: str) -> list[tuple[str, str]]:
+        tokenizer = SentencePieceTokenizer(lower_model, True)
+        return list(zip(tokenizer.tokenize(text), tokenizer.surfaces(text), strict=True))
+
+    assert behind("Ein 日本 EIN") == [("▁ein", "▁Ein"), ("▁", "▁"), ("日本", "日本"), ("▁ein", "▁EIN")]
+    # "İ" becomes two characters in lower case, "½" three in normal form; what follows must not shift.
+    assert behind("İ  EIN") == [("▁", "▁"), ("i", "i"), ("\u0307", "İ"), ("▁ein", "▁EIN")]
+    assert behind("½ EIN")[-1] == ("▁ein", "▁EIN")
+    assert "".join(surface for _, surface in behind("½ EIN")) == "▁1⁄½▁EIN"
+
+
+def test_sentencepiece_takes_no_text_for_control_symbols(model: bytes) -> None:
+    from sentencepiece import SentencePieceProcessor
+
+    processor = SentencePieceProcessor(model_proto=model)
+    control = {piece for i in range(len(processor)) if processor.is_control(i) for piece in [processor.id_to_piece(i)]}
+    assert control == {"<s>", "</s>"}
+    tokenizer = SentencePieceTokenizer(model, False)
+    text = "<s> ein </s> Mann<s> <unk> <pad>"
+    ids = [processor.piece_to_id(token) for token in tokenizer.tokenize(text)]
+    assert not any(processor.is_control(i) for i in ids)
+    assert tokenizer.detokenize(tokenizer.tokenize(text)) == text
+    assert tokenizer.detokenize(["▁ein", "</s>"]) == "ein</s>"  # a copied word is never swallowed
+
+
+def test_sentencepiece_training_is_deterministic_and_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+    for model_type in ("unigram", "bpe"):
+        first = train_sentencepiece(iter(GERMAN), 100, model_type, lowercase=True)
+        assert train_sentencepiece(GERMAN, 100, model_type, lowercase=True) == first
+        assert train_sentencepiece(GERMAN, 100, model_type, lowercase=False) != first
+    printed = capfd.readouterr()
+    assert printed.out + printed.err == ""
+
+
+def test_sentencepiece_learns_from_long_lines() -> None:
+    model = train_sentencepiece(["kurz", "äöüß" * 3000 + " lang"], 16, "bpe", lowercase=False)  # room for letters only
+    assert SentencePieceTokenizer(model, False).tokenize("äöüß") == ["▁", "ä", "ö", "ü", "ß"]  # unknown: one "äöüß"
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+@pytest.mark.parametrize(("size", "complaint"), [(30_000, "too large"), (5, "too small")])
+def test_sentencepiece_vocabulary_of_impossible_size(model_type: str, size: int, complaint: str) -> None:
+    with pytest.raises(UserError, match=rf"vocabulary_size: {size} is {complaint}") as raised:
+        train_sentencepiece(GERMAN, size, model_type, lowercase=True)  # type: ignore[arg-type]
+    limit = int(next(word for word in reversed(str(raised.value).split()) if word.isdigit()))
+    train_sentencepiece(GERMAN, limit, model_type, lowercase=True)  # type: ignore[arg-type]
+    beyond = limit + 1 if complaint == "too large" else limit - 1
+    with pytest.raises(UserError, match=complaint):
+        train_sentencepiece(GERMAN, beyond, model_type, lowercase=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", [[], [""], [" \u2028", "▁"]])
+def test_sentencepiece_without_text(text: list[str]) -> None:
+    with pytest.raises(UserError, match="no text to train on"):
+        train_sentencepiece(text, 100, "bpe", lowercase=True)
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_sentencepiece_vocabulary_of_no_size(size: int) -> None:
+    with pytest.raises(UserError, match=rf"vocabulary_size: {size}\b"):
+        train_sentencepiece(GERMAN, size, "bpe", lowercase=True)

@@ -1,0 +1,51 @@
+from collections import Counter
+
+import pytest
+
+from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, build_vocabulary
+
+COUNTS = Counter("cba cb cde".replace(" ", ""))
+
+
+def test_specials_have_their_ids() -> None:
+    vocabulary = build_vocabulary(COUNTS)
+    assert vocabulary.tokens[:4] == SPECIALS == ("<unk>", "<pad>", "<bos>", "<eos>")
+    assert (UNK, PAD, BOS, EOS) == (0, 1, 2, 3)
+
+
+def test_most_frequent_first_and_ties_alphabetical() -> None:
+    vocabulary = build_vocabulary(COUNTS)
+    assert vocabulary.tokens[4:] == ("c", "b", "a", "d", "e")
+    assert len(vocabulary) == 9
+
+
+def test_the_order_of_counting_does_not_matter() -> None:
+    assert build_vocabulary(Counter(dict(reversed(COUNTS.items())))) == build_vocabulary(COUNTS)
+
+
+@pytest.mark.parametrize(
+    ("min_frequency", "max_size", "types"),
+    [(2, None, "cb"), (3, None, "c"), (4, None, ""), (1, 1, "c"), (1, 3, "cba"), (1, 99, "cbade"), (2, 1, "c")],
+)
+def test_rare_types_are_cut(min_frequency: int, max_size: int | None, types: str) -> None:
+    assert build_vocabulary(COUNTS, min_frequency, max_size).tokens[4:] == tuple(types)
+
+
+def test_encode_and_decode() -> None:
+    vocabulary = build_vocabulary(COUNTS)
+    assert vocabulary.encode(["b", "z", "c", "C"]) == [5, UNK, 4, UNK]
+    assert vocabulary.encode([]) == []
+    assert vocabulary.decode([5, UNK, 4, EOS]) == ["b", "<unk>", "c", "<eos>"]
+
+
+def test_specials_spelt_in_the_text_are_unknown_words() -> None:
+    vocabulary = build_vocabulary(Counter([*SPECIALS, "a", *SPECIALS]))
+    assert vocabulary.tokens == (*SPECIALS, "a")
+    assert vocabulary.encode(SPECIALS) == [UNK] * 4
+
+
+def test_vocabularies_are_values() -> None:
+    vocabulary = Vocabulary((*SPECIALS, "a"))
+    vocabulary.encode(["a"])  # what is cached takes no part
+    assert vocabulary == Vocabulary((*SPECIALS, "a"))
+    assert vocabulary != Vocabulary((*SPECIALS, "b"))

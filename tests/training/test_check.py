@@ -1,0 +1,83 @@
+"""`nmt train --check`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.runs import ConfigMaker, finish
+
+from nmt.cli import main
+from nmt.config.reading import to_yaml
+from nmt.kernels.loss import Loss
+from nmt.system.errors import UserError
+from nmt.training import loss as batch_losses
+from nmt.training.check import check
+
+
+def test_it_says_what_a_run_would_be_and_makes_none(
+    make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = make_config("data.source.test=null", "data.target.test=null", "training.accumulate=2")
+    path = Path(config.output_dir).parent / "checked.yaml"
+    path.write_text(to_yaml(config), encoding="utf-8")
+    assert main(["train", str(path), "--check"]) == 0
+    said = capsys.readouterr().out
+    for part in (
+        "wiring: bahdanau",
+        "45 training pairs, skipped 0 pairs",
+        "GiB with the largest batch (6 sentences, up to 8 source and 8 target tokens), of ",
+        f"All is well: the run's folder would be {Path(config.output_dir) / 'tiny'}",
+    ):
+        assert part in said
+    assert not Path(config.output_dir).exists()
+
+
+def test_it_refuses_a_folder_that_cannot_be_made(make_config: ConfigMaker, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(UserError, match=r"file/runs/tiny cannot be used \(.*file is no folder"):
+        check(make_config(f"output_dir={tmp_path / 'file' / 'runs'}"), resume=False)
+
+
+def test_a_run_that_would_go_on_from_the_checkpoint_before_is_well(
+    make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = make_config("training.checkpoint_every=5")
+    last = finish(config) / "last.pt"
+    last.write_bytes(b"cut")
+    check(config, resume=True)
+    said = capsys.readouterr()
+    assert "A run would go on from" in said.err
+    assert "All is well" in said.out
+    assert last.read_bytes() == b"cut"
+
+
+def test_the_memory_is_that_of_a_real_update(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = []
+    real = batch_losses.batch_loss
+
+    def batch_loss(model: Any, batch: Any, *arguments: Any) -> Loss:
+        taken.append(batch.source.numel() + batch.target_input.numel())
+        return real(model, batch, *arguments)
+
+    monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
+    check(make_config("training.accumulate=3"), resume=False)
+    largest = taken[0]
+    assert taken == [largest] * 3
+    taken.clear()
+    finish(make_config("training.max_epochs=1"))
+    assert largest == max(taken)
+
+
+def test_what_a_run_would_refuse_is_refused(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish(make_config("training.max_updates=1"))
+    with pytest.raises(UserError, match="already holds a run"):
+        check(make_config(), resume=False)
+    check(make_config(), resume=True)
+    with pytest.raises(UserError, match=r"was trained with another training\.seed"):
+        check(make_config("training.seed=5"), resume=True)
+    with pytest.raises(UserError, match="does not exist"):
+        check(make_config("name=other", "data.source.train=none.txt"), resume=False)
+    monkeypatch.setattr(batch_losses, "batch_loss", lambda *_: torch.empty(2**60))
+    with pytest.raises(UserError, match="the memory has no room for a batch of 6 sentences"):
+        check(make_config("name=other"), resume=False)

@@ -1,0 +1,230 @@
+"""Several processes train one model as one process would; started by torchrun, or here by what torchrun does."""
+
+import copy
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.crashes import make_config, write_corpus
+from support.runs import assert_same_run, contents, events, without_times
+
+from nmt.config.reading import load_config, to_yaml
+from nmt.config.run import Config
+from nmt.training.distributed import ALONE, Ranks, joined
+from nmt.training.validation import Validation, validate
+
+ROOT = Path(__file__).parents[2]
+NO_DROPOUT = [
+    "model={embedding_size: 6, embedding_dropout: 0, encoder: {hidden_size: 5, dropout: 0}, "
+    "decoder: {hidden_size: 7, dropout: 0}}",
+    "training.max_updates=17",
+    "training.log_every=1",
+]
+
+
+def test_parts_are_a_whole_and_even() -> None:
+    generator = np.random.default_rng(1)
+    lengths = generator.integers(1, 40, size=300, dtype=np.int32)
+    for count in (1, 2, 3, 5):
+        for size in (1, 2, 4, 64, 101):
+            numbers = generator.permutation(300)[:size].tolist()
+            parts = [Ranks(rank, count).share(numbers, lengths) for rank in range(count)]
+            assert sorted(number for part in parts for number in part) == sorted(numbers)
+            tokens = [int((lengths[part] + 1).sum()) if part else 0 for part in parts]
+            assert max(tokens) - min(tokens) <= (8 if size >= 64 else 40)
+
+
+def test_validation_batches_are_whole_and_all_there() -> None:
+    order = list(range(23))[::-1]
+    parts = [Ranks(rank, 3).batches(order, 4) for rank in range(3)]
+    assert parts[1] == [*order[4:8], *order[16:20]]
+    assert sorted(number for part in parts for number in part) == sorted(order)
+    assert ALONE.batches(order, 4) == order
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ranks")
+    write_corpus(folder)
+    return folder
+
+
+def configured(folder: Path, name: str, *overrides: str) -> Config:
+    make_config(folder, name)
+    return load_config(folder / f"{name}.yaml", overrides)
+
+
+def _train(yaml_text: str, environment: dict[str, str], stop_at: int | None) -> None:
+    import yaml
+
+    from nmt.config.reading import parse_config
+    from nmt.training import event_log, loop
+    from nmt.training.interruption import StopSignals
+    from nmt.training.run import run
+
+    os.environ.update(environment)
+    event_log._summary_writer = lambda *_: None
+    torch.set_num_threads(1)
+    stop = StopSignals()
+    real = loop.update
+
+    def update(*arguments: Any) -> float:
+        nll = real(*arguments)
+        if arguments[4] + 1 == stop_at and environment["RANK"] == "1":  # one alone is told to stop
+            stop.requested = True
+        return nll
+
+    loop.update = update
+    with joined() as ranks:
+        run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True, ranks=ranks)
+
+
+def train(config: Config, count: int, stop_at: int | None = None) -> Path:
+    """Train to the end, or until one process is told to stop; returns the run's folder."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "test"}
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["nmt.training.run", "sacrebleu", "torch._dynamo"])
+    processes = [
+        context.Process(target=_train, args=(to_yaml(config), shared | {"RANK": str(rank)}, stop_at))
+        for rank in range(count)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * count
+    return Path(config.output_dir) / config.name
+
+
+@pytest.mark.parametrize("unit", ["sentences", "tokens"])
+def test_n_processes_make_the_updates_of_one_with_n_times_the_batch(folder: Path, unit: str) -> None:
+    """80 pairs in batches of 6, 18 or so: the last batch of an epoch has fewer pairs than there are processes."""
+    size = 13 if unit == "sentences" else 40
+    several = [f"training.batch_unit={unit}", f"training.batch_size={size}", "training.accumulate=2"]
+    one = [f"training.batch_unit={unit}", f"training.batch_size={3 * size}", "training.accumulate=2"]
+    together = train(configured(folder, f"together-{unit}", *NO_DROPOUT, *several), 3)
+    alone = train(configured(folder, f"alone-{unit}", *NO_DROPOUT, *one), 1)
+    weights, expected = (contents(run)["model"] for run in (together, alone))
+    for name, weight in expected.items():
+        torch.testing.assert_close(weights[name], weight, rtol=1e-5, atol=1e-5)
+    pairs = zip(without_times(events(together)), without_times(events(alone)), strict=True)
+    for event, same in pairs:
+        assert event.keys() == same.keys()
+        for key, value in same.items():
+            assert event[key] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-4)), key
+
+
+def test_several_processes_stop_and_resume_as_one_does(folder: Path) -> None:
+    whole = train(configured(folder, "whole", "training.max_updates=30"), 2)
+    stopped = configured(folder, "stopped", "training.max_updates=30")
+    run = train(stopped, 2, stop_at=11)
+    assert contents(run)["training"]["state"]["update"] == 11
+    assert_same_run(train(stopped, 2), whole)
+
+
+def torchrun(folder: Path, config: Path, *options: str, restarts: int = 0) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"),
+            # As by --standalone, but that the job has the same name each time.
+            *("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", "--rdzv-id=same"),
+            *(f"--max-restarts={restarts}", "--monitor-interval=0.1"),
+            *(str(ROOT / "scripts" / "train.py"), str(config), *options),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )
+
+
+def workers(parent: int) -> list[int]:
+    """The processes that torchrun has started, in their order, which is that of their ranks."""
+    listed = subprocess.run(["ps", "-A", "-o", "ppid=,pid="], stdout=subprocess.PIPE, encoding="utf-8", check=True)
+    pairs = [line.split() for line in listed.stdout.splitlines()]
+    return sorted(int(child) for of, child in pairs if int(of) == parent)
+
+
+def wait_for(path: Path, lines: int) -> None:
+    deadline = time.monotonic() + 120
+    while not path.exists() or path.read_bytes().count(b"\n") < lines:
+        assert time.monotonic() < deadline, f"{path} has not {lines} lines"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpoint(
+    folder: Path, restarts: int
+) -> None:
+    name = f"torchrun-{restarts}"
+    config = configured(folder, name, "training.max_updates=90", "training.validate_every=30")
+    path = folder / f"{name}.yaml"
+    path.write_text(to_yaml(config), encoding="utf-8")
+    process = torchrun(folder, path, restarts=restarts)
+    run = Path(config.output_dir) / name
+    wait_for(run / "metrics.jsonl", 20)
+    os.kill(workers(process.pid)[1], signal.SIGKILL)
+    said, _ = process.communicate()
+    if restarts:
+        assert process.returncode == 0, said
+        assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["reason"] == "90 updates"
+        assert [event["update"] for event in events(run, "train")] == list(range(1, 91))
+        assert said.count("Scores on validation") == 1  # one process alone prints
+    else:
+        assert process.returncode != 0
+        assert "error: another process of this training was lost" in said
+        assert "nmt/cli.py" not in said  # torchrun shows its own traceback, and none of ours
+        assert contents(run)["training"]["state"]["update"] >= 15
+
+
+def test_torchrun_does_not_turn_a_refused_run_into_a_resumed_one(folder: Path) -> None:
+    config = configured(folder, "there", "training.max_updates=3")
+    path = folder / "there.yaml"
+    path.write_text(to_yaml(config), encoding="utf-8")
+    said, _ = torchrun(folder, path).communicate()
+    run = Path(config.output_dir) / "there"
+    before = (run / "last.pt").read_bytes()
+    process = torchrun(folder, path, "--set", "training.max_updates=9", restarts=1)
+    said, _ = process.communicate()
+    assert process.returncode != 0
+    assert "already holds a run" in said
+    assert (run / "last.pt").read_bytes() == before
+
+
+def test_shared_validation_is_exactly_that_of_one_process(make_translator: Any, text: Any) -> None:
+    """Two threads stand for two processes."""
+    config, translator = make_translator("search.batch_size=2")
+    whole = validate(translator.model, translator.source, translator.target, config, text["validation"])
+    barrier, given = threading.Barrier(2), [None, None]
+
+    class Threads(Ranks):
+        def gather(self, value: Any) -> Any:
+            given[self.rank] = value
+            barrier.wait()
+            values = list(given)
+            barrier.wait()
+            return values
+
+    def share(rank: int) -> Validation:
+        model = copy.deepcopy(translator.model)
+        ranks = Threads(rank, 2)
+        return validate(model, translator.source, translator.target, config, text["validation"], ranks)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(share, range(2))) == [whole, whole]

@@ -1,0 +1,83 @@
+"""Ctrl-C and SIGTERM."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from support.cli import command
+from support.runs import HARD, ConfigMaker, after_update, contents, events
+
+from nmt.config.reading import to_yaml
+from nmt.training.interruption import Interrupted, StopSignals
+from nmt.training.run import run
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_first_signal_asks_for_a_stop_and_the_second_stops(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    stop = StopSignals()
+    with stop.installed():
+        assert not stop.requested
+        os.kill(os.getpid(), number)
+        assert stop.requested
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert "Stopping: finishing this update and saving" in capsys.readouterr().err
+
+
+def test_a_signal_breaks_off_what_can_be_abandoned() -> None:
+    stop = StopSignals()
+
+    def work() -> None:
+        with stop.abandoning():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+            raise AssertionError("the work went on")
+
+    with stop.installed():
+        with pytest.raises(Interrupted):
+            work()
+        assert stop.requested
+        with pytest.raises(Interrupted), stop.abandoning():
+            raise AssertionError("work began after a stop was asked for")
+
+
+@pytest.mark.parametrize("broken", ["stdout", "stderr"])
+def test_a_stop_saves_though_nobody_listens(tmp_path: Path, make_config: ConfigMaker, broken: str) -> None:
+    """At Ctrl-C a terminal stops `tee`, too."""
+    config = make_config("training.max_updates=100000")
+    path = tmp_path / "long.yaml"
+    path.write_text(to_yaml(config), encoding="utf-8")
+    reading, writing = os.pipe()
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | {broken: writing}
+    process = subprocess.Popen(command("train", str(path)), **streams, env=os.environ | {"PYTHONUNBUFFERED": ""})
+    os.close(writing)
+    folder = Path(config.output_dir) / config.name
+    while not events_of(folder):
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.close(reading)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=120) == 130
+    assert contents(folder)["training"]["state"]["update"] > 0
+
+
+def events_of(folder: Path) -> bytes:
+    path = folder / "metrics.jsonl"
+    return path.read_bytes() if path.exists() else b""
+
+
+def test_a_signal_lets_the_update_finish(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = make_config(*HARD)
+    stop = StopSignals()
+    after_update(monkeypatch, 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with stop.installed():
+        folder = run(config, stop, resume=False)
+    assert contents(folder)["training"]["state"]["update"] == 5
+    assert events(folder, "end") == []

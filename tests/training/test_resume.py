@@ -1,0 +1,217 @@
+"""How runs go on after a stop or a kill: with the same bits, or not at all."""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from support.runs import (
+    HARD,
+    ConfigMaker,
+    assert_same,
+    assert_same_run,
+    contents,
+    events,
+    finish,
+    run_and_kill,
+    run_and_stop,
+    script,
+    without_times,
+)
+
+from nmt.system.errors import UserError
+from nmt.training import validation
+from nmt.training.interruption import StopSignals
+from nmt.training.run import run
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong", "none"])
+def test_stop_and_resume_change_no_bit(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, wiring: str) -> None:
+    """20 updates = 10 + stop + resume + 10, with dropout, scheduled sampling, accumulation, in mid-epoch."""
+    axes = f"model.attention.wiring={wiring}"
+    straight = finish(make_config(*HARD, axes, "name=straight"))
+    config = make_config(*HARD, axes, "name=stopped")
+    folder = run_and_stop(monkeypatch, config, 10)
+    state = contents(folder)["training"]["state"]
+    assert (state["update"], state["epoch"], state["batch"]) == (10, 2, 4)
+    torch.manual_seed(99)  # whatever the process did before
+    assert finish(config, resume=True) == folder
+    assert contents(folder)["training"]["state"]["update"] == 20
+    assert_same_run(folder, straight)
+
+
+def test_resuming_draws_the_epoch_s_subwords_again(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = [
+        f"data.{side}.{field}"
+        for side in ("source", "target")
+        for field in ("tokenizer=sentencepiece", "vocabulary_size=24", "subword_sampling=0.3")
+    ]
+    straight = finish(make_config(*HARD, *sides, "name=straight"))
+    config = make_config(*HARD, *sides, "name=stopped")
+    folder = run_and_stop(monkeypatch, config, 10)
+    assert contents(folder)["training"]["state"]["batch"] == 4
+    assert_same_run(finish(config, resume=True), straight)
+
+
+@pytest.mark.parametrize("killed_at", [2, 11, 19])
+def test_kill_and_resume_change_no_bit(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, killed_at: int
+) -> None:
+    """What was recorded after the checkpoint is computed and recorded again, once."""
+    straight = finish(make_config(*HARD, "training.log_every=1", "name=straight"))
+    config = make_config(*HARD, "training.log_every=1", "name=killed")
+    run_and_kill(monkeypatch, config, killed_at)
+    folder = Path(config.output_dir) / config.name
+    if killed_at > 2:
+        assert contents(folder)["training"]["state"]["update"] == (killed_at - 1) // 3 * 3
+        assert len(events(folder, "train")) == killed_at - 1
+    finish(config, resume=True)
+    assert_same_run(folder, straight)
+
+
+def test_killed_again_and_again(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    straight = finish(make_config(*HARD, "training.log_every=1", "name=straight"))
+    config = make_config(*HARD, "training.log_every=1", "name=killed")
+    run_and_kill(monkeypatch, config, 12)
+    for number in (10, 10, 11, 14, 13, 20):
+        run_and_kill(monkeypatch, config, number, resume=True)
+    assert_same_run(finish(config, resume=True), straight)
+
+
+def test_stop_and_resume_at_every_update(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    straight = finish(make_config(*HARD, "name=straight", "training.max_updates=9"))
+    config = make_config(*HARD, "name=stopped", "training.max_updates=9")
+    for number in range(1, 9):
+        run_and_stop(monkeypatch, config, number, resume=number > 1)
+    assert_same_run(finish(config, resume=True), straight)
+
+
+def test_a_finished_run_goes_on_with_a_later_end(make_config: ConfigMaker) -> None:
+    hard = [*HARD, "training.schedule={kind: inverse_sqrt, warmup: 3}"]  # the cosine's rate depends on the end
+    straight = finish(make_config(*hard, "name=straight"))
+    folder = finish(make_config(*hard, "training.max_updates=10"))
+    assert [event["reason"] for event in events(folder, "end")] == ["10 updates"]
+    finish(make_config(*hard), resume=True)
+    assert [event["reason"] for event in events(folder, "end")] == ["20 updates"]
+    assert_same(contents(folder)["model"], contents(straight)["model"])
+    assert_same(contents(folder)["training"]["optimizer"], contents(straight)["training"]["optimizer"])
+    assert without_times(events(folder, "train")) == without_times(events(straight, "train"))
+
+
+def test_resuming_a_finished_run_changes_nothing(make_config: ConfigMaker) -> None:
+    config = make_config("training.max_updates=4", "training.log_every=3")
+    folder = finish(config)
+    before = contents(folder), contents(folder, "best.pt"), without_times(events(folder))
+    finish(config, resume=True)
+    assert_same(before, (contents(folder), contents(folder, "best.pt"), without_times(events(folder))))
+
+
+@pytest.mark.parametrize("resumes", [1, 2])
+def test_a_stop_in_validation_saves_at_once_and_resuming_validates(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, resumes: int
+) -> None:
+    straight = finish(make_config(*HARD, "name=straight"))
+    config = make_config(*HARD, "name=stopped")
+    folder = Path(config.output_dir) / config.name
+    real = validation.sacrebleu_score
+
+    def interrupt(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+        return real(hypotheses, references)
+
+    for attempt in range(resumes):
+        stop = StopSignals()
+        started = time.monotonic()
+        with monkeypatch.context() as patch, stop.installed():
+            patch.setattr(validation, "sacrebleu_score", interrupt)
+            run(config, stop, resume=attempt > 0)
+        assert time.monotonic() - started < 4
+        state = contents(folder)["training"]["state"]
+        assert (state["update"], state["validated"]) == (4, 0)
+        assert events(folder, "validation") == []
+        assert not (folder / "best.pt").exists()
+    finish(config, resume=True)
+    assert_same_run(folder, straight)
+
+
+def test_a_plateau_survives_a_stop(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = [3.0, 3.1, 3.2, 2.0, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5]
+    overrides = [
+        "training.schedule={kind: plateau, factor: 0.1, patience: 2}",
+        "training.early_stopping={metric: loss, patience: 7}",
+        "training.validate_every=2",
+        "training.log_every=1",
+    ]
+    script(monkeypatch, losses, [0.0] * 10)
+    straight = finish(make_config(*overrides, "name=straight"))
+    script(monkeypatch, losses, [0.0] * 10)
+    config = make_config(*overrides)
+    run_and_stop(monkeypatch, config, 5)
+    assert_same_run(finish(config, resume=True), straight)
+
+
+def test_resume_begins_where_there_is_nothing_yet(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = finish(make_config("training.max_updates=2"), resume=True)
+    assert "does not exist yet: beginning anew" in capsys.readouterr().out
+    assert contents(folder)["training"]["state"]["update"] == 2
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "model.decoder.hidden_size=8",
+        "model.decoder.dropout=0.1",
+        "data.max_length=5",
+        "data.source.lowercase=false",
+        "training.optimizer=adamw",
+        "training.weight_decay=0.5",
+        "training.early_stopping.metric=loss",
+    ],
+)
+def test_resume_with_other_settings_is_refused(make_config: ConfigMaker, override: str) -> None:
+    folder = finish(make_config("training.max_updates=1"))
+    before = (folder / "last.pt").read_bytes()
+    field = override.split("=")[0]
+    with pytest.raises(UserError, match=rf"another {field}; resume with that in .*config\.yaml"):
+        finish(make_config(override), resume=True)
+    assert (folder / "last.pt").read_bytes() == before
+
+
+def test_resume_with_the_corpus_elsewhere(make_config: ConfigMaker, tmp_path: Path) -> None:
+    finish(make_config("training.max_updates=1"))
+    moved = f"data.folder={tmp_path / 'elsewhere'}"
+    folder = finish(make_config("training.max_updates=2", moved, "data.mirror=there"), resume=True)
+    assert contents(folder)["training"]["state"]["update"] == 2
+
+
+def test_resume_with_other_text_is_refused(make_config: ConfigMaker, corpus: Path) -> None:
+    config = make_config("training.max_updates=1")
+    finish(config)
+    with (corpus / "train.src").open("a") as source, (corpus / "train.tgt").open("a") as target:
+        source.write("neu\n")
+        target.write("new\n")
+    with pytest.raises(UserError, match="the training text, or what tokenises it, is another"):
+        finish(config, resume=True)
+
+
+def test_resume_with_the_same_words_in_another_order_is_refused(make_config: ConfigMaker, corpus: Path) -> None:
+    config = make_config("training.max_updates=1")
+    finish(config)
+    for side in ("src", "tgt"):
+        path = corpus / f"train.{side}"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match="the training text, or what tokenises it, is another"):
+        finish(config, resume=True)
+
+
+def test_resume_with_other_batches_is_refused(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint's place in its epoch means nothing among other batches."""
+    run_and_stop(monkeypatch, make_config(), 6)
+    for override in ("training.batch_size=12", "training.batch_unit=tokens", "training.seed=2"):
+        with pytest.raises(UserError, match=f"another {override.split('=')[0]};"):
+            finish(make_config(override), resume=True)

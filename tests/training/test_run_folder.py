@@ -1,0 +1,186 @@
+"""What a run finds in its folder: a checkpoint that is damaged or does not fit, another run, what a kill has left."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.runs import (
+    HARD,
+    ConfigMaker,
+    Killed,
+    after_update,
+    assert_same_run,
+    contents,
+    finish,
+    run_and_stop,
+)
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint import file as checkpoint_file
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
+from nmt.training import prepare
+from nmt.training.interruption import StopSignals
+from nmt.training.run import run
+
+
+@pytest.mark.parametrize("harm", ["cut", "altered", "missing"])
+def test_resume_falls_back_to_the_checkpoint_before(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], harm: str
+) -> None:
+    straight = finish(make_config(*HARD, "name=straight"))
+    config = make_config(*HARD, "name=stopped")
+    folder = run_and_stop(monkeypatch, config, 10)
+    assert contents(folder, "previous.pt")["training"]["state"]["update"] == 9
+    last = folder / "last.pt"
+    data = last.read_bytes()
+    match harm:
+        case "cut":
+            last.write_bytes(data[:-1])
+        case "altered":
+            last.write_bytes(data.replace(b"a", b"b", 1))
+        case "missing":  # what a kill between the two renamings of a save leaves
+            last.unlink()
+    assert_same_run(finish(config, resume=True), straight)
+    said = capsys.readouterr().err
+    assert str(last) in said
+    assert f"Going on from the checkpoint before it, {folder / 'previous.pt'}" in said
+    assert (folder / "damaged.pt").exists() is (harm != "missing")
+
+
+def test_resume_without_a_whole_checkpoint_is_refused(make_config: ConfigMaker) -> None:
+    config = make_config("training.max_updates=1")
+    folder = finish(config)
+    (folder / "last.pt").write_bytes(b"no checkpoint")
+    (folder / "previous.pt").unlink()
+    before = (folder / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError, match=r"last\.pt is no whole checkpoint"):
+        finish(config, resume=True)
+    assert (folder / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("alter", "said"),
+    [
+        (lambda t: t["state"].update(update="many"), "state.update: "),
+        (lambda t: t.update(optimizer={}), None),
+        (lambda t: t["optimizer"].pop(0), "exp_avg of parameter 0 is nothing, but real numbers"),
+        (lambda t: t["optimizer"][0].update(exp_avg=torch.zeros(2)), "exp_avg of parameter 0 is real numbers of shape"),
+        (lambda t: t["optimizer"].update({99: {"step": torch.zeros(())}}), "step of parameter 99 is real numbers of"),
+        (lambda t: t.update(optimizer={0: 5}), "optimizer.0: input should be a valid dictionary"),
+        (lambda t: t.update(average={"x": torch.zeros(3)}), "average: x is real numbers of shape"),
+        (lambda t: t.update(random=[torch.zeros(3)]), "random generator cannot be used"),
+        (
+            lambda t: t.update(random=2 * t["random"]),
+            "trained by 2 processes, and now there are 1: resume",
+        ),
+        (lambda t: t.update(metrics_size=None), "metrics_size: "),
+        (lambda t: t.pop("random_cuda"), "random_cuda: missing"),
+        (lambda t: t.update(more=1), "more: "),
+    ],
+)
+def test_a_training_state_that_does_not_fit_is_refused(
+    make_config: ConfigMaker, alter: Callable[[dict[str, Any]], object], said: str | None
+) -> None:
+    config = make_config("training.max_updates=2")
+    folder = finish(config)
+    found = checkpoint_file.read(folder / "last.pt")
+    alter(found["training"])
+    checkpoint_file.write(folder / "last.pt", found)
+    if said is None:  # as before the first update
+        finish(config, resume=True)
+        return
+    with pytest.raises(UserError) as caught:
+        finish(config, resume=True)
+    assert str(caught.value).startswith(str(folder / "last.pt"))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_checkpoint_for_translation_alone_cannot_be_resumed(make_config: ConfigMaker) -> None:
+    config = make_config("training.max_updates=2")
+    folder = finish(config)
+    (folder / "last.pt").write_bytes((folder / "best.pt").read_bytes())
+    with pytest.raises(UserError, match=r"last\.pt .* best\.pt"):
+        finish(config, resume=True)
+
+
+def test_a_model_with_nothing_to_go_on_from_is_kept(make_config: ConfigMaker) -> None:
+    config = make_config("training.max_updates=1")
+    folder = finish(config)
+    (folder / "last.pt").unlink()
+    (folder / "previous.pt").unlink()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(UserError, match=r"has best\.pt, but neither last\.pt nor previous\.pt"):
+        finish(config, resume=True)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_kill_behind_the_first_best_model_loses_nothing(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = finish(make_config(*HARD, "training.checkpoint_every=null", "name=straight"))
+    config = make_config(*HARD, "training.checkpoint_every=null", "name=killed")
+    real = checkpoint.save
+
+    def save(path: Path, *arguments: Any, **more: Any) -> None:
+        real(path, *arguments, **more)
+        if path.name == "best.pt":
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", save)
+        with pytest.raises(Killed):
+            finish(config)
+    assert_same_run(finish(config, resume=True), straight)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_two_runs_never_share_a_folder(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, *, resume: bool
+) -> None:
+    config = make_config("training.max_updates=3")
+    refusals = []
+
+    def begin_another() -> None:
+        with pytest.raises(UserError) as caught:
+            run(config, StopSignals(), resume=resume)
+        refusals.append(str(caught.value))
+
+    with monkeypatch.context() as patch:
+        after_update(patch, 2, begin_another)
+        folder = finish(config)
+    expected = "is in use by another run: wait for it, or stop it" if resume else "already holds a run"
+    (said,) = refusals
+    assert said.startswith(f"{folder} {expected}")
+    assert contents(folder)["training"]["state"]["update"] == 3
+
+
+def test_a_run_that_begins_while_another_prepares_is_refused(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both found the folder free; the second comes to it when the first has ended."""
+    config = make_config("training.max_updates=2")
+    real = prepare.load_split
+    begun = []
+
+    def load_split(*arguments: Any) -> ParallelText:
+        if not begun:
+            begun.append(True)
+            begun.append(finish(config))
+        return real(*arguments)
+
+    monkeypatch.setattr(prepare, "load_split", load_split)
+    with pytest.raises(UserError, match="already holds a run"):
+        finish(config)
+    assert contents(begun[1])["training"]["state"]["update"] == 2
+
+
+def test_what_kills_left_half_written_is_removed(make_config: ConfigMaker) -> None:
+    config = make_config("training.max_updates=1")
+    folder = finish(config)
+    (folder / ".last.pt.123.tmp").write_bytes(b"half")
+    finish(config, resume=True)
+    assert list(folder.glob("*.tmp")) + list(folder.glob(".*")) == []

@@ -1,0 +1,267 @@
+"""Whole runs, of a tiny model on a made-up language: what they do, say and leave behind."""
+
+import itertools
+import math
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.runs import LOSSES, ConfigMaker, assert_same, contents, events, finish, run_and_stop, script
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.config.reading import load_config
+from nmt.kernels import linear
+from nmt.kernels.loss import Loss
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
+from nmt.training import loop
+from nmt.training import loss as batch_losses
+from nmt.translator import Translator
+
+
+def test_the_moving_average_is_validated_and_kept(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    validated = script(monkeypatch, LOSSES, range(1, 9))
+    folder = finish(make_config("training.moving_average=0.5", "training.max_updates=8"))
+    last = torch.load(folder / "last.pt", weights_only=True)
+    for name, weight in contents(folder, "best.pt")["model"].items():
+        assert torch.equal(weight, validated[-1][name])
+        assert torch.equal(weight, last["training"]["average"][name])
+    assert not torch.equal(last["model"]["decoder.output.weight"], last["training"]["average"]["decoder.output.weight"])
+
+
+def test_another_seed_is_another_run(make_config: ConfigMaker) -> None:
+    one, same, other = (
+        contents(finish(make_config(f"name=run{number}", f"training.seed={seed}", "training.max_updates=2")))["model"]
+        for number, seed in enumerate((1, 1, 2))
+    )
+    assert_same(one, same)
+    assert not torch.equal(one["decoder.bridge.weight"], other["decoder.bridge.weight"])
+
+
+def test_events_have_their_fields(make_config: ConfigMaker) -> None:
+    folder = finish(make_config("training.log_every=3"))
+    common = {"event", "update", "epoch"}
+    speeds = {"source_tokens_per_second", "target_tokens_per_second"}
+    train, validations, end = (events(folder, kind) for kind in ("train", "validation", "end"))
+    assert len(train) + len(validations) + len(end) == len(events(folder))
+    assert [(e["update"], e["epoch"]) for e in train] == [(3, 1), (6, 1), (9, 2), (12, 2), (15, 2), (18, 3), (20, 3)]
+    assert [(e["update"], e["epoch"]) for e in validations] == [(8, 1), (16, 2), (20, 3)]
+    assert [(e["update"], e["epoch"], e["reason"]) for e in end] == [(20, 3, "20 updates")]
+    for event in train:
+        assert event.keys() == common | {"loss", "perplexity", "learning_rate", "skipped"} | speeds
+        assert event["skipped"] == 0
+        assert event["learning_rate"] == 0.01
+        assert all(event[speed] > 0 for speed in speeds)
+    for event in validations:
+        assert event.keys() == common | {"loss", "perplexity", "bleu", "seconds"}
+        assert 0 <= event["bleu"] <= 100
+    for event in train + validations:
+        assert event["perplexity"] == pytest.approx(2.718281828459045 ** event["loss"])
+        assert 0 < event["loss"] < 10
+    assert end[0].keys() == common | {"reason", "best", "seconds"}
+    assert end[0]["best"] == max(event["bleu"] for event in validations)
+    assert train[-1]["loss"] < train[0]["loss"]
+
+
+def test_each_update_s_loss_is_counted_once_over_its_tokens(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `train` event holds the summed likelihood since the last one, per token."""
+    seen = []
+    real = loop.update
+
+    def update(*arguments: Any) -> float:
+        nll = real(*arguments)
+        seen.append((nll, sum(batch.target_tokens for batch in arguments[1])))
+        return nll
+
+    monkeypatch.setattr(loop, "update", update)
+    folder = finish(make_config("training.max_updates=9", "training.accumulate=3"))
+    parts = [seen[:4], seen[4:8], seen[8:]]
+    expected = [sum(nll for nll, _ in part) / sum(tokens for _, tokens in part) for part in parts]
+    assert [event["loss"] for event in events(folder, "train")] == pytest.approx(expected)
+    epoch = seen[:3]  # of 8 batches: 3, 3 and 2
+    assert sum(tokens for _, tokens in epoch) == sum(tokens for _, tokens in seen[3:6])
+
+
+def test_every_update_is_made_in_training_mode(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a validation too, and behind the loading of a checkpoint."""
+    modes = []
+    real = loop.update
+
+    def update(*arguments: Any) -> float:
+        modes.append({module.training for module in arguments[0].model.modules()})
+        return real(*arguments)
+
+    monkeypatch.setattr(loop, "update", update)
+    config = make_config("training.validate_every=2", "training.max_updates=6")
+    run_and_stop(monkeypatch, config, 3)
+    finish(config, resume=True)
+    assert modes == [{True}] * 6
+
+
+def test_the_folder_holds_all_that_it_promises(make_config: ConfigMaker, text: dict[str, ParallelText]) -> None:
+    config = make_config("training.max_updates=3")
+    folder = finish(config)
+    assert folder == Path(config.output_dir) / "tiny"
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"best.pt", "last.pt", "previous.pt", "metrics.jsonl", "config.yaml"}
+    assert load_config(folder / "config.yaml") == config
+    best = checkpoint.load(folder / "best.pt", torch.device("cpu"))
+    assert best.config == config
+    assert best.training is None
+    assert len(Translator.load(folder / "best.pt").translate(text["test"].source)) == len(text["test"].source)
+
+
+def test_training_learns_its_text_by_heart(make_config: ConfigMaker, corpus: Path) -> None:
+    config = make_config(
+        f"data.source.validation={corpus / 'train.src'}",
+        f"data.target.validation={corpus / 'train.tgt'}",
+        "training.max_updates=160",
+        "training.validate_every=160",
+        "training.learning_rate=0.02",
+        "training.label_smoothing=0",
+        "model={embedding_size: 16, embedding_dropout: 0, encoder: {hidden_size: 16, dropout: 0}, "
+        "decoder: {hidden_size: 32, dropout: 0}}",
+    )
+    (validated,) = events(finish(config), "validation")
+    assert validated["perplexity"] < 1.3
+    assert validated["bleu"] > 80
+
+
+def test_a_run_never_overwrites_another(make_config: ConfigMaker) -> None:
+    config = make_config("training.max_updates=2")
+    folder = finish(config)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(UserError, match=r"already holds a run; go on with it by --resume, or .* --set name=NAME"):
+        finish(config)
+    with pytest.raises(UserError, match="already holds a run"):
+        finish(make_config("training.seed=5", "data.max_length=3"))
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_empty_folder_is_no_run(make_config: ConfigMaker) -> None:
+    config = make_config("training.max_updates=1")
+    (Path(config.output_dir) / config.name).mkdir(parents=True)
+    assert (finish(config) / "last.pt").exists()
+
+
+def break_updates(monkeypatch: pytest.MonkeyPatch, numbers: Container[int], what: str) -> None:
+    """Have the loss or the gradients of these updates not be finite."""
+    count = itertools.count(1)
+    real = batch_losses.batch_loss
+
+    def batch_loss(*arguments: Any) -> Loss:
+        loss = real(*arguments)
+        if torch.is_inference_mode_enabled() or next(count) not in numbers:
+            return loss
+        if what == "loss":
+            return Loss(loss.smoothed * math.nan, loss.nll * math.nan)
+        loss.smoothed.register_hook(lambda gradient: gradient * math.inf)
+        return loss
+
+    monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
+
+
+@pytest.mark.parametrize("what", ["loss", "gradient"])
+def test_an_update_that_is_not_finite_is_skipped_and_counted(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    config = make_config("training.log_every=5", "training.checkpoint_every=1", "training.validate_every=99")
+    before: list[dict[str, Any]] = []
+    real = loop._save
+
+    def save(*arguments: Any) -> None:
+        real(*arguments)
+        before.append(contents(Path(config.output_dir) / config.name))
+
+    monkeypatch.setattr(loop, "_save", save)
+    break_updates(monkeypatch, {3, 4, 11, *range(16, 20)}, what)
+    folder = finish(config)
+    assert [event["skipped"] for event in events(folder, "train")] == [2, 0, 1, 4]
+    assert all(math.isfinite(event["loss"]) for event in events(folder, "train"))
+    after_two, after_three, after_four, after_five = (before[n]["model"] for n in (1, 2, 3, 4))
+    assert_same(after_two, after_three)
+    assert_same(after_two, after_four)
+    assert not torch.equal(after_four["decoder.output.weight"], after_five["decoder.output.weight"])
+    assert "update 11 skipped: its loss or gradient is not finite" in capsys.readouterr().out
+
+
+def test_ten_in_a_row_that_are_not_finite_end_the_run(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config("training.checkpoint_every=4", "training.validate_every=99", "training.log_every=1")
+    break_updates(monkeypatch, {2, *range(6, 99)}, "loss")
+    with pytest.raises(UserError, match=r"learning_rate .* up to update 15, 10 in a row .* resume from .*last\.pt"):
+        finish(config)
+    folder = Path(config.output_dir) / config.name
+    assert contents(folder)["training"]["state"]["update"] == 12
+    assert all(weight.isfinite().all() for weight in contents(folder)["model"].values())
+
+
+def test_weights_that_are_not_finite_are_never_kept(make_config: ConfigMaker) -> None:
+    wild = make_config("training.learning_rate=1e38", "training.clip_norm=null", "training.checkpoint_every=1")
+    with pytest.raises(UserError, match=r"training\.learning_rate .*is too high.* set training\.checkpoint_every"):
+        finish(wild)
+    assert {path.name for path in (Path(wild.output_dir) / wild.name).iterdir()} == {"config.yaml", "metrics.jsonl"}
+
+
+def test_a_batch_too_large_for_the_memory_is_named(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def batch_loss(*_: Any) -> Loss:
+        torch.empty(2**60)
+        raise AssertionError("there was room for it")
+
+    monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
+    with pytest.raises(UserError) as caught:
+        finish(make_config())
+    for part in ("update 1: the memory has no room for a batch of 6 sentences", "lower training.batch_size"):
+        assert part in str(caught.value)
+
+
+def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMaker, corpus: Path) -> None:
+    for override in ("training.device=nowhere", "data.source.train=none.txt", "data.source.validation=none.txt"):
+        config = make_config(override)
+        with pytest.raises(UserError):
+            finish(config)
+        assert not Path(config.output_dir).exists()
+    (corpus / "train.src").write_text("\n" * 45, encoding="utf-8")
+    with pytest.raises(UserError, match="no training pair is left"):
+        finish(make_config())
+    assert not Path(make_config().output_dir).exists()
+
+
+def test_bf16_and_int8_need_their_kernels(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "HAS_ONEDNN", False)
+    for field, precision in (("training", "bf16"), ("search", "bf16"), ("search", "int8")):
+        with pytest.raises(UserError, match=rf"{field}\.precision: {precision} needs oneDNN"):
+            finish(make_config(f"{field}.precision={precision}"))
+
+
+def test_int8_needs_a_processor_whose_sums_are_exact(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"search\.precision: int8 is for processors, and this is cuda"):
+        linear.check_precision("search.precision", "int8", torch.device("cuda"))
+    product = torch._int_mm
+    monkeypatch.setattr(torch, "_int_mm", lambda left, right: product(left, right).clamp(max=2**15 - 1))
+    with pytest.raises(UserError, match=r"search\.precision: int8 products .* overflow"):
+        finish(make_config("search.precision=int8"))
+
+
+def test_a_person_is_told_what_happens(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:
+    config = make_config("training.max_updates=8")
+    finish(config)
+    out = capsys.readouterr().out
+    for fragment in (
+        "wiring: bahdanau",
+        "45 training pairs, skipped 0 pairs",
+        "12 source types, 12 target types",
+        "8 batches an epoch, filled to ",
+        " parameters, on cpu, 1 threads",
+        "epoch 1, update 8, ",
+        "BLEU (lower-cased) ",
+        "the best so far",
+        "    reference   ",
+        "Done: 8 updates, in ",
+    ):
+        assert fragment in out

@@ -1,0 +1,208 @@
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from nmt.config.model import ModelConfig
+from nmt.config.run import TrainingConfig
+from nmt.data.batching import Batch, Example, collate
+from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.text.vocabulary import BOS, EOS, PAD
+from nmt.training import update as update_module
+from nmt.training.learner import make_learner
+from nmt.training.loss import batch_loss
+from nmt.training.update import update
+
+EXAMPLES = [
+    Example([4, 5, 6], [7, 8]),
+    Example([6, 4, 9, 10, 5, 4, 8], [5, 5, 9, 4, 10]),
+    Example([8], [6, 9, 4]),
+    Example([10, 9, 4, 4], [10]),
+    Example([7, 7], [4, 8, 6, 6, 5, 7, 9, 10]),
+    Example([5, 10, 6], [9]),
+]
+WIRINGS = ["bahdanau", "luong", "none"]
+
+
+def make_model(wiring: str, **more: Any) -> Seq2Seq:
+    """Eleven types a side, in double precision, without dropout."""
+    sizes = {
+        "embedding_size": 6,
+        "embedding_dropout": 0,
+        "encoder": {"hidden_size": 5, "dropout": 0},
+        "decoder": {"hidden_size": 7, "dropout": 0},
+    }
+    torch.manual_seed(1)
+    attention = {"wiring": wiring}
+    return build_model(ModelConfig.model_validate({**sizes, **more, "attention": attention}), 11, 11).double()
+
+
+def gradients(model: Seq2Seq, *batches: Batch) -> dict[str, Tensor]:
+    model.zero_grad()
+    for batch in batches:
+        batch_loss(model, batch, 0.1).smoothed.backward()
+    return {name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
+
+
+def change(model: Seq2Seq, batches: list[Batch], rate: float = 1.0, **config: Any) -> tuple[Tensor, float]:
+    """All weights' change by one update of plain gradient descent, and the NLL that the update returns."""
+    before = torch.nn.utils.parameters_to_vector(model.parameters()).clone()
+    settings = TrainingConfig.model_validate({"clip_norm": None, **config})
+    learner = make_learner(model, settings)._replace(optimizer=torch.optim.SGD(model.parameters(), lr=99.0))
+    nll = update(learner, batches, settings, rate, done=0)
+    return torch.nn.utils.parameters_to_vector(model.parameters()).detach() - before, nll
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_accumulating_batches_equals_one_batch_of_all(wiring: str) -> None:
+    whole, whole_nll = change(make_model(wiring), [collate(EXAMPLES)])
+    parts = [collate(EXAMPLES[:1]), collate(EXAMPLES[1:3]), collate(EXAMPLES[3:])]
+    accumulated, nll = change(make_model(wiring), parts)
+    torch.testing.assert_close(accumulated, whole, rtol=1e-9, atol=1e-12)
+    assert nll == pytest.approx(whole_nll, rel=1e-6)
+
+
+def test_update_follows_the_mean_gradient_per_token_at_the_given_rate() -> None:
+    batch = collate(EXAMPLES)
+    by_name = gradients(make_model("bahdanau"), batch)
+    gradient = torch.cat([g.flatten() for g in by_name.values()]) / batch.target_tokens
+    moved, _ = change(make_model("bahdanau"), [batch], rate=0.25)
+    torch.testing.assert_close(moved, -0.25 * gradient)
+
+
+def test_gradients_do_not_pile_up_over_updates() -> None:
+    batch = collate(EXAMPLES)
+    model = make_model("luong")
+    first, _ = change(model, [batch], rate=1e-9)
+    second, _ = change(model, [batch], rate=1e-9)
+    torch.testing.assert_close(second, first, rtol=1e-4, atol=1e-15)
+
+
+@pytest.mark.parametrize("limit", [1e-3, 1e3])
+def test_gradient_is_clipped_to_its_norm(limit: float) -> None:
+    free, _ = change(make_model("bahdanau"), [collate(EXAMPLES[:2]), collate(EXAMPLES[2:])])
+    clipped, _ = change(make_model("bahdanau"), [collate(EXAMPLES[:2]), collate(EXAMPLES[2:])], clip_norm=limit)
+    expected = free * min(1.0, limit / free.norm().item())
+    torch.testing.assert_close(clipped, expected, rtol=1e-2, atol=0)  # PyTorch adds 1e-6 to the norm
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_padding_changes_no_gradient(wiring: str) -> None:
+    model = make_model(wiring)
+    together = gradients(model, collate(EXAMPLES))
+    alone = gradients(model, *(collate([example]) for example in EXAMPLES))
+    torch.testing.assert_close(together, alone, rtol=1e-8, atol=1e-10)
+    for name in ("encoder.embedding.weight", "decoder.embedding.weight"):
+        assert not together[name][PAD].any()
+        assert together[name][4:].abs().sum(dim=1).min() > 0
+    assert together["decoder.embedding.weight"][BOS].any()
+    assert not together["decoder.embedding.weight"][EOS].any()  # nothing is read behind the end
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_loss_is_of_each_next_token_given_those_before(wiring: str) -> None:
+    """Against the decoder run by hand: an input shifted by one would be seen."""
+    model = make_model(wiring)
+    expected = 0.0
+    for example in EXAMPLES:
+        state, memory = model.encode(torch.tensor([[*example.source, EOS]]), torch.tensor([len(example.source) + 1]))
+        for last, following in zip([BOS, *example.target], [*example.target, EOS], strict=True):
+            readout, state, _ = model.decoder.step(model.decoder.embed(torch.tensor([last])), state, memory)
+            expected -= model.decoder.logits(readout).log_softmax(dim=1)[0, following].item()
+    assert batch_loss(model, collate(EXAMPLES), 0.0).nll.item() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_without_the_reference_the_model_reads_its_own_tokens(wiring: str) -> None:
+    model = make_model(wiring)
+    with torch.no_grad():
+        model.decoder.output.weight.mul_(5)
+    expected = 0.0
+    for example in EXAMPLES:
+        state, memory = model.encode(torch.tensor([[*example.source, EOS]]), torch.tensor([len(example.source) + 1]))
+        last = torch.tensor([BOS])
+        for following in [*example.target, EOS]:
+            readout, state, _ = model.decoder.step(model.decoder.embed(last), state, memory)
+            logits = model.decoder.logits(readout)
+            expected -= logits.log_softmax(dim=1)[0, following].item()
+            last = logits.argmax(dim=1)
+    batch = collate(EXAMPLES)
+    never = torch.zeros(batch.target_input.shape, dtype=torch.bool)
+    found = batch_loss(model, batch, 0.0, never).nll.item()
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert found != pytest.approx(batch_loss(model, batch, 0.0).nll.item(), rel=1e-3)
+    assert batch_loss(model, batch, 0.0, ~never).nll.item() == batch_loss(model, batch, 0.0).nll.item()
+
+
+def test_update_returns_the_summed_likelihood_without_smoothing() -> None:
+    model = make_model("bahdanau")
+    expected = batch_loss(model, collate(EXAMPLES), 0.0).nll.item()
+    _, nll = change(model, [collate(EXAMPLES[:4]), collate(EXAMPLES[4:])], label_smoothing=0.5)
+    assert nll == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("granularity", ["token", "batch"])
+def test_coins_fall_by_the_schedule_once_a_batch(monkeypatch: pytest.MonkeyPatch, granularity: str) -> None:
+    tossed = []
+
+    def toss(shape: torch.Size, ratio: float, *, per_token: bool) -> Tensor:
+        tossed.append((tuple(shape), ratio, per_token))
+        return torch.ones(tuple(shape), dtype=torch.bool)
+
+    monkeypatch.setattr(update_module, "toss", toss)
+    forcing = {"schedule": "linear", "decay": 0.01, "granularity": granularity}
+    config = TrainingConfig.model_validate({"teacher_forcing": forcing})
+    model = make_model("luong")
+    batches = [collate(EXAMPLES[:2]), collate(EXAMPLES[2:])]
+    update(make_learner(model, config), batches, config, 0.1, done=30)
+    assert tossed == [((2, 6), 0.7, granularity == "token"), ((4, 9), 0.7, granularity == "token")]
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize(
+    "attention",
+    [
+        {"wiring": "bahdanau"},
+        {"wiring": "bahdanau", "coverage": True},
+        {"wiring": "luong", "score": "general"},
+        {"wiring": "luong", "score": "general", "input_feeding": False},
+        {"wiring": "luong", "scope": "local_p", "window": 1},
+        {"wiring": "luong", "score": "scaled_general", "heads": 2},
+        {"wiring": "none"},
+    ],
+    ids=str,
+)
+def test_bf16_is_float32_but_for_its_rounding(attention: dict[str, Any], layers: int) -> None:
+    sizes = {"hidden_size": 8, "layers": layers, "dropout": 0}
+    config = {"embedding_size": 8, "embedding_dropout": 0, "encoder": sizes, "decoder": sizes, "attention": attention}
+    changes, nlls = {}, {}
+    for precision in ("float32", "bf16"):
+        torch.manual_seed(1)
+        model = build_model(ModelConfig.model_validate(config), 11, 11)
+        changes[precision], nlls[precision] = change(model, [collate(EXAMPLES)], precision=precision)
+        assert all(parameter.dtype == torch.float32 for parameter in model.parameters())
+    assert nlls["bf16"] != nlls["float32"]
+    assert nlls["bf16"] == pytest.approx(nlls["float32"], rel=5e-3)
+    error = (changes["bf16"] - changes["float32"]).norm() / changes["float32"].norm()
+    assert error < 0.05  # bfloat16 has 8 bits
+
+
+def test_the_layer_below_bahdanaus_output_has_the_size_asked_for() -> None:
+    by_default, wide = make_model("bahdanau"), make_model("bahdanau", decoder={"hidden_size": 7, "readout_size": 9})
+    assert by_default.decoder.output.weight.shape == (11, 6)
+    assert wide.decoder.output.weight.shape == (11, 9)
+    assert batch_loss(wide, collate(EXAMPLES), 0.1).smoothed.isfinite()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
+def test_optimizer_is_the_one_asked_for(name: str, kind: type[torch.optim.Optimizer]) -> None:
+    config = TrainingConfig.model_validate({"optimizer": name, "weight_decay": 0.5, "learning_rate": 0.25})
+    model = make_model("bahdanau", tied_embeddings="target")
+    learner = make_learner(model, config)
+    (group,) = learner.optimizer.param_groups
+    assert type(learner.optimizer) is kind
+    assert (group["lr"], group["weight_decay"]) == (0.25, 0.5)
+    assert len(group["params"]) == len(list(model.parameters()))
+    update(learner, [collate(EXAMPLES)], config, 0.125, done=0)
+    assert group["lr"] == 0.125

@@ -1,0 +1,100 @@
+"""Early stopping, plateaus, ends: what validations decide."""
+
+from typing import Any
+
+import pytest
+from support.runs import BLEUS, LOSSES, ConfigMaker, assert_same, contents, events, finish, script
+
+
+@pytest.mark.parametrize(
+    ("metric", "patience", "ended", "best", "at"),
+    [("bleu", 3, 6, 30.0, 3), ("loss", 3, 7, 1.9, 4), ("bleu", 1, 2, 10.0, 1), ("loss", 2, 6, 1.9, 4)],
+)
+def test_early_stopping_keeps_the_best(
+    make_config: ConfigMaker,
+    monkeypatch: pytest.MonkeyPatch,
+    metric: str,
+    patience: int,
+    ended: int,
+    best: float,
+    at: int,
+) -> None:
+    weights = script(monkeypatch, LOSSES, BLEUS)
+    stopping = f"training.early_stopping={{metric: {metric}, patience: {patience}}}"
+    folder = finish(make_config(stopping, "training.validate_every=2"))
+    assert len(weights) == ended
+    (end,) = events(folder, "end")
+    assert (end["update"], end["best"]) == (2 * ended, best)
+    assert end["reason"] == f"{patience} validations without a better {metric}"
+    assert_same(contents(folder, "best.pt")["model"], weights[at - 1])
+    assert_same(contents(folder, "last.pt")["model"], weights[-1])
+
+
+def test_of_equal_bleus_the_lower_loss_is_the_better(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = script(monkeypatch, [3.0, 2.0, 2.5], [0.0, 0.0, 0.0])
+    folder = finish(make_config("training.validate_every=2", "training.max_updates=6"))
+    assert_same(contents(folder, "best.pt")["model"], weights[1])
+
+
+def test_without_patience_it_goes_on_to_the_end(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = script(monkeypatch, [3.0] * 10, [0.0] * 10)
+    folder = finish(make_config("training.validate_every=2"))
+    assert len(weights) == 10
+    assert_same(contents(folder, "best.pt")["model"], weights[0])
+
+
+def test_a_plateau_reduces_the_rate(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(monkeypatch, [3.0, 3.1, 3.2, 2.0, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5], [0.0] * 10)
+    overrides = [
+        "training.schedule={kind: plateau, factor: 0.1, patience: 2}",
+        "training.early_stopping.metric=loss",
+        "training.validate_every=2",
+        "training.log_every=1",
+    ]
+    rates = [event["learning_rate"] for event in events(finish(make_config(*overrides)), "train")]
+    # Validation 3 is the second without a better loss; 4 is better; then 6, 8 and 10 are each the second again.
+    assert rates == pytest.approx([1e-2] * 6 + [1e-3] * 6 + [1e-4] * 4 + [1e-5] * 4)
+
+
+def test_another_schedules_validations_are_no_plateau(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overrides = ["training.early_stopping.metric=loss", "training.validate_every=2", "training.log_every=1"]
+    with monkeypatch.context() as patch:
+        script(patch, [3.0, 3.1, 3.2, 3.3], [0.0] * 4)
+        finish(make_config(*overrides, "training.max_updates=8"))
+    script(monkeypatch, [3.1, 3.1, 3.2], [0.0] * 3)
+    plateau = "training.schedule={kind: plateau, factor: 0.1, patience: 2}"
+    folder = finish(make_config(*overrides, plateau, "training.max_updates=14"), resume=True)
+    rates = [event["learning_rate"] for event in events(folder, "train")]
+    assert rates == pytest.approx([1e-2] * 12 + [1e-3] * 2)
+
+
+def test_the_rate_halves_by_epochs(make_config: ConfigMaker) -> None:
+    overrides = [
+        "training.schedule={kind: halving, start_epoch: 1}",
+        "training.log_every=1",
+        "training.max_epochs=3",
+        "training.max_updates=null",
+        "training.batch_size=15",
+    ]
+    train = events(finish(make_config(*overrides)), "train")
+    assert [event["epoch"] for event in train] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert [event["learning_rate"] for event in train] == pytest.approx([0.01] * 3 + [0.005] * 3 + [0.0025] * 3)
+
+
+@pytest.mark.parametrize(
+    ("limits", "updates", "reason"),
+    [
+        ({"max_epochs": 2, "max_updates": "null"}, 16, "2 epochs"),
+        ({"max_epochs": 2, "max_updates": 5}, 5, "5 updates"),
+        ({"max_epochs": 1, "max_updates": 99}, 8, "1 epochs"),
+    ],
+)
+def test_training_ends_where_the_config_says(
+    make_config: ConfigMaker, limits: dict[str, Any], updates: int, reason: str
+) -> None:
+    folder = finish(make_config(*(f"training.{key}={value}" for key, value in limits.items())))
+    assert [(event["update"], event["reason"]) for event in events(folder, "end")] == [(updates, reason)]
+    assert contents(folder)["training"]["state"]["update"] == updates
+    assert events(folder, "validation")[-1]["update"] == updates

@@ -1,11 +1,12 @@
-"""Attention-based neural machine translation. `nmt.Translator.load(path)` is where a program begins."""
+"""Attention-based neural machine translation. Start with `nmt.Translator.load()`."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nmt.translator import Translation, Translator
 
-__all__ = ["Translation", "Translator"]
+__all__ = ["Translation", "Translator", "__version__"]
+__version__ = "0.2.0"  # the only place: pyproject.toml reads it from here
 
 
 def __getattr__(name: str) -> Any:

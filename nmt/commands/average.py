@@ -1,4 +1,4 @@
-"""nmt average: one checkpoint from several of a run, or one that takes half the space."""
+"""nmt average: the mean of several checkpoints of one run, or one checkpoint at half the size."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from nmt.system.errors import UserError
 def parser() -> Parser:
     parser = Parser(
         prog="nmt average",
-        description="Write a checkpoint whose weights are the mean of those of others, for translation alone.",
+        description="Write a checkpoint with the mean of several checkpoints' weights. It can translate, but training "
+        "cannot be resumed from it. All must come from one run: runs with different seeds cannot be averaged.",
     )
-    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="models alike but in their weights")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="a new file, such as NAME.pt")
-    parser.add_argument("--half", action="store_true", help="keep weights in 16 bits (IEEE half precision)")
+    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints of one run")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")
+    parser.add_argument("--half", action="store_true", help="store the weights in 16 bits (half precision)")
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
-    """Average checkpoints."""
+    """Average checkpoints. Raises `UserError` if one is given twice, they do not match, or the output exists."""
     refuse_twice(options.checkpoints)
     if options.output.exists():
-        raise UserError(f"{options.output} exists already: give --output another name, or remove it")
+        raise UserError(f"{options.output} already exists: choose another --output, or remove it")
 
     import torch
 

@@ -33,8 +33,9 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Train a config's model to its end, then evaluate it on the test set."""
     from nmt.config.reading import load_config
+    from nmt.system.bundled import find_config
 
-    config = load_config(options.config, options.set)
+    config = load_config(find_config(options.config), options.set)
 
     from nmt.evaluation.checkpoints import corpus_test_set
     from nmt.training.interruption import lasting_output

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.options import Parser, add_search_options, positive, set_threads
-from nmt.system import files
+from nmt.system import bundled, files
 from nmt.system.errors import UserError
 from nmt.system.parallel import in_parallel
 from nmt.system.startup import kept_for_good
@@ -21,7 +21,7 @@ from nmt.system.startup import kept_for_good
 if TYPE_CHECKING:
     from nmt.translator import Translation, Translator
 
-SHIPPED = Path(__file__).parents[2] / "checkpoints" / "multi30k-de-en" / "model.pt"
+SHIPPED = bundled.MODEL
 LINES_AT_ONCE = 512  # of a file or standard input: enough to batch well, few enough to see results soon
 
 

@@ -1,0 +1,48 @@
+"""Where the files that come with nmt are: the bundled model and the example configs.
+
+In a clone and in an editable install they are in the repository's own `checkpoints/` and `configs/`. A wheel has copies
+of both in the package, under `nmt/bundled/` (see setup.py).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+ROOT = _PACKAGE / "bundled" if (_PACKAGE / "bundled").is_dir() else _PACKAGE.parent
+CONFIGS = ROOT / "configs"
+MODEL = ROOT / "checkpoints" / "multi30k-de-en" / "model.pt"  # German→English captions; its README.md has the terms
+
+
+def bundled_config(name: str | Path) -> Path | None:
+    """The bundled config with this name, or None.
+
+    `quickstart`, `quickstart.yaml` and `configs/quickstart.yaml` name the same file, and `ablation/luong_dot` one in
+    the folder of the attention mechanisms' comparison.
+    """
+    parts = Path(name).parts
+    inside = Path(*(parts[1:] if parts[:1] == ("configs",) else parts))
+    if inside.is_absolute() or ".." in inside.parts or not inside.name:
+        return None
+    if inside.suffix != ".yaml":
+        inside = inside.with_name(f"{inside.name}.yaml")
+    path = CONFIGS / inside
+    return path if path.is_file() else None
+
+
+def find_config(name: str | Path) -> Path:
+    """The file that a command's CONFIG names: a path, or else the name of a bundled config.
+
+    A line on standard error says so if a bundled one is used. If neither exists, the path is returned as it is, so that
+    whoever reads it reports that it is missing.
+    """
+    if Path(name).is_file() or (found := bundled_config(name)) is None:
+        return Path(name)
+    print(f"Using the bundled config {found}", file=sys.stderr)
+    return found
+
+
+def ablation_configs() -> list[Path]:
+    """The bundled configs of the attention mechanisms' comparison, one per mechanism, sorted by name."""
+    return sorted((CONFIGS / "ablation").glob("*.yaml"))

@@ -1,0 +1,20 @@
+"""What pyproject.toml cannot say: two top-level folders are installed inside the package, as data.
+
+`configs/` and `checkpoints/` stay where a reader of the repository expects them. In a wheel they become
+`nmt/bundled/configs` and `nmt/bundled/checkpoints`; `nmt.system.bundled` finds them in either place.
+"""
+
+from setuptools import find_packages, setup
+
+BUNDLED = {"nmt.bundled.configs": "configs", "nmt.bundled.checkpoints": "checkpoints"}
+
+setup(
+    packages=[*find_packages(include=["nmt", "nmt.*"]), *BUNDLED],
+    package_dir=BUNDLED,
+    package_data={
+        "nmt": ["py.typed"],
+        "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml"],
+        "nmt.bundled.checkpoints": ["multi30k-de-en/*"],
+    },
+    include_package_data=False,
+)

@@ -1,0 +1,63 @@
+"""The wheel: it has the bundled model and configs, and runs from an empty folder."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import nmt
+
+ROOT = Path(__file__).parents[1]
+BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the wheel of this repository is unpacked into."""
+    place = tmp_path_factory.mktemp("packaging")
+    copy = place / "repository"
+    for name in ("nmt", "configs", "checkpoints/multi30k-de-en"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    subprocess.run([sys.executable, "-c", BUILD, str(place)], cwd=copy, check=True, capture_output=True)
+    (wheel,) = place.glob("*.whl")
+    assert wheel.name.startswith(f"nmt-{nmt.__version__}-")
+    zipfile.ZipFile(wheel).extractall(place / "installed")
+    return place / "installed"
+
+
+def nmt_from(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "nmt", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(installed), "PYTHONUTF8": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+
+def files_in(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+
+
+def test_the_wheel_has_every_module_and_bundled_file(installed: Path) -> None:
+    assert files_in(installed / "nmt" / "bundled" / "configs") == files_in(ROOT / "configs")
+    model = Path("checkpoints/multi30k-de-en")
+    assert files_in(installed / "nmt" / "bundled" / model) == files_in(ROOT / model)
+    package = {path for path in files_in(installed / "nmt") if path.parts[0] != "bundled"}
+    assert package == files_in(ROOT / "nmt")
+    assert Path("py.typed") in package
+
+
+def test_the_wheel_translates_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+    assert nmt_from(installed, tmp_path, "--version").stdout == f"nmt {nmt.__version__}\n"
+    translated = nmt_from(installed, tmp_path, "translate", "Ein Hund läuft über die Wiese.")
+    assert translated.stdout == "a dog runs through the grass.\n"
+    assert translated.stderr == ""
+    assert not list(tmp_path.iterdir())

@@ -1,14 +1,16 @@
 # make train   set up, train configs/quickstart.yaml, evaluate      make train CONFIG=configs/… ARGS="--set name=…"
 # make translate TEXT="…"   set up, translate German to English with the model in checkpoints/multi30k-de-en
 # make test    set up, run the tests                                make check   lint, format, types
+# make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
 PYTHON ?= python3
 CONFIG ?= configs/quickstart.yaml
 ARGS ?=
+EXECUTE ?= cache
 BIN := .venv/bin
 
-.PHONY: setup translate train test check ablation bench
+.PHONY: setup translate train test check docs ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -37,3 +39,12 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: .venv/docs-installed
+	NMT_DOCS_EXECUTE=$(EXECUTE) $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going \
+	    --doctree-dir build/doctrees docs build/docs
+	@echo "Written: build/docs/index.html"
+
+.venv/docs-installed: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	touch $@

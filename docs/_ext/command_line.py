@@ -1,0 +1,34 @@
+"""Every command and every option, from the parsers that read them."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+from nmt.cli import COMMANDS
+
+
+def markdown() -> str:
+    return "\n".join(_command(import_module(f"nmt.commands.{name}").parser()) for name in COMMANDS)
+
+
+def _command(parser: argparse.ArgumentParser) -> str:
+    """A command's section: what it does, its usage, and each argument with an anchor of its own."""
+    usage = parser.format_usage().removeprefix("usage: ").rstrip()
+    parts = [f"## {parser.prog}", parser.description, f"```text\n{usage}\n```", f"```{{program}} {parser.prog}\n```"]
+    for action in parser._actions:
+        if not isinstance(action, argparse._HelpAction):
+            parts.append(_argument(action))
+    return "\n\n".join(map(str, parts)) + "\n"
+
+
+def _argument(action: argparse.Action) -> str:
+    if action.help in (None, argparse.SUPPRESS):
+        raise ValueError(f"{action.dest} has no help text")
+    value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest.upper())
+    text = str(action.help).replace("%%", "%")
+    text = f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    if not action.option_strings:
+        return f"`{value}`\n: {text}"
+    names = ", ".join(name if action.nargs == 0 else f"{name} {value}" for name in action.option_strings)
+    return f"```{{option}} {names}\n{text}\n```"

@@ -1,0 +1,52 @@
+"""How Sphinx builds the documentation: `make docs`. Every warning is an error."""
+
+import os
+import sys
+from pathlib import Path
+
+from nmt import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "nmt"
+author = "the nmt authors"
+copyright = "2026, the nmt authors"
+version = release = __version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "generated_parts", "repository_files", "mathml"]
+exclude_patterns = ["_ext"]
+nitpicky = True
+nitpick_ignore_regex = [
+    # Other projects' documentation is not read: the build needs no network.
+    (r"py:.*", r"(torch|jaxtyping|numpy|pydantic|pathlib|collections|typing|np|annotated_types)\b.*"),
+    (r"py:.*", r"(Tensor|Path|nn\.Module|Module|Sequence|Mapping|Iterator|Callable|Any|NDArray)"),
+    (r"py:class", r"[A-Z]( [A-Z])*"),  # the dimensions in a tensor's shape
+]
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "attrs_inline", "attrs_block", "fieldlist"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+
+# cache: run the tutorial if it has changed; force: run it, as continuous integration does; off: show it as it is.
+nb_execution_mode = os.environ.get("NMT_DOCS_EXECUTE", "cache")
+nb_execution_cache_path = str(Path(__file__).parents[1] / "build" / "tutorial")
+nb_execution_timeout = 900  # seconds for a cell
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+
+default_role = "code"  # docstrings write `name` as Markdown does
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_class_signature = "mixed"
+python_maximum_signature_line_length = 100
+
+html_theme = "furo"
+html_title = f"nmt {version}"
+html_static_path = ["_static"]
+html_css_files = ["nmt.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": True}
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"

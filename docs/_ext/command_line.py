@@ -25,7 +25,8 @@ def _command(parser: argparse.ArgumentParser) -> str:
 def _argument(action: argparse.Action) -> str:
     if action.help in (None, argparse.SUPPRESS):
         raise ValueError(f"{action.dest} has no help text")
-    value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest.upper())
+    choices = "{" + ",".join(map(str, action.choices or ())) + "}"
+    value = action.metavar or (choices if action.choices else action.dest.upper())
     text = str(action.help).replace("%%", "%")
     text = f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
     if not action.option_strings:

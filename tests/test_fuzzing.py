@@ -6,6 +6,7 @@ Each property gets a hundred inputs. `python -m pytest tests/test_fuzzing.py --h
 import gzip
 import io
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -16,7 +17,7 @@ from unittest.mock import patch
 import pytest
 import torch
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.texts import data_config
 
@@ -24,13 +25,17 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.config.reading import load_config, to_yaml
-from nmt.config.run import Config
+from nmt.config.run import Config, DataConfig
 from nmt.data.training_set import load_training_set
 from nmt.evaluation.alignment import read_links
 from nmt.model.seq2seq import build_model
 from nmt.parts import Section
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
+from nmt.training import event_log, loop
+from nmt.training.interruption import StopSignals
+from nmt.training.run import run
+from nmt.training.update import update
 from nmt.translator import Translator
 
 CPU = torch.device("cpu")
@@ -55,7 +60,7 @@ def one_line(function: Callable[[], object], *beginnings: object) -> object:
     except UserError as error:
         said = str(error)
     assert len(said.splitlines()) == 1
-    assert any(said.startswith(str(beginning)) for beginning in beginnings), said
+    assert any(said.startswith(str(UserError(str(beginning)))) for beginning in beginnings), said
     return None
 
 
@@ -149,16 +154,19 @@ def translators(place: Path) -> dict[str, Translator]:
     return {kind: make_translator(kind, place, text) for kind in KINDS}
 
 
+def make_config(name: str, data: DataConfig, **more: Any) -> Config:
+    values = {
+        "name": name,
+        "data": data.model_dump(),
+        "model": {"embedding_size": 4, "encoder": {"hidden_size": 3}, "decoder": {"hidden_size": 5}},
+        "search": {"beam_size": 2, "max_length": 6, "max_source_length": 12},
+    }
+    return Config.model_validate(values | more)
+
+
 def make_translator(kind: str, place: Path, text: ParallelText) -> Translator:
     data = data_config(place, text, kind, 18 if kind == "sentencepiece" else None)
-    config = Config.model_validate(
-        {
-            "name": kind,
-            "data": data.model_dump(),
-            "model": {"embedding_size": 4, "encoder": {"hidden_size": 3}, "decoder": {"hidden_size": 5}},
-            "search": {"beam_size": 2, "max_length": 6, "max_source_length": 12},
-        }
-    )
+    config = make_config(kind, data)
     pairs = load_training_set(config.data)
     torch.manual_seed(1)
     model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
@@ -183,13 +191,21 @@ PLANTED = st.one_of(
     SHAPES.map(torch.zeros),
     SHAPES.map(lambda shape: torch.zeros(shape, dtype=torch.uint8)),
     st.just({}),
+    st.sampled_from(
+        [
+            torch.zeros(()).expand(10**6, 10**6),
+            torch.zeros(4, dtype=torch.float8_e4m3fn),
+            torch.tensor(-1.0),
+            torch.full((4,), 1e300, dtype=torch.float64),
+            *(-1, 2**70, 10**400, 1e308, "\ud83d", "en.stop_words", "lex_attrs", "a\nb", "x" * 10**5),
+        ]
+    ),
 )
 
 
-@given(data=st.data())
-@pytest.mark.usefixtures("translators")
-def test_any_value_anywhere_in_a_checkpoint(place: Path, data: st.DataObject) -> None:
-    contents = checkpoint_file.read(place / f"{data.draw(st.sampled_from(KINDS))}.pt")
+def plant(good: Path, path: Path, data: st.DataObject) -> None:
+    """Write a checkpoint to `path` that has something else, or nothing, in one place, and a checksum that is right."""
+    contents = checkpoint_file.read(good)
     *parents, last = data.draw(st.sampled_from(list(places(contents))))
     holder = contents
     for key in parents:
@@ -198,9 +214,42 @@ def test_any_value_anywhere_in_a_checkpoint(place: Path, data: st.DataObject) ->
         del holder[last]
     else:
         holder[last] = data.draw(PLANTED)
-    path = place / "planted.pt"
     checkpoint_file.write(path, contents)
+
+
+@given(data=st.data())
+@pytest.mark.usefixtures("translators")
+def test_any_value_anywhere_in_a_checkpoint(place: Path, data: st.DataObject) -> None:
+    path = place / "planted.pt"
+    plant(place / f"{data.draw(st.sampled_from(KINDS))}.pt", path, data)
     one_line(lambda: checkpoint.load(path, CPU), path)
+
+
+@pytest.fixture(scope="module")
+def stopped(place: Path) -> Config:
+    """A run of three updates that has made two."""
+    text = ParallelText(["ba de fi go hu", "DE fi. ja"] * 3, ["kip lom mun", "nar Pes. rit"] * 3)
+    training = {"max_updates": 3, "batch_size": 3, "checkpoint_every": 1, "moving_average": 0.9, "threads": 1}
+    config = make_config("stopped", data_config(place, text, "whitespace"), output_dir=str(place), training=training)
+    stop = StopSignals()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        patch.setattr(event_log, "_summary_writer", lambda *_: None)
+        patch.setattr(loop, "update", lambda *given: setattr(stop, "requested", given[4] == 1) or update(*given))
+        run(config, stop, resume=False)
+    return config
+
+
+@given(data=st.data())
+@settings(max_examples=settings().max_examples // 10)
+def test_any_value_anywhere_in_a_checkpoint_that_is_resumed(place: Path, stopped: Config, data: st.DataObject) -> None:
+    folder = place / stopped.name
+    config = stopped.model_copy(update={"output_dir": str(place / "resumed")})
+    resumed = Path(config.output_dir) / config.name
+    shutil.rmtree(resumed, ignore_errors=True)
+    resumed.mkdir(parents=True)
+    plant(folder / "last.pt", resumed / "last.pt", data)
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        one_line(lambda: run(config, StopSignals(), resume=True), resumed, "training.learning_rate")
 
 
 @given(data=st.data())

@@ -20,8 +20,9 @@ from nmt.checkpoint.file import DamagedFile
 from nmt.config.reading import differences, explain, parse_config
 from nmt.config.run import Config, SideConfig
 from nmt.model.seq2seq import Seq2Seq, build_empty, fill
-from nmt.system.errors import UserError, placing
+from nmt.system.errors import UserError, placing, shown
 from nmt.text.codec import Codec
+from nmt.text.corpus import is_unicode
 from nmt.text.vocabulary import SPECIALS
 
 FORMAT = 2
@@ -113,50 +114,61 @@ def load(path: str | Path, device: torch.device) -> Loaded:
     Raises `UserError` if there is none, or one of another version of nmt, `DamagedFile` if it is not what was written.
     """
     read = checkpoint_file.read(path)
-    if isinstance(number := read.get("format"), int) and number != FORMAT:
+    if type(number := read.get("format")) is int and number != FORMAT and 0 < number < 1000:
         newer = "a newer nmt: update nmt" if number > FORMAT else "an older nmt: train again, or use that version"
         raise UserError(f"{path} was written by {newer} (format {number}, not {FORMAT})")
     try:
         contents = _Contents.model_validate(read)
     except ValidationError as error:
-        raise DamagedFile(f"{path} is no checkpoint of nmt: {explain(error)}") from None
+        raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}") from None
     config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)")
     source = _codec(config.data.source, contents.source, f"{path}: source")
     target = _codec(config.data.target, contents.target, f"{path}: target")
     try:
         model = build_empty(config.model, len(source.vocabulary), len(target.vocabulary))
     except RuntimeError:
-        raise DamagedFile(f"{path}: no memory can hold a model of the sizes in its config: take another copy") from None
+        raise DamagedFile(f"{path}: no memory can hold a model of the sizes in its config: use another copy") from None
     check_weights(str(path), model.state_dict(), contents.model)
     fill(model, config.model, contents.model)
     return Loaded(config, source, target, model.to(device).eval(), contents.training)
 
 
 def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
-    if tuple(state.tokens[: len(SPECIALS)]) != SPECIALS or len(set(state.tokens)) < len(state.tokens):
-        raise DamagedFile(f"{what}.tokens: not {', '.join(SPECIALS)} and then others, each once: take another copy")
+    _check_tokens(state.tokens, f"{what}.tokens")
+    model = state.subword_model
+    if model is not None and (model.dtype != torch.uint8 or model.dim() != 1):
+        raise DamagedFile(f"{what}.subword_model holds {model.dtype} of shape {tuple(model.shape)}, not bytes")
     try:
         with placing(f"{what}."):
             codec = Codec.from_state(side, state.model_dump())
-        if state.subword_model is not None:
+        if model is not None:
             codec.encode("a")  # sentencepiece reads its model when it is first used
     except (TypeError, ValueError, RuntimeError) as error:
-        raise DamagedFile(f"{what}.subword_model cannot be used ({type(error).__name__}): take another copy") from None
+        raise DamagedFile(f"{what}.subword_model cannot be used ({type(error).__name__}): use another copy") from None
     return codec
 
 
+def _check_tokens(tokens: list[str], what: str) -> None:
+    """Raise `DamagedFile` unless these can be a vocabulary: special tokens first, none twice, none with a space."""
+    if tuple(tokens[: len(SPECIALS)]) != SPECIALS or len(set(tokens)) < len(tokens):
+        raise DamagedFile(f"{what}: not {', '.join(SPECIALS)} and then others, each once: use another copy")
+    for token in tokens:
+        if token.split() != [token] or not is_unicode(token):
+            raise DamagedFile(f"{what}: {shown(token)} cannot be a token: use another copy")
+
+
 def check_weights(where: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
-    """Raise `DamagedFile` unless the weights are finite, with names, shapes and kind of those that are needed."""
+    """Raise `DamagedFile` unless the weights have the needed names, shapes and kind, and are finite in 32 bits."""
     for name in sorted(needed.keys() | weights.keys()):
         there, expected = (_described(tensors.get(name)) for tensors in (weights, needed))
         if there != expected:
-            raise DamagedFile(f"{where}: {name} is {there}, but {expected} is needed: take another copy")
-        if not weights[name].isfinite().all():
-            raise DamagedFile(f"{where}: {name} holds what is no finite number: take another copy")
+            raise DamagedFile(f"{where}: {name} is {there}, but {expected} is needed: use another copy")
+        if not weights[name].float().isfinite().all():
+            raise DamagedFile(f"{where}: {name} holds a value that is not finite: use another copy")
 
 
 def _described(weight: Tensor | None) -> str:
     if weight is None:
         return "nothing"
-    kind = "real numbers" if weight.is_floating_point() and weight.layout == torch.strided else f"{weight.dtype}"
+    kind = "real numbers" if weight.is_floating_point() else f"{weight.dtype}"
     return f"{kind} of shape {tuple(weight.shape)}"

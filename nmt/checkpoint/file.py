@@ -1,7 +1,7 @@
-"""How a checkpoint lies on disk: a file of `torch.save` that carries its own SHA-256.
+"""How a checkpoint is stored: a file of `torch.save` that carries its own SHA-256.
 
-`torch.save` writes a zip archive, and a zip archive may end with a comment: there the checksum of all bytes before it
-stands. Any other program still reads the file with `torch.load`.
+`torch.save` writes a zip archive, and a zip archive may end with a comment: it is the checksum of all bytes before it.
+Any other program still reads the file with `torch.load`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 
 import torch
 
+from nmt.checkpoint.unpickling import unpickle
 from nmt.system.errors import UserError
-from nmt.system.files import replacing
+from nmt.system.files import replacing, require_regular
 
 _MARK = b"sha256:"
 _COMMENT = len(_MARK) + 64  # bytes
@@ -41,10 +42,11 @@ def write(path: Path, contents: dict[str, Any], kept: Path | None = None) -> Non
 def read(path: str | Path) -> dict[str, Any]:
     """What `write` has written there.
 
-    Raises `UserError` if there is no such file, `DamagedFile` if its checksum is wrong or missing. Nothing in the file
-    is run, whatever it holds: it is read with `weights_only=True`.
+    Raises `UserError` if there is no such file, `DamagedFile` if its checksum is wrong or missing, or if it holds
+    anything but plain values and dense tensors. Nothing in the file is run, whatever it holds.
     """
     try:
+        require_regular(Path(path))
         data = memoryview(Path(path).read_bytes())
     except FileNotFoundError:
         raise UserError(
@@ -53,16 +55,19 @@ def read(path: str | Path) -> dict[str, Any]:
     except IsADirectoryError:
         raise UserError(f"{path} is a folder: give the checkpoint in it, such as {Path(path) / 'best.pt'}") from None
     except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}): check its permissions") from None
+        raise UserError(f"{path} cannot be read ({error.strerror}): check the path and its permissions") from None
+    except MemoryError:
+        raise UserError(f"{path} is larger than the memory: it is not a checkpoint that nmt has written") from None
     body, comment = data[:-_COMMENT], bytes(data[-_COMMENT:])
     if not comment.startswith(_MARK):
-        raise DamagedFile(f"{path} is no whole checkpoint of nmt: it was cut short, or made by something else")
+        raise DamagedFile(f"{path} is not a complete nmt checkpoint: it was cut short, or made by another program")
     if comment.removeprefix(_MARK) != hashlib.sha256(body).hexdigest().encode():
-        raise DamagedFile(f"{path} is damaged: its checksum is wrong; take another copy")
+        raise DamagedFile(f"{path} is damaged: its checksum is wrong; use another copy")
     try:
-        contents = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds
-        raise DamagedFile(f"{path} is no checkpoint of nmt: it cannot be read ({type(error).__name__})") from None
+        contents = unpickle(data)
+    except Exception as error:  # of many kinds
+        said = " ".join(f"{type(error).__name__}: {error}"[:200].split())
+        raise DamagedFile(f"{path} is not an nmt checkpoint: it cannot be read ({said})") from None
     if not isinstance(contents, dict):
-        raise DamagedFile(f"{path} is no checkpoint of nmt: it holds a {type(contents).__name__}")
+        raise DamagedFile(f"{path} is not an nmt checkpoint: it holds a {type(contents).__name__}")
     return contents

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +48,16 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"{path} cannot be written ({error.strerror or error}): free or choose another place") from None
+
+
+def require_regular(path: Path) -> None:
+    """Raise `OSError` for what is neither a file nor a folder: a pipe or a device may never come to its end.
+
+    Raises `FileNotFoundError` and the like, too, as opening the file would.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def remove_temporary(folder: Path) -> None:

@@ -88,6 +88,15 @@ def _check_alike(source_path: Path, source: int, target_path: Path, target: int)
         )
 
 
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can write the text: it cannot write halves of characters (surrogates)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn what the system says against reading a file into a `UserError`."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint.file import DamagedFile
 from nmt.config.run import Config, TrainingConfig
 from nmt.data.batching import Batch, Batches, collate
 from nmt.data.training_set import TrainingSet
@@ -67,8 +68,10 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
         own_random_numbers(config.seed, task.ranks)
     else:
         state, metrics_size = restore(learner, resume_from, str(task.folder / LAST), task.ranks)
-    log = MetricsLog(task.folder if task.ranks.leads else None, metrics_size, state.update)
     batches = batches_of(task.pairs, config, state.epoch, task.ranks)
+    if state.batch >= len(batches):
+        raise DamagedFile(f"{task.folder / LAST}: training.state.batch is {state.batch}, of {len(batches)} in an epoch")
+    log = MetricsLog(task.folder if task.ranks.leads else None, metrics_size, state.update)
     progress = Progress(state.update, total_updates(config, len(batches)), quiet=not task.ranks.leads)
     try:
         _run(task, state, learner, batches, log, progress, stop)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
 from nmt.checkpoint.contents import check_weights
 from nmt.checkpoint.file import DamagedFile
 from nmt.config.reading import explain
-from nmt.system.errors import UserError
+from nmt.system.errors import UserError, shown
 from nmt.training.distributed import Ranks
 from nmt.training.learner import Learner
 from nmt.training.state import State
@@ -28,7 +29,7 @@ class _Saved(BaseModel):
     text: str  # a digest of all training text
     random: list[Tensor]  # of each process
     random_cuda: list[Tensor | None]
-    metrics_size: int
+    metrics_size: Annotated[int, Field(ge=0, lt=2**63)]
 
 
 def own_random_numbers(seed: int, ranks: Ranks) -> None:
@@ -64,13 +65,17 @@ def restore(learner: Learner, training: dict[str, Any], path: str, ranks: Ranks)
     try:
         found = _Saved.model_validate(training)
     except ValidationError as error:
-        raise DamagedFile(f"{path} is no checkpoint of a training: {explain(error)}") from None
+        raise DamagedFile(f"{path} cannot be resumed from: {explain(error)}") from None
+    _check_state(found.state, path)
     moments = {
         f"{kind} of parameter {number}": tensor
         for number, of_parameter in found.optimizer.items()
         for kind, tensor in of_parameter.items()
     }
     check_weights(f"{path}: optimizer", _needed_moments(learner) if moments else {}, moments)
+    for name, moment in moments.items():
+        if not name.startswith("exp_avg of") and bool((moment < 0).any()):  # squares, and numbers of updates
+            raise DamagedFile(f"{path}: optimizer: {name} is negative: use another copy")
     groups = learner.optimizer.state_dict()["param_groups"]
     learner.optimizer.load_state_dict({"state": found.optimizer, "param_groups": groups})
     averaged = None if learner.average is None else learner.average.model
@@ -89,6 +94,15 @@ def restore(learner: Learner, training: dict[str, Any], path: str, ranks: Ranks)
     except (RuntimeError, TypeError) as error:
         raise DamagedFile(f"{path}: its state of the random generator cannot be used ({error})") from None
     return found.state, found.metrics_size
+
+
+def _check_state(state: State, path: str) -> None:
+    """Raise `DamagedFile` unless training can have stood there: nothing negative, nothing that is not a number."""
+    for name, value in asdict(state).items():
+        if value is not None and not (0 <= value < 2**63 or (name == "best_loss" and value == math.inf)):
+            raise DamagedFile(f"{path}: training.state.{name} cannot be {shown(value)}: use another copy")
+    if state.validated > state.update:
+        raise DamagedFile(f"{path}: training.state.validated is above update: use another copy")
 
 
 def _needed_moments(learner: Learner) -> dict[str, Tensor]:

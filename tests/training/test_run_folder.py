@@ -56,7 +56,7 @@ def test_resume_without_a_whole_checkpoint_is_refused(make_config: ConfigMaker) 
     (folder / "last.pt").write_bytes(b"no checkpoint")
     (folder / "previous.pt").unlink()
     before = (folder / "metrics.jsonl").read_bytes()
-    with pytest.raises(UserError, match=r"last\.pt is no whole checkpoint"):
+    with pytest.raises(UserError, match=r"last\.pt is not a complete nmt checkpoint"):
         finish(config, resume=True)
     assert (folder / "metrics.jsonl").read_bytes() == before
 

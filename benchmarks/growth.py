@@ -38,7 +38,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from nmt.config.reading import load_config
-from nmt.config.run import Config, TrainingConfig
+from nmt.config.run import Config
+from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
 from nmt.model.seq2seq import build_model
 from nmt.system.device import describe_machine

@@ -30,8 +30,8 @@ import peers
 import torch
 
 from nmt.config.reading import load_config
+from nmt.config.search import SearchPrecision
 from nmt.data.splits import load_split
-from nmt.parts import SearchPrecision
 from nmt.system.device import choose_device, describe_machine
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run

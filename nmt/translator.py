@@ -16,13 +16,12 @@ from torch import Tensor
 
 from nmt.checkpoint.contents import Loaded, check_same_tokens, load
 from nmt.config.reading import override_search
-from nmt.config.run import SearchConfig
+from nmt.config.search import SearchConfig, SearchPrecision
 from nmt.data.batching import Example, collate, pad_source
 from nmt.kernels.linear import check_precision, products_in_bf16
 from nmt.kernels.packed import packed
 from nmt.model.ensemble import Ensemble
 from nmt.model.seq2seq import Seq2Seq
-from nmt.parts import SearchPrecision
 from nmt.search import Hypothesis, beam_search, select
 from nmt.system.device import choose_device, explaining_memory, keep_freed_memory
 from nmt.system.errors import UserError

@@ -18,7 +18,7 @@ from support.tiny_models import (
     tiny_model,
 )
 
-from nmt.config.run import SearchConfig
+from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
 from nmt.search import length_penalty
 from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK

@@ -219,16 +219,17 @@ def _alignment(score: AlignmentScore | None) -> str:
 
 
 def _scope(attention: AttentionConfig) -> str:
-    return attention.scope if attention.scope == "global" else f"{attention.scope}, D = {attention.window}"
+    window = attention.chosen("scope").model_dump().get("window")
+    return attention.scope if window is None else f"{attention.scope}, D = {window}"
 
 
 def _variant(attention: AttentionConfig) -> str:
     """The other fields that are not what this wiring, score and scope have by default."""
-    default = AttentionConfig(wiring=attention.wiring, score=attention.score, scope=attention.scope)
+    axes = {"wiring": attention.wiring, "score": attention.score, "scope": attention.scope}
+    default = AttentionConfig.model_validate(axes).model_dump()
     words = []
-    for field in AttentionConfig.model_fields.keys() - {"wiring", "score", "scope", "window"}:
-        value = getattr(attention, field)
-        if value != getattr(default, field):
+    for field, value in attention.model_dump(exclude={"window"}).items():
+        if value != default[field]:
             word = field.replace("_", " ")
             words.append(word if value is True else f"no {word}" if value is False else f"{word} {value}")
     return ", ".join(sorted(words)) or "–"

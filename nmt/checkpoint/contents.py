@@ -17,8 +17,9 @@ from torch import Tensor
 
 from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.file import DamagedFile
+from nmt.config.data import SideConfig
 from nmt.config.reading import differences, explain, parse_config
-from nmt.config.run import Config, SideConfig
+from nmt.config.run import Config
 from nmt.model.seq2seq import Seq2Seq, build_empty, fill
 from nmt.system.errors import UserError, placing, shown
 from nmt.text.codec import Codec
@@ -121,7 +122,8 @@ def load(path: str | Path, device: torch.device) -> Loaded:
         contents = _Contents.model_validate(read)
     except ValidationError as error:
         raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}") from None
-    config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)")
+    # An older nmt wrote fields without effect, too: they are ignored.
+    config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)", ignored=[])
     source = _codec(config.data.source, contents.source, f"{path}: source")
     target = _codec(config.data.target, contents.target, f"{path}: target")
     try:
@@ -140,7 +142,7 @@ def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
         raise DamagedFile(f"{what}.subword_model holds {model.dtype} of shape {tuple(model.shape)}, not bytes")
     try:
         with placing(f"{what}."):
-            codec = Codec.from_state(side, state.model_dump())
+            codec = Codec.from_state(side.tokenizer, side.language, side.lowercase, state.model_dump())
         if model is not None:
             codec.encode("a")  # sentencepiece reads its model when it is first used
     except (TypeError, ValueError, RuntimeError) as error:

@@ -1,72 +1,129 @@
-"""The model's part of the configuration: sizes, and the axes of attention with what they allow of each other."""
+"""What may be set about the model: its sizes, and the axes of attention with what they allow of each other."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
-from nmt.parts import Count, DropoutRate, Section, spelled
+from nmt.model.scopes import SCOPES
+from nmt.model.scores import SCORES
+from nmt.parts import Count, DropoutRate, Idle, Section, names_of, section_of, spelled
 
-Layers = Annotated[int, Field(ge=1, le=32, strict=True)]  # more can hardly be meant
-ScoreName = Literal["additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location"]
+Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
+
+if TYPE_CHECKING:
+    ScoreName = str
+    ScopeName = str
+    AttentionFields = Section
+else:
+    ScoreName, ScopeName = names_of(SCORES), names_of(SCOPES)
+    AttentionFields = section_of("AttentionFields", SCORES, SCOPES)
 
 
-class AttentionConfig(Section):
-    """The axes of attention: when it is asked, how positions are scored, how far it sees; and its variants."""
+class AttentionConfig(AttentionFields):
+    """The three axes of attention (when it is computed, how positions are scored, which are seen) and its variants."""
 
-    wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"  # none: no attention, whatever the rest says
+    families: ClassVar = {"score": SCORES, "scope": SCOPES}
+
+    wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"
+    """When attention is computed. `bahdanau`: before the RNN step, queried by the previous state. `luong`: after it,
+    queried by the new state. `none`: never; the decoder reads a fixed context."""
     score: ScoreName = "additive"
-    scope: Literal["global", "local_m", "local_p"] = "global"
-    window: Count = 10  # D, in source positions to each side; local scopes alone
-    size: Count | None = None  # A of additive and concat alone, all heads together; null: the decoder's hidden size
-    positions: Count = 101  # how many the score location knows, which alone uses it: data.max_length and EOS
-    input_feeding: bool = True  # wiring luong alone
-    hard: bool = False  # the context is the one memory vector with the largest weight
-    key_value: bool = False  # half of each memory vector is scored, the other half averaged
+    """How well a query fits a source position."""
+    scope: ScopeName = "global"
+    """Which source positions a query sees."""
+    input_feeding: bool = True
+    """With `wiring: luong`: the next step reads the last attentional state."""
+    hard: bool = False
+    """The context is the one memory vector with the largest weight."""
+    key_value: bool = False
+    """Half of each memory vector is scored, and the other half averaged."""
     heads: Count = 1
-    coverage: bool = False  # the score sees the weight that each position has got so far
+    """The number of attention heads."""
+    coverage: bool = False
+    """The score sees how much weight each position has got so far."""
+
+    @classmethod
+    def idle(cls, values: Mapping[str, Any]) -> dict[str, Idle]:
+        wiring = values.get("wiring", "bahdanau")
+        if wiring == "none":
+            return dict.fromkeys(
+                cls.model_fields.keys() - {"wiring"}, Idle("wiring: none", "wiring to bahdanau or luong")
+            )
+        found = super().idle(values)
+        if wiring == "bahdanau":
+            found["input_feeding"] = Idle("wiring: bahdanau", "wiring to luong")
+        return found
 
     @model_validator(mode="after")
-    def _location_has_no_keys(self) -> Self:
-        if self.wiring != "none" and self.score == "location":
+    def _variants_need_keys(self) -> Self:
+        if self.wiring != "none" and not SCORES[self.score].reads_memory:
             for field in ("key_value", "heads", "coverage"):
                 value, default = getattr(self, field), type(self).model_fields[field].default
                 if value != default:
                     raise ValueError(
-                        f"{field}: {spelled(value)} does not go with score: location, which has no keys but scores "
-                        f"positions whatever stands there; set {field} to {spelled(default)}, or score to general"
+                        f"{field}: {spelled(value)} cannot be combined with score: {self.score}, which scores "
+                        f"positions without looking at what is there; set {field} to {spelled(default)}, or score to "
+                        "general"
                     )
         return self
 
 
 class EncoderConfig(Section):
-    hidden_size: Count = 256  # in each direction, so that a memory vector has M = 2 × hidden_size
+    """The bidirectional GRU that reads the source."""
+
+    hidden_size: Count = 256
+    """The size of the state in each direction. A memory vector has M = 2 × `hidden_size` numbers."""
     layers: Layers = 1
-    dropout: DropoutRate = 0.3  # between layers and on the memory
+    """The number of layers."""
+    dropout: DropoutRate = 0.3
+    """Dropout between layers and on the memory."""
 
 
 class DecoderConfig(Section):
+    """The GRU that writes the target."""
+
     hidden_size: Count = 256
+    """The size of the state, H."""
     layers: Layers = 1
-    dropout: DropoutRate = 0.3  # between layers and before the output layer
-    readout_size: Count | None = None  # bahdanau and none: of the layer below the output's; null: embedding_size
+    """The number of layers."""
+    dropout: DropoutRate = 0.3
+    """Dropout between layers and before the output layer."""
+    readout_size: Count | None = None
+    """With `attention.wiring: bahdanau` or `none`: the size of the layer below the output layer. By default
+    `embedding_size`."""
 
 
 class ModelConfig(Section):
+    """The model: embeddings, encoder, decoder, attention."""
+
     embedding_size: Count = 256
+    """The size of word embeddings, E."""
     embedding_dropout: DropoutRate = 0.3
-    word_dropout: DropoutRate = 0.0  # of whole embeddings: the model reads a text with holes
-    tied_embeddings: Literal["none", "target", "all"] = "none"  # target: decoder's input and output; all: source's too
+    """Dropout of the numbers of embeddings."""
+    word_dropout: DropoutRate = 0.0
+    """Dropout of whole embeddings: the model reads text with gaps."""
+    tied_embeddings: Literal["none", "target", "all"] = "none"
+    """Which layers share one matrix. `target`: the decoder's input and output. `all`: the encoder's input, too."""
     encoder: EncoderConfig = EncoderConfig()
+    """The encoder."""
     decoder: DecoderConfig = DecoderConfig()
+    """The decoder."""
     attention: AttentionConfig = AttentionConfig()
+    """The attention mechanism."""
 
     @model_validator(mode="after")
-    def _sizes_fit(self) -> Self:
+    def _sizes_fit(self, info: ValidationInfo) -> Self:
         attention, hidden = self.attention, self.decoder.hidden_size
+        if attention.wiring == "luong" and self.decoder.readout_size is not None and not isinstance(info.context, list):
+            raise ValueError(
+                f"decoder.readout_size ({self.decoder.readout_size}) has no effect with attention.wiring: luong; "
+                "remove it, or set attention.wiring to bahdanau"
+            )
         if attention.wiring != "none":
-            self._attention_fits(attention, hidden)
+            self._require_fitting_sizes(attention, hidden)
         readout = self.decoder.readout_size or self.embedding_size
         if self.tied_embeddings != "none" and attention.wiring != "luong" and readout != self.embedding_size:
             raise ValueError(
@@ -76,12 +133,13 @@ class ModelConfig(Section):
         if self.tied_embeddings != "none" and attention.wiring == "luong" and hidden != self.embedding_size:
             raise ValueError(
                 f"tied_embeddings: {self.tied_embeddings} with attention.wiring: luong needs embedding_size "
-                f"({self.embedding_size}) = decoder.hidden_size ({hidden}); set them alike, or tied_embeddings to none"
+                f"({self.embedding_size}) = decoder.hidden_size ({hidden}); set both to the same size, or "
+                "tied_embeddings to none"
             )
         return self
 
-    def _attention_fits(self, attention: AttentionConfig, hidden: int) -> None:
-        encoder = self.encoder.hidden_size
+    def _require_fitting_sizes(self, attention: AttentionConfig, hidden: int) -> None:
+        encoder, score = self.encoder.hidden_size, SCORES[attention.score]
         if attention.key_value and encoder % 2:
             raise ValueError(
                 f"attention.key_value: true needs an even encoder.hidden_size (here: {encoder}), which it splits in "
@@ -90,16 +148,16 @@ class ModelConfig(Section):
         vector, formula = (
             (encoder, "encoder.hidden_size") if attention.key_value else (2 * encoder, "2 × encoder.hidden_size")
         )
-        if attention.score in ("dot", "scaled_dot") and attention.heads == 1 and hidden != vector:
+        if score.equal_sizes_or is not None and attention.heads == 1 and hidden != vector:
             key_value = " with attention.key_value" if attention.key_value else ""
             raise ValueError(
                 f"attention.score: {attention.score}{key_value} needs decoder.hidden_size ({hidden}) = {formula} "
-                f"({vector}); set decoder.hidden_size to {vector}, or attention.score to "
-                f"{attention.score.replace('dot', 'general')}"
+                f"({vector}); set decoder.hidden_size to {vector}, or attention.score to {score.equal_sizes_or}"
             )
         sizes = [("decoder.hidden_size", hidden), (formula, vector)]
-        if attention.size is not None and attention.score in ("additive", "concat"):
-            sizes.append(("attention.size", attention.size))
+        size = getattr(attention.chosen("score"), "size", None)
+        if size is not None:
+            sizes.append(("attention.size", size))
         for name, size in sizes:
             if size % attention.heads:
                 raise ValueError(

@@ -1,9 +1,10 @@
-"""YAML → `Config`, validated once, before anything is loaded or written; and what is wrong with it, in our words."""
+"""YAML → `Config`, validated once, before anything is loaded or written; and error messages that say what to do."""
 
 from __future__ import annotations
 
 import difflib
 import reprlib
+import sys
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,13 +13,17 @@ from typing import Any, get_args, get_origin
 import yaml
 from pydantic import ValidationError
 
-from nmt.config.run import Config, SearchConfig
-from nmt.parts import Section
+from nmt.config.run import Config
+from nmt.config.search import SearchConfig
+from nmt.parts import Section, alternatives
 from nmt.system.errors import UserError
 
 
-def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
+def load_config(path: str | Path, overrides: Sequence[str] = (), *, forgiving: bool = False) -> Config:
     """Read a YAML file, apply `a.b=VALUE` overrides (VALUE is YAML) in their order, and validate the result.
+
+    Fields that have no effect are refused, or, if `forgiving`, ignored with a line on standard error: earlier versions
+    of nmt accepted them, and their runs go on.
 
     Raises `UserError` for a file that cannot be read, YAML that cannot be parsed, and all that validation refuses.
     """
@@ -34,13 +39,20 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
         raise UserError(f"{path}: the config must be a mapping of fields to values, such as 'name: my-run'")
     for override in overrides:
         _apply(override, values)
-    return parse_config(values, str(path))
+    ignored: list[str] = []
+    config = parse_config(values, str(path), ignored if forgiving else None)
+    for line in ignored:
+        print(f"{path}: ignored: {line}", file=sys.stderr)
+    return config
 
 
-def parse_config(values: dict[str, Any], origin: str) -> Config:
-    """Validate plain values; `origin` (a file's name) begins the message of the `UserError` raised for bad ones."""
+def parse_config(values: dict[str, Any], origin: str, ignored: list[str] | None = None) -> Config:
+    """Validate plain values; `origin` (a file's name) begins the message of the `UserError` raised for bad ones.
+
+    If a list `ignored` is given, fields that have no effect are not refused, and the list gets a line for each.
+    """
     try:
-        return Config.model_validate(values)
+        return Config.model_validate(values, context=ignored)
     except ValidationError as error:
         raise UserError(f"{origin}: {explain(error)}") from None
 
@@ -60,10 +72,11 @@ def to_yaml(config: Config) -> str:
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     """The dotted names of the fields that differ between two dumps of the same parts of a configuration."""
-    for field in before:
-        if isinstance(before[field], dict):
-            yield from (f"{field}.{name}" for name in differences(before[field], now[field]))
-        elif before[field] != now[field]:
+    for field in [*before, *(field for field in now if field not in before)]:
+        one, other = before.get(field), now.get(field)
+        if isinstance(one, dict) and isinstance(other, dict):
+            yield from (f"{field}.{name}" for name in differences(one, other))
+        elif one != other:
             yield field
 
 
@@ -117,10 +130,7 @@ def _explain(error: Any, of_config: bool) -> str:
         case "extra_forbidden" if not of_config:
             return f"{field}: unknown field; take another copy"
         case "extra_forbidden":
-            known = list(_section_at(path[:-1]).model_fields)
-            near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else "known fields: " + ", ".join(known)
-            return f"{field}: unknown field; {hint}"
+            return f"{field}: unknown field; {_hint(path)}"
         case "missing" if not of_config:
             return f"{field}: missing; take another copy"
         case "missing":
@@ -130,6 +140,22 @@ def _explain(error: Any, of_config: bool) -> str:
         case _:
             message = error["msg"][0].lower() + error["msg"][1:]
             return f"{field}: {message} (here: {' '.join(reprlib.repr(error['input']).split())})"
+
+
+def _hint(path: Sequence[str]) -> str:
+    """What may have been meant by an unknown field: one of that name elsewhere, one of a like name here, or any."""
+    known = list(_section_at(path[:-1]).model_fields)
+    elsewhere = [other for other in _all_fields(Config) if other.split(".")[-1] == path[-1]]
+    near = elsewhere or difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
+    return f"did you mean {alternatives(near)}?" if near else "known fields: " + ", ".join(known)
+
+
+def _all_fields(section: type[Section], prefix: str = "") -> Iterator[str]:
+    """The dotted names of all fields."""
+    for name, field in section.model_fields.items():
+        yield f"{prefix}{name}"
+        for inner in _sections_in(field.annotation):
+            yield from _all_fields(inner, f"{prefix}{name}.")
 
 
 def _section_at(path: Sequence[str]) -> type[Section]:

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from nmt.config.run import DataConfig
+from nmt.config.data import DataConfig
 from nmt.data.numbering import Block, number_pairs
 from nmt.data.store import Store, building_folder, keep_store, open_store
 from nmt.system.errors import UserError, placing
 from nmt.system.files import writing
 from nmt.text.corpus import Skipped, check_pairs, iterate_lines
-from nmt.text.tokenizers import SentencePieceTokenizer, Tokenizer, make_tokenizer, train_sentencepiece
+from nmt.text.tokenizers import TOKENIZERS, Tokenizer, make_tokenizer
 from nmt.text.vocabulary import Vocabulary, build_vocabulary
 
 SIDES = ("source", "target")
@@ -90,19 +90,19 @@ def _build(config: DataConfig, paths: list[tuple[Path, Path]], folder: Path, pat
 
 
 def _subword_models(config: DataConfig, paths: tuple[Path, Path], lines: int) -> list[bytes | None]:
-    """The sentencepiece model of each side that wants one; with a joint vocabulary one and the same."""
+    """The model of each side whose tokenizer learns one; with a joint vocabulary one and the same."""
     models: list[bytes | None] = []
     for name, side, path in zip(SIDES, (config.source, config.target), paths, strict=True):
-        if side.tokenizer != "sentencepiece":
+        tokenizer = TOKENIZERS[side.tokenizer]
+        if not tokenizer.learns:
             models.append(None)
         elif config.joint_vocabulary and models:
             models.append(models[0])
         else:
-            assert side.vocabulary_size is not None  # the config has seen to it
             text = chain.from_iterable(map(iterate_lines, paths)) if config.joint_vocabulary else iterate_lines(path)
             text = islice(text, 0, None, -(-lines // SUBWORD_LINES))
             with placing(f"data.{name}."):
-                models.append(train_sentencepiece(text, side.vocabulary_size, side.subword_model, side.lowercase))
+                models.append(tokenizer.learn(text, side.lowercase, side.chosen("tokenizer")))
     return models
 
 
@@ -164,7 +164,7 @@ def _vocabularies(
         for tokens in side.tokens.kept(kept):
             counts += np.bincount(tokens, minlength=len(counts))
         counter = Counter({token: int(count) for token, count in zip(side.types, counts, strict=True) if count})
-        if config_side.subword_sampling is not None and isinstance(tokenizer, SentencePieceTokenizer):
+        if config_side.subword_sampling is not None:
             counter.update(tokenizer.types())  # sampling may bring up any of them
         counters.append(counter)
     if config.joint_vocabulary:

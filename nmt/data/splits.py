@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nmt.config.run import DataConfig
+from nmt.config.data import DataConfig
 from nmt.data import multi30k
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import json
 import random
+import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,16 +18,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.config.run import DataConfig
+from nmt.config.data import DataConfig
 from nmt.data import building, numbering
 from nmt.data.batching import Example
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
 from nmt.system.errors import placing
-from nmt.text import tokenizers, vocabulary
+from nmt.text import vocabulary
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, reading
-from nmt.text.tokenizers import SentencePieceTokenizer
+from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import Vocabulary
 
 
@@ -68,7 +69,6 @@ class TrainingSet:
         if alpha is None:
             return [self.rows[side][number].tolist() for number in numbers]
         codec, name = (self.source, self.target)[side], building.SIDES[side]
-        assert isinstance(codec.tokenizer, SentencePieceTokenizer)  # the config has seen to it
         text = self.store.rows(f"{name}_text")
         lines = [text[number].tobytes().decode() for number in numbers]
         seed = random.Random(f"{draw} {name}").getrandbits(32)
@@ -89,9 +89,7 @@ def load_training_set(config: DataConfig) -> TrainingSet:
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
         model = store.arrays[f"{name}_model"].tobytes() or None
         tokens = Vocabulary(tuple(store.meta[f"{name}_types"]))
-        codecs.append(
-            Codec(tokenizers.make_tokenizer(side.tokenizer, side.language, side.lowercase, model), tokens, model)
-        )
+        codecs.append(Codec(make_tokenizer(side.tokenizer, side.language, side.lowercase, model), tokens, model))
     text = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
     return TrainingSet(codecs[0], codecs[1], Skipped(**store.meta["skipped"]), config, store, text)
 
@@ -110,7 +108,11 @@ def _key(config: DataConfig, texts: list[tuple[bool, str]]) -> str:
     from nmt.data import store
     from nmt.text import corpus
 
-    rules = [inspect.getsource(module) for module in (building, corpus, numbering, store, tokenizers, vocabulary)]
+    modules = [building, corpus, numbering, store, vocabulary]
+    for name in (config.source.tokenizer, config.target.tokenizer):
+        ancestors = TOKENIZERS[name].__mro__
+        modules += [sys.modules[kind.__module__] for kind in ancestors if kind.__module__.startswith("nmt.text.")]
+    rules = [inspect.getsource(module) for module in modules]
     libraries = [version(name) for name in ("numpy", "sentencepiece", "spacy", "torchtext")]
     sides = [
         side.model_dump(exclude={"train", "validation", "test", "extra", "subword_sampling"})
@@ -119,7 +121,7 @@ def _key(config: DataConfig, texts: list[tuple[bool, str]]) -> str:
     ]
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
         with placing(f"data.{name}."):
-            if tokenizers.rules_are_foreign(side.tokenizer, side.language):
+            if TOKENIZERS[side.tokenizer].rules_are_foreign(side.language):
                 libraries += sorted(f"{package.name} {package.version}" for package in distributions())
     content = [rules, libraries, unicodedata.unidata_version, sides, config.joint_vocabulary, config.max_length, texts]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from nmt.config.run import Config
+from nmt.config.search import SearchPrecision
 from nmt.data.splits import load_split
 from nmt.evaluation import alignment, by_length, plots, report, scores
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
-from nmt.parts import SearchPrecision
 from nmt.system import files
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs

@@ -14,7 +14,7 @@ import sacrebleu
 from jaxtyping import Int
 
 from nmt.system.errors import UserError
-from nmt.text.tokenizers import SpacyTokenizer
+from nmt.text.tokenizers.spacy import SpacyTokenizer
 
 SIGNIFICANCE_RESAMPLES = 1000
 

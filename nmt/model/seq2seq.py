@@ -15,8 +15,8 @@ from nmt.kernels.linear import call_with_shared_weights
 from nmt.model.attention import Alignment, Attention, FixedContext, Heads, Memory
 from nmt.model.decoder import BahdanauDecoder, Decoder, DecoderSizes, LuongDecoder, State
 from nmt.model.encoder import Encoder
-from nmt.model.scopes import make_scope
-from nmt.model.scores import make_score
+from nmt.model.scopes import SCOPES
+from nmt.model.scores import SCORES
 
 
 class Seq2Seq(nn.Module):
@@ -157,15 +157,9 @@ def make_attention(config: AttentionConfig, query_size: int, value_size: int) ->
     if config.heads > 1:
         heads = Heads(config.heads, query_size, value_size, value_size)
         score_query = score_memory = query_size // config.heads
-    score = make_score(
-        config.score,
-        query_size=score_query,
-        memory_size=score_memory,
-        size=(config.size or query_size) // config.heads,
-        positions=config.positions,
-        coverage=config.coverage,
-    )
-    scope = make_scope(config.scope, query_size=score_query, window=config.window)
+    options = config.chosen("score").arguments(config.heads)
+    score = SCORES[config.score](score_query, score_memory, coverage=config.coverage, **options)
+    scope = SCOPES[config.scope](score_query, **config.chosen("scope").model_dump())
     return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value)
 
 

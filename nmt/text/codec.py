@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from nmt.config.run import SideConfig
 from nmt.text.tokenizers import Tokenizer, make_tokenizer
 from nmt.text.vocabulary import Vocabulary
 
@@ -32,8 +31,8 @@ class Codec:
         return {"tokens": list(self.vocabulary.tokens), "subword_model": model}
 
     @classmethod
-    def from_state(cls, side: SideConfig, state: dict[str, Any]) -> Codec:
-        """The codec of a checkpoint, whose config says which tokenizer it was."""
+    def from_state(cls, kind: str, language: str, lowercase: bool, state: dict[str, Any]) -> Codec:
+        """The codec of a checkpoint, whose config says what tokenizer it has: kind, language, and case."""
         model = None if state["subword_model"] is None else bytes(state["subword_model"].numpy())
-        tokenizer = make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
+        tokenizer = make_tokenizer(kind, language, lowercase, model)
         return cls(tokenizer, Vocabulary(tuple(state["tokens"])), model)

@@ -11,10 +11,8 @@ from torch import Tensor
 
 from nmt.system.errors import UserError
 from nmt.text.corpus import read_lines
-from nmt.text.tokenizers import SPACE_MARK, CharTokenizer, SentencePieceTokenizer, Tokenizer
+from nmt.text.tokenizers import SPACE_MARK, Tokenizer
 from nmt.text.vocabulary import UNK_TOKEN
-
-_PIECES = (SentencePieceTokenizer, CharTokenizer)  # whose tokens are parts of words; those of the others are words
 
 
 def read_dictionary(path: Path) -> dict[str, str]:
@@ -52,7 +50,7 @@ def replacements(
     dictionary has neither. A part of a word is not looked up.
     """
     surfaces = source.surfaces(sentence)
-    from_pieces, to_pieces = isinstance(source, _PIECES), isinstance(target, _PIECES)
+    from_pieces, to_pieces = source.pieces, target.pieces
     offers: list[tuple[str, int]] = []  # tokens, and how many source tokens are behind each
     for word in _words(surfaces) if from_pieces else [[surface] for surface in surfaces]:
         raw = _bare("".join(word)) if from_pieces else word[0]
@@ -101,9 +99,9 @@ def _bare(surface: str) -> str:
 
 
 def _as_word(word: str, target: Tokenizer) -> str:
-    return SPACE_MARK + word if isinstance(target, SentencePieceTokenizer) else word
+    return SPACE_MARK + word if target.marks_words else word
 
 
 def _as_piece(surface: str, source: Tokenizer, target: Tokenizer) -> str:
-    foreign = isinstance(source, SentencePieceTokenizer) and isinstance(target, CharTokenizer)
+    foreign = source.marks_words and target.pieces and not target.marks_words
     return _bare(surface) if foreign else surface

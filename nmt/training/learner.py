@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from nmt.config.run import TrainingConfig
+from nmt.config.training import TrainingConfig
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.average import MovingAverage
 from nmt.training.distributed import ALONE, Ranks

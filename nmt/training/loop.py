@@ -12,12 +12,18 @@ from typing import Any, NamedTuple
 import torch
 
 from nmt.checkpoint import contents as checkpoint
+<<<<<<< HEAD
 from nmt.checkpoint.file import DamagedFile
 from nmt.config.run import Config, TrainingConfig
+=======
+from nmt.config.run import Config
+from nmt.config.training import TrainingConfig
+>>>>>>> 60f5a43 (Families: a score, scope, tokenizer or schedule is one file)
 from nmt.data.batching import Batch, Batches, collate
 from nmt.data.training_set import TrainingSet
 from nmt.kernels.loss import perplexity
 from nmt.model.seq2seq import Seq2Seq
+from nmt.schedules.learning_rate import Now
 from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
@@ -28,7 +34,6 @@ from nmt.training.learner import Learner, make_learner
 from nmt.training.prepare import batches_of
 from nmt.training.progress import Progress, Tokens
 from nmt.training.saved import own_random_numbers, restore, saved
-from nmt.training.schedules import learning_rate
 from nmt.training.state import (
     State,
     checkpoint_is_due,
@@ -133,14 +138,8 @@ def _update(task: Task, state: State, learner: Learner, batches: Batches, progre
             sum(batch.source_tokens for batch in chosen if batch), sum(batch.target_tokens for batch in chosen if batch)
         )
     )
-    rate = learning_rate(
-        config.schedule,
-        config.learning_rate,
-        state.update + 1,
-        state.epoch + 1,
-        state.reductions,
-        share_done(state, config, len(batches)),
-    )
+    now = Now(state.update + 1, state.epoch + 1, state.reductions, share_done(state, config, len(batches)))
+    rate = config.schedule.chosen("kind").rate(config.learning_rate, now)
     with explaining_memory(lambda: too_large(chosen, state.update + 1)):
         nll = update(learner, chosen, config, rate, state.update, task.ranks)
     state.update += 1

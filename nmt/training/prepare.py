@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import torch
 
-from nmt.config.run import Config, TrainingConfig
+from nmt.config.run import Config
+from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batches, epoch_batches, fill_rate
 from nmt.data.splits import load_split
 from nmt.data.training_set import TrainingSet, load_training_set

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from nmt.config.run import TrainingConfig
+from nmt.config.training import TrainingConfig
 
 
 @dataclass

@@ -11,12 +11,11 @@ from jaxtyping import Bool
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from nmt.config.run import TrainingConfig
+from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch
 from nmt.kernels.linear import products_in_bf16
 from nmt.training.distributed import ALONE, Ranks
 from nmt.training.learner import Learner
-from nmt.training.schedules import teacher_forcing_ratio
 
 
 def update(
@@ -36,7 +35,7 @@ def update(
     model, optimizer = learner.model, learner.optimizer
     [tokens] = ranks.total(sum(batch.target_tokens for batch in batches if batch))
     forcing = config.teacher_forcing
-    ratio = teacher_forcing_ratio(forcing, done)
+    ratio = forcing.chosen("schedule").at(done)
     optimizer.zero_grad()
     nll = torch.zeros((), device=model.device)
     bf16, device = config.precision == "bf16", model.device.type

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from nmt import sample_corpus
-from nmt.config.run import Config, DataConfig
+from nmt.config.data import DataConfig
+from nmt.config.run import Config
 from nmt.data import multi30k
 from nmt.data.splits import load_split
 from nmt.system.errors import UserError

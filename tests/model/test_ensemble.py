@@ -8,7 +8,8 @@ from support.tiny_models import VARIANTS, tiny_codecs, tiny_model
 from test_search_model import TEXTS, ids_of
 
 from nmt.checkpoint.contents import Loaded
-from nmt.config.run import Config, SearchConfig
+from nmt.config.run import Config
+from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
 from nmt.model.ensemble import Ensemble
 from nmt.system.errors import UserError

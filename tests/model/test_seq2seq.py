@@ -18,7 +18,7 @@ from support.tiny_models import (
     tiny_model,
 )
 
-from nmt.config.run import SearchConfig
+from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
 from nmt.model.attention import FixedContext
 from nmt.model.seq2seq import build_model

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import spacy
 
-from nmt.config.run import DataConfig
+from nmt.config.data import DataConfig
 from nmt.data.splits import load_split
 from nmt.sample_corpus import Pair, detokenise, generate, write
 from nmt.sample_corpus.grammar import (

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from nmt.config.run import DataConfig
+from nmt.config.data import DataConfig
 from nmt.data.batching import Example
 from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.text.corpus import ParallelText

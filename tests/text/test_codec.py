@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.texts import learn
 
-from nmt.config.run import DataConfig
+from nmt.config.data import DataConfig
 from nmt.text.codec import Codec
 from nmt.text.corpus import ParallelText
 from nmt.text.vocabulary import UNK

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 import torch
-
-from nmt.config.run import ScheduleConfig, TeacherForcingConfig
 from nmt.training.schedules import learning_rate, teacher_forcing_ratio
+
+from nmt.config.training import ScheduleConfig, TeacherForcingConfig
 from nmt.training.update import toss
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from nmt.config.model import ModelConfig
-from nmt.config.run import TrainingConfig
+from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
 from nmt.model.seq2seq import Seq2Seq, build_model
 from nmt.text.vocabulary import BOS, EOS, PAD

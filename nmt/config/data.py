@@ -1,0 +1,118 @@
+"""What may be set about the data: the corpus, and how its text becomes tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from nmt.parts import Count, Idle, Section, names_of, section_of
+from nmt.text.tokenizers import TOKENIZERS
+
+if TYPE_CHECKING:
+    TokenizerName = str
+
+    class TokenizerFields(Section):
+        """The options of all tokenizers, as far as the program reads them by name."""
+
+        vocabulary_size: Count | None = None
+        subword_sampling: float | None = None
+else:
+    TokenizerName = names_of(TOKENIZERS)
+    TokenizerFields = section_of("TokenizerFields", TOKENIZERS)
+
+
+class SideConfig(TokenizerFields):
+    """One language of the corpus."""
+
+    families: ClassVar = {"tokenizer": TOKENIZERS}
+
+    language: str
+    """The language's ISO 639-1 code, such as `de` or `en`."""
+    tokenizer: TokenizerName = "spacy"
+    """How text is cut into tokens."""
+    lowercase: bool = True
+    """Whether text is lower-cased first."""
+    min_frequency: Count = 1
+    """Types seen less often in the training text become `<unk>`."""
+    train: str | None = None
+    """With `corpus: files`: the file of training sentences, one per line."""
+    validation: str | None = None
+    """With `corpus: files`: the file of validation sentences."""
+    test: str | None = None
+    """With `corpus: files`: the file of test sentences. Without one, a run is scored on the validation set."""
+    extra: tuple[str, ...] = ()
+    """Files of more training pairs, such as translations by other models. Subwords and vocabulary are learnt from the
+    corpus alone, so that models with and without them read and write the same tokens."""
+
+
+class SourceConfig(SideConfig):
+    """The language that is translated."""
+
+    language: str = "de"
+    """The language's ISO 639-1 code, such as `de` or `en`."""
+
+
+class TargetConfig(SideConfig):
+    """The language that is written."""
+
+    language: str = "en"
+    """The language's ISO 639-1 code, such as `de` or `en`."""
+
+
+class DataConfig(Section):
+    """Which text to learn from, and how it becomes tokens."""
+
+    corpus: Literal["sample", "multi30k", "files"] = "sample"
+    """`sample`: the synthetic sample corpus. `multi30k`: Multi30k, fetched on first use. `files`: your own text, named
+    in `source` and `target`."""
+    folder: str = "data"
+    """The folder that holds the sample corpus, Multi30k's files, and (in `cache/`) tokenized text."""
+    mirror: str | None = None
+    """With `corpus: multi30k`: a folder or URL that holds Multi30k's files. The environment variable
+    `NMT_MULTI30K_MIRROR` overrides it."""
+    source: SourceConfig = SourceConfig()
+    """The source language."""
+    target: TargetConfig = TargetConfig()
+    """The target language."""
+    joint_vocabulary: bool = False
+    """One vocabulary (and one sentencepiece model) for both languages."""
+    max_length: Count = 100
+    """Training pairs with more tokens than this on either side are skipped, and counted."""
+
+    @classmethod
+    def idle(cls, values: Any) -> dict[str, Idle]:
+        if values.get("corpus", "sample") == "multi30k":
+            return {}
+        return {"mirror": Idle(f"corpus: {values.get('corpus', 'sample')}", "corpus to multi30k")}
+
+    @model_validator(mode="after")
+    def _sides_fit(self) -> Self:
+        if self.joint_vocabulary:
+            self._require_equal_sides()
+        for name, side in (("source", self.source), ("target", self.target)):
+            for split in ("train", "validation", "test"):
+                path = getattr(side, split)
+                if self.corpus != "files" and path is not None:
+                    raise ValueError(
+                        f"{name}.{split} is a file but corpus is {self.corpus}; set corpus to files, or remove it"
+                    )
+                if self.corpus == "files" and path is None and split != "test":
+                    raise ValueError(f"corpus: files needs {name}.{split}; set it to the path of a text file")
+        if (self.source.test is None) != (self.target.test is None):
+            raise ValueError("source.test and target.test go together; set both, or none")
+        if len(self.source.extra) != len(self.target.extra):
+            raise ValueError(
+                f"source.extra has {len(self.source.extra)} files and target.extra {len(self.target.extra)}; "
+                "set both to the same number of files, whose lines translate each other"
+            )
+        return self
+
+    def _require_equal_sides(self) -> None:
+        for field in ("tokenizer", "lowercase", "min_frequency", *type(self.source.chosen("tokenizer")).model_fields):
+            source, target = getattr(self.source, field), getattr(self.target, field)
+            if source != target and field != "subword_sampling":
+                raise ValueError(
+                    f"joint_vocabulary: true needs the same source.{field} ({source}) and target.{field} ({target}); "
+                    "set both to one value, or joint_vocabulary to false"
+                )

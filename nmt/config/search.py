@@ -1,0 +1,43 @@
+"""What may be set about search, and about the evaluation of what it finds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from nmt.parts import Count, Section
+
+SearchPrecision = Literal["float32", "bf16", "int8"]
+
+
+class SearchConfig(Section):
+    """Beam search."""
+
+    beam_size: Count = 5
+    """The number of hypotheses that are kept. 1 is greedy search."""
+    length_penalty: Annotated[float, Field(ge=0, le=10)] = 1.0
+    """α of Wu et al. 2016, equation 14. 0: none."""
+    max_length: Count = 100
+    """The largest number of target tokens."""
+    max_source_length: Count = 500
+    """Source sentences with more tokens are cut off there, with a message on standard error."""
+    batch_size: Count = 64
+    """Sentences that are searched at once."""
+    precision: SearchPrecision = "float32"
+    """As `training.precision`, or `int8` on processors: the decoder's products take whole numbers to ±127."""
+
+
+class EvaluationConfig(Section):
+    """How a finished run is scored."""
+
+    split: str | None = None
+    """The split that a finished run is scored on. By default `test`, or `validation` where there is no test set."""
+    length_edges: tuple[Count, ...] = (10, 20, 30, 40, 50)
+    """The upper ends of the buckets of BLEU by source length, in spaCy tokens."""
+
+    @model_validator(mode="after")
+    def _edges_increase(self) -> Self:
+        if list(self.length_edges) != sorted(set(self.length_edges)):
+            raise ValueError(f"length_edges {list(self.length_edges)} must increase; sort them, each once")
+        return self

@@ -1,0 +1,149 @@
+"""What may be set about training: its budget, the optimizer, schedules, when to validate and to save."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from nmt.parts import (
+    Count,
+    DropoutRate,
+    Fraction,
+    Idle,
+    NonNegative,
+    Positive,
+    Section,
+    names_of,
+    section_of,
+)
+from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
+from nmt.schedules.teacher_forcing import TEACHER_FORCING_SCHEDULES
+
+Precision = Literal["float32", "bf16"]
+Threads = Annotated[int, Field(ge=1, le=1024, strict=True)]
+
+if TYPE_CHECKING:
+    TeacherForcingName = str
+    ScheduleName = str
+
+    class TeacherForcingFields(Section):
+        """The options of all schedules of teacher forcing, as far as the program reads them by name."""
+
+        ratio: float = 1.0
+
+    class ScheduleFields(Section):
+        """The options of all schedules of the learning rate, as far as the program reads them by name."""
+
+        patience: int = 1
+else:
+    TeacherForcingName = names_of(TEACHER_FORCING_SCHEDULES)
+    TeacherForcingFields = section_of("TeacherForcingFields", TEACHER_FORCING_SCHEDULES)
+    ScheduleName = names_of(LEARNING_RATE_SCHEDULES)
+    ScheduleFields = section_of("ScheduleFields", LEARNING_RATE_SCHEDULES)
+
+
+class TeacherForcingConfig(TeacherForcingFields):
+    """How often the decoder reads the reference's last token, not its own (Bengio et al. 2015, section 2.4).
+
+    `teacher_forcing: 0.5` is short for `teacher_forcing: {ratio: 0.5}`.
+    """
+
+    families: ClassVar = {"schedule": TEACHER_FORCING_SCHEDULES}
+
+    schedule: TeacherForcingName = "constant"
+    """How the probability of reading the reference falls during training."""
+    granularity: Literal["token", "batch"] = "token"
+    """What one toss of the coin decides."""
+
+    @classmethod
+    def idle(cls, values: Mapping[str, Any]) -> dict[str, Idle]:
+        found = super().idle(values)
+        if values.get("schedule", "constant") == "constant" and values.get("ratio", 1) == 1:
+            found["granularity"] = Idle("ratio: 1", "ratio below 1")
+        return found
+
+
+def _ratio_alone(value: Any) -> Any:
+    return {"ratio": value} if isinstance(value, int | float | str) and not isinstance(value, bool) else value
+
+
+class ScheduleConfig(ScheduleFields):
+    """How the learning rate moves."""
+
+    families: ClassVar = {"kind": LEARNING_RATE_SCHEDULES}
+
+    kind: ScheduleName = "constant"
+    """The schedule."""
+
+
+class EarlyStoppingConfig(Section):
+    """When training ends before its budget does."""
+
+    metric: Literal["bleu", "loss"] = "bleu"
+    """What makes a validation better than the one before. It also decides which checkpoint becomes `best.pt`, and what
+    a plateau is."""
+    patience: Count | None = None
+    """Training ends after this many validations without a better score. By default never."""
+
+
+class TrainingConfig(Section):
+    """How the model is trained."""
+
+    max_epochs: Count | None = 10
+    """Training ends after this many epochs. null if `max_updates` alone is set."""
+    max_updates: Count | None = None
+    """Training ends after this many updates."""
+    batch_size: Count = 64
+    """The size of a batch (of each process), in `batch_unit`."""
+    batch_unit: Literal["sentences", "tokens"] = "sentences"
+    """`tokens`: those of the longer side, padding included."""
+    accumulate: Count = 1
+    """Batches per update."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    """The optimizer."""
+    learning_rate: Positive = 1e-3
+    """The learning rate that `schedule` starts from."""
+    weight_decay: NonNegative = 0.0
+    """The optimizer's weight decay."""
+    schedule: ScheduleConfig = ScheduleConfig()
+    """How the learning rate moves."""
+    label_smoothing: DropoutRate = 0.1
+    """ε of label smoothing (Szegedy et al. 2016, section 7)."""
+    clip_norm: Positive | None = 1.0
+    """Gradients are scaled down to this norm. null: never."""
+    moving_average: Fraction | None = None
+    """The decay of an exponential moving average of the weights, which is then validated and saved in `best.pt`."""
+    teacher_forcing: Annotated[TeacherForcingConfig, BeforeValidator(_ratio_alone)] = TeacherForcingConfig()
+    """How often the decoder reads the reference."""
+    early_stopping: EarlyStoppingConfig = EarlyStoppingConfig()
+    """When training ends early."""
+    validate_every: Count | None = None
+    """Updates between validations. By default after each epoch."""
+    checkpoint_every: Count | None = None
+    """Updates between checkpoints. By default after each validation."""
+    log_every: Count = 50
+    """Updates between two `train` events of `metrics.jsonl`."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """The seed of all random numbers: initial weights, order of batches, dropout."""
+    device: str = "auto"
+    """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …"""
+    precision: Precision = "float32"
+    """`bf16`: the matrix products of updates take bfloat16 factors and sum in float32, which is faster where the
+    processor or GPU multiplies bfloat16."""
+    threads: Threads | None = None
+    """Processor threads. By default PyTorch's choice."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _updates_alone_are_enough(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("max_updates") is not None and "max_epochs" not in values:
+            return {**values, "max_epochs": None}
+        return values
+
+    @model_validator(mode="after")
+    def _it_ends(self) -> Self:
+        if self.max_epochs is None and self.max_updates is None:
+            raise ValueError("max_epochs and max_updates are both null, so training would never end; set one")
+        return self

@@ -1,0 +1,68 @@
+"""What local scopes share: a window of positions around a centre."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from nmt.model.scopes.base import Scope, Window
+from nmt.parts import Count, Section
+
+
+class LocalOptions(Section):
+    """The options of local scopes."""
+
+    window: Count = 10
+    """D: how many source positions a query sees on each side of the centre."""
+
+
+class LocalScope(Scope, ABC):
+    """Softmax over the integers of [p_t − D, p_t + D] ∩ [0, S − 1] (Luong et al. 2015, section 3.2).
+
+    Only W = 2D + 1 positions of a longer source are looked at, so that a step costs O(D), not O(S) (but for coverage,
+    which is kept for all S); all of them only where that is less work, because so many queries are answered together
+    that they would look at more than S.
+    """
+
+    Options: ClassVar[type[Section]] = LocalOptions
+
+    def __init__(self, query_size: int, *, window: int) -> None:
+        super().__init__(query_size)
+        self.window = window
+
+    @abstractmethod
+    def centre(
+        self, query: Float[Tensor, "B T H"], t: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
+    ) -> Float[Tensor, "B T"]:
+        """p_t, in source positions of the sentence's own length."""
+
+    def fade(self, distance: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"]:
+        """What weights at this distance from the centre are multiplied by."""
+        return torch.ones_like(distance)
+
+    def forward(
+        self,
+        query: Float[Tensor, "B T H"],
+        t: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B S"],
+        lengths: Int[Tensor, " B"],
+        together: int = 1,
+    ) -> Window:
+        length, width = mask.shape[1], 2 * self.window + 1
+        centre = self.centre(query, t, lengths).unsqueeze(2)
+        if length <= width * together:
+            distance, positions = torch.arange(length, device=query.device) - centre, None
+            real = mask.unsqueeze(1)
+        else:
+            # The window's first integer, moved inwards at the ends so that all of its places exist in memory.
+            first = (centre.detach() - self.window).ceil().long().clamp(0, length - width)
+            positions = first + torch.arange(width, device=query.device)
+            distance = positions - centre
+            real = mask.unsqueeze(1).expand(-1, t.shape[1], -1).gather(2, positions)
+        inside = (distance.abs() <= self.window) & real
+        # With the mask once more, because a location score may know none of the places: all weights are then 0.
+        return Window(inside, positions, self.fade(distance) * inside)

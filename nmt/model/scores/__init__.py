@@ -1,0 +1,8 @@
+"""How well a query fits a source position. Each score is one class in one file, which the config names."""
+
+from nmt.model.scores.base import Score
+from nmt.parts import family
+
+SCORES = family(__name__, Score)
+
+__all__ = ["SCORES", "Score"]

@@ -1,0 +1,55 @@
+"""Bahdanau's additive score."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from jaxtyping import Float
+from torch import Tensor
+
+from nmt.kernels.additive import additive_scores
+from nmt.kernels.linear import Linear
+from nmt.model.scores.base import Score, ScoreOptions
+from nmt.parts import Count, Section
+
+
+class AdditiveOptions(ScoreOptions):
+    """The options of `additive` and `concat`."""
+
+    size: Count | None = None
+    """The number A of alignment units, over all heads together. By default the decoder's hidden size."""
+
+    def arguments(self, heads: int) -> dict[str, object]:
+        return {"size": None if self.size is None else self.size // heads}
+
+
+class AdditiveScore(Score):
+    """v_aᵀ tanh(W_a h + U_a v_s) (Bahdanau et al. 2015, A.1.2); with coverage + V_a C_s inside the tanh."""
+
+    Options: ClassVar[type[Section]] = AdditiveOptions
+    formula = "v_aᵀ tanh(W_a h + U_a v_s)"
+    paper = "Bahdanau et al. 2015, A.1.2"
+    cost = "S (A + M) + H·A, and S·A tanh"
+    advice = "by default: works with any sizes, and learns early"
+    batched = False
+
+    def __init__(self, query_size: int, memory_size: int, *, coverage: bool = False, size: int | None = None) -> None:
+        super().__init__(query_size, memory_size)
+        size = size or query_size
+        self.query = Linear(query_size, size, bias=False)
+        self.memory = Linear(memory_size, size, bias=False)
+        self.v = Linear(size, 1, bias=False)
+        self.coverage = Linear(1, size, bias=False) if coverage else None
+
+    def forward(
+        self,
+        query: Float[Tensor, "Bn T H"],
+        keys: Float[Tensor, "*B S A"],
+        coverage: Float[Tensor, "Bn T S"] | None = None,
+    ) -> Float[Tensor, "Bn T S"]:
+        query, v = self.query(query), self.v.weight.squeeze(0)
+        if self.coverage is None or coverage is None:
+            return additive_scores(query, keys, v)
+        # What a query has covered changes its keys: it becomes a sentence of its own.
+        covered = keys.flatten(0, -3).unsqueeze(1) + coverage.unsqueeze(3) * self.coverage.weight.squeeze(1)
+        return additive_scores(query.flatten(0, 1).unsqueeze(1), covered.flatten(0, 1), v).view(coverage.shape)

@@ -1,0 +1,23 @@
+"""A share of teacher forcing that falls along a line."""
+
+from typing import Self
+
+from pydantic import model_validator
+
+from nmt.parts import Positive
+from nmt.schedules.teacher_forcing.base import FallingSchedule, require_between
+
+
+class Linear(FallingSchedule):
+    """max(minimum, ratio − decay·i) after i updates (Bengio et al. 2015, section 2.4)."""
+
+    decay: Positive = 0.0001
+    """What each update takes away."""
+
+    @model_validator(mode="after")
+    def _decay_fits(self) -> Self:
+        require_between("linear", self.decay, 0, 1)
+        return self
+
+    def fallen(self, done: int) -> float:
+        return self.ratio - self.decay * done

@@ -1,0 +1,79 @@
+"""What all tokenizers share.
+
+A tokenizer is a small frozen value, made from what a checkpoint can hold: kind, language, case, model bytes. Tokens are
+never empty and hold no whitespace. For a text, `surfaces` gives one string per token of `tokenize`: the same token in
+the text's own letters, fit to stand in its place before `detokenize`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
+
+from nmt.parts import Count, Part, Section
+
+SPACE_MARK = "▁"  # U+2581, which sentencepiece writes for a space
+
+
+class TokenizerOptions(Section):
+    """The config fields that every tokenizer reads."""
+
+    vocabulary_size: Count | None = None
+    """How many of the most frequent types are kept. By default all of them."""
+
+
+class Tokenizer(Part, ABC):
+    """Text to tokens and back, for one side of the corpus."""
+
+    Options: ClassVar[type[Section]] = TokenizerOptions
+    pieces: ClassVar[bool] = False  # whether tokens are parts of words
+    marks_words: ClassVar[bool] = False  # whether a word's first piece begins with SPACE_MARK
+    learns: ClassVar[bool] = False  # whether it needs a model, which `learn` makes of the training text
+
+    @classmethod
+    @abstractmethod
+    def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
+        """The tokenizer for a language. Raises `UserError` if it has no rules for it."""
+
+    @classmethod
+    def learn(cls, lines: Iterable[str], lowercase: bool, options: Any) -> bytes | None:
+        """The model that `make` takes, learnt from training text; `options` are those of the class."""
+        return None
+
+    @classmethod
+    def rules_are_foreign(cls, language: str) -> bool:
+        """Whether the tokens of a language depend on packages that nmt does not know by name."""
+        return False
+
+    @abstractmethod
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of one sentence."""
+
+    @abstractmethod
+    def surfaces(self, text: str) -> list[str]:
+        """For each token of `tokenize(text)` the piece of the raw, not lower-cased text behind it."""
+
+    @abstractmethod
+    def detokenize(self, tokens: list[str]) -> str:
+        """The sentence that the tokens spell, spaced as people write."""
+
+    def types(self) -> list[str]:
+        """All tokens that a random segmentation may bring up, for those that draw any."""
+        return []
+
+    def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
+        """Other tokens of each sentence, drawn at random: the same for the same texts, α and seed."""
+        raise TypeError(f"{type(self).__name__} has one way to cut a text")
+
+
+def single_spaces(text: str) -> str:
+    return " ".join(text.split())
+
+
+def lower(text: str, lowercase: bool) -> str:
+    return text.lower() if lowercase else text
+
+
+def lower_each(tokens: list[str], lowercase: bool) -> list[str]:
+    return [token.lower() for token in tokens] if lowercase else tokens

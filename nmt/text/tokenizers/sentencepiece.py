@@ -1,0 +1,153 @@
+"""Subwords of a sentencepiece model (Kudo and Richardson 2018), learnt from the training text."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal, Self
+
+from nmt.parts import Count, Fraction
+from nmt.system.errors import UserError
+from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, TokenizerOptions, lower, single_spaces
+
+
+class SentencePieceOptions(TokenizerOptions):
+    """The options of `sentencepiece`."""
+
+    vocabulary_size: Count = 4000
+    """The number of pieces."""
+    subword_model: Literal["unigram", "bpe"] = "unigram"
+    """How pieces are learnt: `unigram` (Kudo 2018) or `bpe` (Sennrich et al. 2016)."""
+    subword_sampling: Fraction | None = None
+    """Cuts the training text into other pieces in each epoch. With `unigram` this is α of Kudo 2018, section 3.2, the
+    power to which probabilities are taken; with `bpe` the share of merges left out (Provilkov et al. 2020). By default
+    every text is cut in the best way."""
+
+
+@dataclass(frozen=True)
+class SentencePieceTokenizer(Tokenizer):
+    """Subwords of a sentencepiece model; a word's first piece begins with "▁"."""
+
+    Options = SentencePieceOptions
+    pieces = True
+    marks_words = True
+    learns = True
+
+    model: bytes
+    lowercase: bool
+
+    @classmethod
+    def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
+        if model is None:
+            raise ValueError("a sentencepiece tokenizer needs its model's bytes")
+        return cls(model, lowercase)
+
+    @classmethod
+    def learn(cls, lines: Iterable[str], lowercase: bool, options: SentencePieceOptions) -> bytes:
+        return train_sentencepiece(lines, options.vocabulary_size, options.subword_model, lowercase)
+
+    def tokenize(self, text: str) -> list[str]:
+        return _sentencepiece(self.model).encode(lower(_words_only(text), self.lowercase), out_type=str)
+
+    def types(self) -> list[str]:
+        """All subwords that a text can be cut into."""
+        model = _sentencepiece(self.model)
+        ids = range(model.get_piece_size())
+        return [model.id_to_piece(i) for i in ids if not (model.is_control(i) or model.is_unknown(i))]
+
+    def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
+        """Other subwords of each sentence, drawn at random: the same for the same texts, α and seed.
+
+        A unigram model draws from all segmentations, whose probabilities it takes to the power α (Kudo 2018, section
+        3.2); of a BPE model each merge is left out with probability α (Provilkov et al. 2020, section 3).
+        """
+        from sentencepiece import set_random_generator_seed
+
+        words = [lower(_words_only(text), self.lowercase) for text in texts]
+        encode = partial(_sentencepiece(self.model).encode, words, out_type=str, num_threads=1)
+        # sentencepiece's generator is its thread's own, and takes the seed when the thread first draws.
+        set_random_generator_seed(seed)
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(encode, enable_sampling=True, alpha=alpha, nbest_size=-1).result()
+
+    def surfaces(self, text: str) -> list[str]:
+        """As in `Tokenizer`. Of a character that lies in two tokens ("½" in "1", "⁄2") the last gets it whole."""
+        raw = _words_only(text)
+        lowered = lower(raw, self.lowercase)
+        pieces = _sentencepiece(self.model).encode(lowered, out_type=str)
+        # The pieces, joined, are the normalised text, of which sentencepiece knows the way back to its input.
+        _, to_lowered = _sentencepiece(self.model).normalize(lowered, with_offsets=True)
+        to_raw = _raw_positions(raw) if self.lowercase else range(len(raw) + 1)
+        surfaces, begin = [], 0
+        for piece in pieces:
+            end = begin + len(piece)
+            behind = "".join(raw[to_raw[to_lowered[begin]] : to_raw[to_lowered[end]]].split())
+            mark = SPACE_MARK if piece.startswith(SPACE_MARK) else ""
+            surfaces.append(mark + behind if behind else piece)
+            begin = end
+        return surfaces
+
+    def detokenize(self, tokens: list[str]) -> str:
+        # Not the model's own decode: it would drop a word that happens to read "</s>".
+        return single_spaces("".join(tokens).replace(SPACE_MARK, " "))
+
+
+def train_sentencepiece(
+    lines: Iterable[str], vocabulary_size: int, model_type: Literal["unigram", "bpe"], lowercase: bool
+) -> bytes:
+    """A sentencepiece model of `vocabulary_size` pieces, trained on the lines: the same bytes every time.
+
+    Every character of the lines gets a piece. Unicode is normalised by sentencepiece's `nmt_nfkc`.
+
+    Raises UserError if the text is too small or too large for `vocabulary_size`, or has no words.
+    """
+    from sentencepiece import SentencePieceTrainer
+
+    model = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=(lower(_words_only(line), lowercase) for line in lines),
+            model_writer=model,
+            vocab_size=vocabulary_size,
+            model_type=model_type,
+            character_coverage=1.0,
+            max_sentence_length=1 << 20,  # by default, lines of more than 4192 bytes are left out without a word
+            num_threads=1,  # the result depends on it
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise UserError(_sentencepiece_complaint(str(error), vocabulary_size)) from None
+    return model.getvalue()
+
+
+def _sentencepiece_complaint(message: str, vocabulary_size: int) -> str:
+    field = f"vocabulary_size: {vocabulary_size}"
+    if largest := re.search(r"too high.*<= (\d+)", message):
+        return f"{field} is too large: this text gives at most {largest[1]} pieces; set it to {largest[1]} or less"
+    if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        return f"{field} is too small: this text has too many characters; set it to {smallest[1]} or more"
+    if "empty()" in message or "all_chars_count" in message:
+        return "sentencepiece found no text to train on: give it sentences with words"
+    return f"{field}: sentencepiece cannot train with this size on this text ({' '.join(message.split())})"
+
+
+def _words_only(text: str) -> str:
+    """The text as sentencepiece sees it: it takes a "▁" for a space."""
+    return single_spaces(text.replace(SPACE_MARK, " "))
+
+
+def _raw_positions(text: str) -> list[int]:
+    """For each position of `text.lower()`, its end included, the position in `text`: "İ" becomes two characters."""
+    positions = [position for position, character in enumerate(text) for _ in character.lower()]
+    return [*positions, len(text)]
+
+
+@cache
+def _sentencepiece(model: bytes) -> Any:
+    from sentencepiece import SentencePieceProcessor
+
+    return SentencePieceProcessor(model_proto=model)

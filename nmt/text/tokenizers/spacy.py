@@ -1,0 +1,90 @@
+"""spaCy's rules for a language, without a model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Self
+
+from nmt.system.errors import UserError
+from nmt.text.tokenizers.base import Tokenizer, lower_each, single_spaces
+
+# Where spaCy cuts and Moses' rules, made for Moses' own tokens, do not join again.
+_CONTRACTION = re.compile(r"n['’]t|['’](s|m|d|re|ve|ll)", re.IGNORECASE)
+_HALVES = {("can", "not"), ("gon", "na"), ("got", "ta")}
+
+
+@dataclass(frozen=True)
+class SpacyTokenizer(Tokenizer):
+    """The tokens of spaCy's rules for a language (no model), detokenised by Moses' rules.
+
+    Raises UserError if spaCy has no rules for the language.
+    """
+
+    language: str
+    lowercase: bool
+
+    @classmethod
+    def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
+        return cls(language, lowercase)
+
+    @classmethod
+    def rules_are_foreign(cls, language: str) -> bool:
+        """As for Chinese, Japanese, Thai, …, for which spaCy asks other packages."""
+        return type(_spacy_rules(language)).__module__ != "spacy.tokenizer"
+
+    def __post_init__(self) -> None:
+        _spacy_rules(self.language)  # a wrong language shows here, not in the middle of a corpus
+
+    def tokenize(self, text: str) -> list[str]:
+        return lower_each(self.surfaces(text), self.lowercase)
+
+    def surfaces(self, text: str) -> list[str]:
+        return [token.text for token in _spacy_rules(self.language)(single_spaces(text))]
+
+    def detokenize(self, tokens: list[str]) -> str:
+        return _moses(self.language).detokenize(_rejoin(tokens, self.language), unescape=False)
+
+
+def _rejoin(tokens: list[str], language: str) -> list[str]:
+    """The tokens with contractions, compounds, curly quotes and #numbers put together again.
+
+    A hyphen between words is taken for a compound's, except in German, whose compounds spaCy leaves whole.
+    """
+    joints = "/" if language == "de" else "/-"
+    openers, closers = ("", "”") if language == "de" else ("“‘#", "”’")
+    words: list[str] = []
+    glued = False  # whether the last of the words goes on with the next token
+    for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
+        joint = token in joints and before[-1:].isalnum() and after[:1].isalnum()
+        ending = token in closers or _CONTRACTION.fullmatch(token) or (before.lower(), token.lower()) in _HALVES
+        if words and (glued or joint or ending):
+            words[-1] += token
+        else:
+            words.append(token)
+        glued = joint or token in openers
+    return words
+
+
+# What follows takes time to import or to build, and is built once for all tokenizers that share it.
+
+
+@cache
+def _spacy_rules(language: str) -> Any:
+    import spacy
+
+    try:
+        return spacy.blank(language).tokenizer
+    except ImportError:
+        raise UserError(
+            f"language: spaCy has no tokenizer rules for {language!r} here; "
+            "use a code such as de or en, or another kind of tokenizer"
+        ) from None
+
+
+@cache
+def _moses(language: str) -> Any:
+    from sacremoses import MosesDetokenizer
+
+    return MosesDetokenizer(language)

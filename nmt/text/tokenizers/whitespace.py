@@ -1,0 +1,28 @@
+"""Text that is tokenized already: its words are its tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from nmt.text.tokenizers.base import Tokenizer, lower_each
+
+
+@dataclass(frozen=True)
+class WhitespaceTokenizer(Tokenizer):
+    """What stands between whitespace: for text that is tokenised already."""
+
+    lowercase: bool
+
+    @classmethod
+    def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
+        return cls(lowercase)
+
+    def tokenize(self, text: str) -> list[str]:
+        return lower_each(self.surfaces(text), self.lowercase)
+
+    def surfaces(self, text: str) -> list[str]:
+        return text.split()
+
+    def detokenize(self, tokens: list[str]) -> str:
+        return " ".join(tokens)

@@ -10,7 +10,7 @@ from nmt.data.batching import Example
 from nmt.data.training_set import load_training_set
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, Skipped
-from nmt.text.tokenizers import train_sentencepiece
+from nmt.text.tokenizers.sentencepiece import train_sentencepiece
 from nmt.text.vocabulary import UNK
 
 

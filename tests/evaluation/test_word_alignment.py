@@ -16,14 +16,11 @@ from nmt.evaluation import alignment
 from nmt.evaluation.alignment import best_links, score_alignment, token_shares, word_pairs
 from nmt.evaluation.scores import spacy_tokens
 from nmt.text.corpus import ParallelText
-from nmt.text.tokenizers import (
-    CharTokenizer,
-    SentencePieceTokenizer,
-    SpacyTokenizer,
-    Tokenizer,
-    WhitespaceTokenizer,
-    train_sentencepiece,
-)
+from nmt.text.tokenizers import Tokenizer
+from nmt.text.tokenizers.char import CharTokenizer
+from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+from nmt.text.tokenizers.spacy import SpacyTokenizer
+from nmt.text.tokenizers.whitespace import WhitespaceTokenizer
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 from nmt.translator import Translator

@@ -9,7 +9,6 @@ from support.attention_cases import (
     CASES,
     IDS,
     LENGTHS,
-    POSITIONS,
     TOGETHER,
     B,
     M,
@@ -23,7 +22,7 @@ from support.attention_cases import (
     run,
     steps,
 )
-from support.formulas import concat_score, softmax
+from support.formulas import formula_of, softmax
 from support.tiny_models import attention_weights
 from torch import nn
 
@@ -77,15 +76,17 @@ def test_any_lengths_and_any_window_give_the_formulas(lengths, padding, case, wi
 
 @pytest.mark.parametrize("score", ["additive", "concat"])
 def test_additive_is_concat_with_its_matrix_split_in_two(score):
-    case = (score, "global", ())
-    attention, query, values = make(case), queries(case), draw(B, S, M)
+    attention, query, values = make((score, "global", ())), queries((score, "global", ())), draw(B, S, M)
     _, weights = run(attention, query, values)
-    w = torch.cat([attention.score.query.weight, attention.score.memory.weight], dim=1).detach().numpy()
-    v_a = attention.score.v.weight[0].detach().numpy()
-    for b, length in enumerate(LENGTHS):
-        for t in range(T):
-            scores = [concat_score(query[b, t].numpy(), v.numpy(), w, v_a) for v in values[b, :length]]
-            np.testing.assert_allclose(weights[b, t, :length].detach(), softmax(scores), rtol=0, atol=1e-12)
+    parameters = {name: parameter.detach().numpy() for name, parameter in attention.score.named_parameters()}
+    for name in ("additive", "concat"):
+        score_of = formula_of("scores", name).score
+        for b, length in enumerate(LENGTHS):
+            for t in range(T):
+                scores = [
+                    score_of(query[b, t].numpy(), v.numpy(), s, parameters) for s, v in enumerate(values[b, :length])
+                ]
+                np.testing.assert_allclose(weights[b, t, :length].detach(), softmax(scores), rtol=0, atol=1e-12)
 
 
 # Weights
@@ -95,7 +96,9 @@ def test_additive_is_concat_with_its_matrix_split_in_two(score):
 @pytest.mark.parametrize("window", [1, 3, 50])
 def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(case, window):
     score, scope, extras = case
-    _, weights = run(make(case, window), queries(case))
+    attention = make(case, window)
+    known = attention.score.positions or S
+    _, weights = run(attention, queries(case))
     assert weights.shape == (B, T, S)
     total = weights.sum(2)
     assert (weights >= 0).all()
@@ -107,8 +110,8 @@ def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(case, window
     for b, length in enumerate(LENGTHS):
         assert (weights[b, :, length:] == 0).all()
         if scope == "global" and "hard" not in extras:
-            assert (weights[b, :, : length if score != "location" else min(length, POSITIONS)] > 0).all()
-            assert score != "location" or (weights[b, :, POSITIONS:] == 0).all()
+            assert (weights[b, :, : min(length, known)] > 0).all()
+            assert (weights[b, :, known:] == 0).all()
         if "hard" in extras and "heads" not in extras:
             assert ((weights[b] == 0) | (weights[b] == 1)).all()
 

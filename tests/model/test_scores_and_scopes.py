@@ -5,7 +5,6 @@ import pytest
 import torch
 from support.attention_cases import (
     LENGTHS,
-    POSITIONS,
     A,
     B,
     M,
@@ -19,10 +18,12 @@ from support.attention_cases import (
     run,
     steps,
 )
-from support.formulas import local_p_weights, predicted_position
-from support.tiny_models import COMBINATIONS, SCOPES, SCORES
+from support.formulas.scopes.local_p import predicted_position, weights_around
+from support.tiny_models import COMBINATIONS, LOCAL
 
-from nmt.model.scopes import LocalPredictiveScope
+from nmt.model.scopes import SCOPES
+from nmt.model.scopes.local_p import LocalPredictiveScope
+from nmt.model.scores import SCORES
 
 EVERY_SCORE_AND_SCOPE = pytest.mark.parametrize(("score", "scope"), COMBINATIONS)
 
@@ -32,14 +33,14 @@ EVERY_SCORE_AND_SCOPE = pytest.mark.parametrize(("score", "scope"), COMBINATIONS
 
 @pytest.mark.parametrize("window", [1, 2, 3])
 @pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("scope", SCOPES[1:])
+@pytest.mark.parametrize("scope", LOCAL)
 def test_weights_are_zero_outside_the_window_and_only_there(score, scope, window):
     case = (score, scope, ())
     attention, query = make(case, window), queries(case)
-    known = POSITIONS if score == "location" else S
+    known = attention.score.positions or S
     if scope == "local_p":
         attention.scope.v.weight.data *= 3  # spreads the centres
-        w_p, v_p = attention.scope.hidden.weight.detach().numpy(), attention.scope.v.weight[0].detach().numpy()
+        parameters = {name: parameter.detach().numpy() for name, parameter in attention.scope.named_parameters()}
     _, weights = run(attention, query)
     centres = set()
     for b, length in enumerate(LENGTHS):
@@ -47,7 +48,7 @@ def test_weights_are_zero_outside_the_window_and_only_there(score, scope, window
             if scope == "local_m":
                 centre = min(steps()[b, i].item(), length - 1)
             else:
-                centre = predicted_position(query[b, i].numpy(), length, w_p, v_p)
+                centre = predicted_position(query[b, i].numpy(), length, parameters)
             centres.add(round(centre))
             for s in range(S):
                 assert (weights[b, i, s] > 0) == (s < min(length, known) and abs(s - centre) <= window)
@@ -67,7 +68,7 @@ def test_autocast_leaves_positions_exact():
     """bfloat16 knows no odd number above 256."""
     torch.manual_seed(1)
     length, window = 400, 10
-    scope = LocalPredictiveScope(8, window)
+    scope = LocalPredictiveScope(8, window=window)
     query, mask = torch.randn(1, 30, 8), torch.ones(1, length, dtype=torch.bool)
     with torch.autocast("cpu", torch.bfloat16):
         found = scope(query, torch.zeros(1, 30, dtype=torch.long), mask, torch.tensor([length]))
@@ -89,18 +90,18 @@ def test_a_centre_at_either_end_leaves_positions_in_the_window(sign, centre_of, 
     _, weights = run(attention, query[:1, :1].expand(B, -1, -1), values)
     for b, length in enumerate(LENGTHS):
         keys = values[b, :length] @ attention.score.memory.weight.T
-        expected = local_p_weights((keys @ query[0, 0]).tolist(), centre_of(length), window)
+        expected = weights_around((keys @ query[0, 0]).tolist(), centre_of(length), window)
         np.testing.assert_allclose(weights[b, 0, :length].detach(), expected, rtol=0, atol=1e-12)
         assert weights[b, 0].sum() > 0
 
 
-@pytest.mark.parametrize("scope", SCOPES[1:])
+@pytest.mark.parametrize("scope", LOCAL)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize(("count", "window"), [(1, 1), (1, 2), (2, 1), (4, 2)])
 def test_windows_are_gathered_where_they_look_at_fewer_positions_than_there_are(score, scope, count, window):
     """Of a score that answers all queries by one product, only if all windows together do."""
     case = (score, scope, ())
-    together = 1 if score in ("additive", "concat") else count
+    together = count if SCORES[score].batched else 1
     for length in ((2 * window + 1) * together, (2 * window + 1) * together + 1):
         attention, query = make(case, window), queries(case, batch=1, count=count)
         memory = attention.prepare(encoded(draw(1, length, M), (length,)))
@@ -108,7 +109,7 @@ def test_windows_are_gathered_where_they_look_at_fewer_positions_than_there_are(
         assert (alignment.positions is not None) == (length > (2 * window + 1) * together)
 
 
-@pytest.mark.parametrize("scope", SCOPES[1:])
+@pytest.mark.parametrize("scope", LOCAL)
 def test_numbers_that_are_none_stay_so_and_point_nowhere(scope):
     case = ("general", scope, ())
     attention = make(case, window=1)
@@ -125,7 +126,7 @@ def test_heads_share_the_alignment_size(score):
 
 
 @pytest.mark.parametrize("extras", [(), ("hard",)])
-@pytest.mark.parametrize("scope", SCOPES[1:])
+@pytest.mark.parametrize("scope", LOCAL)
 def test_a_window_past_all_known_positions_has_no_weight_and_a_finite_gradient(scope, extras):
     case = ("location", scope, extras)
     attention = make(case, window=1)
@@ -187,7 +188,7 @@ def test_key_value_scores_one_half_of_each_direction_and_averages_the_other():
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("score", [s for s in SCORES if s != "location"])
+@pytest.mark.parametrize("score", [s for s in SCORES if SCORES[s].reads_memory])
 def test_covered_positions_have_other_weights_and_no_coverage_is_no_feature(score, scope):
     case = (score, scope, ("coverage",))
     attention, query = make(case), queries(case)

@@ -6,19 +6,20 @@ import torch
 
 from nmt.config.model import AttentionConfig
 from nmt.model.encoder import Encoded
+from nmt.model.scopes import SCOPES
+from nmt.model.scores import SCORES
 from nmt.model.seq2seq import make_attention
-from support.tiny_models import COMBINATIONS, EXTRAS, randomise
+from support.tiny_models import COMBINATIONS, EXTRAS, randomise, tiny_options
 
 LENGTHS = (4, 7, 1)
 B, T, S, M, A, H = 3, 5, 7, 8, 10, 6
-POSITIONS = 5  # that location knows
 
 TOGETHER = ("hard", "key_value", "heads", "coverage")
 EXTRA_SETS = [(), *((extra,) for extra in EXTRAS), TOGETHER]
 CASES = [
     (score, scope, extras)
     for (score, scope), extras in product(COMBINATIONS, EXTRA_SETS)
-    if score != "location" or extras in ((), ("hard",))
+    if SCORES[score].reads_memory or extras in ((), ("hard",))
 ]
 IDS = ["-".join([score, scope, *extras]) for score, scope, extras in CASES]
 
@@ -28,18 +29,13 @@ def value_size(extras):
 
 
 def query_size(score, extras):
-    return value_size(extras) if score.endswith("dot") else H
+    return value_size(extras) if SCORES[score].equal_sizes_or else H
 
 
 def make(case, window=2, seed=0):
     score, scope, extras = case
     settings = {"score": score, "scope": scope, **{k: v for extra in extras for k, v in EXTRAS[extra].items()}}
-    if scope != "global":
-        settings["window"] = window
-    if score in ("additive", "concat"):
-        settings["size"] = A
-    if score == "location":
-        settings["positions"] = POSITIONS
+    settings |= tiny_options(SCORES[score], size=A) | tiny_options(SCOPES[scope], window=window)
     attention = make_attention(AttentionConfig(**settings), query_size(score, extras), value_size(extras))
     randomise(attention.double(), seed)
     return attention

@@ -9,8 +9,11 @@ import torch
 
 from nmt.config.model import ModelConfig
 from nmt.data.batching import pad_source
-from nmt.model.scopes import GlobalScope, LocalMonotonicScope, LocalPredictiveScope
+from nmt.model.scopes import SCOPES
+from nmt.model.scopes.local import LocalScope
+from nmt.model.scores import SCORES
 from nmt.model.seq2seq import build_model
+from nmt.parts import options_of
 from nmt.text.codec import Codec
 from nmt.text.tokenizers import make_tokenizer
 from nmt.text.vocabulary import BOS, SPECIALS, Vocabulary
@@ -38,14 +41,13 @@ class Variant:
         return "-".join(part for part in parts if part)
 
 
-SCORES = ("additive", "concat", "linear", "general", "dot", "scaled_dot", "scaled_general", "location")
-SCOPES = ("global", "local_m", "local_p")
 EXTRAS = {
     "hard": {"hard": True},
     "key_value": {"key_value": True},
     "heads": {"heads": 2},
     "coverage": {"coverage": True},
 }
+LOCAL = [name for name, scope in SCOPES.items() if issubclass(scope, LocalScope)]
 COMBINATIONS = list(product(SCORES, SCOPES))
 # With each variant the score that its paper used, or Luong's own.
 VARIED = [("additive" if extra == "coverage" else "general", scope, extra) for extra in EXTRAS for scope in SCOPES]
@@ -63,6 +65,7 @@ SOURCE_TYPES, TARGET_TYPES = len(SPECIALS) + len(SOURCE_WORDS), len(SPECIALS) + 
 EMBEDDING, ENCODER_HIDDEN, DECODER_HIDDEN, ADDITIVE = 4, 3, 5, 7
 WINDOW = 2
 POSITIONS = 5  # that location knows: not all there are
+OPTIONS = {"size": ADDITIVE, "positions": POSITIONS, "window": WINDOW}  # of parts; others keep their defaults
 
 # B = 3, S = 8 (one sentence of EOS alone), T = 5: all different from each other, and from the sizes above.
 SOURCES = [[4, 9, 11, 5], [7, 6, 5, 4, 8, 10, 4], []]
@@ -73,22 +76,23 @@ def parametrised(variants):
     return {"argvalues": variants, "ids": str}
 
 
+def tiny_options(part, **others):
+    """Values for the options of a part that make it fit the tiny models."""
+    values = OPTIONS | others
+    return {field: values[field] for field in options_of(part).model_fields if field in values}
+
+
 def config_of(variant: Variant, layers: int = 1, window: int = WINDOW, **changes):
-    attention = {"wiring": variant.wiring}
-    encoder, decoder = ENCODER_HIDDEN, DECODER_HIDDEN
+    attention, encoder, decoder = {"wiring": variant.wiring}, ENCODER_HIDDEN, DECODER_HIDDEN
     if variant.wiring == "luong":
         attention["input_feeding"] = variant.input_feeding
     if variant.wiring != "none":
-        attention |= {"score": variant.score, "scope": variant.scope, **EXTRAS.get(variant.extra, {})}
-    if variant.score in ("additive", "concat"):
-        attention["size"] = ADDITIVE
-    if variant.score == "location":
-        attention["positions"] = POSITIONS
-    if variant.scope != "global":
-        attention["window"] = window
+        axes = {"score": variant.score, "scope": variant.scope}
+        options = tiny_options(SCORES[variant.score]) | tiny_options(SCOPES[variant.scope], window=window)
+        attention |= axes | options | EXTRAS.get(variant.extra, {})
     if variant.extra == "key_value":
         encoder += 1
-    if variant.extra == "heads" or variant.score.endswith("dot"):
+    if variant.extra == "heads" or SCORES[variant.score].equal_sizes_or:
         decoder = 2 * encoder
     values = {
         "embedding_size": EMBEDDING,
@@ -139,34 +143,25 @@ def _linear(module):
     return _array(module.weight), _array(module.bias)
 
 
+def _parameters(module):
+    return {name: _array(parameter) for name, parameter in module.named_parameters()}
+
+
 def attention_weights(attention, score: str) -> AttentionWeights:
     """The formulas of an attention, whose score the configuration calls `score`."""
-    scorer, scope, matrices = attention.score, attention.scope, {}
-    match score:
-        case "additive" | "concat":
-            matrices["w_a"], matrices["u_a"] = _array(scorer.query.weight), _array(scorer.memory.weight)
-            matrices["v_a"] = _array(scorer.v.weight)[0]
-        case "linear":
-            matrices["w_a"] = np.concatenate([_array(scorer.query.weight)[0], _array(scorer.memory.weight)[0]])
-        case "general" | "scaled_general":
-            matrices["w_a"] = _array(scorer.memory.weight)
-        case "location":
-            matrices["w_a"] = _array(scorer.location.weight)
-    if attention.coverage:
-        matrices["v_c"] = _array(scorer.coverage.weight).flatten()
-    if isinstance(scope, LocalPredictiveScope):
-        matrices |= {"w_p": _array(scope.hidden.weight), "v_p": _array(scope.v.weight)[0]}
-    if (heads := attention.heads) is not None:
-        matrices |= {"w_q": _array(heads.query.weight), "w_k": _array(heads.key.weight)}
-        matrices |= {"w_v": _array(heads.value.weight), "w_o": _array(heads.output.weight)}
+    scope, heads = attention.scope, attention.heads
+    [name] = [name for name, kind in SCOPES.items() if type(scope) is kind]
     return AttentionWeights(
         score,
-        {GlobalScope: "global", LocalMonotonicScope: "local_m", LocalPredictiveScope: "local_p"}[type(scope)],
-        matrices,
-        window=getattr(scope, "window", None),
+        name,
+        _parameters(attention.score),
+        _parameters(scope),
+        {field: getattr(scope, field) for field in options_of(type(scope)).model_fields},
         hard=attention.hard,
         key_value=attention.key_value,
-        heads=1 if heads is None else heads.count,
+        coverage=attention.coverage,
+        count=1 if heads is None else heads.count,
+        heads={} if heads is None else {name: _array(child.weight) for name, child in heads.named_children()},
     )
 
 

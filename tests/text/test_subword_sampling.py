@@ -11,7 +11,7 @@ import pytest
 from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
 from nmt.text.corpus import ParallelText
-from nmt.text.tokenizers import SentencePieceTokenizer, _sentencepiece, train_sentencepiece
+from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer, _sentencepiece, train_sentencepiece
 from nmt.text.vocabulary import UNK
 
 SYLLABLES = ["hun", "de", "ro", "ten", "hut", "sie", "ht", "un", "te"]

@@ -9,15 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmt.system.errors import UserError
-from nmt.text.tokenizers import (
-    CharTokenizer,
-    SentencePieceTokenizer,
-    SpacyTokenizer,
-    Tokenizer,
-    WhitespaceTokenizer,
-    make_tokenizer,
-    train_sentencepiece,
-)
+from nmt.text.tokenizers import Tokenizer, make_tokenizer
+from nmt.text.tokenizers.char import CharTokenizer
+from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+from nmt.text.tokenizers.spacy import SpacyTokenizer
+from nmt.text.tokenizers.whitespace import WhitespaceTokenizer
 
 GERMAN = [
     "Zwei junge Mädchen in gelben T-Shirts bauen am Strand eine Sandburg.",

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from nmt.system.errors import UserError
-from nmt.text.tokenizers import Tokenizer, make_tokenizer, train_sentencepiece
+from nmt.text.tokenizers import Tokenizer, make_tokenizer
+from nmt.text.tokenizers.sentencepiece import train_sentencepiece
 from nmt.text.unknown_words import read_dictionary, replacements
 
 SENTENCE = "Der Übermut (namens UHU-Po) lacht, Ä!"

@@ -3,25 +3,26 @@ from typing import Any
 
 import pytest
 import torch
-from nmt.training.schedules import learning_rate, teacher_forcing_ratio
 
 from nmt.config.training import ScheduleConfig, TeacherForcingConfig
+from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES, Now
 from nmt.training.update import toss
 
 
 def rate(update: int = 1, epoch: int = 1, reductions: int = 0, share_done: float = 0.0, **config: Any) -> float:
-    return learning_rate(ScheduleConfig.model_validate(config), 0.8, update, epoch, reductions, share_done)
+    schedule = ScheduleConfig.model_validate(config).chosen("kind")
+    return schedule.rate(0.8, Now(update, epoch, reductions, share_done))
 
 
 def ratio(done: int, **config: Any) -> float:
-    return teacher_forcing_ratio(TeacherForcingConfig.model_validate(config), done)
+    return TeacherForcingConfig.model_validate(config).chosen("schedule").at(done)
 
 
 def test_constant_rate() -> None:
     assert [rate(update, epoch) for update, epoch in ((1, 1), (10, 2), (10**6, 99))] == [0.8] * 3
 
 
-@pytest.mark.parametrize("kind", ["constant", "plateau", "halving", "inverse_sqrt", "cosine"])
+@pytest.mark.parametrize("kind", LEARNING_RATE_SCHEDULES)
 def test_warmup_rises_linearly_to_the_full_rate(kind: str) -> None:
     rates = [rate(update, kind=kind, warmup=4) for update in (1, 2, 3, 4)]
     assert rates == pytest.approx([0.2, 0.4, 0.6, 0.8])

@@ -5,6 +5,7 @@ Matrices bear the papers' names, and a GRU's are laid out as in `torch.nn.GRU`.
 """
 
 from dataclasses import dataclass, field
+from importlib import import_module
 
 import numpy as np
 
@@ -55,38 +56,12 @@ def bidirectional_gru(inputs, layers):
     return np.stack(inputs), np.concatenate([there[-1], back[0]])
 
 
-# Scores of one source position
+# Scores and scopes: a file each, found by name
 
 
-def additive_score(h, v, w_a, u_a, v_a):
-    return v_a @ np.tanh(w_a @ h + u_a @ v)
-
-
-def concat_score(h, v, w, v_a):
-    return v_a @ np.tanh(w @ np.concatenate([h, v]))
-
-
-def linear_score(h, v, w_a):
-    return w_a @ np.concatenate([h, v])
-
-
-def general_score(h, v, w_a):
-    return h @ (w_a @ v)
-
-
-def dot_score(h, v):
-    return sum(h[i] * v[i] for i in range(len(h)))
-
-
-def location_score(h, s, w_a):
-    return (w_a @ h)[s]
-
-
-# Scopes: the weights of all positions of a sentence, from their scores (None where there is none)
-
-
-def predicted_position(h, source_length, w_p, v_p):
-    return source_length * sigmoid(v_p @ np.tanh(w_p @ h))
+def formula_of(family, name):
+    """The NumPy module of a score or a scope: `support/formulas/{scores,scopes}/NAME.py`."""
+    return import_module(f"{__name__}.{family}.{name}")
 
 
 def softmax_over(scores, positions):
@@ -102,17 +77,6 @@ def window_around(centre, window, source_length):
     return [s for s in range(source_length) if centre - window <= s <= centre + window]
 
 
-def local_m_weights(scores, t, window):
-    centre = min(t, len(scores) - 1)
-    return softmax_over(scores, window_around(centre, window, len(scores)))
-
-
-def local_p_weights(scores, centre, window):
-    sigma = window / 2
-    weights = softmax_over(scores, window_around(centre, window, len(scores)))
-    return np.array([w * np.exp(-((s - centre) ** 2) / (2 * sigma**2)) for s, w in enumerate(weights)])
-
-
 def halves(v):
     """Of a memory vector [→h; ←h]: the half of each direction that is scored, and the half that is averaged."""
     forward, backward = np.split(v, 2)
@@ -122,18 +86,20 @@ def halves(v):
 
 @dataclass
 class AttentionWeights:
-    """`score` and `scope` of the config, with the matrices they need; `scope` is `fixed` without attention.
-
-    `matrices` holds those of the score and the scope, `v_c` or `u_c` for coverage, and w_q, w_k, w_v, w_o of heads.
+    """`score` and `scope` of the config, each with its parameters by their names in the module, and the scope's
+    options; `scope` is `fixed` without attention. `heads` holds the matrices query, key, value and output.
     """
 
     score: str
     scope: str
-    matrices: dict = field(default_factory=dict)
-    window: int | None = None
+    of_score: dict = field(default_factory=dict)
+    of_scope: dict = field(default_factory=dict)
+    options: dict = field(default_factory=dict)
     hard: bool = False
     key_value: bool = False
-    heads: int = 1
+    coverage: bool = False
+    count: int = 1
+    heads: dict = field(default_factory=dict)
 
     def __call__(self, h, values, final, t, coverage=None):
         """Context and weights for the query of target position t of one sentence."""
@@ -141,55 +107,25 @@ class AttentionWeights:
             return final, np.ones(1)
         pairs = [halves(v) if self.key_value else (v, v) for v in values]
         scored, averaged = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        if self.heads == 1:
+        if self.count == 1:
             return self.one_head(h, scored, averaged, t, coverage)
-        m, contexts, weights = self.matrices, [], []
-        for w_q, w_k, w_v in zip(*(np.split(m[name], self.heads) for name in ("w_q", "w_k", "w_v")), strict=True):
+        contexts, weights = [], []
+        matrices = (np.split(self.heads[name], self.count) for name in ("query", "key", "value"))
+        for w_q, w_k, w_v in zip(*matrices, strict=True):
             keys, head_values = [w_k @ v for v in scored], [w_v @ v for v in averaged]
             context, weight = self.one_head(w_q @ h, keys, head_values, t, coverage)
             contexts.append(context)
             weights.append(weight)
-        return m["w_o"] @ np.concatenate(contexts), sum(weights) / self.heads
+        return self.heads["output"] @ np.concatenate(contexts), sum(weights) / self.count
 
     def one_head(self, h, scored, averaged, t, coverage):
-        scores = [self.score_of(h, v, s, 0.0 if coverage is None else coverage[s]) for s, v in enumerate(scored)]
-        weights = self.normalised(h, scores, t)
+        score_of = formula_of("scores", self.score).score
+        features = [None] * len(scored) if coverage is None else coverage
+        scores = [score_of(h, v, s, self.of_score, c) for s, (v, c) in enumerate(zip(scored, features, strict=True))]
+        weights = formula_of("scopes", self.scope).weights(h, scores, t, self.of_scope, self.options)
         if self.hard and weights.any():
             weights = np.eye(len(weights))[np.argmax(weights)]
         return sum(weight * v for weight, v in zip(weights, averaged, strict=True)), weights
-
-    def normalised(self, h, scores, t):
-        match self.scope:
-            case "global":
-                return softmax_over(scores, range(len(scores)))
-            case "local_m":
-                return local_m_weights(scores, t, self.window)
-            case "local_p":
-                centre = predicted_position(h, len(scores), self.matrices["w_p"], self.matrices["v_p"])
-                return local_p_weights(scores, centre, self.window)
-
-    def score_of(self, h, v, s, c):
-        """With coverage c the memory vector is [v; c], and the matrix that meets it has one more column."""
-        m = self.matrices
-        with_coverage = "v_c" in m
-        match self.score:
-            case "additive" | "concat" if with_coverage:
-                u_a = np.concatenate([m["u_a"], m["v_c"][:, None]], axis=1)
-                return additive_score(h, np.append(v, c), m["w_a"], u_a, m["v_a"])
-            case "additive":
-                return additive_score(h, v, m["w_a"], m["u_a"], m["v_a"])
-            case "concat":
-                return concat_score(h, v, np.concatenate([m["w_a"], m["u_a"]], axis=1), m["v_a"])
-            case "linear":
-                feature = [c] if with_coverage else []
-                return linear_score(h, np.append(v, feature), np.append(m["w_a"], m["v_c"] if with_coverage else []))
-            case "location":
-                return location_score(h, s, m["w_a"]) if s < len(m["w_a"]) else None
-        w_a = m["w_a"] if "general" in self.score else np.eye(len(h))
-        if with_coverage:
-            w_a, v = np.concatenate([w_a, m["v_c"][:, None]], axis=1), np.append(v, c)
-        score = general_score(h, v, w_a) if "general" in self.score or with_coverage else dot_score(h, v)
-        return score / np.sqrt(len(h)) if self.score.startswith("scaled") else score
 
 
 @dataclass
@@ -220,7 +156,7 @@ class DecoderWeights:
     def initial(self, values, final):
         """The first state: the bridge of the final states, h̃ = 0, no coverage."""
         hidden = np.split(np.tanh(self.w_s @ final + self.b_s), len(self.layers))
-        coverage = np.zeros(len(values)) if "v_c" in self.attention.matrices else None
+        coverage = np.zeros(len(values)) if self.attention.coverage else None
         return DecoderState(hidden, np.zeros_like(hidden[-1]), 0, coverage)
 
     def step(self, y, state, values, final):

@@ -90,7 +90,7 @@ class Section(BaseModel):
             info.context.extend(complaints)
         elif complaints:
             raise ValueError("; ".join(complaints))
-        return {**cls._defaults(values), **{f: v for f, v in values.items() if f not in idle}}
+        return {f: v for f, v in values.items() if f not in idle} | cls._defaults(values)
 
     @classmethod
     def _defaults(cls, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,14 +114,25 @@ class ModelConfig(Section):
     attention: AttentionConfig = AttentionConfig()
     """The attention mechanism."""
 
-    @model_validator(mode="after")
-    def _sizes_fit(self, info: ValidationInfo) -> Self:
-        attention, hidden = self.attention, self.decoder.hidden_size
-        if attention.wiring == "luong" and self.decoder.readout_size is not None and not isinstance(info.context, list):
-            raise ValueError(
-                f"decoder.readout_size ({self.decoder.readout_size}) has no effect with attention.wiring: luong; "
-                "remove it, or set attention.wiring to bahdanau"
+    @model_validator(mode="before")
+    @classmethod
+    def _luong_has_no_readout_layer(cls, values: Any, info: ValidationInfo) -> Any:
+        decoder, attention = (values.get(s) if isinstance(values, dict) else None for s in ("decoder", "attention"))
+        if not (isinstance(decoder, dict) and isinstance(attention, dict) and attention.get("wiring") == "luong"):
+            return values
+        if (size := decoder.get("readout_size")) is not None:
+            complaint = (
+                f"decoder.readout_size ({size}) has no effect with attention.wiring: luong; remove it, or set "
+                "attention.wiring to bahdanau"
             )
+            if not isinstance(info.context, list):
+                raise ValueError(complaint)
+            info.context.append(complaint)
+        return values | {"decoder": {f: v for f, v in decoder.items() if f != "readout_size"}}
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        attention, hidden = self.attention, self.decoder.hidden_size
         if attention.wiring != "none":
             self._require_fitting_sizes(attention, hidden)
         readout = self.decoder.readout_size or self.embedding_size

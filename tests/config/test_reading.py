@@ -41,16 +41,17 @@ def test_the_multi30k_configs_differ_in_attention_alone() -> None:
     rest = []
     for name in ("multi30k", "multi30k_bahdanau", "multi30k_luong_local", "multi30k_none"):
         values = load_config(CONFIGS / f"{name}.yaml").model_dump()
-        attention = values["model"]["attention"]
+        attention = values["model"].pop("attention")
         assert values.pop("name") == name
-        wiring_and_scope[name] = attention.pop("wiring"), attention.pop("scope")
+        assert attention.get("score", "additive") == "additive"
+        wiring_and_scope[name] = attention["wiring"], attention.get("scope")
         rest.append(values)
     assert all(values == rest[0] for values in rest)
     assert wiring_and_scope == {
         "multi30k": ("luong", "global"),
         "multi30k_bahdanau": ("bahdanau", "global"),
         "multi30k_luong_local": ("luong", "local_p"),
-        "multi30k_none": ("none", "global"),
+        "multi30k_none": ("none", None),
     }
 
 
@@ -64,7 +65,7 @@ def test_the_multi30k_configs_differ_in_attention_alone() -> None:
         ("training.max_updates=null", "training.max_updates", None),
         ("training.max_updates=", "training.max_updates", None),
         ("training.max_updates=7", "training.max_updates", 7),
-        ("model.attention.input_feeding=false", "model.attention.input_feeding", False),
+        ("model.attention={wiring: luong, input_feeding: false}", "model.attention.input_feeding", False),
         ("name=a-b.c_1", "name", "a-b.c_1"),
         ("output_dir=a=b", "output_dir", "a=b"),
         ("output_dir='null'", "output_dir", "null"),

@@ -30,7 +30,7 @@ def test_a_codec_survives_a_checkpoint(
 ) -> None:
     pairs = learn(tmp_path, text["train"], tokenizer, size, joint=joint)
     for side, codec in ((pairs.config.source, pairs.source), (pairs.config.target, pairs.target)):
-        again = Codec.from_state(side, reloaded(codec.state()))
+        again = Codec.from_state(side.tokenizer, side.language, side.lowercase, reloaded(codec.state()))
         assert again == codec
         for sentence in (RAW, *text["test"].source, *text["test"].target, ""):
             ids = codec.encode(sentence)
@@ -53,4 +53,4 @@ def test_case_is_kept_if_asked_for(tmp_path: Path, text: dict[str, ParallelText]
 def test_the_config_says_which_tokenizer_it_was(tmp_path: Path, text: dict[str, ParallelText]) -> None:
     state = learn(tmp_path, text["train"], "whitespace").source.state()
     side = DataConfig.model_validate({"source": {"tokenizer": "char"}}).source
-    assert Codec.from_state(side, state).tokenizer.tokenize("ba") == ["b", "a"]
+    assert Codec.from_state(side.tokenizer, side.language, side.lowercase, state).tokenizer.tokenize("ba") == ["b", "a"]

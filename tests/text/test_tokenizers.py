@@ -129,7 +129,7 @@ def test_factory(lower_model: bytes) -> None:
 
 def test_import_is_light() -> None:
     program = (
-        "import sys; import nmt.data.tokenizers as t; t.make_tokenizer('char', 'de', True).tokenize('a b');"
+        "import sys; import nmt.text.tokenizers as t; t.make_tokenizer('char', 'de', True).tokenize('a b');"
         "print([m for m in ('spacy', 'sacremoses', 'sentencepiece') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -46,10 +46,11 @@ class Score(nn.Module, Part, ABC):
 
     positions: int | None = None  # how many of them it can score; None: any number
     memory: nn.Module  # makes the keys
-    coverage: Linear | None = None  # the weights of coverage, in a score that has it
+    coverage: Linear | None  # the weights of coverage, in a score that has it
 
     def __init__(self, query_size: int, memory_size: int, *, coverage: bool = False) -> None:
         super().__init__()
+        self.coverage = None
 
     def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
         """What is scored at each position."""

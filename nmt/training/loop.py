@@ -12,13 +12,9 @@ from typing import Any, NamedTuple
 import torch
 
 from nmt.checkpoint import contents as checkpoint
-<<<<<<< HEAD
 from nmt.checkpoint.file import DamagedFile
-from nmt.config.run import Config, TrainingConfig
-=======
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
->>>>>>> 60f5a43 (Families: a score, scope, tokenizer or schedule is one file)
 from nmt.data.batching import Batch, Batches, collate
 from nmt.data.training_set import TrainingSet
 from nmt.kernels.loss import perplexity

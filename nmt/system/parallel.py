@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -22,8 +23,9 @@ def in_parallel(
 ) -> Iterator[Result]:
     """What a function of a module returns for each job's arguments, in their order.
 
-    There are as many processes as cores, or as asked for, and twice as many jobs ahead of the result that is awaited.
-    A single job is done in this process. Raises `UserError` if a process is killed.
+    There are as many processes as cores, or as asked for, and at most twice as many jobs wait for a process. A single
+    job is done in this process. The processes end with this one, even if it is killed. Raises `UserError` if one of
+    them is killed.
     """
     ahead = iter(jobs)
     first = list(islice(ahead, 2))
@@ -31,7 +33,7 @@ def in_parallel(
         yield from (function(*job) for job in first)
         return
     count = workers or os.cpu_count() or 1
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_leave_signals_to_the_parent)
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_begin_worker)
     waiting: deque[Future[Result]] = deque()
     try:
         for job in chain(first, ahead):
@@ -46,5 +48,15 @@ def in_parallel(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _leave_signals_to_the_parent() -> None:
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the parent process, and end with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    """Wait until the parent process has ended; then end this one, whatever it is doing."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()  # waits for the end of a pipe, which the system closes with the process that holds its other end
+    os._exit(1)

@@ -1,8 +1,6 @@
 """Training sets of made-up text, and where the sample corpus lies."""
 
 import itertools
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +48,3 @@ def learn(folder: Path, text: ParallelText, tokenizer: str, size: int | None = N
 
 def everything(pairs: TrainingSet) -> list[Example]:
     return pairs.examples(range(len(pairs)), "0")
-
-
-def end_this_process(_: int) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)

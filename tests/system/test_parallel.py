@@ -1,8 +1,16 @@
 """Work by several processes."""
 
-import pytest
-from support.texts import end_this_process
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
+import pytest
+from support.processes import end_this_process
+
+import nmt
 from nmt.system.errors import UserError
 from nmt.system.parallel import in_parallel
 
@@ -17,3 +25,44 @@ def test_order_is_kept_by_as_many_processes_as_asked_for() -> None:
 def test_a_killed_process_is_named() -> None:
     with pytest.raises(UserError, match="was killed: is there enough memory"):
         list(in_parallel(end_this_process, [(1,), (2,)]))
+
+
+PROGRAM = """
+import os
+from nmt.system.parallel import in_parallel
+
+def work_on(_):
+    print(os.getpid(), flush=True)
+    while True:
+        sum(range(10**6))
+
+if __name__ == "__main__":
+    list(in_parallel(work_on, [(n,) for n in range(8)], workers=2))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_within_a_second_of_their_parent(tmp_path: Path, number: signal.Signals) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        workers = [int(parent.stdout.readline()) for _ in range(2)]
+        assert len({*workers, parent.pid}) == 3
+        parent.send_signal(number)
+        parent.wait()
+        ended = time.monotonic()
+        while any(map(is_alive, workers)):
+            assert time.monotonic() - ended < 1, "a worker lives on"
+            time.sleep(0.02)
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs, which is not waiting to be forgotten either (a zombie)."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

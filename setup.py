@@ -13,7 +13,7 @@ setup(
     package_dir=BUNDLED,
     package_data={
         "nmt": ["py.typed"],
-        "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml"],
+        "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "schema.json"],
         "nmt.bundled.checkpoints": ["multi30k-de-en/*"],
     },
     include_package_data=False,

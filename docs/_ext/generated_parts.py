@@ -9,9 +9,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import attention_table
 import command_line
+import config_reference
 
-PARTS: dict[str, Callable[[], str]] = {"command-line": command_line.markdown}
+PARTS: dict[str, Callable[[], str]] = {
+    "command-line": command_line.markdown,
+    "config": config_reference.markdown,
+    "scores": attention_table.scores,
+    "scopes": attention_table.scopes,
+}
 MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 
 

@@ -1,5 +1,6 @@
 """Formulas as MathML, which every current browser draws by itself: no script, and nothing from another server."""
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -9,6 +10,12 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
+# An accented letter with an index, which docutils sets as limits, below and above the letter.
+INDEXED_ACCENT = re.compile(
+    r"<munderover>\s*(<mi[^>]*>[^<]*</mi>)\s*(<(\w+)[^>]*>(?:(?!</?\3[ >]).)*</\3>)"
+    r"\s*(<mo[^>]*>[→←~^¯˙]</mo>)\s*</munderover>",
+    re.DOTALL,
+)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -29,7 +36,8 @@ def _block(translator: Any, node: nodes.math_block) -> None:
 
 def _mathml(node: nodes.Element, *, block: bool) -> str:
     try:
-        return tex2mathml(node.astext().replace(r"\dots", r"\ldots"), as_block=block)
+        mathml = tex2mathml(node.astext().replace(r"\dots", r"\ldots"), as_block=block)
     except MathError as error:
         LOGGER.warning("the formula %r cannot be drawn: %s", node.astext(), error, location=node)
         return nodes.unescape(node.astext())
+    return INDEXED_ACCENT.sub(r"<msub><mover>\1\4</mover>\2</msub>", mathml)

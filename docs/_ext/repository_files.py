@@ -25,6 +25,7 @@ from sphinx.util import relative_uri
 ROOT = Path(__file__).resolve().parents[2]
 PREFIX = "files/"  # of the names of these pages
 LARGEST = 200_000  # bytes of a file that is shown
+INCLUDES = {"contributing", "changelog"}  # pages that show a file of the repository's root, whose links start there
 
 
 class RepositoryLinks(SphinxTransform):
@@ -52,6 +53,8 @@ class RepositoryLinks(SphinxTransform):
             return None
         folder = Path(self.env.doc2path(self.env.docname)).parent
         path = Path(os.path.normpath(folder / target))
+        if self.env.docname in INCLUDES and not path.exists():
+            path = ROOT / target
         if node.get("refdomain") == "doc":  # a Markdown file, without its ending, from `docs/`
             path = Path(os.path.normpath(Path(self.env.srcdir, f"{target}.md")))
         if not path.exists() or path.is_relative_to(self.env.srcdir) or not path.is_relative_to(ROOT):

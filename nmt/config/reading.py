@@ -154,18 +154,18 @@ def _all_fields(section: type[Section], prefix: str = "") -> Iterator[str]:
     """The dotted names of all fields."""
     for name, field in section.model_fields.items():
         yield f"{prefix}{name}"
-        for inner in _sections_in(field.annotation):
+        for inner in sections_in(field.annotation):
             yield from _all_fields(inner, f"{prefix}{name}.")
 
 
 def _section_at(path: Sequence[str]) -> type[Section]:
     section: type[Section] = Config
     for part in path:
-        section = next(_sections_in(section.model_fields[part].annotation))
+        section = next(sections_in(section.model_fields[part].annotation))
     return section
 
 
-def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+def sections_in(annotation: Any) -> Iterator[type[Section]]:
     if (
         isinstance(annotation, type)
         and not isinstance(annotation, types.GenericAlias)
@@ -174,4 +174,4 @@ def _sections_in(annotation: Any) -> Iterator[type[Section]]:
         yield annotation
     elif get_origin(annotation) is not None:
         for argument in get_args(annotation):
-            yield from _sections_in(argument)
+            yield from sections_in(argument)

@@ -14,7 +14,7 @@ from typing import IO
 
 from nmt.system.errors import UserError
 
-TEMPORARY = ".tmp"
+_TEMPORARY = ".tmp"
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def replacing(path: Path, kept: Path | None = None) -> Iterator[IO[bytes]]:
     made if need be. The old file gets the name `kept`, if one is given: should the process be killed in that very
     moment, the old one stands there, and none at `path`. Raises `UserError` if the file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
     make_folder(path.parent)
     with writing(path):
         try:
@@ -62,7 +62,7 @@ def require_regular(path: Path) -> None:
 
 def remove_temporary(folder: Path) -> None:
     """Remove what processes left in a folder that were killed inside `replacing`. None may be inside it now."""
-    for path in folder.glob(f".*{TEMPORARY}"):
+    for path in folder.glob(f".*{_TEMPORARY}"):
         path.unlink(missing_ok=True)
 
 

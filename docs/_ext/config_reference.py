@@ -1,0 +1,112 @@
+"""Every section and field of the configuration, from the classes that check them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attention_table import typeset
+
+from nmt.config.reference import Meaning, fields, sections
+from nmt.config.schema import schema
+from nmt.parts import Section
+
+
+def markdown() -> str:
+    described = schema()
+    shown: dict[str, dict[str, str]] = {}  # of each section, by its path: its rows by their fields
+    parts = []
+    for path, section in sections():
+        own = described["$defs"][section.__name__] if path else described
+        own = next((form for form in own.get("anyOf", ()) if "properties" in form), own)
+        rows = _rows(path, section, own)
+        alike = next((other for other, known in shown.items() if known.keys() == rows.keys()), None)
+        shown[path] = rows
+        parts.append(f"## {path or 'A run'}\n\n{_docstring(section)}")
+        if alike is not None:  # as the source's and the target's
+            parts.append(f"The fields are those of [{alike}](#{_anchor(alike)}), with this difference:")
+            rows = {field: row for field, row in rows.items() if row != shown[alike][field]}
+        anchor = "-".join(["config", *path.split("."), ""] if path else ["config", ""])
+        labelled = (f"| `{field}`{{#{anchor}{field}}} {row}" for field, row in rows.items())
+        parts.append("\n".join(["| field | type | default | meaning |", "|---|---|---|---|", *labelled]))
+        if alike is None:
+            parts += [_family(choice, family) for choice, family in section.families.items()]
+    return "\n\n".join(parts)
+
+
+def _rows(path: str, section: type[Section], own: dict[str, Any]) -> dict[str, str]:
+    """The rest of each field's row, behind its name."""
+    rows = {}
+    for field, meanings in fields(section).items():
+        if "$ref" in own["properties"][field]:
+            inner = f"{path}.{field}".lstrip(".")
+            rows[field] = f"| section | | {_text(meanings)} See [{inner}](#{_anchor(inner)}). |"
+        else:
+            default = "required" if field in own.get("required", ()) else _defaults(meanings)
+            rows[field] = f"| {_kind(own['properties'][field])} | {default} | {_text(meanings)} |"
+    return rows
+
+
+def _anchor(heading: str) -> str:
+    return heading.replace(".", "")
+
+
+def _family(choice: str, family: Any) -> str:
+    """What each value of a field that names a part stands for."""
+    rows = (f"| `{name}` | {typeset(_docstring(part).splitlines()[0])} |" for name, part in family.items())
+    return "\n".join([f"| `{choice}` | what it is |", "|---|---|", *rows])
+
+
+def _docstring(thing: type[Any]) -> str:
+    """A class's own docstring, without the indent of its lines."""
+    if not thing.__doc__:
+        raise ValueError(f"{thing.__qualname__} has no docstring")
+    first, _, rest = thing.__doc__.strip().partition("\n")
+    return "\n".join([first, *(line.strip() for line in rest.splitlines())])
+
+
+def _text(meanings: list[Meaning]) -> str:
+    return " ".join(f"{m.condition}: {m.text[0].lower()}{m.text[1:]}" if m.choice else m.text for m in meanings)
+
+
+def _defaults(meanings: list[Meaning]) -> str:
+    """The default, or each with the parts that have it."""
+    if len({repr(meaning.default) for meaning in meanings}) == 1:
+        return _spelled(meanings[0].default)
+    return ", ".join(f"{_spelled(meaning.default)} ({', '.join(meaning.parts)})" for meaning in meanings)
+
+
+def _spelled(value: Any) -> str:
+    """As YAML spells it."""
+    match value:
+        case None:
+            return "`null`"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case tuple():
+            return f"`[{', '.join(map(str, value))}]`"
+        case _:
+            return f"`{value}`"
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """A field's type in words."""
+    if "anyOf" in schema:
+        kinds = list(dict.fromkeys(_kind(form) for form in schema["anyOf"]))
+        return f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    kind = schema["type"]
+    if isinstance(kind, list):
+        return "text"
+    if kind in ("integer", "number"):
+        return {"integer": "whole number", "number": "number"}[kind] + _bounds(schema)
+    if kind == "array":
+        return f"list of {_kind(schema['items']).replace('number', 'numbers', 1).replace('text', 'texts')}"
+    return {"string": "text", "boolean": "`true` or `false`", "null": "`null`"}[kind]
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    names = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    huge = 1_000_000_000  # against slips of the finger, not worth a word
+    bounds = [f"{sign} {schema[key]}" for key, sign in names.items() if key in schema and schema[key] < huge]
+    return f" {', '.join(bounds)}" if bounds else ""

@@ -1,0 +1,104 @@
+"""The configuration's JSON Schema and reference: complete, up to date, and in agreement with what nmt accepts."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from nmt.config import reference
+from nmt.config.reading import load_config, to_yaml
+from nmt.config.schema import as_json, schema
+from nmt.parts import Section, options_of
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+SHIPPED = sorted(CONFIGS.rglob("*.yaml"))
+HEADER = "# yaml-language-server: $schema="
+VALIDATOR = jsonschema.Draft202012Validator(schema())
+
+
+def complaints(config: dict[str, Any]) -> list[str]:
+    return [error.message for error in VALIDATOR.iter_errors(config)]
+
+
+def test_the_committed_schema_is_up_to_date() -> None:
+    committed = (CONFIGS / "schema.json").read_text(encoding="utf-8")
+    assert committed == as_json(), "run: python -m nmt.config.schema configs/schema.json"
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.relative_to(CONFIGS).as_posix())
+def test_shipped_configs_name_it_and_fit(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    first = text.splitlines()[0]
+    assert first.startswith(HEADER)
+    assert (path.parent / first.removeprefix(HEADER)).resolve() == CONFIGS / "schema.json"
+    assert complaints(yaml.safe_load(text)) == []
+    assert complaints(yaml.safe_load(to_yaml(load_config(path)))) == []
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"name": "x"},
+        {"name": 7},
+        {"name": "x", "training": {"teacher_forcing": 0.5}},
+        {"name": "x", "training": {"teacher_forcing": {"ratio": 0.5}, "max_epochs": None, "max_updates": 3}},
+        {"name": "x", "model": {"attention": {"scope": "local_m", "window": 3, "size": None}}},
+        {"name": "x", "training": {"schedule": {"kind": "plateau", "factor": 0.7}}},
+    ],
+)
+def test_what_nmt_accepts_fits(config: dict[str, Any]) -> None:
+    reference.Config.model_validate(config)
+    assert complaints(config) == []
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"name": "x", "modle": {}},
+        {"name": "x", "training": {"batch_size": 0}},
+        {"name": "x", "training": {"teacher_forcing": 1.5}},
+        {"name": "x", "training": {"schedule": {"factor": 0.7}}},
+        {"name": "x", "model": {"attention": {"window": 3}}},
+        {"name": "x", "model": {"attention": {"score": "dot", "size": 3}}},
+        {"name": "x", "data": {"source": {"tokenizer": "char", "subword_model": "bpe"}}},
+    ],
+)
+def test_what_nmt_refuses_does_not_fit(config: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        reference.Config.model_validate(config)
+    assert complaints(config)
+
+
+def test_every_field_has_a_meaning() -> None:
+    for path, section in reference.sections():
+        found = reference.fields(section)
+        assert found.keys() == section.model_fields.keys()
+        assert all(meaning.text.endswith((".", "…")) for meanings in found.values() for meaning in meanings), path
+
+
+def test_options_say_which_parts_read_them() -> None:
+    for _, section in reference.sections():
+        for choice, family in section.families.items():
+            for name, part in family.items():
+                for option in options_of(part).model_fields:
+                    meanings = reference.fields(section)[option]
+                    assert any(m.choice is None or (m.choice == choice and name in m.parts) for m in meanings)
+
+
+def test_a_field_without_a_docstring_is_an_error() -> None:
+    class Silent(Section):
+        """A section."""
+
+        told: int = 1
+        """A number."""
+        untold: int = 2
+
+    with pytest.raises(ValueError, match=r"Silent\.untold has no docstring"):
+        reference.fields(Silent)

@@ -1,0 +1,34 @@
+"""The command line's reference is made from the parsers, and complete."""
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from nmt.cli import COMMANDS
+
+EXTENSIONS = str(Path(__file__).parents[2] / "docs" / "_ext")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_named_with_its_help(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXTENSIONS)
+    import command_line
+
+    page = command_line.markdown().partition(f"## nmt {name}\n")[2].partition("\n## ")[0]
+    parser = import_module(f"nmt.commands.{name}").parser()
+    options = [option for action in parser._actions for option in action.option_strings]
+    assert len(options) > 2
+    for option in set(options) - {"-h", "--help"}:
+        assert f"```{{option}} {option}" in page or f", {option}" in page
+
+
+def test_an_option_without_help_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXTENSIONS)
+    import command_line
+
+    parser = argparse.ArgumentParser(prog="nmt x", description="Does x.")
+    parser.add_argument("--silent")
+    with pytest.raises(ValueError, match="silent has no help"):
+        command_line._command(parser)

@@ -57,6 +57,14 @@ LUONG = [Variant("luong", *axes) for axes in COMBINATIONS]
 LUONG += [Variant("luong", score, scope, extra=extra) for score, scope, extra in VARIED]
 LUONG_FEEDING = [Variant(v.wiring, v.score, v.scope, True, v.extra) for v in LUONG]
 VARIANTS = [*BAHDANAU, *LUONG, *LUONG_FEEDING, Variant("none")]
+# Each score, and in each wiring each scope and each variant: for tests of what the axes do not decide together.
+REPRESENTATIVE = [
+    *(Variant("bahdanau", score) for score in SCORES),
+    *(v for v in BAHDANAU + LUONG + LUONG_FEEDING if v.score == "additive" and v.scope != "global" and not v.extra),
+    *(v for v in BAHDANAU + LUONG + LUONG_FEEDING if v.extra and v.scope == "global"),
+    *(Variant("luong", input_feeding=feeding) for feeding in (False, True)),
+    Variant("none"),
+]
 WIRINGS = [Variant("bahdanau"), Variant("luong"), Variant("luong", input_feeding=True), Variant("none")]
 
 SOURCE_WORDS = tuple("abcdefgh")

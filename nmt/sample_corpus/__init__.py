@@ -1,6 +1,6 @@
 """The sample corpus: synthetic German→English pairs with their exact word alignment, from a small grammar.
 
-`generate` draws it from a seed, `write` puts it into files; `python -m nmt.sample_corpus FOLDER` does both.
+`generate` makes it from a seed, `write` saves it to files, and `python -m nmt.sample_corpus FOLDER` does both.
 """
 
 from pathlib import Path
@@ -14,30 +14,30 @@ __all__ = ["Pair", "detokenise", "generate", "write"]
 README = """\
 # Sample corpus
 
-SYNTHETIC: no sentence here was said by anybody. A small bilingual grammar (`nmt/data/sample/`) draws German
-captions and short stories and says each in English as well, so every pair comes with its exact word alignment.
-It shows what makes German hard to align: the verb second or last, separable verbs, participles and infinitives
-at the end of the clause, case and gender, compounds, contractions. A score on it says that a model learns;
-it says nothing about real text.
+SYNTHETIC: nobody ever said these sentences. A small bilingual grammar (`nmt/sample_corpus/`) generates German
+captions and short stories together with their English translations, so the exact word alignment of every pair
+is known. The sentences contain what makes German hard to align: the verb in second or last position, separable
+verbs, participles and infinitives at the end of the clause, case and gender, compounds, contractions. A score
+on this corpus shows that a model learns. It says nothing about real text.
 
 | file | content |
 |---|---|
-| `train.*`, `validation.*`, `test.*` | 10,000, 500 and 1,000 pairs; no German side occurs twice |
+| `train.*`, `validation.*`, `test.*` | 10,000, 500 and 1,000 pairs; no German text occurs twice |
 | `*.de`, `*.en` | one text per line, UTF-8 |
-| `*.align` | links `source-target`, counted from 0, over the tokens of `spacy.blank("de")` and `spacy.blank("en")` |
+| `*.align` | links `source-target`, counted from 0, between the tokens of `spacy.blank("de")` and `spacy.blank("en")` |
 
-The test split has about as many texts of 1-10, 11-20, 21-30, 31-40 and 41-50 German tokens, and some longer ones.
+The test split has about equally many texts of 1-10, 11-20, 21-30, 31-40 and 41-50 German tokens, and a few longer ones.
 
     python -m nmt.sample_corpus data/sample
 
-writes these files again, byte for byte.
+generates these files again, byte for byte.
 """
 
 
 def write(folder: Path, seed: int = 1) -> None:
-    """Write the corpus and its README into a folder, which is made if need be.
+    """Write the corpus and its README into a folder, which is created if necessary.
 
-    Raises `UserError` if that is not possible. Several processes may do so at once.
+    Raises `UserError` if that is not possible. Several processes may do this at the same time.
     """
     for split, pairs in generate(seed).items():
         lines = {

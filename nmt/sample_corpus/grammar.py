@@ -1,4 +1,4 @@
-"""German and English grammar, side by side: noun phrases, predicates, clauses. No chance here.
+"""German and English grammar, side by side: noun phrases, predicates, clauses. Nothing here is random.
 
 German order: a main clause has its finite verb second, a subordinate one last; participles, infinitives
 and separable prefixes close the clause. English order: subject, verb, objects, place, time.
@@ -24,7 +24,7 @@ def _form(table: dict[str, str], gender: str, case: str) -> str:
 
 
 class Tense(Enum):
-    """German present as an English progressive or as a habit; the German perfect as the English past."""
+    """The German present as an English progressive or habitual present; the German perfect as the English past."""
 
     PRESENT = "present"
     HABIT = "habit"
@@ -32,7 +32,7 @@ class Tense(Enum):
 
 
 class Determiner(Enum):
-    """What opens a noun phrase: its German stem, its English word, and whether it makes a plural."""
+    """A determiner: its German stem, its English word, and whether it makes the noun plural."""
 
     THE = ("d", "the", False)
     A = ("ein", "a", False)
@@ -48,13 +48,13 @@ class Determiner(Enum):
 
     @property
     def plural(self) -> bool:
-        """Whether the noun is in the plural."""
+        """Whether the noun is plural."""
         return self.value[2]
 
 
 @dataclass(frozen=True)
 class Nominal:
-    """A noun phrase or pronoun in some case, with what agreement needs. Gender `p` is the plural."""
+    """A noun phrase or pronoun in a case, with the features that agreement needs. Gender `p` is the plural."""
 
     phrase: Phrase
     gender: str
@@ -62,12 +62,12 @@ class Nominal:
 
     @property
     def plural(self) -> bool:
-        """Whether its verb is in the plural."""
+        """Whether its verb is plural."""
         return self.gender == "p"
 
     @property
     def human(self) -> bool:
-        """Whether it is somebody: who, he and she, not that and it."""
+        """Whether it is a person, so that the pronouns are who, he and she rather than that and it."""
         return self.group in ("person", "kin")
 
 
@@ -86,7 +86,7 @@ def _determine(determiner: Determiner, gender: str, case: str) -> tuple[str, dic
 
 
 def noun_phrase(noun: Noun, case: str, determiner: Determiner, adjectives: tuple[Adjective, ...] = ()) -> Nominal:
-    """Determiner, adjectives and noun in agreement."""
+    """Determiner, adjectives and noun, in agreement."""
     gender = "p" if determiner.plural else noun.gender
     article, endings = _determine(determiner, gender, case)
     result = phrase(article, determiner.value[1])
@@ -106,13 +106,13 @@ def both(first: Nominal, second: Nominal) -> Nominal:
 
 
 def pronoun(of: Nominal) -> Nominal:
-    """The personal pronoun (nominative) for somebody: er, sie or, in the plural, sie."""
+    """The nominative personal pronoun of a person: er, sie, or plural sie."""
     german, english = {"m": ("er", "he"), "f": ("sie", "she"), "p": ("sie", "they")}[of.gender]
     return replace(of, phrase=phrase(german, english))
 
 
 def silent(of: Nominal) -> Nominal:
-    """The same subject left out, as in the second half of `er lacht und singt`."""
+    """The same subject, left out, as in the second half of `er lacht und singt`."""
     return replace(of, phrase=EMPTY)
 
 
@@ -134,7 +134,7 @@ def at(place: Place, determiner: Determiner = Determiner.THE) -> Phrase:
 
 @dataclass(frozen=True)
 class Clause:
-    """What a clause says; `main`, `subordinate` and `infinitive` say it. Objects are in German order."""
+    """What a clause means; `main`, `subordinate` and `infinitive` put it into words. Objects are in German order."""
 
     subject: Nominal
     verb: Verb
@@ -148,7 +148,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Predicate:
-    """A verb's words: finite and closing ones in a main clause, all of them at the end of a subordinate one."""
+    """A verb's words: finite and closing ones in a main clause; all of them at the end of a subordinate clause."""
 
     finite: tuple[Word, ...]
     closing: tuple[Word, ...]
@@ -181,7 +181,7 @@ def _predicate(clause: Clause) -> Predicate:
 
 
 def _middle(clause: Clause, verb: Predicate) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
-    """What stands between the German verbs, and the English verb with all that follows it."""
+    """Everything between the German verbs, and the English verb with everything that follows it."""
     objects = sum(clause.objects, EMPTY)
     negation = phrase("nicht", "not") if clause.negated else EMPTY
     german = clause.time.german + objects.german + negation.german + clause.place.german
@@ -190,7 +190,7 @@ def _middle(clause: Clause, verb: Predicate) -> tuple[tuple[Word, ...], tuple[Wo
 
 
 def main(clause: Clause, front: Phrase = EMPTY) -> Phrase:
-    """A main clause: what is fronted (or else the subject) comes first, the finite verb second."""
+    """A main clause: the fronted part (or the subject) comes first, the finite verb second."""
     verb = _predicate(clause)
     middle, english = _middle(clause, verb)
     subject = clause.subject.phrase
@@ -199,7 +199,7 @@ def main(clause: Clause, front: Phrase = EMPTY) -> Phrase:
 
 
 def subordinate(conjunction: Phrase, clause: Clause) -> Phrase:
-    """A verb-final clause behind its conjunction (or relative pronoun), without commas."""
+    """A verb-final clause after its conjunction (or relative pronoun), without commas."""
     verb = _predicate(clause)
     middle, english = _middle(clause, verb)
     return conjunction + Phrase(
@@ -208,7 +208,7 @@ def subordinate(conjunction: Phrase, clause: Clause) -> Phrase:
 
 
 def infinitive(clause: Clause) -> Phrase:
-    """`um … zu` and an infinitive, `zu` inside a separable verb; the subject stays unsaid."""
+    """`um … zu` with an infinitive; in a separable verb `zu` goes inside. The subject is not expressed."""
     verb, unit, goal = clause.verb, Unit(), Unit()
     if verb.prefix:
         closing: tuple[Word, ...] = (Word(verb.prefix + "zu" + verb.infinitive, (unit, goal)),)
@@ -230,12 +230,12 @@ def feeling(subject: Nominal, adjective: Adjective, tense: Tense) -> Clause:
 
 
 def fronted(adverbial: Phrase) -> Phrase:
-    """An adverbial before the verb; English sets it off with a comma that German has not."""
+    """An adverbial before the verb; English sets it off with a comma, German does not."""
     return adverbial + comma(german=False)
 
 
 def relative(nominal: Nominal, clause: Clause, case: str = "nom") -> Nominal:
-    """The noun phrase with a relative clause; in the nominative the pronoun is the clause's silent subject."""
+    """A noun phrase with a relative clause, whose subject is left out if the pronoun is nominative."""
     people = "who" if case == "nom" else "whom"
     link = phrase(_form(DEFINITE, nominal.gender, case), people if nominal.human else "that")
     body = comma(english=False) + subordinate(link, clause) + comma(english=False)

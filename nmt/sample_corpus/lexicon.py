@@ -1,4 +1,4 @@
-"""The words of the sample corpus: each German word has one English rendering, given its sentence.
+"""The words of the sample corpus: in its sentence, each German word has exactly one English translation.
 
 Tables are text, one entry a line, so that they can be read and extended at a glance.
 In English an underscore separates the words of one entry (`football_player`).
@@ -27,12 +27,12 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb, what it goes with, and its forms in both languages."""
+    """A verb, its subjects and objects, and its forms in both languages."""
 
     subjects: tuple[str, ...]  # groups of nouns
     objects: tuple[str, ...]  # one pattern per object: see `nmt.sample_corpus.verbs`
     places: tuple[str, ...]  # kinds of place; ("path",) for motion
-    placed: bool  # whether the place must be named: "steht" alone says little
+    placed: bool  # whether a place is required: "steht" needs one
     infinitive: str  # without its separable prefix
     third: str
     participle: str  # without its separable prefix
@@ -48,7 +48,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective; `groups` are the nouns that it suits, `size` ones stand before the others."""
+    """An adjective; `groups` are the nouns that it fits. Adjectives of `size` come before the others."""
 
     german: str
     english: str
@@ -58,7 +58,7 @@ class Adjective:
 
 @dataclass(frozen=True)
 class Place:
-    """A preposition, its case and a noun: a place (dative) or the goal or path of a motion."""
+    """A preposition, its case and a noun: a place (dative), or the goal or path of a motion."""
 
     kinds: tuple[str, ...]
     preposition: str
@@ -69,7 +69,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Modal:
-    """A modal verb; all but the third person singular share one form in English."""
+    """A modal verb; in English all forms but the third person singular are the same."""
 
     third: str
     plural: str
@@ -89,7 +89,7 @@ GROUPS = {
 
 
 def expand(names: str) -> tuple[str, ...]:
-    """The noun groups in a comma-separated list, with the collective names of `GROUPS` spelled out."""
+    """The noun groups in a comma-separated list, with the collective names in `GROUPS` expanded."""
     return tuple(group for name in names.split(",") for group in GROUPS.get(name, (name,)))
 
 
@@ -179,7 +179,7 @@ NOUN_TABLE = {
 }
 NOUNS = {group: tuple(_noun(group, row) for row in table.strip().splitlines()) for group, table in NOUN_TABLE.items()}
 
-# Nouns that take no article: after the verbs whose pattern is the name on the left.
+# Nouns without an article, after verbs whose pattern is the name on the left.
 BARE = {
     "drink": (("Kaffee", "coffee"), ("Tee", "tea"), ("Wasser", "water"), ("Milch", "milk")),
     "play": (

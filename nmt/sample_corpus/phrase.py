@@ -1,4 +1,4 @@
-"""A phrase in two languages at once: German words, English words, and which of them render the same thing."""
+"""A phrase in two languages at once: German words, English words, and which of them mean the same thing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 
 class Unit:
-    """One thing said. The German and the English words that carry it are linked; it is equal only to itself."""
+    """One unit of meaning. The German and English words that express it are linked. It is equal only to itself."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A token and the units that it carries: none for a word with no counterpart, two for `im` (in + the)."""
+    """A token and the units that it expresses: none for a word without a counterpart, two for `im` (in + the)."""
 
     text: str
     units: tuple[Unit, ...] = ()
@@ -19,13 +19,13 @@ class Word:
 
 @dataclass(frozen=True)
 class Phrase:
-    """German words and English words, each in the order of its language."""
+    """German words and English words, each in the order of their language."""
 
     german: tuple[Word, ...] = ()
     english: tuple[Word, ...] = ()
 
     def __add__(self, other: Phrase) -> Phrase:
-        """This phrase and then the other, in both languages."""
+        """This phrase followed by another, in both languages."""
         return Phrase(self.german + other.german, self.english + other.english)
 
 
@@ -42,7 +42,7 @@ EMPTY = Phrase()
 
 
 def words(text: str, *units: Unit) -> tuple[Word, ...]:
-    """The words of a text (parted by blanks or underscores), all with the same units."""
+    """The words of a text (separated by spaces or underscores), all with the same units."""
     return tuple(Word(word, units) for word in text.replace("_", " ").split())
 
 
@@ -58,7 +58,7 @@ def comma(german: bool = True, english: bool = True) -> Phrase:
 
 
 def sentence(body: Phrase) -> Phrase:
-    """The phrase with its capitals, its commas and articles put right, and a full stop."""
+    """The phrase as a sentence: capitalised, with its commas and articles corrected, and a full stop."""
     closed = body + phrase(".", ".")
     return Phrase(_capitalise(_tidy(closed.german)), _capitalise(_articles(_tidy(closed.english))))
 
@@ -76,12 +76,12 @@ def pair(text: Phrase) -> Pair:
 
 
 def detokenise(tokens: tuple[str, ...]) -> str:
-    """The tokens as one writes them: no blank before a comma or a full stop."""
+    """The tokens as ordinary text: no space before a comma or a full stop."""
     return " ".join(tokens).replace(" ,", ",").replace(" .", ".")
 
 
 def _tidy(line: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Drop each comma that stands before another comma or the full stop: clauses end once."""
+    """Remove each comma before another comma or the full stop, since a clause ends only once."""
     following = (*line[1:], Word(""))
     return tuple(
         word for word, after in zip(line, following, strict=True) if word.text != "," or after.text not in ",."

@@ -1,4 +1,4 @@
-"""Chance: who does what, where and when. What suits whom is kept here; how it is said is the grammar's."""
+"""Random choices: who does what, where and when. What makes sense is decided here, and the grammar says it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ PLURALS = (Determiner.TWO, Determiner.THREE, Determiner.FOUR, Determiner.MANY, D
 
 
 class Dice:
-    """Seeded choices. They use `Random.random` alone: the one method promised to be the same in every Python."""
+    """Seeded choices. Only `Random.random` is used, because it alone is guaranteed to be the same in every Python."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -62,7 +62,7 @@ class Dice:
         return options[self.below(len(options))]
 
     def below(self, bound: int) -> int:
-        """A whole number from 0 to `bound` - 1."""
+        """An integer from 0 to `bound` - 1."""
         return int(self._random.random() * bound)
 
     def chance(self, probability: float) -> bool:
@@ -72,26 +72,26 @@ class Dice:
 
 @dataclass(frozen=True)
 class Actor:
-    """Somebody or something in a text."""
+    """A person, animal or thing in a text."""
 
     noun: Noun
     plural: bool
 
 
 def adverbial(row: tuple[str, str]) -> Phrase:
-    """A time phrase, whose words correspond one to one."""
+    """A time phrase whose words correspond one to one."""
     german, english = (side.split() for side in row)
     return sum((phrase(g, e) for g, e in zip(german, english, strict=True)), EMPTY)
 
 
 @cache
 def fitting_adjectives(noun: Noun) -> tuple[Adjective, ...]:
-    """What one would say of it."""
+    """The adjectives that fit it."""
     return tuple(adjective for adjective in ADJECTIVES if suits(adjective, noun))
 
 
 def suits(adjective: Adjective, noun: Noun) -> bool:
-    """Whether one would say it: no old boys, no young grandmothers."""
+    """Whether the combination makes sense: no old boys, no young grandmothers."""
     if adjective.german == "alt" and noun.singular in CHILDREN:
         return False
     if adjective.german in ("jung", "klein") and noun.singular in ELDERS:
@@ -100,7 +100,7 @@ def suits(adjective: Adjective, noun: Noun) -> bool:
 
 
 def adjectives(dice: Dice, noun: Noun, often: float = 0.5) -> tuple[Adjective, ...]:
-    """No adjective, one, or a size and another."""
+    """No adjective, one, or a size and another one."""
     fitting = fitting_adjectives(noun)
     if not fitting or not dice.chance(often):
         return ()
@@ -110,7 +110,7 @@ def adjectives(dice: Dice, noun: Noun, often: float = 0.5) -> tuple[Adjective, .
 
 
 def actor(dice: Dice, groups: Sequence[str], but: Noun | None = None) -> Actor:
-    """Somebody of these groups, other than `but`."""
+    """A random member of these groups, other than `but`."""
     noun = dice.pick(NOUNS[dice.pick(groups)])
     while noun == but:
         noun = dice.pick(NOUNS[dice.pick(groups)])
@@ -118,13 +118,13 @@ def actor(dice: Dice, groups: Sequence[str], but: Noun | None = None) -> Actor:
 
 
 def again(who: Actor) -> Nominal:
-    """Somebody mentioned before: a pronoun for people, if German and English agree on it."""
+    """A reference to somebody mentioned before: a pronoun for people, if German and English agree in gender."""
     known = grammar.noun_phrase(who.noun, "nom", Determiner.ALL_THE if who.plural else Determiner.THE)
     return grammar.pronoun(known) if known.human and known.gender != "n" else known
 
 
 def outfit(dice: Dice, who: Actor) -> Phrase:
-    """What somebody wears or has along: `mit einem roten Hut`, `in einer Jacke`."""
+    """What somebody wears or carries: `mit einem roten Hut`, `in einer Jacke`."""
     noun = dice.pick(NOUNS[dice.pick(("garment", "garment", "thing"))])
     preposition, english = (
         ("in", "in") if noun.group == "garment" and noun.singular not in GARMENTS_ON else ("mit", "with")
@@ -135,7 +135,7 @@ def outfit(dice: Dice, who: Actor) -> Phrase:
 
 
 def introduce(dice: Dice, who: Actor, known: float = 0.4, dressed: float = 0.15) -> Nominal:
-    """Somebody mentioned for the first time, as `a`, as `the`, or as some number of them."""
+    """Somebody mentioned for the first time: with `a`, with `the`, or as a number of them."""
     if dice.chance(known):
         determiner = Determiner.ALL_THE if who.plural else Determiner.THE
     else:
@@ -186,7 +186,7 @@ def somewhere(dice: Dice, verb: Verb, who: Actor) -> Phrase:
 def act(
     dice: Dice, who: Actor, subject: Nominal, tense: Tense, verbs: Sequence[Verb] = VERBS, often: float = 0.6
 ) -> Clause:
-    """What somebody does, with a place if the verb needs one and else as `often` as told; now and then negated."""
+    """What somebody does, with a place if the verb needs one, otherwise with probability `often`; sometimes negated."""
     verb = dice.pick([v for v in verbs if who.noun.group in v.subjects])
     objects = tuple(thing(dice, verb, pattern, who, subject).phrase for pattern in verb.objects)
     place = somewhere(dice, verb, who) if verb.placed or dice.chance(often) else EMPTY
@@ -195,7 +195,7 @@ def act(
 
 
 def perhaps_modal(dice: Dice, clause: Clause) -> Clause:
-    """The same with a modal verb, now and then: for those who have a will."""
+    """The same, sometimes with a modal verb, for subjects that have a will."""
     willing = clause.subject.group in expand("any") and clause.verb.prefix != "hin"
     if (
         not willing
@@ -209,7 +209,7 @@ def perhaps_modal(dice: Dice, clause: Clause) -> Clause:
 
 
 def feels(dice: Dice, who: Actor, subject: Nominal, tense: Tense) -> Clause | None:
-    """How somebody feels; None for what feels nothing, or if the subject says it already (no tired man is tired)."""
+    """How somebody feels; None for things, or if the subject says it already (no tired man is tired)."""
     if {word.text for word in subject.phrase.english} & {adjective.english for adjective in FEELINGS}:
         return None
     fitting = [a for a in FEELINGS if who.noun.group in a.groups]

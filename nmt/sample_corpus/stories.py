@@ -1,4 +1,4 @@
-"""Sentences of every kind, put together to texts of a wanted length, and the corpus of them."""
+"""Sentences of every kind, combined into texts of a given length, and the corpus made of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ BECAUSE, WHILE, ALTHOUGH = ("weil", "because"), ("während", "while"), ("obwohl"
 
 @dataclass(frozen=True)
 class Role:
-    """The one a sentence is about: who it is, and the words for it here."""
+    """The subject of a sentence: who it is, and the words for it here."""
 
     who: Actor
     subject: Nominal
@@ -66,7 +66,7 @@ def then(dice: Dice, role: Role, tense: Tense) -> Phrase:
 
 
 def caption(dice: Dice, role: Role, tense: Tense) -> Phrase:
-    """No verb: somebody somewhere."""
+    """A caption without a verb: somebody somewhere."""
     if not role.new or role.who.noun.group not in OTHERS or tense is not Tense.PRESENT:
         return plain(dice, role, tense)
     dressed = outfit(dice, role.who) if role.who.noun.group == "person" else EMPTY
@@ -75,7 +75,7 @@ def caption(dice: Dice, role: Role, tense: Tense) -> Phrase:
 
 
 def brief(dice: Dice, role: Role, tense: Tense) -> Phrase:
-    """The shortest there is: animals, no article, and a verb."""
+    """The shortest sentence: animals, without an article, and a verb."""
     if role.who.noun.group not in ANIMALS:
         return plain(dice, role, tense)
     subject = grammar.noun_phrase(role.who.noun, "nom", Determiner.NONE)
@@ -90,8 +90,8 @@ def feeling(dice: Dice, role: Role, tense: Tense) -> Phrase:
 
 
 def _reason(dice: Dice, role: Role, tense: Tense, mention: Nominal) -> Clause:
-    """Something about the same one, somebody else or the weather."""
-    own = 0.4 if mention.human and mention.gender != "n" else 0.1  # others have no pronoun, and repeat themselves
+    """Something about the same subject, somebody else, or the weather."""
+    own = 0.4 if mention.human and mention.gender != "n" else 0.1  # others have no pronoun, so the noun is repeated
     feels_so = feels(dice, role.who, mention, tense)
     if feels_so and dice.chance(own):
         return feels_so
@@ -117,7 +117,7 @@ def _meanwhile(dice: Dice, role: Role, tense: Tense, verbs: Sequence[Verb] = ACT
 
 
 def reasoned(dice: Dice, role: Role, tense: Tense) -> Phrase:
-    """A main clause and then a subordinate one with weil, während or obwohl."""
+    """A main clause followed by a subordinate clause with weil, während or obwohl."""
     clause = act(dice, role.who, role.subject, tense, often=0.4)
     conjunction = _conjunction(dice, role)
     why = _meanwhile(dice, role, tense) if conjunction == WHILE else _reason(dice, role, tense, again(role.who))
@@ -125,7 +125,7 @@ def reasoned(dice: Dice, role: Role, tense: Tense) -> Phrase:
 
 
 def prefaced(dice: Dice, role: Role, tense: Tense) -> Phrase:
-    """A subordinate clause first, and then the main clause with its verb in front."""
+    """A subordinate clause followed by the main clause, which then begins with its verb."""
     when = tense is Tense.HABIT
     conjunction = ("wenn", "when") if when else _conjunction(dice, role)
     why = _meanwhile(dice, role, tense) if conjunction == WHILE else _reason(dice, role, tense, role.subject)
@@ -154,7 +154,7 @@ def described(dice: Dice, role: Role, tense: Tense) -> Phrase:
 
 
 def remembered(dice: Dice, role: Role, tense: Tense) -> Phrase:
-    """An object with a relative clause that tells what somebody did to it."""
+    """An object with a relative clause that says what somebody did to it."""
     verbs = [v for v in VERBS if len(v.objects) == 1 and v.objects[0].startswith("a:") and not v.prefix]
     if role.who.noun.group != "person" or tense is Tense.PAST:
         return plain(dice, role, tense)
@@ -185,7 +185,7 @@ def coupled(dice: Dice, role: Role, tense: Tense) -> Phrase:
 
 
 def together(dice: Dice, role: Role, tense: Tense) -> Phrase:
-    """Two do the same."""
+    """Two subjects do the same."""
     if not role.new or role.who.noun.group != "person":
         return plain(dice, role, tense)
     first = introduce(dice, role.who, 0.3, 0.0)
@@ -222,12 +222,12 @@ NEXT: tuple[Kind, ...] = (
 
 
 def story(dice: Dice, low: int, high: int) -> Phrase:
-    """A text of `low` to `high` German tokens: one sentence to five, drawn anew until the length is right."""
+    """A text of `low` to `high` German tokens: one to five sentences, drawn again until the length is right."""
     while True:
         who, tense = actor(dice, PROTAGONISTS), dice.pick((Tense.PRESENT, Tense.PRESENT, Tense.PAST))
         text, used = EMPTY, list[Kind]()
         while len(text.german) < low and len(used) < 5:
-            done = not used or used[-1] is together or who.noun.group not in OTHERS  # nothing more to tell of a thing
+            done = not used or used[-1] is together or who.noun.group not in OTHERS  # no more to say about a thing
             if done or dice.chance(0.35):
                 who = actor(dice, PROTAGONISTS, who.noun)
                 role = Role(who, introduce(dice, who), new=True)
@@ -244,7 +244,7 @@ def story(dice: Dice, low: int, high: int) -> Phrase:
 
 
 LENGTHS = ((3, 10), (11, 20), (21, 30), (31, 40), (41, 50), (51, 60))
-# How many pairs of each length: the test split is even, so that BLEU by length means something.
+# How many pairs of each length: the test split is balanced, so that BLEU by length is meaningful.
 COUNTS = {
     "train": (2700, 3800, 2000, 850, 450, 200),
     "validation": (120, 160, 100, 60, 40, 20),
@@ -253,7 +253,7 @@ COUNTS = {
 
 
 def generate(seed: int = 1) -> dict[str, list[Pair]]:
-    """The three splits. No source occurs twice, within a split or in two of them."""
+    """The three splits. No source text occurs twice, neither within a split nor across splits."""
     dice, seen = Dice(seed), set[tuple[str, ...]]()
     return {split: _split(dice, counts, seen) for split, counts in COUNTS.items()}
 

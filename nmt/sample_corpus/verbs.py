@@ -1,8 +1,8 @@
 """The verbs of the sample corpus.
 
 Each row: subjects; objects; places; German (infinitive, third person, participle, auxiliary, separable prefix);
-English (base, third person, progressive, past, particle). `-` is none, `!` a place that must be named, and `=` in
-place of the progressive a verb that has none.
+English (base, third person, progressive, past, particle). `-` means none, `!` a place that is required, and `=` in
+the column of the progressive a verb without one.
 
 An object's pattern is `case:groups`, or the name of a list of bare nouns; `a:` and `d:` are accusative and dative.
 """
@@ -117,16 +117,16 @@ REPORTING = tuple(
         "people; -; -; sehen sieht gesehen haben -; see sees = saw -",
     )
 )
-# What people go somewhere for ("um … zu …").
+# Purposes of going somewhere ("um … zu …").
 PURPOSES = tuple(
     verb
     for verb in VERBS
     if verb.prefix + verb.infinitive
     in ("kaufen", "verkaufen", "suchen", "füttern", "fotografieren", "zeichnen", "besuchen", "einladen", "zuschauen")
 )
-# What one can do while doing something else: neither sleep nor a change of state.
+# What one can do while doing something else: not sleeping, and not a change of state.
 STEADY = tuple(verb for verb in VERBS if verb.base != "sleep" and not (verb.prefix and verb.auxiliary == "sein"))
-# What may have been done to an object, told in a relative clause.
+# What may have been done to an object, as said in a relative clause.
 DEEDS = tuple(
     verb
     for verb in VERBS
@@ -136,5 +136,5 @@ DEEDS = tuple(
 
 
 def find(infinitive: str, english: str) -> Verb:
-    """The verb with this German infinitive (prefix and all) and this English base form."""
+    """The verb with this German infinitive (including its prefix) and this English base form."""
     return next(v for v in VERBS if v.prefix + v.infinitive == infinitive and v.base == english)

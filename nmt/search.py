@@ -1,6 +1,6 @@
-"""Greedy and beam search over a step closure. Knows no model: only rows of scores, and states that it reorders.
+"""Greedy and beam search over a step closure. Search knows no model: it sees rows of scores, and states to reorder.
 
-Shapes: B sentences still searched, K beam, N = B·K rows (a sentence's hypotheses are neighbours), V vocabulary.
+Shapes: B unfinished sentences, K beam, N = B·K rows (a sentence's hypotheses are adjacent), V vocabulary.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ Step = Callable[[Int[Tensor, " N"], Any, Any], tuple[Float[Tensor, "N V"], Any]]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Target ids, EOS included if it was reached, and the log-probability divided by the length penalty (nats)."""
+    """Target ids, with EOS if it was reached, and the log-probability (in nats) divided by the length penalty."""
 
     ids: tuple[int, ...]
     score: float
 
 
 def length_penalty(length: int, alpha: float) -> float:
-    """((5 + length) / 6)^α, EOS counted: Wu et al. 2016, equation 14. What a log-probability is divided by."""
+    """((5 + length) / 6)^α, by which a log-probability is divided; EOS counts (Wu et al. 2016, equation 14)."""
     return ((5 + length) / 6) ** alpha
 
 
 def select(tensors: Tensors, rows: Int[Tensor, " R"]) -> Tensors:
-    """The given rows of each batch-first tensor of a (named) tuple, or of tuples of them."""
+    """The given rows of each batch-first tensor in a (named) tuple, or in nested tuples."""
     chosen = [select(part, rows) if isinstance(part, tuple) else part.index_select(0, rows) for part in tensors]
     return type(tensors)(*chosen) if hasattr(tensors, "_fields") else type(tensors)(chosen)
 
@@ -50,17 +50,17 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of each sentence, best first.
 
-    `step(last ids of N rows, state, memory)` gives each row's log-probabilities of the next id, which are overwritten,
-    and the new state. `state` and `memory` come with a row a sentence. At the first step that is its only row; then
-    `state` has one for each of K hypotheses, reordered with them, and `memory` loses those of finished sentences.
-    A hypothesis ends when EOS is among the K best continuations of its sentence; the sentence is finished when K have
-    ended, or at `max_length`, where the open ones compete as they are. With K = 1 this is greedy search.
+    `step(last ids of N rows, state, memory)` returns the log-probabilities of each row's next id, which are
+    overwritten, and the new state. `state` and `memory` start with one row per sentence. After the first step `state`
+    has one row for each of K hypotheses, reordered with them, and `memory` loses the rows of finished sentences.
+    A hypothesis ends when EOS is among the K best continuations of its sentence. A sentence is finished when K of them
+    have ended, or at `max_length`, where unfinished ones compete as they are. With K = 1 this is greedy search.
     Raises `ValueError` if `n_best` exceeds `beam_size`.
     """
     if n_best > beam_size:
         raise ValueError(f"n_best ({n_best}) exceeds beam_size ({beam_size})")
     sentences, device = _count_and_device(memory)
-    numbers = torch.arange(sentences, device=device)  # the open sentences, by their place in the input
+    numbers = torch.arange(sentences, device=device)  # the unfinished sentences, by their index in the input
     ids = torch.full((sentences, 1, 1), bos, device=device)
     scores = torch.zeros(sentences, 1, device=device)
     ended: list[_Ended] = []
@@ -69,7 +69,7 @@ def beam_search(
         log_probabilities, state = step(ids[:, :, -1].flatten(), state, memory)
         rows, types = scores.shape[1], log_probabilities.shape[1]
         totals = log_probabilities.view(-1, rows, types).add_(scores.unsqueeze(2))
-        # K candidates may end, and K others are needed to go on.
+        # K candidates may end, and K others are needed to continue.
         best, parents, tokens = _best_candidates(totals, 2 * beam_size)
         sentence, rank = ((tokens == eos) & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
         ended_ids = torch.cat([ids[sentence, parents[sentence, rank]], tokens[sentence, rank].unsqueeze(1)], dim=1)
@@ -97,10 +97,10 @@ def beam_search(
 def _best_candidates(
     totals: Float[Tensor, "B K V"], count: int
 ) -> tuple[Float[Tensor, "B C"], Int[Tensor, "B C"], Int[Tensor, "B C"]]:
-    """The scores of each sentence's best candidates, best first, their parents, and their types; all if few.
+    """The scores of each sentence's `count` best candidates (or all), best first, their parents, and their types.
 
-    C candidates have at most C types, which are among the C types best in any row: two searches, each through few
-    numbers, in the place of a slow one through K·V.
+    C candidates have at most C types, which are among the C types with the best score in any row. So two searches
+    through few numbers replace a slow one through K·V.
     """
     types = totals.amax(dim=1).topk(min(count, totals.shape[2]), dim=1, sorted=False).indices
     few = totals.gather(2, types.unsqueeze(1).expand(-1, totals.shape[1], -1)).flatten(1)
@@ -110,7 +110,7 @@ def _best_candidates(
 
 
 def _going_on(ends: Bool[Tensor, "B C"]) -> Int[Tensor, "B C"]:
-    """The candidates' places, best first: those that do not end, then the ending ones, of which a parent has one."""
+    """The candidates' indices: those that do not end, best first, then those that end, one per parent."""
     return ends.to(torch.uint8).sort(dim=1, stable=True).indices
 
 
@@ -120,10 +120,10 @@ def _count_and_device(tensors: tuple[Any, ...]) -> tuple[int, torch.device]:
 
 
 class _Ended(NamedTuple):
-    """Hypotheses that ended at the same length, each with the number of its sentence."""
+    """Hypotheses that ended at the same length, each with the index of its sentence."""
 
     sentence: Int[Tensor, " X"]
-    ids: Int[Tensor, "X L"]  # behind BOS
+    ids: Int[Tensor, "X L"]  # BOS first
     score: Float[Tensor, " X"]
 
 

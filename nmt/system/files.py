@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, flushed to disk, then renamed."""
+"""Files that are either complete or absent: written under a temporary name, flushed to disk, then renamed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TEMPORARY = ".tmp"
 
 @contextmanager
 def replacing(path: Path, kept: Path | None = None) -> Iterator[IO[bytes]]:
-    """A binary file that takes the place of `path` when the block ends well, and leaves no trace if it does not.
+    """A binary file that replaces `path` if the block succeeds, and leaves no trace if it fails.
 
-    A reader sees the old content or the new, nothing between, even if two processes write at once. The folder is
-    made if need be. The old file gets the name `kept`, if one is given: should the process be killed in that very
-    moment, the old one stands there, and none at `path`. Raises `UserError` if the file cannot be written.
+    A reader sees either the old content or the new, even if two processes write at the same time. The folder is created
+    if necessary. If `kept` is given, the old file is renamed to it. If the process is killed at that moment, the old
+    file is found there, and there is none at `path`. Raises `UserError` if the file cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
     make_folder(path.parent)
@@ -43,17 +43,18 @@ def replacing(path: Path, kept: Path | None = None) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the system says against writing a file into a `UserError`."""
+    """Turn a system error while writing a file into a `UserError`."""
     try:
         yield
     except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror or error}): free or choose another place") from None
+        reason = error.strerror or error
+        raise UserError(f"{path} cannot be written ({reason}): free some space or choose another place") from None
 
 
 def require_regular(path: Path) -> None:
-    """Raise `OSError` for what is neither a file nor a folder: a pipe or a device may never come to its end.
+    """Raise `OSError` for anything but a file or a folder: reading a pipe or a device may never end.
 
-    Raises `FileNotFoundError` and the like, too, as opening the file would.
+    Also raises what opening the file would, such as `FileNotFoundError`.
     """
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -61,17 +62,18 @@ def require_regular(path: Path) -> None:
 
 
 def remove_temporary(folder: Path) -> None:
-    """Remove what processes left in a folder that were killed inside `replacing`. None may be inside it now."""
+    """Remove the temporary files of processes that were killed inside `replacing`. No process may be inside it now."""
     for path in folder.glob(f".*{_TEMPORARY}"):
         path.unlink(missing_ok=True)
 
 
 @contextmanager
 def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
-    """Hold a file against other processes until the block ends, or this process and its heirs do, however.
+    """Lock a file against other processes until the block ends, or until this process and its children end in any way.
 
-    Yields the file, made if need be, for appending. If another process holds it, raises `UserError` with the text
-    `refusal`, or without one says so on standard error and waits. Raises `UserError`, too, if it cannot be opened.
+    Yields the file for appending and creates it if necessary. If another process holds the lock, raises `UserError`
+    with the text `refusal`; without one, says so on standard error and waits. Also raises `UserError` if the file
+    cannot be opened.
     """
     make_folder(path.parent)
     with writing(path):
@@ -88,7 +90,7 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Have a folder's names on disk."""
+    """Flush a folder's entries to disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -97,14 +99,14 @@ def _flush_folder(folder: Path) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, as `replacing` does."""
+    """Write a file completely or not at all, as `replacing` does."""
     with replacing(path) as file:
         file.write(content)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder if it is not there. Raises `UserError` if that is not possible."""
+    """Create a folder unless it exists. Raises `UserError` if that is not possible."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{folder} cannot be made a folder ({error.strerror or error}): choose another place") from None
+        raise UserError(f"{folder} cannot be created ({error.strerror or error}): choose another place") from None

@@ -1,4 +1,4 @@
-"""Text ↔ ids for one language: a tokenizer and the vocabulary that goes with it."""
+"""Text ↔ ids for one language: a tokenizer and its vocabulary."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from nmt.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Codec:
-    """What turns one side's text into ids and back."""
+    """Turns one language's text into ids and back."""
 
     tokenizer: Tokenizer
     vocabulary: Vocabulary
     subword_model: bytes | None = None
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a sentence's tokens, without marks of its beginning or end."""
+        """The ids of a sentence's tokens, without beginning and end tokens."""
         return self.vocabulary.encode(self.tokenizer.tokenize(text))
 
     def state(self) -> dict[str, Any]:
-        """All that a checkpoint needs to hold, in types that `torch.load(weights_only=True)` admits."""
+        """Everything that a checkpoint has to store, in types that `torch.load(weights_only=True)` allows."""
         model = (
             None if self.subword_model is None else torch.frombuffer(bytearray(self.subword_model), dtype=torch.uint8)
         )

@@ -1,4 +1,4 @@
-"""Parallel text on disk: two files whose n-th lines translate each other, and the pairs worth keeping."""
+"""Parallel text on disk: two files, in which line n of one translates line n of the other."""
 
 import gzip
 import zlib
@@ -12,7 +12,7 @@ from nmt.system.errors import UserError
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentences and their translations: `source[n]` is translated by `target[n]`."""
+    """Sentences and their translations: `target[n]` translates `source[n]`."""
 
     source: list[str]
     target: list[str]
@@ -20,7 +20,7 @@ class ParallelText:
 
 @dataclass(frozen=True)
 class Skipped:
-    """How many pairs were dropped: with an empty side, or else with a side longer than `max_length` tokens."""
+    """How many pairs were dropped because a side was empty, or longer than `max_length` tokens."""
 
     empty: int
     too_long: int
@@ -34,12 +34,12 @@ class Skipped:
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 text file, plain or (by its name) `.gz`, without their ends, one after the other.
+    """Yield the lines of a UTF-8 text file, plain or `.gz` (by its name), without their line ends.
 
-    A line ends at "\\n" alone, so that U+2028, U+0085 and their like stay inside the line and can never shift
-    one side of a parallel text against the other. A "\\r" before the end and a leading byte order mark are removed.
+    Only "\\n" ends a line, so that U+2028, U+0085 and similar characters stay inside a line and can never shift one
+    side of a parallel text against the other. A "\\r" before the end and a leading byte order mark are removed.
 
-    Raises UserError if the file is missing, a folder, unreadable, empty, no valid UTF-8, or broken gzip.
+    Raises UserError if the file is missing, a folder, unreadable, empty, not valid UTF-8, or not valid gzip.
     """
     number = 0
     with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -59,14 +59,14 @@ def iterate_lines(path: Path) -> Iterator[str]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """All lines of a text file, as `iterate_lines` finds them."""
+    """All lines of a text file, as `iterate_lines` yields them."""
     return list(iterate_lines(path))
 
 
 def read_pairs(source_path: Path, target_path: Path) -> ParallelText:
     """The two sides of a parallel text.
 
-    Raises UserError where `iterate_lines` does, and if the numbers of lines differ.
+    Raises UserError as `iterate_lines` does, and if the files have different numbers of lines.
     """
     source, target = read_lines(source_path), read_lines(target_path)
     _check_alike(source_path, len(source), target_path, len(target))
@@ -74,7 +74,10 @@ def read_pairs(source_path: Path, target_path: Path) -> ParallelText:
 
 
 def check_pairs(source_path: Path, target_path: Path) -> int:
-    """The number of pairs in a parallel text, which is not kept in memory. Raises UserError as `read_pairs` does."""
+    """The number of pairs in a parallel text, counted without keeping it in memory.
+
+    Raises UserError as `read_pairs` does.
+    """
     source, target = (sum(1 for _ in iterate_lines(path)) for path in (source_path, target_path))
     _check_alike(source_path, source, target_path, target)
     return source
@@ -99,7 +102,7 @@ def is_unicode(text: str) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what the system says against reading a file into a `UserError`."""
+    """Turn a system error while reading a file into a `UserError`."""
     try:
         yield
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What is put in the place of an unknown target token: a word of the source, or what a dictionary has for it."""
+"""What replaces an unknown target token: a word of the source sentence, or its translation in a dictionary."""
 
 import re
 import unicodedata
@@ -18,10 +18,10 @@ from nmt.text.vocabulary import UNK_TOKEN
 def read_dictionary(path: Path) -> dict[str, str]:
     """The translations of words, from lines of two columns: source word and target word.
 
-    A tab parts the columns, or whitespace where the line has no tab. Empty lines are skipped. Of a word that is listed
-    several times the first translation holds: dictionaries made from alignments list the best one first.
+    Columns are separated by a tab, or by whitespace in a line without a tab. Empty lines are skipped. If a word is
+    listed several times, its first translation is used: dictionaries made from alignments list the best one first.
 
-    Raises UserError where `read_lines` does, and for a line that has not two columns.
+    Raises UserError as `read_lines` does, and for a line that does not have two columns.
     """
     translations: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -37,17 +37,16 @@ def read_dictionary(path: Path) -> dict[str, str]:
 def replacements(
     sentence: str, source: Tokenizer, target: Tokenizer, dictionary: Mapping[str, str]
 ) -> tuple[list[str], list[int]]:
-    """The target tokens that a source sentence has to offer in the place of an unknown one, and for each source token
-    the number of the one that it belongs to.
+    """The target tokens that a source sentence offers as replacements, and for each source token its offer's index.
 
-    - Where target tokens are words (spaCy, whitespace) they are the raw words of the source. If the source's tokens
-      are pieces (sentencepiece, characters), a word is all pieces from one "▁" to the next, but for the punctuation at
-      its ends, each piece of which is a word of its own. A word's attention is the sum of that of its pieces.
-    - Where target tokens are pieces, an unknown one is a part of a word, and what is copied is the raw text of a single
-      source token: of a piece where they are pieces too, else of a word.
+    - If target tokens are words (spaCy, whitespace), the offers are the raw words of the source. If the source's tokens
+      are pieces (sentencepiece, characters), a word consists of all pieces from one "▁" to the next, except for
+      punctuation at its ends, each piece of which is a word of its own. A word's attention is the sum over its pieces.
+    - If target tokens are pieces, an unknown one is part of a word, and the raw text of a single source token is
+      copied: of a piece if source tokens are pieces, too, and otherwise of a word.
 
-    A word is looked up in the dictionary as it is written, then in lower case, and copied as it is written if the
-    dictionary has neither. A part of a word is not looked up.
+    A word is looked up in the dictionary as written, then in lower case, and is copied as written if the dictionary has
+    neither. Parts of words are not looked up.
     """
     surfaces = source.surfaces(sentence)
     from_pieces, to_pieces = source.pieces, target.pieces
@@ -71,9 +70,9 @@ def replacements(
 def copied(
     tokens: Sequence[str], offered: Sequence[str], owners: Sequence[int], weights: Float[Tensor, "T S"]
 ) -> list[str]:
-    """The T target tokens, with the offered one of the largest attention in the place of each that is unknown.
+    """The T target tokens, with each unknown one replaced by the offer that has the largest attention.
 
-    `owners` are those of the source's tokens, as in `replacements`; the last of the S positions is its end's.
+    `owners` gives each source token's offer, as in `replacements`; the last of the S positions is the end token's.
     """
     sums = weights.new_zeros(len(weights), len(offered))
     owners = owners[: weights.shape[1] - 1]
@@ -83,8 +82,8 @@ def copied(
 
 
 def _words(surfaces: list[str]) -> list[list[str]]:
-    """The pieces of each word, and of each punctuation mark at a word's ends, with the marks that go before them."""
-    # A letter stands for each piece: m is a mark alone, p punctuation, w the others; a capital is one with a mark.
+    """The pieces of each word, and of each punctuation mark at a word's ends, with the space marks before them."""
+    # One letter per piece: m is a space mark by itself, p punctuation, w anything else; a capital has a space mark.
     kinds = ""
     for surface in surfaces:
         bare = surface.replace(SPACE_MARK, "")
@@ -94,7 +93,7 @@ def _words(surfaces: list[str]) -> list[list[str]]:
 
 
 def _bare(surface: str) -> str:
-    """Without the marks of spaces; a text of nothing else stays, since no token is empty."""
+    """The text without space marks; a text of space marks only stays as it is, since no token is empty."""
     return surface.replace(SPACE_MARK, "") or surface
 
 

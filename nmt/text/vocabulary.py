@@ -1,4 +1,4 @@
-"""Tokens ↔ ids. A vocabulary is a plain value; torchtext counts and orders the types it is built from."""
+"""Tokens ↔ ids. A vocabulary is a plain value; torchtext selects and orders its types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNK, PAD, BOS, EOS = range(4)
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The types of one side, in the order of their ids; the first four are `SPECIALS`."""
+    """The types of one language, in the order of their ids; the first four are `SPECIALS`."""
 
     tokens: tuple[str, ...]
 
@@ -22,11 +22,11 @@ class Vocabulary:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        # Without the specials: a text that spells "<eos>" must not end the sentence.
+        # Without the special tokens: the text "<eos>" must not end a sentence.
         return {token: i for i, token in enumerate(self.tokens) if i >= len(SPECIALS)}
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """The tokens' ids, `UNK` for those that are not in the vocabulary."""
+        """The tokens' ids, with `UNK` for those not in the vocabulary."""
         id_of = self._ids.get
         return [id_of(token, UNK) for token in tokens]
 
@@ -35,7 +35,7 @@ class Vocabulary:
 
 
 def build_vocabulary(counts: Counter[str], min_frequency: int = 1, max_size: int | None = None) -> Vocabulary:
-    """The types seen at least `min_frequency` times, the `max_size` most frequent of them; ties are alphabetical."""
+    """The `max_size` most frequent of the types seen at least `min_frequency` times; ties are alphabetical."""
     from torchtext.vocab import Vocab
 
     vocabulary = Vocab(counts, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS))

@@ -261,7 +261,7 @@ def test_a_run_in_progress_is_left_alone(copy: Path, capsys: pytest.CaptureFixtu
         (["NONE", "OTHER"], ["OTHER", "training.seed"]),
         (["NONE", "--set", "training.max_updates=7"], ["runs/none", "training.max_updates", "--set output_dir"]),
         (["NONE", "--jobs", "0"], ["--jobs", "'0'"]),
-        (["NONE", "--output", "NONE"], ["cannot be made a folder"]),
+        (["NONE", "--output", "NONE"], ["cannot be created"]),
         (["NONE", "--output", "PAGE"], ["PAGE", "<!-- results -->"]),
         (["DAMAGED"], ["damaged/result.json", "delete"]),
         ([], ["configs/ablation"]),

@@ -225,7 +225,7 @@ def test_interrupted_write_leaves_the_old_file(
 
 def test_folder_that_cannot_be_made(mirror: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"cannot be made a folder \(.*\): choose another place"):
+    with pytest.raises(UserError, match=r"cannot be created \(.*\): choose another place"):
         fetch("val", "de", tmp_path / "file" / "multi30k", mirror=str(mirror))
 
 

@@ -120,7 +120,7 @@ def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_bytes(b"")
-    with pytest.raises(UserError, match="cache cannot be made a folder"):
+    with pytest.raises(UserError, match="cache cannot be created"):
         learn(tmp_path, TEXT, "whitespace")
 
 

@@ -60,7 +60,7 @@ def test_the_committed_files_are_what_the_generator_writes(
 
 def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sample").write_bytes(b"")
-    with pytest.raises(UserError, match="sample cannot be made a folder"):
+    with pytest.raises(UserError, match="sample cannot be created"):
         load_split(DataConfig(folder=str(tmp_path)), "train")
 
 

@@ -39,7 +39,7 @@ def test_what_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path
 
 def test_places_that_cannot_be_are_the_users_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(UserError, match="cannot be made a folder"):
+    with pytest.raises(UserError, match="cannot be created"):
         files.write(tmp_path / "file" / "c.txt", b"three")
     (tmp_path / "folder").mkdir()
     with pytest.raises(UserError, match="cannot be written"):

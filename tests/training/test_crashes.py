@@ -68,7 +68,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(folder: Path, whole: Path, share
     size = int(share * len(before["last.pt"])) or len(before["metrics.jsonl"]) + 10
     assert finish(config, partial(limit_file_size, size)) == 2
     assert last_line(config).startswith("error: ")
-    assert "cannot be written (File too large): free or choose another place" in last_line(config)
+    assert "cannot be written (File too large): free some space or choose another place" in last_line(config)
     assert {name: files_of(config)[name] for name in ("last.pt", "previous.pt")} == (
         {name: before[name] for name in ("last.pt", "previous.pt")}
     )
@@ -87,7 +87,9 @@ def test_a_read_only_folder_is_named_and_left_alone(folder: Path, whole: Path) -
         assert finish(config, obey_permissions) == 2
     finally:
         place.chmod(0o755)
-    said = f"error: {place / 'config.yaml'} cannot be written (Permission denied): free or choose another place"
+    said = (
+        f"error: {place / 'config.yaml'} cannot be written (Permission denied): free some space or choose another place"
+    )
     assert last_line(config) == said
     assert files_of(config) == before
     assert finish(config) == 0

@@ -1,0 +1,73 @@
+"""What pictures call tokens and languages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nmt.text.tokenizers import SPACE_MARK
+from nmt.text.vocabulary import EOS_TOKEN, UNK_TOKEN
+
+LONGEST = 40  # characters; a longer label is cut, or one token could make a picture of any size
+END, UNKNOWN, SPACE = "(end)", "(unknown)", "␣"
+LANGUAGES = {
+    "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
+    "es": "Spanish", "et": "Estonian", "fi": "Finnish", "fr": "French", "hr": "Croatian", "hu": "Hungarian",
+    "it": "Italian", "lt": "Lithuanian", "lv": "Latvian", "nl": "Dutch", "no": "Norwegian", "pl": "Polish",
+    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish",
+    "tr": "Turkish", "uk": "Ukrainian",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TokenLabel:
+    """A token as a picture shows it. `kind` is "word", "end" (of the sentence), "unknown" or "space"."""
+
+    text: str
+    kind: str = "word"
+
+
+def language_name(code: str) -> str:
+    """The English name of a language code such as "de", or the code itself where the name is not known here."""
+    return LANGUAGES.get(code, code)
+
+
+def token_labels(tokens: Sequence[str]) -> list[TokenLabel]:
+    """Labels without a tokenizer's own signs.
+
+    Subwords lose sentencepiece's "▁"; a piece whose word goes on in the next one ends with a hyphen instead, as at
+    the end of a printed line. Characters stay as they are. `<eos>` is "(end)", `<unk>` is "(unknown)", a lone space
+    is "␣". Line ends and other control characters are written as escapes.
+    """
+    specials = (EOS_TOKEN, UNK_TOKEN)
+    words = [token for token in tokens if token not in specials]
+    is_subwords = any(token.startswith(SPACE_MARK) and len(token) > 1 and token != 2 * SPACE_MARK for token in words)
+    labels = []
+    for token, following in zip(tokens, [*tokens, EOS_TOKEN][1:], strict=True):
+        if token in specials:
+            labels.append(TokenLabel(END, "end") if token == EOS_TOKEN else TokenLabel(UNKNOWN, "unknown"))
+        elif token == SPACE_MARK:
+            labels.append(TokenLabel(SPACE, "space"))
+        elif is_subwords:
+            text = token.removeprefix(SPACE_MARK)
+            goes_on = following not in specials and text[-1:].isalnum() and following[:1].isalnum()
+            labels.append(TokenLabel(_one_line(text) + ("-" if goes_on else "")))
+        else:
+            labels.append(TokenLabel(_one_line(token)))
+    return labels
+
+
+def notes_on(labels: Sequence[TokenLabel]) -> list[str]:
+    """What a caption must explain about these labels."""
+    meanings = {
+        "end": f"{END}: end of sentence",
+        "unknown": f"{UNKNOWN}: not in the vocabulary",
+        "space": f"{SPACE}: space between words",
+    }
+    kinds = {label.kind for label in labels}
+    return [meaning for kind, meaning in meanings.items() if kind in kinds]
+
+
+def _one_line(text: str) -> str:
+    shown = text if text.isprintable() else repr(text)[1:-1]
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"

@@ -1,0 +1,110 @@
+"""How all pictures look, and how they are written.
+
+These modules import matplotlib, which takes half a second: import them in the function that draws. Figures are made
+without pyplot, so that nothing needs a display and no figure stays in memory. Inside a notebook a figure shows itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from nmt.system import files
+from nmt.system.errors import UserError
+
+FORMATS = ("png", "svg", "pdf")
+WIDTH = 8.5  # inches: at `DPI` 1530 pixels, and text keeps its size in points on a web page of usual width
+DPI = 180
+LARGEST_SIDE = 9_000  # pixels; a larger picture gets fewer dots per inch, and keeps its proportions
+MARGIN = 0.15  # inches around a picture
+# Seven of Okabe and Ito (2008), which people with any colour vision can tell apart, a grey and a dark red.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # one less than colours: pairs repeat only after 72 models
+INK, QUIET, GRID = "#222222", "#666666", "#E2E2E2"
+SMALL, NORMAL, LARGE = 9.0, 10.0, 12.5  # points
+
+_STYLE: Any = {
+    "text.parse_math": False,  # a "$" in a token or a file name is a dollar
+    "text.usetex": False,
+    "font.family": "DejaVu Sans",  # it comes with matplotlib, and has letters of most scripts
+    "font.size": NORMAL,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": QUIET,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "svg.fonttype": "none",  # letters stay letters: they can be searched and copied
+    "svg.hashsalt": "nmt",  # the same picture gives the same bytes
+    "pdf.fonttype": 42,
+}
+
+
+class Picture(Figure):
+    """A figure that a notebook shows as the last value of a cell, with or without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        return render(self, "png")
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Use the project's settings for a while. The caller's matplotlib settings are neither used nor changed."""
+    # Warnings first: they are about letters that the font lacks, which are drawn as boxes.
+    with warnings.catch_warnings(), matplotlib.rc_context():
+        warnings.filterwarnings("ignore", message=r"(?s)Glyph .* missing from font", category=UserWarning)
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def new_picture(width: float, height: float) -> Picture:
+    """An empty picture of that size in inches, on white."""
+    figure = Picture(figsize=(width, height), dpi=DPI)
+    FigureCanvasAgg(figure)  # measures text without a display
+    return figure
+
+
+def size_of(text: Text) -> tuple[float, float]:
+    """A text's width and height in inches, as it stands in its picture."""
+    figure = text.get_figure(root=True)
+    assert figure is not None
+    box = text.get_window_extent()
+    return box.width / figure.dpi, box.height / figure.dpi
+
+
+def picture_format(path: Path) -> str:
+    """The format that a path's suffix names, one of `FORMATS`. Raises UserError for any other suffix."""
+    found = path.suffix.lower().removeprefix(".")
+    if found not in FORMATS:
+        raise UserError(f"{path}: {path.suffix!r} is not a picture format; use .png, .svg or .pdf")
+    return found
+
+
+def render(figure: Figure, file_format: str) -> bytes:
+    """The content of a picture's file. The same picture gives the same bytes."""
+    with drawing():
+        buffer = BytesIO()
+        # PNG has no date of its own; the other two would hold the time of writing.
+        metadata: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format)
+        dpi = min(DPI, LARGEST_SIDE / max(figure.get_size_inches()))
+        figure.savefig(buffer, format=file_format, dpi=dpi, metadata=metadata)
+        return buffer.getvalue()
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture in the format of the path's suffix, whole or not at all.
+
+    Raises UserError if the suffix is not a picture format or the file cannot be written.
+    """
+    files.write(path, render(figure, picture_format(path)))

@@ -32,6 +32,7 @@ LAYERS = [
     ["nmt.data"],
     ["nmt.search"],
     ["nmt.checkpoint"],
+    ["nmt.decoding", "nmt.plots"],
     ["nmt.translator"],
     ["nmt.evaluation"],
     ["nmt.training"],

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from nmt import decoding
 from nmt.checkpoint.contents import save
 from nmt.cli import main
 from nmt.config.run import Config
@@ -74,33 +75,30 @@ def test_unknown_words_are_replaced_by_the_raw_word_attended_most(make_translato
 
 def test_neither_the_end_mark_nor_padding_is_copied(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = unknowing(make_translator()[1])
-    real = Translator._attention
+    real = decoding._weights
 
-    def mostly_the_end_mark(*arguments: Any) -> list[list[Tensor | None]]:
+    def mostly_the_end_mark(*arguments: Any) -> list[Tensor]:
         weights = real(*arguments)
-        for matrices in weights:
-            for matrix in matrices:
-                assert matrix is not None
-                matrix[:] = torch.tensor([*[0.1] * (matrix.shape[1] - 2), 0.2, 0.7])
+        for matrix in weights:
+            matrix[:] = torch.tensor([*[0.1] * (matrix.shape[1] - 2), 0.2, 0.7])
         return weights
 
-    monkeypatch.setattr(Translator, "_attention", mostly_the_end_mark)
+    monkeypatch.setattr(decoding, "_weights", mostly_the_end_mark)
     for sentence, translation in zip(KNOWN_AND_NOT, translator.translate(KNOWN_AND_NOT, replace_unk=True), strict=True):
         assert set(translation.tokens) - {"<eos>"} == {sentence.split()[-1]}
 
 
 def attend(monkeypatch: pytest.MonkeyPatch, row: list[float]) -> None:
     """Let every step of every sentence attend to its source, the end mark last, with these weights."""
-    real = Translator._attention
+    real = decoding._weights
 
-    def attention(*arguments: Any) -> list[list[Tensor | None]]:
+    def attention(*arguments: Any) -> list[Tensor]:
         weights = real(*arguments)
-        for matrix in (matrix for matrices in weights for matrix in matrices):
-            assert matrix is not None
+        for matrix in weights:
             matrix[:] = torch.tensor(row)
         return weights
 
-    monkeypatch.setattr(Translator, "_attention", attention)
+    monkeypatch.setattr(decoding, "_weights", attention)
 
 
 def words_of(tokens: list[str]) -> set[str]:
@@ -199,7 +197,7 @@ def test_between_subwords_the_best_piece_is_copied(make_translator: Maker, monke
 def test_a_dictionary_serves_replacement_alone(make_translator: Maker) -> None:
     translator = make_translator()[1]
     for dictionary in ({}, {"Ba": "kip"}):
-        with pytest.raises(UserError, match="ask for replace_unk too"):
+        with pytest.raises(UserError, match="turn replace_unk on"):
             translator.translate(["Ba"], dictionary=dictionary)
     with torch.no_grad():
         translator.model.decoder.output.bias[UNK] -= 100

@@ -10,13 +10,14 @@ import torch
 
 from nmt.config.run import Config
 from nmt.data.batching import Example, collate
+from nmt.decoding import longest_first
 from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.text.codec import Codec
 from nmt.text.corpus import ParallelText
 from nmt.training.distributed import ALONE, Ranks
 from nmt.training.loss import batch_loss
-from nmt.translator import Translator, longest_first
+from nmt.translator import Translator
 
 
 class Validation(NamedTuple):

@@ -1,0 +1,158 @@
+"""Ids in, hypotheses and attention weights out: how sources become batches and go through a model. Knows no text.
+
+Shapes: B sentences of a batch, N hypotheses of a batch, T target ids, S source ids and the end of the sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from nmt.config.search import SearchConfig
+from nmt.data.batching import Example, collate, pad_source
+from nmt.kernels.linear import products_in_bf16
+from nmt.kernels.packed import packed
+from nmt.model.ensemble import Ensemble
+from nmt.model.seq2seq import Seq2Seq
+from nmt.search import Hypothesis, beam_search, select
+from nmt.system.device import explaining_memory
+from nmt.text.vocabulary import BOS, EOS, PAD
+
+
+class Decoded(NamedTuple):
+    """A hypothesis, and the attention weights with which it was written, if they were asked for."""
+
+    hypothesis: Hypothesis
+    attention: Float[Tensor, "T S"] | None
+
+
+def decode(
+    model: Seq2Seq | Ensemble,
+    sources: Sequence[Sequence[int]],
+    search: SearchConfig,
+    *,
+    n_best: int = 1,
+    attention: bool = True,
+) -> Iterator[tuple[int, list[Decoded]]]:
+    """Search with beams: yields the place of each source in `sources`, and its `n_best` hypotheses, best first.
+
+    Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
+    `search.batch_size`, so that they come longest first. `attention` is for models that have it, and costs one more
+    run of the decoder over the finished hypotheses.
+
+    Raises `UserError` if a batch does not fit into memory.
+    """
+    order = [i for i in longest_first(sources) if sources[i]]
+    ready = packed(model, search.precision)
+    for begin in range(0, len(order), search.batch_size):
+        chosen = order[begin : begin + search.batch_size]
+        batch = [sources[i] for i in chosen]
+        out_of_memory = partial(_out_of_memory, len(batch), len(batch[0]), search)
+        # The contexts are left before anything is yielded: the caller's own computations are none of theirs.
+        with _without_dropout(ready), _in_precision(model, search.precision), explaining_memory(out_of_memory):
+            decoded = _decode_batch(ready, batch, search, n_best, attention)
+        yield from zip(chosen, decoded, strict=True)
+
+
+def forced_weights(
+    model: Seq2Seq | Ensemble, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_size: int
+) -> list[Float[Tensor, "T S"]]:
+    """The attention weights while the model reads the given targets, ids without marks: one matrix per pair, in order.
+
+    Teacher forcing: T are a target's ids and the end of the sentence, and row t is the attention of the step that
+    predicts id t, which has read only those before it.
+    """
+    order = sorted(range(len(sources)), key=lambda i: (-len(sources[i]), -len(targets[i])))
+    matrices: dict[int, Tensor] = {}
+    with _without_dropout(model), torch.inference_mode():
+        for begin in range(0, len(order), batch_size):
+            chosen = order[begin : begin + batch_size]
+            padded, lengths = pad_source([sources[i] for i in chosen])
+            state, memory = model.encode(padded.to(model.device), lengths)
+            ids = [[*targets[i], EOS] for i in chosen]
+            matrices |= zip(chosen, _weights(model, ids, lengths.tolist(), state, memory), strict=True)
+    return [matrices[i] for i in range(len(sources))]
+
+
+def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
+    """The order in which sources are decoded: a batch too large for the memory fails at once, not at the end."""
+    return sorted(range(len(sources)), key=lambda i: -len(sources[i]))
+
+
+@torch.inference_mode()
+def _decode_batch(
+    model: Seq2Seq | Ensemble, sources: Sequence[Sequence[int]], search: SearchConfig, n_best: int, attention: bool
+) -> list[list[Decoded]]:
+    padded, lengths = pad_source(sources)
+    state, memory = model.encode(padded.to(model.device), lengths)
+    found = beam_search(
+        partial(_step, model),
+        state,
+        memory,
+        bos=BOS,
+        eos=EOS,
+        beam_size=search.beam_size,
+        alpha=search.length_penalty,
+        max_length=search.max_length,
+        n_best=n_best,
+    )
+    if not attention:
+        return [[Decoded(hypothesis, None) for hypothesis in hypotheses] for hypotheses in found]
+    # The decoder runs over all hypotheses of the batch once more, now that it is known which ones are kept.
+    owner = [i for i, hypotheses in enumerate(found) for _ in hypotheses]
+    rows = torch.tensor(owner, device=model.device)
+    ids = [h.ids for hypotheses in found for h in hypotheses]
+    source_lengths = [len(sources[i]) + 1 for i in owner]
+    weights = iter(_weights(model, ids, source_lengths, select(state, rows), select(memory, rows)))
+    return [[Decoded(hypothesis, next(weights)) for hypothesis in hypotheses] for hypotheses in found]
+
+
+def _step(
+    model: Seq2Seq | Ensemble, tokens: Int[Tensor, " N"], state: Any, memory: Any
+) -> tuple[Float[Tensor, "N V"], Any]:
+    log_probabilities, state = model.log_probabilities(tokens, state, memory)
+    log_probabilities[:, PAD] = log_probabilities[:, BOS] = -torch.inf  # no target ever holds them
+    return log_probabilities, state
+
+
+def _weights(
+    model: Seq2Seq | Ensemble, targets: Sequence[Sequence[int]], source_lengths: Sequence[int], state: Any, memory: Any
+) -> list[Float[Tensor, "T S"]]:
+    """The weights of each row while its target ids are written, cut to its own lengths. The last id is never read."""
+    inputs = collate([Example([], list(ids[:-1])) for ids in targets]).target_input.to(model.device)
+    weights = model.weights(inputs, state, memory)
+    weights = weights.to("cpu", torch.promote_types(weights.dtype, torch.float32))  # autocast gives bfloat16
+    return [
+        weights[row, : len(ids), :length] for row, (ids, length) in enumerate(zip(targets, source_lengths, strict=True))
+    ]
+
+
+@contextmanager
+def _in_precision(model: Seq2Seq | Ensemble, precision: str) -> Iterator[None]:
+    bf16, device = precision == "bf16", model.device.type
+    with products_in_bf16(bf16), torch.autocast(device, torch.bfloat16, enabled=bf16 and device != "cpu"):
+        yield
+
+
+@contextmanager
+def _without_dropout(model: Seq2Seq | Ensemble) -> Iterator[None]:
+    """The model in evaluation mode, and afterwards in the mode that it was in."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
+
+
+def _out_of_memory(sentences: int, length: int, search: SearchConfig) -> str:
+    return (
+        f"out of memory for {sentences} sentences of up to {length} tokens with {search.beam_size} hypotheses each: "
+        f"lower the batch size (here: {search.batch_size}) or the beam size"
+    )

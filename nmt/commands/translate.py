@@ -3,121 +3,148 @@
 from __future__ import annotations
 
 import argparse
-import json
+import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from itertools import islice, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nmt import __version__
+from nmt.commands import results, sentences
 from nmt.commands.options import Parser, add_search_options, positive, set_threads
 from nmt.system import bundled, files
-from nmt.system.errors import UserError
+from nmt.system.errors import UserError, placing
 from nmt.system.parallel import in_parallel
 from nmt.system.startup import kept_for_good
 
 if TYPE_CHECKING:
-    from nmt.translator import Translation, Translator
+    from nmt.commands.unfinished import Writer
+    from nmt.translator import Translator
 
-SHIPPED = bundled.MODEL
-LINES_AT_ONCE = 512  # of a file or standard input: enough to batch well, few enough to see results soon
+PATIENCE = 0.05  # seconds that workers' results may wait for more of standard input
 
 
 def parser() -> Parser:
     parser = Parser(
         prog="nmt translate",
-        description="Translate sentences of the command line, a file, standard input, or a prompt.",
+        description="Translate sentences given as TEXT, or the lines of a file or of standard input. Without any of "
+        "them, a prompt asks for sentences. Only translations are printed on standard output.",
     )
     parser.add_argument(
         "arguments",
         nargs="*",
         metavar="[CHECKPOINT …] [TEXT …]",
-        help="checkpoints, such as checkpoints/quickstart/best.pt (several translate as an ensemble; none: the one for "
-        "German→English that nmt comes with), then sentences (none: standard input or a prompt)",
+        help="models, such as checkpoints/quickstart/best.pt (several translate together, as an ensemble; without any, "
+        "the bundled model translates German to English), then sentences",
     )
-    parser.add_argument("--input", type=Path, metavar="FILE", help="translate a file's lines, .gz or plain")
+    _add_file_options(parser)
+    _add_result_options(parser)
+    parser.add_argument("--max-length", type=positive, metavar="N", help="longest translation, in tokens")
+    parser.add_argument("--batch-size", type=positive, metavar="N", help="sentences translated at the same time")
+    add_search_options(parser)
+    return parser
+
+
+def _add_file_options(parser: Parser) -> None:
+    parser.add_argument("--input", type=Path, metavar="FILE", help="translate each line of this file (plain or .gz)")
     parser.add_argument(
-        "--n-best", type=positive, default=1, metavar="N", help="print the N best: number ||| text ||| score"
+        "--output", type=Path, metavar="FILE", help="with --input: write to this new file instead of standard output"
     )
-    parser.add_argument("--json", action="store_true", help="an object a line: text, tokens, score, attention")
-    parser.add_argument("--attention", type=Path, metavar="FILE", help="draw the attention as .png or .svg")
-    parser.add_argument("--replace-unk", action="store_true", help="copy the source word where the model knows none")
+    parser.add_argument(
+        "--resume", action="store_true", help="continue an --output that was interrupted, with the same other options"
+    )
+    parser.add_argument(
+        "--workers", type=positive, default=1, metavar="N", help="share the lines of a file between N processes"
+    )
+
+
+def _add_result_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--n-best",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="print the N best translations of each sentence, as: number ||| text ||| score",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention"
+    )
+    parser.add_argument(
+        "--attention", type=Path, metavar="FILE", help="draw the attention to one sentence, as .png, .svg or .pdf"
+    )
+    parser.add_argument(
+        "--replace-unk",
+        action="store_true",
+        help="replace unknown words in the translation by the source word with the most attention",
+    )
     parser.add_argument(
         "--dictionary",
         type=Path,
         metavar="FILE",
-        help="with --replace-unk: two columns, source word and its translation (the first listed), put in its place",
+        help="with --replace-unk: translate those words; two columns, source word and translation",
     )
-    parser.add_argument("--max-length", type=positive, metavar="N", help="target tokens at most")
-    parser.add_argument(
-        "--workers",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="processes that share a file's lines",
-    )
-    parser.add_argument("--batch-size", type=positive, metavar="N", help="sentences searched at once")
-    add_search_options(parser)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:
     """Translate."""
     checkpoints, text = _told_apart(options.arguments)
-    if options.attention is not None:
-        from nmt.evaluation.plots import check_picture
-
-        check_picture(options.attention)
-        files.make_folder(options.attention.parent)
-        if len(text) != 1:
-            raise UserError(f"--attention draws one sentence, and {len(text)} were given: quote one as TEXT")
-    if text and options.input:
-        raise UserError("TEXT and --input exclude each other: give one of them")
-    if options.dictionary is not None and not options.replace_unk:
-        raise UserError("--dictionary serves --replace-unk alone: give both options, or neither")
-    dictionary = None
+    _check(options, text)
+    dictionary, lines = None, text
     if options.dictionary is not None:
         from nmt.text.unknown_words import read_dictionary
 
         dictionary = read_dictionary(options.dictionary)
-    if options.workers > 1:
-        options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
-    with kept_for_good():
-        translator = _load(checkpoints, options)
-    if options.attention is not None and not translator.has_attention:
-        raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
-    at_once = LINES_AT_ONCE
-    if text:
-        sentences: Iterator[str] = iter(text)
-    elif options.input:
+    if options.input is not None:
         from nmt.text.corpus import read_lines
 
-        sentences = iter(read_lines(options.input))
-    elif sys.stdin is None:
-        raise UserError("there is no standard input to read: give TEXT or --input FILE")
-    elif sys.stdin.isatty():
-        sentences, at_once = _prompt(), 1
-    else:
-        sentences = _standard_input()
-    parts = ((options, dictionary, number, part) for number, part in _parts(sentences, at_once))
-    translated: Iterator[list[str]]
-    if options.workers == 1 or at_once == 1:
-        translated = starmap(partial(_lines, translator), parts)
-    else:
-        translated = in_parallel(partial(_lines_of_worker, tuple(checkpoints)), parts, options.workers)
-    for lines in translated:
-        print("\n".join(lines), flush=True)
+        lines = read_lines(options.input)
+    if not text and options.input is None and sys.stdin.isatty():
+        options.workers = 1  # a prompt waits for each answer
+    if options.workers > 1:
+        options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
+    with _writer(options, checkpoints, lines) as (done, write):
+        with kept_for_good():
+            translator = _load(checkpoints, options)
+        if options.attention is not None and not translator.has_attention:
+            raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
+        jobs = _jobs(options, lines, done)
+        for count, translated in _translated(translator, checkpoints, options, dictionary, jobs):
+            write(count, translated)
     return 0
 
 
-def _parts(sentences: Iterator[str], size: int) -> Iterator[tuple[int, list[str]]]:
-    """So many sentences at a time, with the number of the first, from 0."""
-    number = 0
-    while part := list(islice(sentences, size)):
-        yield number, part
-        number += len(part)
+def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
+    """Raise `UserError` for options that do not go together, before anything is loaded."""
+    if text and options.input:
+        raise UserError("TEXT and --input exclude each other: give one of them")
+    if options.output is not None and options.input is None:
+        raise UserError("--output needs --input FILE: for other sentences, redirect standard output (> FILE)")
+    if options.resume and options.output is None:
+        raise UserError("--resume needs the --output FILE that was interrupted")
+    if options.dictionary is not None and not options.replace_unk:
+        raise UserError("--dictionary is only used with --replace-unk: give both options, or neither")
+    if not text and options.input is None and sys.stdin is None:
+        raise UserError("there is no standard input to read: give TEXT or --input FILE")
+    if options.attention is not None:
+        from nmt.plots.style import picture_format
+
+        picture_format(options.attention)
+        files.make_folder(options.attention.parent)
+        if len(text) != 1:
+            raise UserError(f"--attention draws one sentence, and {len(text)} were given: quote one as TEXT")
+
+
+def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Checkpoints, which come first and end in .pt, and sentences. Any other file in the first place is a mistake."""
+    count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
+    while count < len(arguments) and arguments[count].endswith(".pt"):
+        count += 1
+    if count == 0 and not bundled.MODEL.exists():
+        raise UserError(f"the bundled model {bundled.MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
+    return arguments[:count] or [str(bundled.MODEL)], arguments[count:]
 
 
 def _load(checkpoints: Sequence[str], options: argparse.Namespace) -> Translator:
@@ -127,42 +154,92 @@ def _load(checkpoints: Sequence[str], options: argparse.Namespace) -> Translator
     return Translator.load(*checkpoints, device=options.device)
 
 
-def _lines(
+@contextmanager
+def _writer(
+    options: argparse.Namespace, checkpoints: Sequence[str], lines: Sequence[str]
+) -> Iterator[tuple[int, Writer]]:
+    """How many sentences are written already, and what writes the lines of more, with their number of sentences."""
+    if options.input is None:
+        yield 0, results.print_lines
+    elif options.output is None:
+        with results.progress(results.print_lines, len(lines), 0) as write:
+            yield 0, write
+    else:
+        from nmt.commands.unfinished import growing
+
+        made_by = _decisive(options, checkpoints, lines)
+        with growing(options.output, made_by, resume=options.resume) as (done, write_file):
+            try:
+                with results.progress(write_file, len(lines), done) as write:
+                    yield done, write
+            except KeyboardInterrupt:
+                print("\nTo continue, repeat the command with --resume.", end="", file=sys.stderr)
+                raise
+
+
+def _decisive(options: argparse.Namespace, checkpoints: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
+    """All that decides what is written, as plain values: what must be the same when an output is continued."""
+    plain = ("beam", "length_penalty", "precision", "max_length", "batch_size", "n_best", "json", "replace_unk")
+    chosen = {f"--{name.replace('_', '-')}": getattr(options, name) for name in plain}
+    read = {"checkpoint": map(Path, checkpoints), "--dictionary": [options.dictionary] if options.dictionary else []}
+    digests = {name: [_digest(path) for path in paths] for name, paths in read.items()}
+    text = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+    return {"version of nmt": __version__, "--input": text, **digests, **chosen}
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""  # whoever loads it says what is wrong
+
+
+def _jobs(options: argparse.Namespace, lines: Sequence[str], begin: int) -> Iterator[tuple[int, list[str]] | None]:
+    """Blocks of sentences, each with the number of its first one; None if standard input keeps workers waiting."""
+    if lines or options.input is not None:
+        blocks = sentences.in_blocks(lines, begin)
+    elif sys.stdin.isatty():
+        blocks = sentences.prompted()
+    else:
+        blocks = sentences.arriving(sys.stdin.fileno(), PATIENCE if options.workers > 1 else None)
+    number = begin
+    for block in blocks:
+        yield (number, block) if block else None
+        number += len(block)
+
+
+def _translated(
     translator: Translator,
+    checkpoints: Sequence[str],
     options: argparse.Namespace,
     dictionary: dict[str, str] | None,
-    number: int,
-    sentences: list[str],
-) -> list[str]:
-    """The lines that are printed for some sentences; `number` is that of the first."""
-    translations = _translate(translator, sentences, options, dictionary)
-    return [line for n, translation in enumerate(translations, number) for line in _formatted(translation, n, options)]
+    jobs: Iterator[tuple[int, list[str]] | None],
+) -> Iterator[tuple[int, list[str]]]:
+    """Of each block how many sentences it has, and their lines, in order."""
+    if options.workers == 1:
+        return (_translate_block(translator, options, dictionary, *job) for job in jobs if job is not None)
+    return in_parallel(partial(_in_worker, tuple(checkpoints), options, dictionary), jobs, options.workers)
 
 
 _of_worker: list[Translator] = []  # that a worker has loaded
 
 
-def _lines_of_worker(checkpoints: tuple[str, ...], options: argparse.Namespace, *rest: Any) -> list[str]:
+def _in_worker(checkpoints: tuple[str, ...], options: argparse.Namespace, *rest: Any) -> tuple[int, list[str]]:
     if not _of_worker:
         _of_worker.append(_load(checkpoints, options))
-    return _lines(_of_worker[0], options, *rest)
+    return _translate_block(_of_worker[0], options, *rest)
 
 
-def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Checkpoints, which come first and end in .pt, and sentences. Any other file in the first place is a mistake."""
-    count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
-    while count < len(arguments) and arguments[count].endswith(".pt"):
-        count += 1
-    if count == 0 and not SHIPPED.exists():
-        raise UserError(f"no CHECKPOINT is named, and {SHIPPED} is missing: name one, such as checkpoints/NAME/best.pt")
-    return arguments[:count] or [str(SHIPPED)], arguments[count:]
-
-
-def _translate(
-    translator: Translator, sentences: list[str], options: argparse.Namespace, dictionary: dict[str, str] | None
-) -> list[Translation]:
+def _translate_block(
+    translator: Translator,
+    options: argparse.Namespace,
+    dictionary: dict[str, str] | None,
+    number: int,
+    block: list[str],
+) -> tuple[int, list[str]]:
+    """`number` is that of the block's first sentence, from 0."""
     translations = translator.translate(
-        sentences,
+        block,
         beam_size=options.beam,
         length_penalty=options.length_penalty,
         max_length=options.max_length,
@@ -174,52 +251,6 @@ def _translate(
         attention=options.json or options.attention is not None,
     )
     if options.attention is not None:
-        from nmt.evaluation.plots import attention_heat_map
-
-        drawn = translations[0]
-        if not drawn.tokens or drawn.attention is None:
-            raise UserError("--attention: the sentence is empty, so there is nothing to draw; give one with words")
-        attention_heat_map(drawn.attention.numpy(), drawn.source_tokens, drawn.tokens, options.attention)
-    return translations
-
-
-def _formatted(translation: Translation, number: int, options: argparse.Namespace) -> list[str]:
-    """The lines of one sentence: its text; JSON; or, for n-best lists, Moses' `number ||| text ||| score`."""
-    if options.json:
-        return [json.dumps(_as_json(translation), ensure_ascii=False)]
-    if options.n_best > 1:
-        return [f"{number} ||| {t.text} ||| {t.score:.4f}" for t in translation.n_best or (translation,)]
-    return [translation.text]
-
-
-def _as_json(translation: Translation) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "text": translation.text,
-        "tokens": translation.tokens,
-        "source_tokens": translation.source_tokens,
-        "score": translation.score,
-        "attention": None if translation.attention is None else translation.attention.tolist(),
-    }
-    if translation.n_best:
-        entry["n_best"] = [_as_json(alternative) for alternative in translation.n_best]
-    return entry
-
-
-def _prompt() -> Iterator[str]:
-    print("A sentence, then Enter. Ctrl-D ends.", file=sys.stderr)
-    while True:
-        print("> ", end="", file=sys.stderr, flush=True)  # not by input(), which may write it among the translations
-        try:
-            yield input()
-        except EOFError:
-            print(file=sys.stderr)
-            return
-
-
-def _standard_input() -> Iterator[str]:
-    for number, line in enumerate(sys.stdin.buffer, start=1):  # bytes end their lines at "\n" alone
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError:
-            raise UserError(f"standard input, line {number}: not valid UTF-8 text; send UTF-8") from None
-        yield text.removesuffix("\n").removesuffix("\r")
+        with placing("--attention: "):
+            translations[0].plot(options.attention)
+    return len(block), results.lines_of(translations, number, options)

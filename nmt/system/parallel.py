@@ -19,26 +19,28 @@ Result = TypeVar("Result")
 
 
 def in_parallel(
-    function: Callable[..., Result], jobs: Iterable[tuple[object, ...]], workers: int | None = None
+    function: Callable[..., Result], jobs: Iterable[tuple[object, ...] | None], workers: int | None = None
 ) -> Iterator[Result]:
     """What a function of a module returns for each job's arguments, in their order.
 
-    There are as many processes as cores, or as asked for, and at most twice as many jobs wait for a process. A single
+    There are as many processes as cores, or as asked for, and at most twice as many jobs wait for a process. None among
+    the jobs says that the next one will take a while: what is finished is returned before it is waited for. A single
     job is done in this process. The processes end with this one, even if it is killed. Raises `UserError` if one of
     them is killed.
     """
     ahead = iter(jobs)
     first = list(islice(ahead, 2))
     if len(first) < 2:
-        yield from (function(*job) for job in first)
+        yield from (function(*job) for job in first if job is not None)
         return
     count = workers or os.cpu_count() or 1
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_begin_worker)
     waiting: deque[Future[Result]] = deque()
     try:
         for job in chain(first, ahead):
-            waiting.append(pool.submit(function, *job))
-            if len(waiting) > 2 * count:
+            if job is not None:
+                waiting.append(pool.submit(function, *job))
+            while waiting and (len(waiting) > 2 * count or (job is None and waiting[0].done())):
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

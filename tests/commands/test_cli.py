@@ -4,14 +4,17 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
-from support.cli import command, error_of, with_another_target_word, write_config
+from support.cli import ROOT, command, error_of, with_another_target_word, write_config
 
-from nmt.cli import main
+import nmt
+from nmt.cli import COMMANDS, main
+from nmt.system import bundled
 
 
 def test_a_run_leaves_the_promised_files(runs: Path) -> None:
@@ -157,15 +160,26 @@ def test_bad_input_is_one_line_and_code_2(
     assert not (tmp_path / "runs").exists()
 
 
+LONG = ["--set", "training.max_epochs=12", "--set", "training.validate_every=1000"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
+    """The last weights of a long run."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert main(["train", str(write_config(folder)), *LONG]) == 0
+    return torch.load(folder / "runs" / "tiny" / "last.pt", weights_only=True)["model"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(
+    tmp_path: Path, undisturbed: dict[str, torch.Tensor], number: signal.Signals
+) -> None:
     config = str(write_config(tmp_path))
-    settings = ["--set", "training.max_epochs=30", "--set", "training.validate_every=1000"]
-    subprocess.run(command("train", config, *settings, "--set", "name=whole"), check=True, capture_output=True)
     metrics = tmp_path / "runs" / "tiny" / "metrics.jsonl"
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        command("train", config, *settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        command("train", config, *LONG), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     ) as process:
         while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
             time.sleep(0.005)
@@ -175,8 +189,53 @@ def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(tmp_path: P
     assert "--resume" in output.decode().splitlines()[-1]
     assert "Traceback" not in errors.decode()
     stopped = torch.load(metrics.with_name("last.pt"), weights_only=True)
-    assert 0 < stopped["training"]["state"]["update"] < 150
-    subprocess.run(command("train", config, *settings, "--resume"), check=True, capture_output=True)
-    runs = [tmp_path / "runs" / name for name in ("whole", "tiny")]
-    ends = [torch.load(folder / "last.pt", weights_only=True)["model"] for folder in runs]
-    assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])
+    assert 0 < stopped["training"]["state"]["update"] < 60
+    assert main(["train", config, *LONG, "--resume"]) == 0
+    resumed = torch.load(metrics.with_name("last.pt"), weights_only=True)["model"]
+    assert all(torch.equal(undisturbed[name], resumed[name]) for name in undisturbed)
+
+
+def test_help_says_what_each_command_is_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["nmt"])
+    for arguments in (["--help"], None):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+        shown = capsys.readouterr().out
+        for name, purpose in COMMANDS.items():
+            assert f"  {name} " in shown
+            assert purpose in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_own_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: nmt {name}")
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"nmt {nmt.__version__}\n"
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {nmt.__version__}" in changes
+
+
+def test_python_runs_the_package_as_a_program() -> None:
+    done = subprocess.run([sys.executable, "-m", "nmt", "--version"], cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout.decode() == f"nmt {nmt.__version__}\n"
+
+
+def test_a_bundled_config_is_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "quickstart", "--set", "nmae=x"]) == 2
+    said, error = capsys.readouterr().err.splitlines()
+    assert said == f"Using the bundled config {bundled.CONFIGS / 'quickstart.yaml'}"
+    assert "nmae" in error

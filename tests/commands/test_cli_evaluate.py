@@ -17,13 +17,14 @@ from nmt.system.errors import UserError
 from nmt.translator import Translator
 
 
-def test_every_pair_of_evaluate_options_runs(
+def test_every_option_runs_alone_and_with_all_others(
     runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = [str(runs.parent / f"text.{language}") for language in ("de", "en")]
-    options = [
-        ["--split", "validation"],
-        ["--source", files[0], "--reference", files[1]],
+    none = str(runs / "none" / "best.pt")
+    sets = [["--split", "validation"], ["--source", files[0], "--reference", files[1]]]
+    models = [[best, none], ["--ensemble", best, none]]
+    shared = [
         ["--buckets", "3,4"],
         ["--output", str(tmp_path)],
         ["--beam", "1"],
@@ -33,21 +34,20 @@ def test_every_pair_of_evaluate_options_runs(
         ["--data-folder", str(tmp_path)],
         ["--device", "cpu", "--threads", "1"],
         ["--precision", "bf16"],
-        ["--ensemble", best, str(runs / "none" / "best.pt")],
-        [str(runs / "none" / "best.pt")],
     ]
-    assert all_named(options, evaluate.parser())
-    for first, second in itertools.combinations(options, 2):
-        code = main(["evaluate", *([] if first[0] == "--ensemble" else [best]), *first, *second])
-        if first[0] == "--ensemble" and not second[0].startswith("--"):  # it is named once more, by the ensemble
-            assert code == 2
-            assert "a checkpoint was given twice" in error_of(capsys)
-        elif first[0] == "--split" and second[0] == "--source":
-            assert code == 2
-            assert "--split and --source exclude each other" in error_of(capsys)
-        else:
-            assert code == 0, (first, second)
-            assert "BLEU" in capsys.readouterr().out
+    assert all_named([*sets, *models, *shared], evaluate.parser())
+    together = [word for options in shared for word in options]
+    pairs = [[*test_set, *chosen, *together] for test_set, chosen in itertools.product(sets, models)]
+    alone = [[best, *options] for options in (*sets, *shared)]
+    for arguments in alone + pairs:  # they hold every pair of options that do not exclude each other
+        assert main(["evaluate", *arguments]) == 0, arguments
+        assert "BLEU" in capsys.readouterr().out
+    for arguments, words in (
+        ([best, *models[1], none], "a checkpoint was given twice"),
+        ([best, *sets[0], *sets[1]], "--split and --source exclude each other"),
+    ):
+        assert main(["evaluate", *arguments]) == 2
+        assert words in error_of(capsys)
 
 
 def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(

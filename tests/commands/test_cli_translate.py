@@ -1,6 +1,5 @@
 """`nmt translate` as its users meet it."""
 
-import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -9,7 +8,8 @@ import pytest
 from support.cli import SOURCES, all_named, command, error_of
 
 from nmt.cli import main
-from nmt.commands import translate
+from nmt.commands import sentences, translate
+from nmt.system import bundled
 
 
 def test_translation_alone_on_standard_output(best: str) -> None:
@@ -18,27 +18,19 @@ def test_translation_alone_on_standard_output(best: str) -> None:
     assert done.stderr == b""
 
 
-def test_standard_input_in_order_and_empty_lines_kept(best: str) -> None:
-    text = "\n".join(["", SOURCES[1], "  ", SOURCES[0] + "\u2028" + SOURCES[1], SOURCES[2]]) + "\n"
-    done = subprocess.run(command("translate", best), input=text.encode(), capture_output=True, check=True)
-    lines = done.stdout.decode().split("\n")
-    assert len(lines) == 6
-    assert [bool(line) for line in lines] == [False, True, False, True, True, False]
-
-
-@pytest.mark.parametrize("form", [[], ["--json"], ["--n-best", "2"]])
 def test_workers_print_the_same_bytes(
-    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: list[str]
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(translate, "LINES_AT_ONCE", 2)
+    monkeypatch.setattr(sentences, "BLOCK", 2)
     file = tmp_path / "input.txt"
     file.write_text("\n".join([*SOURCES, "", *SOURCES[::-1]]), encoding="utf-8")
     outputs = []
     for workers in ("1", "2"):
-        assert main(["translate", best, "--input", str(file), "--threads", "1", "--workers", workers, *form]) == 0
+        more = ["--workers", workers, "--n-best", "2"]
+        assert main(["translate", best, "--input", str(file), "--threads", "1", *more]) == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
-    assert outputs[0].count("\n") == (2 if "--n-best" in form else 1) * 11 - (1 if "--n-best" in form else 0)
+    assert outputs[0].count("\n") == 2 * 10 + 1
 
 
 def test_file_equals_arguments(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,22 +58,26 @@ def test_json_and_n_best(best: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert float(lines[0][2]) >= float(lines[1][2])
 
 
-@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml")])
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
 def test_attention_picture(best: str, tmp_path: Path, suffix: str, magic: bytes) -> None:
     picture = tmp_path / f"attention{suffix}"
     assert main(["translate", best, SOURCES[0], "--attention", str(picture)]) == 0
     assert picture.read_bytes().startswith(magic)
 
 
-def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_runs_alone_and_with_all_others(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     dictionary = tmp_path / "dictionary.txt"
     dictionary.write_text("unbekannte\tunknown\n", encoding="utf-8")
-    options = [
+    sentence = "der unbekannte Hund"
+    file = tmp_path / "input.txt"
+    file.write_text(f"{sentence}\n", encoding="utf-8")
+    shared = [
         ["--beam", "2"],
         ["--length-penalty", "0"],
         ["--n-best", "2"],
         ["--json"],
-        ["--attention", str(tmp_path / "a.png")],
         ["--replace-unk"],
         ["--replace-unk", "--dictionary", str(dictionary)],
         ["--max-length", "3"],
@@ -90,32 +86,31 @@ def test_every_pair_of_translate_options_runs(best: str, tmp_path: Path, capsys:
         ["--workers", "2"],
         ["--precision", "int8"],
     ]
-    sentence = "der unbekannte Hund"
-    file = tmp_path / "input.txt"
-    file.write_text(f"{sentence}\n", encoding="utf-8")
-    options.append(["--input", str(file)])
-    assert all_named(options, translate.parser())
-    for first, second in itertools.combinations(options, 2):
-        text = [] if second[0] == "--input" else [sentence]
-        code = main(["translate", best, *text, *first, *second])
-        if first[0] == "--attention" and not text:
-            assert code == 2
-            assert "--attention draws one sentence" in error_of(capsys)
-        else:
-            assert code == 0, (first, second)
-            lines = 2 if "--n-best" in first + second and "--json" not in first + second else 1
-            assert capsys.readouterr().out.count("\n") == lines, (first, second)
+    text = [[sentence, "--attention", str(tmp_path / "a.png")]]
+    from_file = [["--input", str(file)], ["--input", str(file), "--output", str(tmp_path / "out"), "--resume"]]
+    assert all_named([*shared, *text, *from_file], translate.parser())
+    for options in shared:  # the combinations hold every pair of options that do not exclude each other
+        assert main(["translate", best, sentence, *options]) == 0, options
+        assert capsys.readouterr().out.count("\n") == (2 if options[0] == "--n-best" else 1), options
+    together = [word for options in shared for word in options]
+    for source in (*text, from_file[0]):
+        assert main(["translate", best, *together, *source]) == 0
+        (found,) = capsys.readouterr().out.splitlines()
+        assert len(json.loads(found)["n_best"]) == 2
+    assert main(["translate", best, *together, *from_file[1]]) == 0
+    assert (tmp_path / "out").read_text(encoding="utf-8") == f"{found}\n"
+    assert capsys.readouterr().out == ""
 
 
-def test_without_a_checkpoint_the_shipped_one_translates(
+def test_without_a_checkpoint_the_bundled_one_translates(
     best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["translate", best, SOURCES[0]]) == 0
     expected = capsys.readouterr().out
-    monkeypatch.setattr(translate, "SHIPPED", Path(best))
+    monkeypatch.setattr(bundled, "MODEL", Path(best))
     assert main(["translate", SOURCES[0]]) == 0
     assert capsys.readouterr().out == expected
-    monkeypatch.setattr(translate, "SHIPPED", Path("no/model.pt"))
+    monkeypatch.setattr(bundled, "MODEL", Path("no/model.pt"))
     assert main(["translate", SOURCES[0]]) == 2
     error = error_of(capsys)
     assert "CHECKPOINT" in error
@@ -130,13 +125,6 @@ def test_any_sentence_is_told_from_a_checkpoint(
     with_checkpoint = capsys.readouterr().out
     assert with_checkpoint.count("\n") == 1
     if sentence != ".":
-        monkeypatch.setattr(translate, "SHIPPED", Path(best))
+        monkeypatch.setattr(bundled, "MODEL", Path(best))
         assert main(["translate", sentence, "--max-length", "5"]) == 0
         assert capsys.readouterr().out == with_checkpoint
-
-
-def test_bad_bytes_on_standard_input(best: str) -> None:
-    done = subprocess.run(command("translate", best), input=b"gut\n\xff\n", capture_output=True, check=False)
-    assert done.returncode == 2
-    assert b"line 2" in done.stderr
-    assert b"Traceback" not in done.stderr

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,20 @@ def test_order_is_kept_by_as_many_processes_as_asked_for() -> None:
     assert list(in_parallel(pow, iter(jobs), workers=3)) == [n**3 for n in range(20)]
     assert list(in_parallel(pow, [(2, 5)])) == [32]
     assert list(in_parallel(pow, [])) == []
+
+
+def test_results_do_not_wait_for_jobs_that_take_a_while() -> None:
+    returned: list[int] = []
+
+    def jobs() -> Iterator[tuple[object, ...] | None]:
+        yield (2, 1)
+        while not returned:  # would never end if this result were kept until the next job
+            yield None
+        yield (2, 2)
+
+    for result in in_parallel(pow, jobs(), workers=1):
+        returned.append(result)
+    assert returned == [2, 4]
 
 
 def test_a_killed_process_is_named() -> None:

@@ -1,0 +1,78 @@
+"""Where `nmt translate` takes its sentences from, in blocks that are translated together."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections.abc import Iterator, Sequence
+
+from nmt.system.errors import UserError
+
+BLOCK = 512  # sentences: enough to batch well, few enough to see results soon
+_CHUNK = 1 << 16  # bytes: as much as a pipe holds
+
+
+def in_blocks(sentences: Sequence[str], begin: int = 0) -> Iterator[list[str]]:
+    """The sentences from number `begin` on, `BLOCK` at a time."""
+    for first in range(begin, len(sentences), BLOCK):
+        yield list(sentences[first : first + BLOCK])
+
+
+def prompted() -> Iterator[list[str]]:
+    """Sentences typed at a prompt, one per block."""
+    print("Type a sentence, then Enter. Ctrl-D ends.", file=sys.stderr)
+    while True:
+        print("> ", end="", file=sys.stderr, flush=True)  # not by input(), which may write it among the translations
+        try:
+            yield [input()]
+        except EOFError:
+            print(file=sys.stderr)
+            return
+
+
+def arriving(descriptor: int, patience: float | None = None) -> Iterator[list[str]]:
+    """The lines of an open file as they arrive: each block has those that are there, at least one and at most `BLOCK`.
+
+    So a line is translated as soon as it can be, and the lines of a fast writer still share blocks. With `patience`, an
+    empty block says that nothing has arrived for that many seconds.
+
+    Raises `UserError` for a line that is not valid UTF-8.
+    """
+    number = 0
+    for block in _arriving_lines(descriptor, patience):
+        sentences = []
+        for line in block:
+            number += 1
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise UserError(f"standard input, line {number}: not valid UTF-8 text; convert it to UTF-8") from None
+            sentences.append(text.removesuffix("\r"))
+        yield sentences
+
+
+def _arriving_lines(descriptor: int, patience: float | None) -> Iterator[list[bytes]]:
+    """Lines end at "\\n" alone, as in a file of text."""
+    lines: list[bytes] = []
+    begun: list[bytes] = []  # pieces of a line whose end has not arrived
+    at_end = False
+    while lines or not at_end:
+        while not at_end and len(lines) < BLOCK and _readable(descriptor, 0 if lines else patience):
+            chunk = os.read(descriptor, _CHUNK)
+            at_end = not chunk
+            first, *others = chunk.split(b"\n")
+            begun.append(first)
+            if others:
+                lines += [b"".join(begun), *others[:-1]]
+                begun = others[-1:]
+            elif at_end and any(begun):
+                lines.append(b"".join(begun))
+        if lines or not at_end:
+            yield lines[:BLOCK]
+            lines = lines[BLOCK:]
+
+
+def _readable(descriptor: int, seconds: float | None) -> bool:
+    """Whether there is something to read, or the end, within some seconds (None: wait for it)."""
+    return bool(select.select([descriptor], [], [], seconds)[0])

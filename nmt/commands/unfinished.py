@@ -1,0 +1,100 @@
+"""A file of translations that grows over hours, and goes on after an interruption as if there had been none.
+
+Beside OUT lies OUT.unfinished until the last line is written: a note of how many sentences are in OUT, of its size at
+that moment, and of what decided its content. What a killed process wrote after the note is cut off, and its sentences
+are translated again, in the same blocks: the bytes of OUT are those of an undisturbed run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from nmt.system import files
+from nmt.system.errors import UserError
+
+Writer = Callable[[int, Sequence[str]], None]
+
+
+def note_of(path: Path) -> Path:
+    """Where the note beside a file lies."""
+    return path.with_name(f"{path.name}.unfinished")
+
+
+@contextmanager
+def growing(path: Path, made_by: Mapping[str, Any], *, resume: bool) -> Iterator[tuple[int, Writer]]:
+    """How many sentences a file holds already, and what writes the lines of some more, on disk before it returns.
+
+    `made_by` are names and plain values (as JSON has them) of all that decides the file's content.
+
+    Raises `UserError` if the file exists and `resume` is False, if it was made by something else, or if it cannot be
+    written. A file that does not exist is begun, also with `resume`.
+    """
+    note = note_of(path)
+    if not resume and (path.exists() or note.exists()):
+        raise UserError(
+            f"{path} already exists: add --resume to continue it, or choose another --output"
+            if note.exists()
+            else f"{path} already exists: choose another --output, or remove it"
+        )
+    done, size = _noted(path, made_by)
+    with files.locked(
+        path, f"{path} is being written by another process: wait for it, or choose another --output"
+    ) as file:
+        _cut(file, path, size)
+
+        def write(sentences: int, lines: Sequence[str]) -> None:
+            nonlocal done
+            with files.writing(path):
+                file.write("".join(f"{line}\n" for line in lines).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            done += sentences
+            _write_note(path, made_by, done, file.tell())
+
+        _write_note(path, made_by, done, size)
+        yield done, write
+    note.unlink()
+
+
+def _write_note(path: Path, made_by: Mapping[str, Any], sentences: int, size: int) -> None:
+    note = {"sentences": sentences, "bytes": size, "made_by": dict(made_by)}
+    files.write(note_of(path), json.dumps(note, indent=1, ensure_ascii=False).encode())
+
+
+def _noted(path: Path, made_by: Mapping[str, Any]) -> tuple[int, int]:
+    """The sentences and bytes that are in a file for good, if it was made in the same way."""
+    note = note_of(path)
+    if not note.exists():
+        if path.exists() and path.stat().st_size:
+            raise UserError(
+                f"{path} has nothing to resume (there is no {note.name}): it is complete, or not one of ours"
+            )
+        return 0, 0
+    try:
+        noted = json.loads(note.read_text(encoding="utf-8"))
+        sentences, size, before = int(noted["sentences"]), int(noted["bytes"]), dict(noted["made_by"])
+    except (OSError, ValueError, TypeError, KeyError):
+        raise UserError(f"{note} cannot be read: remove it and {path}, then start over") from None
+    for name in made_by.keys() | before.keys():
+        if before.get(name) != made_by.get(name):
+            raise UserError(
+                f"{path} was begun with a different {name}: repeat the first command and add --resume, "
+                f"or remove {path} and {note.name} to start over"
+            )
+    return sentences, size
+
+
+def _cut(file: IO[bytes], path: Path, size: int) -> None:
+    """Remove what was written after the note."""
+    if os.fstat(file.fileno()).st_size < size:
+        raise UserError(
+            f"{path} is shorter than when it was written: remove it and {note_of(path).name}, then start over"
+        )
+    with files.writing(path):
+        file.truncate(size)
+        file.seek(0, os.SEEK_END)

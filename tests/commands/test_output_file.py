@@ -1,0 +1,154 @@
+"""`nmt translate --input FILE --output OUT`: progress, and --resume after an interruption."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.cli import SOURCES, error_of
+
+from nmt.cli import main
+from nmt.commands import results, sentences
+from nmt.commands.unfinished import note_of
+
+FORMS = [[], ["--json"], ["--n-best", "2"]]
+CHILD = """
+import sys
+from nmt.commands import sentences
+from nmt.cli import main
+sentences.BLOCK = 2
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of 11 lines, one of them empty, which is translated in blocks of two."""
+    monkeypatch.setattr(sentences, "BLOCK", 2)
+    file = tmp_path / "source.txt"
+    file.write_text("\n".join([*SOURCES, "", *SOURCES[::-1]]), encoding="utf-8")
+    return file
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
+    """Press Ctrl-C when so many blocks are written."""
+    real, count = results.lines_of, 0
+
+    def lines_of(*arguments: object) -> list[str]:
+        nonlocal count
+        if count == blocks:
+            raise KeyboardInterrupt
+        count += 1
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(results, "lines_of", lines_of)
+
+
+def translate(best: str, source: Path, out: Path, *more: str) -> int:
+    return main(["translate", best, "--input", str(source), "--output", str(out), "--threads", "1", *more])
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["text", "json", "n-best"])
+def test_resuming_gives_the_bytes_of_an_undisturbed_run(
+    best: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: list[str]
+) -> None:
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert main(["translate", best, "--input", str(source), "--threads", "1", *form]) == 0
+    printed = capsys.readouterr().out
+    assert translate(best, source, whole, *form) == 0
+    assert whole.read_text(encoding="utf-8") == printed
+    for blocks, rest in ((0, b""), (2, b"half a li"), (1, b"a line that the note does not know\n")):
+        with pytest.MonkeyPatch.context() as patch:
+            stop_after(patch, blocks)
+            assert translate(best, source, out, "--resume", *form) == 130
+        assert "--resume" in capsys.readouterr().err
+        assert json.loads(note_of(out).read_text(encoding="utf-8"))["sentences"] == {0: 0, 2: 4, 1: 6}[blocks]
+        with out.open("ab") as file:
+            file.write(rest)
+    workers = ["--workers", "2"] if form == ["--n-best", "2"] else []
+    assert translate(best, source, out, "--resume", *form, *workers) == 0
+    assert out.read_bytes() == whole.read_bytes()
+    assert not note_of(out).exists()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_killed_process_is_continued(best: str, source: Path, tmp_path: Path) -> None:
+    source.write_text("\n".join(SOURCES * 20), encoding="utf-8")
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert translate(best, source, whole) == 0
+    arguments = ["translate", best, "--input", str(source), "--output", str(out), "--threads", "1"]
+    with subprocess.Popen([sys.executable, "-c", CHILD, *arguments], stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not (out.exists() and out.stat().st_size):
+            time.sleep(0.002)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert 0 < out.stat().st_size < whole.stat().st_size
+    assert note_of(out).exists()
+    assert translate(best, source, out, "--resume") == 0
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_nothing_is_overwritten_and_nothing_foreign_continued(
+    best: str, runs: Path, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 3)
+        assert translate(best, source, out) == 130
+    capsys.readouterr()
+    before = out.read_bytes()
+
+    def refused(*more: str, checkpoint: str = best, words: str) -> None:
+        assert translate(checkpoint, source, out, *more) == 2
+        assert words in error_of(capsys)
+        assert out.read_bytes() == before
+
+    refused(words="add --resume to continue it")
+    refused("--resume", "--beam", "1", words="a different --beam")
+    refused("--resume", "--json", words="a different --json")
+    refused("--resume", checkpoint=str(runs / "none" / "best.pt"), words="a different checkpoint")
+    text = source.read_bytes()
+    source.write_bytes(text + b"\nmore")
+    refused("--resume", words="a different --input")
+    source.write_bytes(text)
+    note, before = note_of(out).read_bytes(), before[:-3]
+    out.write_bytes(before)
+    refused("--resume", words="shorter than when it was written")
+    note_of(out).write_bytes(note[:-5])
+    refused("--resume", words="cannot be read")
+    note_of(out).unlink()
+    refused(words="already exists: choose another --output")
+    refused("--resume", words="nothing to resume")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["x", "--output", "out"], "--output needs --input"),
+        (["--input", "SOURCE", "--resume"], "--resume needs the --output"),
+    ],
+)
+def test_options_that_need_each_other(
+    best: str, source: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    given = [str(source) if argument == "SOURCE" else argument for argument in arguments]
+    assert main(["translate", best, *given]) == 2
+    assert words in error_of(capsys)
+
+
+def test_a_terminal_sees_progress(
+    best: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert translate(best, source, tmp_path / "quiet") == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert translate(best, source, tmp_path / "out") == 0
+    output, shown = capsys.readouterr()
+    assert output == ""
+    assert "11/11" in shown
+    assert "lines/s" in shown
+    assert main(["translate", best, "--input", str(source)]) == 0
+    assert capsys.readouterr().out == (tmp_path / "out").read_text(encoding="utf-8")

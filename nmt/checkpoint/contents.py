@@ -24,6 +24,7 @@ from nmt.model.seq2seq import Seq2Seq, build_empty, fill
 from nmt.system.errors import UserError, placing, shown
 from nmt.text.codec import Codec
 from nmt.text.corpus import is_unicode
+from nmt.text.sentencepiece_file import check_normalizer
 from nmt.text.vocabulary import SPECIALS
 
 FORMAT = 2
@@ -144,6 +145,8 @@ def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
         with placing(f"{what}."):
             codec = Codec.from_state(side.tokenizer, side.language, side.lowercase, state.model_dump())
         if model is not None:
+            check_normalizer(codec.subword_model or b"")
+            codec.tokenizer.types()
             codec.encode("a")  # sentencepiece reads its model when it is first used
     except (TypeError, ValueError, RuntimeError) as error:
         raise DamagedFile(f"{what}.subword_model cannot be used ({type(error).__name__}): use another copy") from None

@@ -17,6 +17,9 @@ from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.unpickling import unpickle
 from nmt.config.run import Config
 from nmt.system.errors import UserError
+from nmt.text import sentencepiece_file
+from nmt.text.sentencepiece_file import check_normalizer
+from nmt.text.tokenizers.sentencepiece import train_sentencepiece
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -196,3 +199,33 @@ def test_a_hostile_state_of_training_is_refused(make_config: ConfigMaker) -> Non
             finish(config, resume=True)
         assert said in str(caught.value)
         assert str(caught.value).startswith(str(folder / "last.pt"))
+
+
+@pytest.mark.parametrize("language", ["lex_attrs", "punctuation", "en.stop_words", "__init__", "../en", "\ud83d", "os"])
+def test_a_module_that_is_not_a_language_is_refused(tmp_path: Path, contents: dict[str, Any], language: str) -> None:
+    contents["config"]["data"]["source"] |= {"tokenizer": "spacy", "language": language}
+    assert "language: spaCy has no tokenizer rules for" in refusal(tmp_path, contents)
+
+
+def test_a_subword_model_whose_table_leads_out_of_itself_is_refused() -> None:
+    """sentencepiece would follow it: its table for normalising text is a trie of offsets."""
+    model = train_sentencepiece(["ba de fi go hu ja ke li"] * 3, 18, "unigram", True)
+    check_normalizer(model)
+    begin = model.index((table := _table(model))[:64])
+    first_unit = begin + 4
+    for place, content in (
+        (begin, b"\xff\xff\xff\x7f"),  # the trie's size
+        (first_unit, b"\xff\xff\xff\x7f"),  # an offset far behind the end
+        (first_unit + 4, b"\xff\xff\xff\xff"),  # a leaf whose text lies behind the end
+        (begin + len(table) - 1, b"x"),  # a last text that does not end
+    ):
+        with pytest.raises(ValueError, match="its normalisation table"):
+            check_normalizer(model[:place] + content + model[place + len(content) :])
+    with pytest.raises(ValueError, match="cut short"):
+        check_normalizer(model[:-5])
+
+
+def _table(model: bytes) -> bytes:
+    [table] = sentencepiece_file._all(model, 3, 2)
+    assert isinstance(table, bytes)
+    return table

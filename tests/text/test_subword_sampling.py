@@ -2,12 +2,17 @@
 
 import itertools
 import math
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import nmt
 from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
 from nmt.text.corpus import ParallelText
@@ -45,6 +50,90 @@ def test_segmentations_are_drawn_by_their_probability_to_the_power_alpha(alpha: 
         share = weight / sum(weights)
         spread = math.sqrt(share * (1 - share) / count)
         assert drawn[segmentation] / count == pytest.approx(share, abs=5 * spread + 1e-4), segmentation
+
+
+def possible_merges(
+    pieces: tuple[str, ...], left_out: frozenset[tuple[int, str]], alpha: float, scores: dict[str, float]
+) -> Counter[tuple[str, ...]]:
+    """The probability of each way to cut a word by BPE-dropout: all decisions, one after the other.
+
+    What was left out at a place (counted in characters) is not tried again while its two halves stay as they are.
+    """
+    begins = [0, *itertools.accumulate(map(len, pieces))]
+    pairs = [
+        (-scores[a + b], begins[i], f"{a} {b}", i)
+        for i, (a, b) in enumerate(itertools.pairwise(pieces))
+        if a + b in scores
+    ]
+    pairs = [pair for pair in pairs if (pair[1], pair[2]) not in left_out]
+    if not pairs:
+        return Counter({pieces: 1.0})
+    _, begin, halves, i = min(pairs)
+    merged = (*pieces[:i], pieces[i] + pieces[i + 1], *pieces[i + 2 :])
+    found: Counter[tuple[str, ...]] = Counter()
+    for share, outcomes in (
+        (alpha, possible_merges(pieces, left_out | {(begin, halves)}, alpha, scores)),
+        (1 - alpha, possible_merges(merged, left_out, alpha, scores)),
+    ):
+        for segmentation, probability in outcomes.items():
+            found[segmentation] += share * probability
+    return found
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5])
+def test_merges_are_left_out_with_probability_alpha(alpha: float) -> None:
+    """Against all decisions, enumerated, and against sentencepiece's own sampling."""
+    tokenizer = tokenizer_of("bpe")
+    model = _sentencepiece(tokenizer.model)
+    scores = {piece: model.get_score(model.piece_to_id(piece)) for piece in tokenizer.types()}
+    expected = possible_merges(tuple("▁huntende"), frozenset(), alpha, scores)
+    count = 20_000
+    drawn = Counter(map(tuple, tokenizer.sample(["huntende"] * count, alpha, seed=1)))
+    theirs = Counter(map(tuple, model.encode(["huntende"] * count, out_type=str, enable_sampling=True, alpha=alpha)))
+    assert sum(expected.values()) == pytest.approx(1)
+    assert len(expected) >= 10
+    assert drawn.keys() <= expected.keys()
+    for segmentation, share in expected.items():
+        spread = math.sqrt(share * (1 - share) / count)
+        assert drawn[segmentation] / count == pytest.approx(share, abs=5 * spread + 1e-4), segmentation
+        assert theirs[segmentation] / count == pytest.approx(share, abs=5 * spread + 1e-4), segmentation
+
+
+def test_without_dropout_the_merges_are_those_of_sentencepiece() -> None:
+    tokenizer = tokenizer_of("bpe")
+    for line in LINES:
+        assert tokenizer.sample([line], 0.0, seed=1) == [tokenizer.tokenize(line)]
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_unknown_characters_are_tokens_of_their_own(kind: str) -> None:
+    tokenizer = tokenizer_of(kind)
+    for text in ("hunt日本hunt 日", "日", "", "日本 un"):
+        [tokens] = tokenizer.sample([text], 0.001 if kind == "bpe" else 0.999, seed=2)
+        assert tokenizer.detokenize(tokens) == text
+        assert [t for t in tokens if set(t) & set("日本")] == [
+            t for t in tokenizer.tokenize(text) if set(t) & set("日本")
+        ]
+
+
+PROGRAM = """
+import sys
+from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer
+tokenizer = SentencePieceTokenizer(open(sys.argv[1], "rb").read(), True)
+tokenizer.sample(["other text before"] * int(sys.argv[2]), 0.3, seed=8)
+print(tokenizer.sample(["hunde rotehut siehtun"] * 5, 0.3, seed=7))
+"""
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_another_process_draws_the_same(tmp_path: Path, kind: str) -> None:
+    tokenizer = tokenizer_of(kind)
+    path = tmp_path / "model"
+    path.write_bytes(tokenizer.model)
+    environment = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parents[1]), "PYTHONHASHSEED": "3"}
+    arguments = [sys.executable, "-c", PROGRAM, str(path), "3"]
+    said = subprocess.run(arguments, env=environment, capture_output=True, encoding="utf-8", check=True).stdout
+    assert said == f"{tokenizer.sample(['hunde rotehut siehtun'] * 5, 0.3, seed=7)}\n"
 
 
 def test_merges_are_left_out() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, Literal, Self
 
 from nmt.parts import Count, Fraction
 from nmt.system.errors import UserError
+from nmt.text.sentencepiece_file import is_bpe
+from nmt.text.subword_sampling import Sampler, bpe_sampler, unigram_sampler
 from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, TokenizerOptions, lower, single_spaces
 
 
@@ -65,14 +67,14 @@ class SentencePieceTokenizer(Tokenizer):
         A unigram model draws from all segmentations, whose probabilities it takes to the power α (Kudo 2018, section
         3.2); of a BPE model each merge is left out with probability α (Provilkov et al. 2020, section 3).
         """
-        from sentencepiece import set_random_generator_seed
-
-        words = [lower(_words_only(text), self.lowercase) for text in texts]
-        encode = partial(_sentencepiece(self.model).encode, words, out_type=str, num_threads=1)
-        # sentencepiece's generator is its thread's own, and takes the seed when the thread first draws.
-        set_random_generator_seed(seed)
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(encode, enable_sampling=True, alpha=alpha, nbest_size=-1).result()
+        generator = random.Random(seed)
+        cut = _sampler(self, alpha)
+        model = _sentencepiece(self.model)
+        normal = (model.normalize(lower(_words_only(text), self.lowercase)) for text in texts)
+        return [
+            [piece for word in text.split(SPACE_MARK)[1:] for piece in cut(SPACE_MARK + word, generator)]
+            for text in normal
+        ]
 
     def surfaces(self, text: str) -> list[str]:
         """As in `Tokenizer`. Of a character that lies in two tokens ("½" in "1", "⁄2") the last gets it whole."""
@@ -144,6 +146,13 @@ def _raw_positions(text: str) -> list[int]:
     """For each position of `text.lower()`, its end included, the position in `text`: "İ" becomes two characters."""
     positions = [position for position, character in enumerate(text) for _ in character.lower()]
     return [*positions, len(text)]
+
+
+@cache
+def _sampler(tokenizer: SentencePieceTokenizer, alpha: float) -> Sampler:
+    model = _sentencepiece(tokenizer.model)
+    scores = {piece: model.get_score(model.piece_to_id(piece)) for piece in tokenizer.types()}
+    return (bpe_sampler if is_bpe(tokenizer.model) else unigram_sampler)(scores, alpha)
 
 
 @cache

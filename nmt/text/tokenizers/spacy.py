@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, Self
 
-from nmt.system.errors import UserError
+from nmt.system.errors import UserError, shown
 from nmt.text.tokenizers.base import Tokenizer, lower_each, single_spaces
 
 # Where spaCy cuts and Moses' rules, made for Moses' own tokens, do not join again.
 _CONTRACTION = re.compile(r"n['’]t|['’](s|m|d|re|ve|ll)", re.IGNORECASE)
+_CODE = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
 _HALVES = {("can", "not"), ("gon", "na"), ("got", "ta")}
 
 
@@ -75,10 +77,16 @@ def _spacy_rules(language: str) -> Any:
     import spacy
 
     try:
+        # spaCy imports the module of this name, which may come from a file: only packages are languages.
+        if not _CODE.fullmatch(language):
+            raise ValueError
+        found = find_spec(f"spacy.lang.{language}")
+        if found is not None and found.submodule_search_locations is None:
+            raise ValueError
         return spacy.blank(language).tokenizer
-    except ImportError:
+    except (ImportError, ValueError):
         raise UserError(
-            f"language: spaCy has no tokenizer rules for {language!r} here; "
+            f"language: spaCy has no tokenizer rules for {shown(language)} here; "
             "use a code such as de or en, or another kind of tokenizer"
         ) from None
 

@@ -1,0 +1,118 @@
+"""Words cut into subwords at random, by the scores of a unigram model or the merges of a BPE model.
+
+sentencepiece can do both, but its random numbers repeat inside one process only, and training that resumes in another
+must draw the same. A word is a space mark and what follows it, and no piece of such a model reaches into another word:
+each word can be cut by itself.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from random import Random
+
+Sampler = Callable[[str, Random], list[str]]  # a word and a generator → its pieces
+
+WORDS_KEPT = 1 << 16  # whose possible pieces are kept in memory
+UNKNOWN_PENALTY = 10.0  # sentencepiece's: an unknown character scores so much less than the worst piece
+
+
+def unigram_sampler(scores: Mapping[str, float], alpha: float) -> Sampler:
+    """Draws from all ways to cut a word, P(x) ∝ (∏ p(xᵢ))^α with p = exp(score) (Kudo 2018, section 3.2).
+
+    Filters forward, F(e) = log Σ_b exp(F(b) + α score(b…e)), and samples backward: of the pieces that end at e, the one
+    from b is drawn with probability exp(F(b) + α score(b…e) − F(e)). A character that no piece spells is a piece by
+    itself; several in a row become one token, as in sentencepiece.
+    """
+    longest = max(map(len, scores), default=1)
+    unknown = min(scores.values(), default=0.0) - UNKNOWN_PENALTY
+
+    @lru_cache(WORDS_KEPT)
+    def last_pieces(word: str) -> list[tuple[list[int], list[float]]]:
+        """For each end of a piece its possible beginnings, and their probabilities added up."""
+        forward, choices = [0.0], [([0], [1.0])]
+        for end in range(1, len(word) + 1):
+            begins, weights = [], []
+            for begin in range(max(0, end - longest), end):
+                score = scores.get(word[begin:end])
+                if score is None and begin == end - 1:
+                    score = unknown
+                if score is not None:
+                    begins.append(begin)
+                    weights.append(forward[begin] + alpha * score)
+            largest = max(weights)
+            total = math.fsum(math.exp(weight - largest) for weight in weights)
+            forward.append(largest + math.log(total))
+            choices.append((begins, list(accumulate(math.exp(weight - largest) / total for weight in weights))))
+        return choices
+
+    def sample(word: str, generator: Random) -> list[str]:
+        choices = last_pieces(word)
+        end, ends = len(word), [len(word)]
+        while end:
+            begins, sums = choices[end]
+            end = begins[0] if len(begins) == 1 else begins[min(bisect(sums, generator.random()), len(begins) - 1)]
+            ends.append(end)
+        return _join_unknown([word[begin:end] for begin, end in pairwise(reversed(ends))], scores)
+
+    return sample
+
+
+def bpe_sampler(scores: Mapping[str, float], alpha: float) -> Sampler:
+    """Merges the characters of a word, best score first, and leaves out each merge with probability α.
+
+    This is BPE-dropout (Provilkov et al. 2020, section 3), as in sentencepiece: what was left out is not tried again,
+    unless another merge makes a new pair in that place.
+    """
+
+    @lru_cache(WORDS_KEPT)
+    def first_merges(word: str) -> list[tuple[float, int, str]]:
+        return sorted(
+            (-scores[left + right], place, left + right)
+            for place, (left, right) in enumerate(pairwise(word))
+            if left + right in scores
+        )
+
+    def sample(word: str, generator: Random) -> list[str]:
+        merges = first_merges(word).copy()  # a heap: it is sorted
+        pieces = list(word)  # a piece stands where it begins, and the empty string where it goes on
+        ends = list(range(1, len(word) + 1))
+        previous = list(range(-1, len(word)))  # where the piece before the one that begins here begins
+        while merges:
+            _, place, merged = heapq.heappop(merges)
+            middle = ends[place]
+            # Another merge may have taken one of the halves, or made it longer.
+            if not pieces[place] or middle == len(word) or len(pieces[place]) + len(pieces[middle]) != len(merged):
+                continue
+            if generator.random() < alpha:
+                continue
+            pieces[place], pieces[middle] = merged, ""
+            end = ends[place] = ends[middle]
+            previous[end] = place
+            before = previous[place]
+            if before >= 0 and (pair := pieces[before] + merged) in scores:
+                heapq.heappush(merges, (-scores[pair], before, pair))
+            if end < len(word) and (pair := merged + pieces[end]) in scores:
+                heapq.heappush(merges, (-scores[pair], place, pair))
+        return _join_unknown([piece for piece in pieces if piece], scores)
+
+    return sample
+
+
+def _join_unknown(pieces: list[str], scores: Mapping[str, float]) -> list[str]:
+    if all(piece in scores for piece in pieces):
+        return pieces
+    joined: list[str] = []
+    before_is_known = True
+    for piece in pieces:
+        is_known = piece in scores
+        if is_known or before_is_known:
+            joined.append(piece)
+        else:
+            joined[-1] += piece
+        before_is_known = is_known
+    return joined

@@ -1,4 +1,4 @@
-"""The name of a device → the device, and what machine it belongs to."""
+"""Which device to compute on, what to say when its memory runs out, and the machine that measured times belong to."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nmt.system.errors import UserError
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` is a GPU where there is one. Raises `UserError` for a device that does not exist here."""
+    """The device with that name; `auto` is a GPU if there is one. Raises `UserError` if there is no such device."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device).item()  # meta, which can be had everywhere, holds no numbers
+        torch.empty(1, device=device).item()  # the "meta" device always exists, but holds no numbers
     except (RuntimeError, AssertionError):
         raise UserError(f"device: {name!r} cannot be used here; choose auto, cpu or cuda") from None
     return device
@@ -30,12 +30,12 @@ def choose_device(name: str) -> torch.device:
 
 @contextmanager
 def explaining_memory(message: Callable[[], str]) -> Iterator[None]:
-    """Where a device has no room for what the block computes, raise `UserError` with that message."""
+    """Raise `UserError` with that message if the block runs out of memory."""
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError):
         raise UserError(message()) from None
-    except RuntimeError as error:  # what PyTorch raises on a CPU, in these words
+    except RuntimeError as error:  # PyTorch raises it on a CPU, with this text
         if "can't allocate memory" not in str(error):
             raise
         raise UserError(message()) from None
@@ -43,10 +43,10 @@ def explaining_memory(message: Callable[[], str]) -> Iterator[None]:
 
 @cache
 def keep_freed_memory() -> None:
-    """From now on, let the C library (glibc; others have no such switch) keep what tensors free for those to come.
+    """From now on, have the C library keep freed memory for later tensors (glibc only: others have no such switch).
 
-    Each step of a search frees tens of MiB. To give them back to the system and to have them again, page by page, took
-    a sixth of the time of a search in 8 bits. What the process held at most stays with it.
+    Each step of a search frees tens of MiB. Returning them to the system and getting them back, page by page, took a
+    sixth of the time of a search in 8 bits. The price: the process never shrinks below its peak.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
@@ -58,7 +58,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # in bytes; the numbers are those of 
 
 
 def describe_machine(device: torch.device) -> str:
-    """The machine and the versions that a measured time belongs to, in words."""
+    """The machine and the versions that a measured time belongs to, as text."""
     what = f"{os.cpu_count()} cores of {_processor()}"
     if device.type == "cuda":
         what += f", {torch.cuda.get_device_name(device)}"
@@ -66,7 +66,7 @@ def describe_machine(device: torch.device) -> str:
 
 
 def _processor() -> str:
-    """The processor's name, as far as the system tells it."""
+    """The processor's name, if the system knows it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -31,6 +31,7 @@ LAYERS = [
     ["nmt.sample_corpus"],
     ["nmt.data"],
     ["nmt.search"],
+    ["nmt.plots"],
     ["nmt.checkpoint"],
     ["nmt.decoding", "nmt.plots"],
     ["nmt.translator"],
@@ -92,7 +93,7 @@ def test_imports_point_downwards(module: str) -> None:
 
 def test_packages_import_nothing_by_themselves() -> None:
     assert IMPORTS["nmt"] <= {"typing", "nmt.translator"}
-    for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation", "nmt.ablation"):
+    for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation", "nmt.ablation", "nmt.plots"):
         assert IMPORTS[package] == set()
 
 

@@ -1,38 +1,27 @@
 """The page that compares the runs: `README.md` and its pictures, made from their results.
 
-What stands outside of the page's two markers is written by hand, and kept.
+Text outside the page's two markers is kept: it is the author's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import NamedTuple
 
-from nmt.ablation.result import Result, folder_of
+from nmt.ablation.pictures import error_percent, pictures
+from nmt.ablation.result import Result
 from nmt.config.model import AttentionConfig
 from nmt.config.run import Config
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
-from nmt.evaluation.checkpoints import TestSet, heat_maps
-from nmt.evaluation.plots import plot_bleu_by_length, plot_intervals
+from nmt.evaluation.checkpoints import TestSet
+from nmt.evaluation.mechanisms import variants
 from nmt.system import files
 from nmt.system.errors import UserError
-from nmt.translator import Translator
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 NEW_PAGE = f"# Attention mechanisms compared\n\n{BEGIN}\n{END}\n"
-MOST_CURVES, MOST_HEAT_MAPS = 7, 9  # that can be told apart in one picture; of more models, these are drawn:
-CURVES = (
-    *("none", "bahdanau_linear", "bahdanau_additive", "luong_general", "luong_location"),
-    *("luong_general_local_m", "luong_general_local_p"),
-)
-HEAT_MAPS = (
-    *("bahdanau_linear", "bahdanau_additive", "bahdanau_additive_coverage", "luong_general", "luong_general_hard"),
-    *("luong_scaled_dot_heads", "luong_location", "luong_general_local_m", "luong_general_local_p"),
-)
-HEAT_MAP_WORDS = 35  # of the source sentence whose heat maps are drawn, or as near to it as there is
 WIRINGS = ("none", "bahdanau", "luong")
 
 
@@ -45,7 +34,7 @@ class Making(NamedTuple):
 
 
 def check(output: Path) -> None:
-    """Raise `UserError` unless the page can be written into `output`, so that hours of training are not in vain."""
+    """Raise `UserError` unless the page can be written into `output`: better before hours of training than after."""
     files.make_folder(output)
     _with_results(_present(output / "README.md"), "", output / "README.md")
 
@@ -54,99 +43,41 @@ def write(output: Path, results: Sequence[Result], test_set: TestSet, made: Maki
     """Write the page and its pictures, and return their paths. Raises `UserError` where one cannot be written."""
     path = output / "README.md"
     ordered = sorted(results, key=lambda result: WIRINGS.index(result.config.model.attention.wiring))
-    pictures = _pictures(ordered, test_set)
+    drawn = pictures(ordered, test_set)
     blocks = [
         _setting(ordered, test_set, made),
         _table(ordered),
-        *(f"![{alternative}]({name})" for name, (alternative, _) in pictures.items()),
+        *(f"![{alternative}]({name})" for name, (alternative, _) in drawn.items()),
         _length_table(ordered),
     ]
     page = _with_results(_present(path), "\n\n".join(blocks), path)
-    for name, (_, content) in pictures.items():
+    for name, (_, content) in drawn.items():
         files.write(output / name, content)
     files.write(path, page.encode())
-    return [*(output / name for name in pictures), path]
+    return [*(output / name for name in drawn), path]
 
 
 def _present(path: Path) -> str:
-    """The page as it is, or a new one."""
+    """The existing page, or a new one."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return NEW_PAGE
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UserError(f"{path} cannot be read ({reason}); mend it, or choose another --output") from None
+        raise UserError(f"{path} cannot be read ({reason}): repair it, or choose another --output") from None
 
 
 def _with_results(page: str, results: str, path: Path) -> str:
-    """The page with other results between its markers."""
+    """The page with new results between its markers."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end) or page.count(BEGIN) + page.count(END) > 2:
         raise UserError(
-            f"{path} must hold one line {BEGIN} and below it one line {END}, between which the results go; "
+            f"{path} must have one line {BEGIN} and below it one line {END}, between which the results are written: "
             "add them, or choose another --output"
         )
     return f"{before}{BEGIN}\n\n{results}\n\n{END}{after}"
-
-
-def _pictures(results: Sequence[Result], test_set: TestSet) -> dict[str, tuple[str, bytes]]:
-    """File name → alternative text and content."""
-    where = fill(f"{test_set.corpus}, {test_set.split} split", 80)
-    curves = _chosen(results, MOST_CURVES, CURVES)
-    by_length = plot_bleu_by_length(
-        [result.name for result in curves],
-        [result.by_length for result in curves],
-        f"BLEU by source length\n{where}",
-        "png",
-    )
-    pictures = {"bleu_by_length.png": ("BLEU by source length, with 95 % intervals", by_length)}
-    errors = {result.name: _error_percent(result.alignment) for result in results if result.alignment is not None}
-    if errors:
-        ordered = sorted(errors, key=lambda name: errors[name])
-        picture = plot_intervals(
-            ordered,
-            [errors[name] for name in ordered],
-            f"Alignment error rate of the attention to the reference\n{where}",
-            "AER in percent, with 95 % bootstrap interval; less is better",
-            "png",
-        )
-        pictures["alignment_error.png"] = ("Alignment error rate, with 95 % intervals", picture)
-    attentive = [result for result in results if result.config.model.attention.wiring != "none"]
-    line = _heat_map_line(test_set)
-    if attentive and line is not None:
-        drawn = _chosen(attentive, MOST_HEAT_MAPS, HEAT_MAPS)
-        best = {result.name: folder_of(result.config) / "best.pt" for result in drawn}
-        device = attentive[0].config.training.device
-        translators = {name: Translator.load(path, device=device) for name, path in best.items()}
-        picture = heat_maps(translators, test_set, line, "png")
-        pictures["heat_maps.png"] = ("Attention to the reference of one test sentence", picture)
-    return pictures
-
-
-def _chosen(results: Sequence[Result], most: int, names: Sequence[str]) -> Sequence[Result]:
-    """All results, or where they are too many for one picture, the named ones in that order."""
-    if len(results) <= most:
-        return results
-    named = {result.name: result for result in results}
-    return [named[name] for name in names if name in named] or results[:most]
-
-
-def _error_percent(score: AlignmentScore) -> tuple[float, float, float]:
-    """The alignment error rate and the ends of its interval."""
-    return 100 * score.error_rate, 100 * score.ci_low, 100 * score.ci_high
-
-
-def _heat_map_line(test_set: TestSet) -> int | None:
-    """The line, from 1, of the pair whose source is nearest to `HEAT_MAP_WORDS` long: the first one of equals.
-
-    Both of its sides have words; None if there is no such pair.
-    """
-    assert test_set.words is not None
-    pairs = enumerate(zip(test_set.words.source, test_set.words.target, strict=True), start=1)
-    lengths = {line: len(source) for line, (source, target) in pairs if source and target}
-    return min(lengths, key=lambda line: abs(lengths[line] - HEAT_MAP_WORDS), default=None)
 
 
 def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:
@@ -154,19 +85,19 @@ def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:
     config = results[0].config
     lines = [
         f"Made by `{made.command}`.",
-        f"Each model was trained once, with seed {config.training.seed}; the configs differ in name and "
-        "`model.attention` alone.",
+        f"Each model was trained once, with seed {config.training.seed}; the configs differ only in name and "
+        "`model.attention`.",
         "",
         f"- Corpus: {_corpus(config, test_set)}",
         f"- Budget: {_budget(config)} for each model",
         f"- Machine: {made.machine or '; '.join(_unique(result.machine for result in results))}",
         f"- BLEU: cased sacreBLEU of detokenised text, beam {config.search.beam_size}, "
         f"{', '.join(f'`{signature}`' for signature in _unique(result.signature for result in results))}",
-        "- Intervals: 95 %, by 1,000 bootstrap resamples of the test sentences: they say nothing about other seeds",
-        "- Perplexity: per target token of the test set, the end of the sentence counted",
-        "- AER: the alignment error rate (Och and Ney 2003) when each word of the reference is linked to the source "
-        "word that gets most attention while the model writes it; none without attention or gold links",
-        "- Target tokens/s: in training, the median; minutes: of training and validation",
+        "- Intervals: 95 %, from 1,000 bootstrap resamples of the test sentences; they do not cover other seeds",
+        "- Perplexity: per target token of the test set, including the end of the sentence",
+        "- AER: alignment error rate (Och and Ney 2003) when each word of the reference is linked to the source "
+        "word with the largest attention weight; none without attention or gold links",
+        "- Target tokens/s: median during training; minutes: training and validation",
     ]
     if made.missing:
         lines.append(f"- **Missing, because the run failed:** {', '.join(made.missing)}")
@@ -178,7 +109,7 @@ def _corpus(config: Config, test_set: TestSet) -> str:
     if config.data.corpus == "sample":
         return (
             f"the **synthetic** sample corpus ({test_set.corpus.split(', ')[-1]}), {size}. "
-            "A score on it says that a model learns, and nothing about real text."
+            "A score on it shows that a model learns; it says nothing about real text."
         )
     return f"{test_set.corpus}, {size}"
 
@@ -197,7 +128,7 @@ def _table(results: Sequence[Result]) -> str:
     rows = []
     for result in results:
         attention = result.config.model.attention
-        axes = ["–"] * 3 if attention.wiring == "none" else [attention.score, _scope(attention), _variant(attention)]
+        axes = ["–"] * 3 if attention.wiring == "none" else [attention.score, _scope(attention), _variants(attention)]
         speed = result.target_tokens_per_second
         rows.append([
             result.name, attention.wiring, *axes,
@@ -214,7 +145,7 @@ def _table(results: Sequence[Result]) -> str:
 def _alignment(score: AlignmentScore | None) -> str:
     if score is None:
         return "–"
-    rate, low, high = _error_percent(score)
+    rate, low, high = error_percent(score)
     return f"{rate:.1f} ({low:.1f}–{high:.1f})"
 
 
@@ -223,16 +154,8 @@ def _scope(attention: AttentionConfig) -> str:
     return attention.scope if window is None else f"{attention.scope}, D = {window}"
 
 
-def _variant(attention: AttentionConfig) -> str:
-    """The other fields that are not what this wiring, score and scope have by default."""
-    axes = {"wiring": attention.wiring, "score": attention.score, "scope": attention.scope}
-    default = AttentionConfig.model_validate(axes).model_dump()
-    words = []
-    for field, value in attention.model_dump(exclude={"window"}).items():
-        if value != default[field]:
-            word = field.replace("_", " ")
-            words.append(word if value is True else f"no {word}" if value is False else f"{word} {value}")
-    return ", ".join(sorted(words)) or "–"
+def _variants(attention: AttentionConfig) -> str:
+    return ", ".join(variants(attention)) or "–"
 
 
 def _length_table(results: Sequence[Result]) -> str:

@@ -15,11 +15,13 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt evaluate", description="Score checkpoints on a test set, by source length too, and compare them."
     )
+    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help="each is compared with the first")
     parser.add_argument(
-        "checkpoints", nargs="*", metavar="CHECKPOINT", help="the others are compared with the first one"
-    )
-    parser.add_argument(
-        "--ensemble", nargs="+", default=[], metavar="CHECKPOINT", help="and these as one, by their mean probabilities"
+        "--ensemble",
+        nargs="+",
+        default=[],
+        metavar="CHECKPOINT",
+        help="evaluate these as one model",
     )
     parser.add_argument(
         "--split", metavar="NAME", help="validation, test, or a Multi30k test set by its name (default: test)"
@@ -28,22 +30,22 @@ def parser() -> Parser:
         "--data-folder",
         default="data",
         metavar="DIR",
-        help="where the corpus lies, or is put (default: data)",
+        help="where the corpus is, or will be put (default: data)",
     )
-    parser.add_argument("--source", type=Path, metavar="FILE", help="translate this file, not a split")
+    parser.add_argument("--source", type=Path, metavar="FILE", help="translate this file instead of a split")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
     parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
     parser.add_argument(
-        "--alignment", type=Path, metavar="FILE", help="gold word links, 0-0 1?2 a line: score the attention by them"
+        "--alignment", type=Path, metavar="FILE", help="score the attention by these gold word links (such as 0-0 1?2)"
     )
     parser.add_argument(
         "--alignment-words",
         choices=("spacy", "whitespace"),
-        help="words that links count and heat maps show (default: spacy)",
+        help="the words that links refer to and heat maps show (default: spacy)",
     )
     parser.add_argument(
-        "--heat-map", type=positive, metavar="LINE", help="draw all models' attention to that line, counted from 1"
+        "--heat-map", type=positive, metavar="LINE", help="draw every model's attention for that line, counted from 1"
     )
     add_search_options(parser)
     return parser
@@ -56,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
     from nmt.checkpoint import contents as checkpoint
     from nmt.evaluation import checkpoints
     from nmt.evaluation.alignment import word_pairs
+    from nmt.evaluation.mechanisms import mechanism
     from nmt.system.device import choose_device
     from nmt.translator import Translator
 
@@ -70,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         split = options.split or "test"
         checkpoints.check_same_corpus(configs, split)
-        # A checkpoint, which may come from anywhere, does not decide where a corpus is put, or from where it comes.
+        # A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
         here = first.data.model_copy(update={"folder": options.data_folder, "mirror": None})
         test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), split)
     languages = (first.data.source.language, first.data.target.language)
@@ -78,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
         words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
         test_set = replace(test_set, words=words)
     translators = {path: Translator.of({path: loaded[path]}) for path in options.checkpoints}
+    mechanisms = {path: mechanism(configs[path].model.attention) for path in options.checkpoints}
     if options.ensemble:
         name = f"ensemble of {len(options.ensemble)}"
         translators[name] = Translator.of({path: loaded[path] for path in options.ensemble})
@@ -92,32 +96,35 @@ def run(options: argparse.Namespace) -> int:
         beam_size=options.beam,
         length_penalty=options.length_penalty,
         precision=options.precision,
+        mechanisms=mechanisms,
     )
     print(table)
     if options.heat_map is not None:
-        pictures = checkpoints.draw_heat_map(translators, test_set, options.heat_map, options.output)
+        pictures = checkpoints.draw_heat_map(
+            translators, test_set, options.heat_map, options.output, languages=languages, mechanisms=mechanisms
+        )
         print("Written:", ", ".join(map(str, pictures)))
     return 0
 
 
 def _check_evaluate(options: argparse.Namespace) -> None:
-    """Raise `UserError` where options do not fit each other: what can be said before anything is loaded."""
+    """Raise `UserError` if options exclude each other, before anything is loaded."""
     from nmt.evaluation.by_length import check_edges
 
     if options.buckets is not None:
         check_edges(options.buckets)
     if (options.source is None) != (options.reference is None):
-        raise UserError("--source and --reference go together: give both files, or none")
+        raise UserError("--source and --reference go together: give both files, or neither")
     if options.source is not None and options.split is not None:
-        raise UserError("--split and --source exclude each other: name a split of the corpus, or two files")
+        raise UserError("--split and --source exclude each other: give a split of the corpus, or two files")
     if not options.checkpoints and not options.ensemble:
-        raise UserError("no CHECKPOINT is named: give one, such as checkpoints/NAME/best.pt, or some by --ensemble")
+        raise UserError("no CHECKPOINT given: name one, such as checkpoints/NAME/best.pt, or several with --ensemble")
     for given in (options.checkpoints, options.ensemble):
         refuse_twice(given)
     if options.heat_map is not None and options.output is None:
         raise UserError("--heat-map needs a folder for its pictures: give --output DIR")
     if options.alignment_words is not None and options.alignment is None and options.heat_map is None:
-        raise UserError("--alignment-words goes with --alignment or --heat-map: give one of them, or leave it out")
+        raise UserError("--alignment-words goes with --alignment or --heat-map: add one of them, or leave it out")
     if options.output is not None:
         files.make_folder(options.output)
 
@@ -126,4 +133,4 @@ def _edges(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 10,20,30") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 10,20,30") from None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Link = tuple[int, int]
 WordKind = Literal["spacy", "whitespace"]
 
-PAIRS_AT_ONCE = 512  # whose weights are held at a time: those of a whole test set in characters would fill the memory
+PAIRS_AT_ONCE = 512  # whose weights are in memory at a time: those of a whole test set in characters would fill it
 _LINK = re.compile(r"([0-9]{1,9})([-?])([0-9]{1,9})")
 
 
@@ -43,7 +43,7 @@ class Links:
 
 @dataclass(frozen=True)
 class WordPairs:
-    """A parallel text's words, sentence by sentence, and the gold links among them, None if there are no such."""
+    """The words of a parallel text, sentence by sentence, and the gold links between them; None if there are none."""
 
     source: list[list[str]]
     target: list[list[str]]
@@ -65,7 +65,7 @@ class AlignmentScore:
 
 
 def read_links(path: Path) -> list[Links]:
-    """A file of gold links, plain or .gz: a line per pair, "0-0 1?2" for a sure and a possible link, source first.
+    """Read a file of gold links, plain or .gz: a line per pair, "0-0 1?2" for a sure and a possible link, source first.
 
     An empty line is a pair without links. Raises UserError where the file cannot be read or a link is malformed.
     """
@@ -76,8 +76,8 @@ def read_links(path: Path) -> list[Links]:
             match = _LINK.fullmatch(text)
             if match is None:
                 raise UserError(
-                    f"{path}, line {number}: {text!r} is no link; write source-target, as in 0-2, if it is sure, "
-                    "0?2 if it is possible, words counted from 0"
+                    f"{path}, line {number}: {text!r} is not a link; write source-target, as in 0-2 for a sure "
+                    "and 0?2 for a possible link, words counted from 0"
                 )
             link = int(match[1]), int(match[3])
             possible.add(link)
@@ -92,8 +92,8 @@ def word_pairs(
 ) -> WordPairs:
     """Both sides' words, by the rules of `spacy.blank` for the two languages or by whitespace, and their gold links.
 
-    Raises UserError where `read_links` does, where the number of its lines is not that of the pairs, where a link
-    points outside of its pair, and where no link is sure.
+    Raises UserError where `read_links` does, if the file has another number of lines than the text has pairs, if a link
+    points outside its pair, and if no link is sure.
     """
     source, target = (
         spacy_tokens(side, language) if kind == "spacy" else [sentence.split() for sentence in side]
@@ -105,12 +105,12 @@ def word_pairs(
     if len(links) != len(source):
         raise UserError(
             f"{links_path} has {len(links)} lines but the text has {len(source)} pairs: "
-            "line n must hold the links of pair n; give the alignment of this text"
+            "line n must have the links of pair n; give the alignment of this text"
         )
     for number, (pair, *sides) in enumerate(zip(links, source, target, strict=True), start=1):
         _check_inside(pair, len(sides[0]), len(sides[1]), f"{links_path}, line {number}", kind)
     if not any(pair.sure for pair in links):
-        raise UserError(f"{links_path} has no sure link, so that nothing can be scored: write sure links as in 0-2")
+        raise UserError(f"{links_path} has no sure link, so nothing can be scored: write sure links as in 0-2")
     return WordPairs(source, target, links)
 
 
@@ -121,7 +121,7 @@ def score_alignment(
 
     AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), precision = |A∩P| / |A|, recall = |A∩S| / |S|, each from sums over all
     pairs. The interval is the percentile bootstrap's over pairs (Koehn 2004, section 3), of `samples` resamples; the
-    same seed draws the same pairs for every model. A resample that holds no link at all is left out of it.
+    same seed draws the same pairs for every model. Resamples without any link are left out.
 
     Raises ValueError if no gold link is sure.
     """
@@ -129,7 +129,7 @@ def score_alignment(
     statistics = np.array(rows, dtype=np.int64).reshape(-1, 4)
     in_sure, in_possible, linked, sure = statistics.sum(axis=0).tolist()
     if not sure:
-        raise ValueError("no gold link is sure, so that nothing can be scored")
+        raise ValueError("no gold link is sure, so nothing can be scored")
     drawn = resampled_sums(statistics, samples, seed)
     size = drawn[:, 2] + drawn[:, 3]
     rates = 1 - (drawn[:, 0] + drawn[:, 1])[size > 0] / size[size > 0]
@@ -161,7 +161,7 @@ def word_attention(
     """Attention of tokens, both sides with `<eos>`, as attention of W target words to V source words.
 
     A source word's weight is the sum over its tokens, a target word's row the mean over its tokens' rows, each token
-    counted by its share in the word. `<eos>` is left out, so that no word can be linked to it, and a row sums to
+    weighted by its share in the word. `<eos>` is left out, so that no word can be linked to it, and a row sums to
     what its tokens did not give to the source's `<eos>`.
     """
     totals = target_shares.sum(axis=1, keepdims=True)
@@ -173,8 +173,8 @@ def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndar
     """How much of each token lies in each word, by characters: a column per token, which sums to 1.
 
     Both are the same text, split differently; whitespace and "▁" do not count. Where a tokenizer has changed other
-    characters, those left equal tell the place of the rest. A token of "▁" alone belongs to the word behind it, as
-    sentencepiece's mark does. All shares are 0 if the words have no character.
+    characters, the unchanged ones around them tell their place. A token "▁" alone belongs to the word after it, as
+    sentencepiece's mark does. All shares are 0 if the words have no characters.
     """
     word_of = [number for number, word in enumerate(words) for _ in _letters(word)]
     shares = np.zeros((len(words), len(surfaces)))
@@ -192,7 +192,7 @@ def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndar
 
 
 def attend_words(translator: Translator, text: ParallelText, words: WordPairs) -> Iterator[Float[np.ndarray, "T S"]]:
-    """For each pair the attention of its target words to its source words, when the model must write the target.
+    """For each pair, the attention of its target words to its source words with the model forced to write the target.
 
     Raises UserError if the model has no attention.
     """
@@ -212,7 +212,7 @@ def _check_inside(links: Links, source_count: int, target_count: int, place: str
             text = ("-" if link in links.sure else "?").join(map(str, link))
             other = "whitespace" if kind == "spacy" else "spacy"
             raise UserError(
-                f"{place}: link {text} points outside of a pair of {source_count} source and {target_count} target "
+                f"{place}: link {text} points outside a pair of {source_count} source and {target_count} target "
                 f"words, counted from 0; give the alignment of this text, or try --alignment-words {other}"
             )
 
@@ -222,12 +222,12 @@ def _letters(text: str) -> str:
 
 
 def _places(text: str, other: str) -> list[int]:
-    """For each character of `text`, and for its end, the position in `other` (not empty) that it stands for."""
+    """For each character of `text`, and for its end, the corresponding position in `other`, which is not empty."""
     last = len(other) - 1
     if text == other:
         return [*range(len(other)), last]
     places: list[int] = []
     for _, begin, end, low, high in SequenceMatcher(None, text, other, autojunk=False).get_opcodes():
-        # Equal characters stand for each other. Others spread over those in their place, or stand for the next one.
+        # Equal characters correspond. Others spread over those in their place, or correspond to the next one.
         places += (min(low + (i - begin) * (high - low) // (end - begin), last) for i in range(begin, end))
     return [*places, last]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +14,14 @@ from jaxtyping import Float
 from nmt.config.run import Config
 from nmt.config.search import SearchPrecision
 from nmt.data.splits import load_split
-from nmt.evaluation import alignment, by_length, plots, report, scores
+from nmt.evaluation import alignment, by_length, report, scores
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
-from nmt.system import files
+from nmt.plots.labels import language_name
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
 
 if TYPE_CHECKING:
+    from nmt.plots.style import Picture
     from nmt.translator import Translator
 
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class TestSet:
     """Raw text to translate and to score against. `corpus` and `split` are what tables and pictures call it.
 
-    `words` are what attention is shown and scored by; if gold links are among them, `evaluate` scores it.
+    `words` are needed to draw attention; with gold links among them, `evaluate` scores it.
     """
 
     corpus: str
@@ -40,13 +41,13 @@ class TestSet:
 def corpus_test_set(config: Config, split: str) -> TestSet:
     """A split of the corpus that a model was trained on. Raises `UserError` if there is no such split."""
     names = {"sample": "synthetic sample corpus", "multi30k": "Multi30k", "files": config.name}
-    languages = f"{config.data.source.language}→{config.data.target.language}"
+    languages = "→".join(language_name(side.language) for side in (config.data.source, config.data.target))
     return TestSet(f"{names[config.data.corpus]}, {languages}", split, load_split(config.data, split))
 
 
 def file_test_set(source: Path, reference: Path) -> TestSet:
-    """Any two files, aligned by line. Raises `UserError` if they cannot be read or do not fit."""
-    return TestSet(source.name, "given", read_pairs(source, reference))
+    """Any two files, aligned by line. Raises `UserError` if they cannot be read or have different numbers of lines."""
+    return TestSet(source.name, report.GIVEN, read_pairs(source, reference))
 
 
 def evaluate(
@@ -59,11 +60,13 @@ def evaluate(
     beam_size: int | None = None,
     length_penalty: float | None = None,
     precision: SearchPrecision | None = None,
+    mechanisms: Mapping[str, str] | None = None,
 ) -> str:
     """Evaluate every model (checkpoint → translator) on one test set; returns the table for the terminal.
 
-    `languages` are the source's and the target's codes, `edges` the upper ends of the length buckets. With `output`,
-    `evaluation.json` and `bleu_by_length.{csv,png,svg}` are written there. None is a checkpoint's own setting.
+    `languages` are the codes of source and target, `edges` the upper ends of the length buckets, `mechanisms` the names
+    of the models' attention (checkpoint → name) in pictures. With `output`, `evaluation.json` and
+    `bleu_by_length.{csv,png,svg}` are written there. None stands for a checkpoint's own setting.
     """
     by_length.check_edges(edges)
     aligned = test_set.words is not None and test_set.words.links is not None
@@ -89,6 +92,7 @@ def evaluate(
         target_language=target_language,
         edges=edges,
         alignments=alignments,
+        mechanisms=mechanisms,
     )
     comparisons = scores.compare(outputs, test_set.text.target)
     table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons, alignment=aligned)}"
@@ -110,45 +114,68 @@ def check_heat_map(translators: dict[str, Translator], test_set: TestSet, line: 
         raise UserError(f"--heat-map {line}: a side of that line has no words; choose another line")
 
 
-def draw_heat_map(translators: dict[str, Translator], test_set: TestSet, line: int, output: Path) -> list[Path]:
-    """Write `attention_LINE.png` and `.svg`, what `heat_maps` draws, and return their paths.
+def draw_heat_map(
+    translators: dict[str, Translator],
+    test_set: TestSet,
+    line: int,
+    output: Path,
+    *,
+    languages: tuple[str, str],
+    mechanisms: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write the pictures of `heat_maps` as `attention_LINE.png` and `.svg`, further ones as `attention_LINE_2.png`, …
 
-    Raises `UserError` where `check_heat_map` does, and where they cannot be written.
+    Returns their paths. Raises `UserError` where `check_heat_map` does, and where a picture cannot be written.
     """
+    from nmt.plots.style import save
+
+    drawn = heat_maps(translators, test_set, line, languages=languages, mechanisms=mechanisms)
     paths = []
-    for picture_format in ("png", "svg"):
-        paths.append(output / f"attention_{line}.{picture_format}")
-        files.write(paths[-1], heat_maps(translators, test_set, line, picture_format))
+    for number, picture in enumerate(drawn, start=1):
+        for suffix in ("png", "svg"):
+            paths.append(output / f"attention_{line}{'' if number == 1 else f'_{number}'}.{suffix}")
+            save(picture, paths[-1])
     return paths
 
 
-def heat_maps(translators: dict[str, Translator], test_set: TestSet, line: int, picture_format: str) -> bytes:
-    """Draw the attention of all models that have any to the reference of one line (from 1), side by side.
+def heat_maps(
+    translators: dict[str, Translator],
+    test_set: TestSet,
+    line: int,
+    *,
+    languages: tuple[str, str],
+    mechanisms: Mapping[str, str] | None = None,
+) -> list[Picture]:
+    """Draw the attention of all models that have any to the reference of one line (from 1), a few to a picture.
 
     The models (checkpoint → translator) are shown by word; gold links, if `test_set.words` has them, are outlined.
-    Returns the file's content, "png" or "svg". Raises `UserError` where `check_heat_map` does.
+    `languages` and `mechanisms` are those of `evaluate`. Raises `UserError` where `check_heat_map` does.
     """
+    from nmt.plots import heat_map
+
     check_heat_map(translators, test_set, line)
     assert test_set.words is not None
     text = ParallelText([test_set.text.source[line - 1]], [test_set.text.target[line - 1]])
     words = WordPairs([test_set.words.source[line - 1]], [test_set.words.target[line - 1]])
+    kinds = [None if mechanisms is None else mechanisms.get(name) for name in translators]
+    names = [report.shortened(name, 30) for name in report.display_names(list(translators))]
     titles: list[str] = []
     matrices: list[Float[np.ndarray, "T S"]] = []
-    for name, translator in zip(report.display_names(list(translators)), translators.values(), strict=True):
+    for title, translator in zip(report.legend(kinds, names), translators.values(), strict=True):
         if translator.has_attention:
-            titles.append(report.shortened(name, 40))
+            titles.append(title)
             matrices += alignment.attend_words(translator, text, words)
-    heading = f"Attention to the reference\n{test_set.corpus}, {test_set.split} split, line {line}"
     gold = None if test_set.words.links is None else test_set.words.links[line - 1]
-    if gold is not None:
-        heading += "\noutlined: gold links" + (" (dashed: possible)" if gold.possible > gold.sure else "")
-    return plots.draw_heat_maps(
+    source, target = map(language_name, languages)
+    return heat_map.heat_maps(
         matrices,
         words.source[0],
         words.target[0],
-        picture_format,
         titles=titles,
-        heading=heading,
+        heading="Attention to the reference translation",
+        subheading=f"{report.described(test_set.corpus, test_set.split)}, line {line}",
+        source_label=f"{source} (source)",
+        target_label=f"{target} (reference)",
         sure=gold.sure if gold else (),
         possible=gold.possible if gold else (),
     )

@@ -1,21 +1,21 @@
-"""All of an evaluation in one place: the scores of every model, the files that keep them, the table that shows them."""
+"""An evaluation as a whole: the scores of every model, the files that keep them, the table that shows them."""
 
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from textwrap import fill
 
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import DEFAULT_EDGES, FEW_SENTENCES, Bucket, bleu_by_length, check_edges, source_lengths
-from nmt.evaluation.plots import plot_bleu_by_length
-from nmt.evaluation.scores import Comparison, Scores, check_pairs, score
+from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, Comparison, Scores, check_pairs, score
 from nmt.system import files
 
 WIDTH = 100  # columns of the terminal's table
 MODELS_ABREAST = 4
+GIVEN = "given"  # the split of a text that was not taken from a corpus
 FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowercase": "BLEU tok lc", "chrf": "chrF"}
 
 
@@ -23,7 +23,8 @@ FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowerca
 class ModelEvaluation:
     """What one checkpoint scored on one split of a corpus.
 
-    `alignment` is None without gold links, and for a model without attention.
+    `alignment` is None without gold links, and for a model without attention. `mechanism` is what pictures call the
+    model's attention; None: the name that tables use.
     """
 
     checkpoint: str
@@ -31,6 +32,7 @@ class ModelEvaluation:
     scores: Scores
     by_length: list[Bucket]
     alignment: AlignmentScore | None = None
+    mechanism: str | None = None
 
 
 def evaluate_outputs(
@@ -45,10 +47,12 @@ def evaluate_outputs(
     samples: int = 1000,
     seed: int = 12345,
     alignments: Mapping[str, AlignmentScore | None] | None = None,
+    mechanisms: Mapping[str, str] | None = None,
 ) -> list[ModelEvaluation]:
     """Score every model's detokenised translations (checkpoint → one per source) of the same raw sources.
 
-    `alignments` are the models' alignment scores (checkpoint → score), which go into the result as they are.
+    `alignments` are the models' alignment scores and `mechanisms` the names of their attention (checkpoint → score or
+    name), which go into the result as they are.
     `edges` are the upper ends of the buckets of source length, in spaCy tokens; `samples` and `seed` are those of
     the bootstrap. Raises UserError where the numbers of sentences differ or are 0, the edges are not positive and
     increasing, or spaCy does not know a language.
@@ -65,6 +69,7 @@ def evaluate_outputs(
             scores=score(hypotheses, references, target_language),
             by_length=bleu_by_length(hypotheses, references, lengths, edges, samples, seed),
             alignment=None if alignments is None else alignments[checkpoint],
+            mechanism=None if mechanisms is None else mechanisms.get(checkpoint),
         )
         for checkpoint, hypotheses in outputs.items()
     ]
@@ -75,17 +80,24 @@ def write(
 ) -> list[Path]:
     """Write `evaluation.json` and `bleu_by_length` as .csv, .png and .svg, each whole or not at all; return the paths.
 
-    `corpus_label` stands in the picture's title, and there says so if the corpus is synthetic.
+    `corpus_label` stands below the picture's title; of a synthetic corpus it must say that.
     Raises UserError where a file cannot be written.
     """
-    names = [shortened(name, 60) for name in display_names([e.checkpoint for e in evaluations])]
-    bucket_lists = [evaluation.by_length for evaluation in evaluations]
-    title = f"BLEU by source length\n{fill(f'{corpus_label}, {evaluations[0].split} split', 80)}"
+    from nmt.plots.curves import bleu_by_length as draw
+    from nmt.plots.style import render
+
+    names = [shortened(name, 30) for name in display_names([e.checkpoint for e in evaluations])]
+    picture = draw(
+        legend([evaluation.mechanism for evaluation in evaluations], names),
+        [evaluation.by_length for evaluation in evaluations],
+        title="BLEU by source length",
+        subtitle=described(corpus_label, evaluations[0].split),
+    )
     contents = {
         "evaluation.json": _as_json(evaluations, comparisons).encode(),
         "bleu_by_length.csv": _as_csv(evaluations).encode(),
-        "bleu_by_length.png": plot_bleu_by_length(names, bucket_lists, title, "png"),
-        "bleu_by_length.svg": plot_bleu_by_length(names, bucket_lists, title, "svg"),
+        "bleu_by_length.png": render(picture, "png"),
+        "bleu_by_length.svg": render(picture, "svg"),
     }
     paths = [Path(folder) / name for name in contents]
     for path, content in zip(paths, contents.values(), strict=True):
@@ -117,11 +129,16 @@ def table(
     return "\n\n".join(blocks)
 
 
+def described(corpus_label: str, split: str) -> str:
+    """A text as titles name it: a corpus with its split, or a given file by its name alone."""
+    return corpus_label if split == GIVEN else f"{corpus_label}, {split} split"
+
+
 def display_names(checkpoints: Sequence[str]) -> list[str]:
     """Short names for tables and legends: the paths without the leading and trailing parts that all of them share.
 
-    A single checkpoint, which shares everything with itself, keeps its folder and file name; what is no path, as an
-    ensemble's name, stays as it is.
+    A single checkpoint keeps its folder and file name. A name that is not a path, such as an ensemble's, stays as it
+    is.
     """
     paths = [name for name in checkpoints if name.endswith(".pt")]
     parts = [PurePath(path).parts for path in paths]
@@ -134,6 +151,15 @@ def display_names(checkpoints: Sequence[str]) -> list[str]:
             parts = [path[:-1] for path in parts]
     short = dict(zip(paths, (str(PurePath(*path)) for path in parts), strict=True))
     return [short.get(name, name) for name in checkpoints]
+
+
+def legend(mechanisms: Sequence[str | None], names: Sequence[str]) -> list[str]:
+    """What a legend calls each model: its mechanism, with its name where two share one; its name where that is None."""
+    count = Counter(mechanisms)
+    return [
+        name if kind is None else kind if count[kind] == 1 else f"{kind} ({name})"
+        for kind, name in zip(mechanisms, names, strict=True)
+    ]
 
 
 def shortened(name: str, width: int) -> str:
@@ -206,8 +232,12 @@ def _significance_lines(comparisons: Sequence[Comparison], names: Mapping[str, s
     baseline = comparisons[0]
     head = f"Against {shortened(names.get(baseline.baseline, baseline.baseline), 40)}, {baseline.test}"
     systems = [shortened(names.get(c.system, c.system), 70) for c in comparisons]
-    rows = [[f"{c.system_score - c.baseline_score:+.2f}", f"{c.p_value:.4f}"] for c in comparisons]
-    return f"{head}\n{_aligned(['', *systems], [['BLEU', 'p'], *rows])}"
+    p_values = ["-" if c.p_value is None else f"{c.p_value:.4f}" for c in comparisons]
+    rows = [[f"{c.system_score - c.baseline_score:+.2f}", p] for c, p in zip(comparisons, p_values, strict=True)]
+    lines = [head, _aligned(["", *systems], [["BLEU", "p"], *rows])]
+    lines += [f"p: {ONE_SIDED}"] if any(p != "-" for p in p_values) else []
+    lines += [f"-: {MEANINGLESS}"] if "-" in p_values else []
+    return "\n".join(lines)
 
 
 def _interval(bucket: Bucket) -> str:

@@ -17,6 +17,8 @@ from nmt.system.errors import UserError
 from nmt.text.tokenizers.spacy import SpacyTokenizer
 
 SIGNIFICANCE_RESAMPLES = 1000
+ONE_SIDED = "sacreBLEU's p-value, in effect one-sided: below 0.05 for 11 % of pairs of equally good systems"
+MEANINGLESS = "no p-value: hardly any 4-gram matches, so BLEU here is mostly sacreBLEU's smoothing"
 
 
 @dataclass(frozen=True)
@@ -36,25 +38,28 @@ class Scores:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One system against the baseline: scores from 0 to 100, p-value from 0 to 1, and how it was tested."""
+    """One system against the baseline: scores from 0 to 100, p-value from 0 to 1, and how it was tested.
+
+    `p_value` is None where too few 4-grams match for BLEU to mean anything.
+    """
 
     baseline: str
     system: str
     metric: str
     baseline_score: float
     system_score: float
-    p_value: float
+    p_value: float | None
     test: str
 
 
 def score(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Scores:
     """Score detokenised `hypotheses` against the raw `references`, one for each, in all four flavours.
 
-    `target_language` is a spaCy language code such as "en"; of one that spaCy does not know, the rules are `xx`.
-    Raises UserError where the two numbers of sentences differ or are 0.
+    `target_language` is a spaCy language code such as "en"; for one that spaCy does not know, the rules are `xx`'s.
+    Raises UserError if the numbers of sentences differ or are 0.
     """
     check_pairs(hypotheses, references)
-    # Without force, sacreBLEU warns if the hypotheses look tokenised: here, once, that is worth hearing.
+    # Without `force`, sacreBLEU warns if the hypotheses look tokenised: useful here, and said once.
     cased, lowercase = sacrebleu.BLEU(), sacrebleu.BLEU(lowercase=True, force=True)
     tokenized, chrf = sacrebleu.BLEU(lowercase=True, tokenize="none", force=True), sacrebleu.CHRF()
     split_hypotheses, split_references = (
@@ -68,7 +73,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     }
     metrics = dict(zip(values, (cased, lowercase, tokenized, chrf), strict=True))
     signatures = {name: metric.get_signature() for name, metric in metrics.items()}
-    # sacreBLEU did not tokenise, so its own signature would say "none": name what did.
+    # spaCy tokenised, not sacreBLEU, whose signature would say "none".
     signatures["bleu_tokenized_lowercase"].update("tok", _spacy_signature(target_language))
     return Scores(**values, signatures={name: signature.format() for name, signature in signatures.items()})
 
@@ -76,10 +81,10 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
 def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Cased sacreBLEU, 0 to 100, with its default settings: the `bleu` of `score`, for validation during training.
 
-    Raises UserError where the two numbers of sentences differ or are 0.
+    Raises UserError if the numbers of sentences differ or are 0.
     """
     check_pairs(hypotheses, references)
-    # An untrained model's output may well look tokenised; a warning at every validation would help nobody.
+    # The output of an untrained model may look tokenised; a warning at every validation would be noise.
     return sacrebleu.BLEU(force=True).corpus_score(hypotheses, [references]).score
 
 
@@ -88,15 +93,21 @@ def compare(
 ) -> list[Comparison]:
     """Test the BLEU of every system (name → hypotheses) against the first one; an empty list for a single system.
 
-    Paired bootstrap (Koehn 2004, section 4) by `sacrebleu.significance.PairedTest`, in this process: the p-value
-    is the chance of so large a difference if the systems were equally good. It equals that of the command
-    `sacrebleu --paired-bs`, with the same seed: 12345, or the environment's SACREBLEU_SEED.
+    Paired bootstrap (Koehn 2004, section 4) by `sacrebleu.significance.PairedTest`. The p-value equals that of the
+    command `sacrebleu --paired-bs` with the same seed: 12345, or the environment variable SACREBLEU_SEED. It is the
+    share of resamples whose absolute difference exceeds the mean of all resamples' by more than the observed one. That
+    is in effect a one-sided test: it falls below 0.05 for about 11 % of pairs of equally good systems, so it is not the
+    probability of so large a difference. Halve the threshold for a two-sided test at 5 %.
 
-    The bootstrap and not approximate randomisation, because sacreBLEU's version of the latter does not count
-    shuffles that tie with the observed difference: two systems that differ in one sentence come out as p = 0.0001.
+    There is no p-value where more than 5 % of resamples are expected to hold no sentence in which either system
+    matches a 4-gram. BLEU would be 0 there; the value that sacreBLEU gives is its smoothing's, and a difference
+    between two such values says nothing about translations.
 
-    Raises UserError where a number of sentences differs from that of the references or is 0, or SACREBLEU_SEED
-    does not fix the seed.
+    The bootstrap is used instead of approximate randomisation because sacreBLEU's version of the latter does not count
+    shuffles that tie with the observed difference: two systems that differ in one sentence get p = 0.0001.
+
+    Raises UserError if the number of a system's sentences differs from that of the references or is 0, or if
+    SACREBLEU_SEED is not a seed.
     """
     for name, hypotheses in systems.items():
         check_pairs(hypotheses, references, f"hypotheses of {name}")
@@ -114,9 +125,7 @@ def compare(
     baseline_statistics = bleu_statistics(baseline_hypotheses, references)
     comparisons = []
     for (system, hypotheses), result in zip(named[1:], results[1:], strict=True):
-        # No resample of equal systems differs by more than their difference of 0, which sacreBLEU takes for
-        # significance (its smallest p-value). Equal systems are the opposite.
-        equal = np.array_equal(bleu_statistics(hypotheses, references), baseline_statistics)
+        pair = baseline_statistics, bleu_statistics(hypotheses, references)
         comparisons.append(
             Comparison(
                 baseline=baseline,
@@ -124,20 +133,30 @@ def compare(
                 metric="bleu",
                 baseline_score=float(baseline_result.score),
                 system_score=float(result.score),
-                p_value=1.0 if equal else float(result.p_value),
+                p_value=_p_value(result.p_value, *pair),
                 test=f"paired bootstrap, {samples} resamples, seed {seed}",
             )
         )
     return comparisons
 
 
+def _p_value(sacrebleus: float, one: Int[np.ndarray, "N 10"], other: Int[np.ndarray, "N 10"]) -> float | None:
+    """SacreBLEU's p-value of two systems' statistics, but where it would mean nothing."""
+    matched = (one[:, 5] > 0) | (other[:, 5] > 0)  # sentences in which either system matches a 4-gram
+    if (1 - matched.mean()) ** len(matched) > 0.05:  # the share of resamples without any
+        return None
+    # No resample of equal systems differs by more than their difference of 0, for which sacreBLEU gives its smallest
+    # p-value.
+    return 1.0 if np.array_equal(one, other) else float(sacrebleus)
+
+
 def bleu_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "N 10"]:
     """Each sentence's sufficient statistics for cased sacreBLEU (Papineni et al. 2002, section 2.3), as counts.
 
     The columns are: hypothesis tokens, reference tokens, matched n-grams for n = 1…4, hypothesis n-grams for n = 1…4.
-    The columns' sums over any set of sentences give that set's corpus BLEU: see `bleu_from_statistics`.
+    The sums of the columns over any set of sentences give the corpus BLEU of that set: see `bleu_from_statistics`.
     """
-    metric = sacrebleu.BLEU(effective_order=True, force=True)  # the score is not used, only what it is made of
+    metric = sacrebleu.BLEU(effective_order=True, force=True)  # the score itself is not used
     sentences = (metric.sentence_score(h, [r]) for h, r in zip(hypotheses, references, strict=True))
     return np.array([[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in sentences], dtype=np.int64).reshape(-1, 10)
 
@@ -151,7 +170,7 @@ def bleu_from_statistics(total: Int[np.ndarray, "10"]) -> float:
 
 
 def spacy_tokens(sentences: Sequence[str], language: str) -> list[list[str]]:
-    """Split every sentence by the rules of `spacy.blank`, which need no model; runs of blanks are no token."""
+    """Split every sentence by the rules of `spacy.blank`, which need no model; runs of blanks are not tokens."""
     tokenizer = SpacyTokenizer(_rules(language), lowercase=False)
     return [tokenizer.tokenize(sentence) for sentence in sentences]
 
@@ -176,7 +195,7 @@ def _spacy_signature(language: str) -> str:
 
 
 def _rules(language: str) -> str:
-    """The language, or `xx`, spaCy's rules for any, where it has none or lacks the package that they need."""
+    """The language, or `xx` (spaCy's rules for any language) where spaCy has none for it or lacks their package."""
     try:
         SpacyTokenizer(language, lowercase=False)
     except UserError:
@@ -185,11 +204,11 @@ def _rules(language: str) -> str:
 
 
 def _significance_seed() -> int:
-    """The seed that sacreBLEU's paired tests will take: they read it from the environment, and take 0 for none."""
+    """The seed that sacreBLEU's paired tests use: they read it from the environment, and treat 0 as no seed."""
     seed = os.environ.get("SACREBLEU_SEED", "12345")
     if not (seed.isascii() and seed.isdecimal() and int(seed) > 0):
         raise UserError(
-            f"environment variable SACREBLEU_SEED={seed}: the significance test could not be repeated; "
-            "unset it or make it a whole number above 0"
+            f"environment variable SACREBLEU_SEED={seed}: not a seed, so that the significance test could "
+            "not be repeated; unset it, or set it to a positive integer"
         )
     return int(seed)

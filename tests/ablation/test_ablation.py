@@ -15,7 +15,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from nmt.ablation import page, result, runs
+from nmt.ablation import pictures, result, runs
 from nmt.cli import main
 from nmt.config.reading import load_config
 from nmt.config.run import Config
@@ -124,7 +124,14 @@ def test_a_result_holds_what_was_measured(finished: Path) -> None:
 def test_the_page_says_it_all(finished: Path) -> None:
     markdown = (finished / "page" / "README.md").read_text(encoding="utf-8")
     results = results_of(finished)
-    for words in ("**synthetic**", "de→en", "30 sentence pairs", "120 updates", "an abacus", "`nrefs:1|case:mixed"):
+    for words in (
+        "**synthetic**",
+        "German→English",
+        "30 sentence pairs",
+        "120 updates",
+        "an abacus",
+        "`nrefs:1|case:mixed",
+    ):
         assert words in markdown
     assert f"python scripts/ablation.py {finished}" in markdown
     rows = [line.split(" | ") for line in markdown.split("\n") if line.startswith(("| none ", "| luong "))]
@@ -146,10 +153,10 @@ def test_the_page_says_it_all(finished: Path) -> None:
 
 
 def test_the_line_that_is_drawn_has_words_on_both_sides() -> None:
-    words = WordPairs([["a"] * 35, ["a"] * 30, ["a"] * 40, []], [[], ["b"], ["b"], ["b"]])
+    words = WordPairs([["a"] * 16, ["a"] * 11, ["a"] * 22, []], [[], ["b"], ["b"], ["b"]])
     pairs = checkpoints.TestSet("corpus", "test", ParallelText([""] * 4, [""] * 4), words)
-    assert page._heat_map_line(pairs) == 2
-    assert page._heat_map_line(replace(pairs, words=WordPairs([["a"]], [[]]))) is None
+    assert pictures._heat_map_line(pairs) == 2
+    assert pictures._heat_map_line(replace(pairs, words=WordPairs([["a"]], [[]]))) is None
 
 
 def test_text_outside_of_the_markers_is_kept(copy: Path) -> None:

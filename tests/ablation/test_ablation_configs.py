@@ -8,24 +8,19 @@ import pytest
 import yaml
 from support.cli import ROOT
 
-from nmt.ablation import page
 from nmt.config.model import AttentionConfig
 from nmt.config.reading import load_config
 
 SHIPPED = sorted((ROOT / "configs" / "ablation").glob("*.yaml"))
 
 
-def test_every_mechanism_is_compared_and_those_in_pictures_exist() -> None:
-    names = {path.stem for path in SHIPPED}
+def test_every_mechanism_is_compared() -> None:
     attention = [load_config(path).model.attention for path in SHIPPED]
     for field in ("wiring", "score", "scope"):
         every = set(get_args(AttentionConfig.model_fields[field].annotation)) - {"concat"}  # which is additive
         assert {getattr(chosen, field) for chosen in attention} == every
     for variant, default in (("hard", False), ("key_value", False), ("coverage", False), ("heads", 1)):
         assert any(getattr(chosen, variant) != default for chosen in attention)
-    for chosen, most in ((page.CURVES, page.MOST_CURVES), (page.HEAT_MAPS, page.MOST_HEAT_MAPS)):
-        assert len(chosen) == len(set(chosen)) <= most
-        assert set(chosen) <= names
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

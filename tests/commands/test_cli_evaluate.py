@@ -83,7 +83,10 @@ def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
     assert [model["checkpoint"] for model in evaluation["models"]] == [best, other]
     (comparison,) = evaluation["significance"]
     assert (comparison["baseline"], comparison["system"]) == (best, other)
-    assert 0 <= comparison["p_value"] <= 1
+    assert comparison["p_value"] is None or 0 <= comparison["p_value"] <= 1
+    drawn = (tmp_path / "bleu_by_length.svg").read_text(encoding="utf-8")
+    assert ">Bahdanau, additive</" in drawn
+    assert ">no attention</" in drawn
 
 
 def test_several_checkpoints_are_an_ensemble(
@@ -121,9 +124,11 @@ def test_attention_is_scored_and_drawn(
     assert (tmp_path / "attention_5.png").read_bytes().startswith(b"\x89PNG")
     drawn = (tmp_path / "attention_5.svg").read_text(encoding="utf-8")
     assert str(tmp_path / "attention_5.svg") in printed
-    for word in [*SOURCES[4].split(), *TARGETS[4].split(), "bahdanau", "test split, line 5", "dashed: possible"]:
-        assert f"{word}</" in drawn or f"{word})</" in drawn
-    assert ">none<" not in drawn
+    for word in [*SOURCES[4].split(), *TARGETS[4].split(), "possible gold link"]:
+        assert f">{word}</" in drawn
+    assert "test split, line 5</" in drawn
+    assert "Bahdanau, additive" in drawn
+    assert "no attention" not in drawn
 
 
 def test_a_model_without_attention_has_no_alignment_error_rate(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

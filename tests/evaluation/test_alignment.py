@@ -99,7 +99,8 @@ def test_malformed_links_are_refused(tmp_path: Path, link: str) -> None:
     path.write_text(f"0-0\n0-0 {link}\n", encoding="utf-8")
     with pytest.raises(UserError) as caught:
         read_links(path)
-    assert str(caught.value).startswith(f"{path}, line 2: {link!r} is no link; write ")
+    assert str(caught.value).startswith(f"{path}, line 2: {link!r}"[:100])
+    assert "is not a link; write " in str(caught.value) or len(link) > 1000  # of a long message the middle is left out
     assert "\n" not in str(caught.value)
 
 
@@ -138,7 +139,7 @@ def test_words_are_spacys_or_stand_between_blanks(tmp_path: Path) -> None:
     path.write_text("3-3\n\n0-0\n", encoding="utf-8")
     assert word_pairs(TEXT, LANGUAGES, "spacy", path).links is not None
     with pytest.raises(
-        UserError, match=r"3-3 points outside of a pair of 3 source and 2 target .*--alignment-words spacy"
+        UserError, match=r"3-3 points outside a pair of 3 source and 2 target .*--alignment-words spacy"
     ):
         word_pairs(TEXT, LANGUAGES, "whitespace", path)
 

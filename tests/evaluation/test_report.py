@@ -106,9 +106,37 @@ def test_table_shows_all_scores_and_marks_small_buckets(three):
     (empty,) = [line for line in lines if line.startswith("31+*")]
     assert empty.split()[1:] == ["0", "-", "-", "-"]
     assert any(line.startswith("* fewer than 20 sentences") for line in lines)
-    assert lines[-1].split() == ["ä2", f"{comparisons[1].system_score - comparisons[1].baseline_score:+.2f}",
+    assert lines[-2].split() == ["ä2", f"{comparisons[1].system_score - comparisons[1].baseline_score:+.2f}",
                                  f"{comparisons[1].p_value:.4f}"]  # fmt: skip
+    assert lines[-1].startswith("p: ")
+    assert "one-sided" in lines[-1]
     assert len({len(line) for line in (row, small, empty)}) == 1  # columns are aligned
+
+
+def test_a_p_value_that_means_nothing_is_not_shown(three, tmp_path):
+    evaluations, comparisons = three
+    comparisons = [replace(comparisons[0], p_value=None), comparisons[1]]
+    lines = report.table(evaluations, comparisons).splitlines()
+    assert lines[-4].split()[-1] == "-"
+    assert lines[-3].split()[-1] == f"{comparisons[1].p_value:.4f}"
+    assert lines[-1].startswith("-: no p-value")
+    report.write(tmp_path, evaluations, comparisons, "toy")
+    content = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))
+    assert content["significance"][0]["p_value"] is None
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "shown"),
+    [
+        (["Luong, dot", "no attention", None], ["Luong, dot", "no attention", "ä2"]),
+        (["Luong, dot", "no attention", "Luong, dot"], ["Luong, dot (ä0)", "no attention", "Luong, dot (ä2)"]),
+    ],
+)
+def test_the_picture_names_mechanisms_and_runs_where_those_are_shared(three, tmp_path, mechanisms, shown):
+    evaluations = [replace(e, mechanism=m) for e, m in zip(three[0], mechanisms, strict=True)]
+    report.write(tmp_path, evaluations, [], "synthetic toy corpus")
+    drawn = (tmp_path / "bleu_by_length.svg").read_text(encoding="utf-8")
+    assert all(f">{name}</text>" in drawn for name in [*shown, "synthetic toy corpus, valid split"])
 
 
 def test_alignment_is_shown_in_percent_and_written_as_fractions(three, tmp_path):
@@ -133,9 +161,9 @@ def test_alignment_is_shown_in_percent_and_written_as_fractions(three, tmp_path)
 @pytest.mark.parametrize("count", [1, 4, 6])
 def test_table_fits_in_100_columns_at_its_widest(three, count):
     full = [Bucket(1 + 100 * i, 100 + 100 * i if i < 5 else None, 12345, 100.0, 100.0, 100.0) for i in range(6)]
-    scores = replace(three[0][0].scores, bleu=100.0, bleu_lowercase=100.0, bleu_tokenized_lowercase=100.0, chrf=100.0)
+    highest = replace(three[0][0].scores, bleu=100.0, bleu_lowercase=100.0, bleu_tokenized_lowercase=100.0, chrf=100.0)
     evaluations = [
-        report.ModelEvaluation(f"runs/{'long-name-' * 12}{i}/best.pt", "test_2016_flickr", scores, full)
+        report.ModelEvaluation(f"runs/{'long-name-' * 12}{i}/best.pt", "test_2016_flickr", highest, full)
         for i in range(count)
     ]
     comparisons = [
@@ -168,8 +196,8 @@ def test_names_are_short_and_distinct(checkpoints, names):
 
 def test_importing_the_package_loads_neither_spacy_nor_matplotlib_nor_torch():
     program = (
-        "import sys; import nmt.evaluation.report, nmt.evaluation.metrics, nmt.evaluation.by_length, "
-        "nmt.evaluation.plots, nmt.evaluation.alignment; "
+        "import sys; import nmt.evaluation.report, nmt.evaluation.scores, nmt.evaluation.by_length, "
+        "nmt.evaluation.alignment; "
         "print([m for m in ('spacy', 'matplotlib', 'torch') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -1,0 +1,94 @@
+"""Curves and intervals: every point on its tick, every name beside its curve."""
+
+import numpy as np
+import pytest
+from support.pictures import has_colour, pixels, svg_texts
+
+from nmt.evaluation.by_length import Bucket
+from nmt.plots.curves import _spread, bleu_by_length, intervals
+from nmt.plots.style import COLOURS, render
+
+
+def some_buckets(counts, start=30.0):
+    return [
+        Bucket(1 + 10 * i, None if i == len(counts) - 1 else 10 + 10 * i, count,
+               *((start - i, start - i - 2, start - i + 3) if count else (None, None, None)))
+        for i, count in enumerate(counts)
+    ]  # fmt: skip
+
+
+def test_the_picture_says_all_that_the_reader_needs():
+    curves = [some_buckets([1100, 7, 0]), some_buckets([1100, 7, 0], 20.0)]
+    figure = bleu_by_length(["_none_", "$luong$"], curves, title="BLEU", subtitle="toy corpus")
+    texts = svg_texts(figure)
+    assert {"_none_", "$luong$", "BLEU", "toy corpus", "1–10", "11–20", "21+"} <= set(texts)
+    assert {"n = 1,100", "n = 7", "n = 0"} <= set(texts)
+    assert any("95 % bootstrap intervals" in text and "hollow" in text for text in texts)
+    assert not any("hollow" in text for text in svg_texts(bleu_by_length(["a"], [some_buckets([20])], title="t")))
+    assert render(figure, "svg") == render(figure, "svg")
+
+
+def test_points_of_all_models_stand_on_their_buckets_tick():
+    figure = bleu_by_length(list("abc"), [some_buckets([100] * 4)] * 3, title="t")
+    markers = [line for line in figure.axes[0].lines if line.get_marker() not in ("None", None)]
+    assert sorted(float(x) for line in markers for x in line.get_xdata()) == sorted([0.0, 1.0, 2.0, 3.0] * 3)
+    assert len(figure.axes[0].collections) == 3  # a band for each
+    assert figure.axes[0].get_ylim()[0] == 0
+
+
+def test_small_buckets_are_hollow_and_interrupt_the_curve():
+    figure = bleu_by_length(["a"], [some_buckets([100, 100, 19, 0, 100])], title="t")
+    axes = figure.axes[0]
+    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
+    assert faces == [COLOURS[0], COLOURS[0], "white", COLOURS[0]]
+    (curve,) = [line for line in axes.lines if len(line.get_xdata()) == 5]
+    np.testing.assert_array_equal(curve.get_ydata(), [30.0, 29.0, np.nan, np.nan, 26.0])
+    bars = [tuple(line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == 2]
+    assert bars == [(26.0, 31.0), (24.0, 29.0)]  # the small bucket's, and that of a point without neighbours
+
+
+def test_every_model_has_its_colour_and_its_name_beside_its_end():
+    names = ["first", "second", "third"]
+    curves = [some_buckets([100] * 3, start) for start in (20.0, 20.1, 40.0)]
+    figure = bleu_by_length(names, curves, title="t")
+    places = {text.get_text(): text.get_position()[1] for text in figure.texts}
+    assert places["third"] > places["second"] > places["first"]
+    boxes = [text.get_window_extent() for text in figure.texts if text.get_text() in names]
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[i + 1 :])
+    assert all(box.x1 <= figure.bbox.x1 for box in boxes)
+    picture = pixels(figure)
+    assert all(has_colour(picture, colour, 300) for colour in COLOURS[:3])
+    assert not has_colour(picture, COLOURS[3], 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "places"),
+    [
+        ([5.0], [5.0]),
+        ([3.0, 7.0], [3.0, 7.0]),
+        ([5.0, 5.0], [5.5, 4.5]),
+        ([5.0, 5.2, 5.4], [4.2, 5.2, 6.2]),
+        ([9.9, 9.9, 1.0], [10.0, 9.0, 1.0]),
+        ([0.0, 0.0], [1.0, 0.0]),
+    ],
+)
+def test_names_keep_their_distance_and_stay_inside(wanted, places):
+    assert _spread(wanted, 1.0, 0.0, 10.0) == pytest.approx(places)
+
+
+def test_odd_and_empty_buckets_are_drawn():
+    outside = [Bucket(1, None, 3, 40.0, 20.0, 30.0)]  # a bootstrap of three sentences may miss its own point
+    assert {"0", "40"} <= {t.removesuffix(".0") for t in svg_texts(bleu_by_length(["a"], [outside], title="t"))}
+    assert "n = 0" in svg_texts(bleu_by_length(["a"], [some_buckets([0, 0])], title="t"))
+
+
+def test_intervals_stand_in_order_from_the_top_and_are_as_wide_as_they_say():
+    names, values = ["$a$", "_b_", "c"], [(10.0, 8.0, 13.0), (20.0, 19.0, 21.0), (90.0, 85.0, 91.0)]
+    figure = intervals(names, values, title="errors", subtitle="toy corpus", label="AER in percent")
+    texts = svg_texts(figure)
+    assert {"errors", "toy corpus", "AER in percent"} <= set(texts)
+    assert [text for text in texts if text in names] == names
+    lines = figure.axes[0].lines
+    assert [tuple(line.get_xdata()) for line in lines[::2]] == [(low, high) for _, low, high in values]
+    assert [float(line.get_xdata()[0]) for line in lines[1::2]] == [value for value, _, _ in values]
+    assert figure.axes[0].get_ylim() == (2.5, -0.5)

@@ -14,6 +14,7 @@ from nmt.ablation import result
 from nmt.config.reading import differences, load_config, to_yaml
 from nmt.config.run import Config
 from nmt.system import files
+from nmt.system.bundled import ablation_configs, find_config
 from nmt.system.errors import UserError
 from nmt.training.interruption import StopSignals
 
@@ -41,14 +42,14 @@ class Child:
 
 
 def load_configs(paths: Sequence[str], overrides: Sequence[str]) -> list[Config]:
-    """The configs to compare (none named: all of configs/ablation), with `a.b=VALUE` overrides applied to each.
+    """The configs to compare, with `a.b=VALUE` overrides applied to each.
+
+    Without paths these are all in configs/ablation of the current folder, or else the bundled ones.
 
     Raises `UserError` unless they differ in name and `model.attention` alone, or if a run's folder holds another run.
     """
-    chosen = list(paths) or sorted(map(str, DEFAULT_CONFIGS.glob("*.yaml")))
-    if not chosen:
-        raise UserError(f"{DEFAULT_CONFIGS} holds no config here: name some, or go to the repository's folder")
-    configs = {path: load_config(path, overrides) for path in chosen}
+    chosen = list(paths) or sorted(map(str, DEFAULT_CONFIGS.glob("*.yaml"))) or list(map(str, ablation_configs()))
+    configs = {path: load_config(find_config(path), overrides) for path in chosen}
     (first, first_config), *others = configs.items()
     folders = {result.folder_of(first_config): first}
     for path, config in others:

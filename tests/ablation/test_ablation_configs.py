@@ -8,6 +8,7 @@ import pytest
 import yaml
 from support.cli import ROOT
 
+from nmt.ablation.runs import load_configs
 from nmt.config.model import AttentionConfig
 from nmt.config.reading import load_config
 
@@ -37,3 +38,12 @@ def test_shipped_configs_are_alike_but_for_name_and_attention() -> None:
     mechanisms = [json.dumps(values["model"].pop("attention"), sort_keys=True) for values in contents]
     assert len(set(mechanisms)) == len(SHIPPED)
     assert all(values == contents[0] for values in contents)
+
+
+def test_from_any_folder_the_bundled_configs_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert [config.name for config in load_configs([], [])] == [path.stem for path in SHIPPED]
+    assert [config.name for config in load_configs(["ablation/none"], [])] == ["none"]
+    (tmp_path / "configs" / "ablation").mkdir(parents=True)
+    (tmp_path / "configs" / "ablation" / "mine.yaml").write_text("name: mine\n", encoding="utf-8")
+    assert [config.name for config in load_configs([], [])] == ["mine"]

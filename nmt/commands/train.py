@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import shutil
@@ -15,6 +16,7 @@ from nmt.commands.options import Parser
 if TYPE_CHECKING:
     from nmt.config.run import Config
     from nmt.evaluation.checkpoints import TestSet
+    from nmt.training.progress import Progress
 
 
 def parser() -> Parser:
@@ -25,8 +27,14 @@ def parser() -> Parser:
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field; may be repeated"
     )
-    parser.add_argument("--check", action="store_true", help="try config, data, folder and memory, and train nothing")
-    parser.add_argument("--resume", action="store_true", help="go on from the run's last checkpoint")
+    parser.add_argument("--check", action="store_true", help="try config, data, folder and memory without training")
+    parser.add_argument("--resume", action="store_true", help="continue from the run's last checkpoint")
+    parser.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="json: standard output gets one JSON object per line, for programs (default: text)",
+    )
     return parser
 
 
@@ -39,57 +47,70 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.evaluation.checkpoints import corpus_test_set
     from nmt.training.interruption import lasting_output
+    from nmt.training.progress import JsonProgress, TextProgress
 
     has_test = config.data.corpus != "files" or config.data.source.test is not None
     split = config.evaluation.split or ("test" if has_test else "validation")
     test_set = corpus_test_set(config, split)  # now: a missing file should show at once
+    progress = JsonProgress() if options.log_format == "json" else TextProgress()
     if options.check:
         from nmt.training.check import check
 
-        check(config, resume=options.resume)
+        check(config, resume=options.resume, progress=progress)
         return 0
     with lasting_output():
-        return _train(config, test_set, options)
+        return _train(config, test_set, options, progress)
 
 
-def _train(config: Config, test_set: TestSet, options: argparse.Namespace) -> int:
-    from nmt.evaluation.checkpoints import evaluate
+def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progress: Progress) -> int:
     from nmt.training.distributed import joined
     from nmt.training.interruption import Interrupted, StopSignals
     from nmt.training.run import run
-    from nmt.translator import Translator
 
     stop = StopSignals()
     try:
-        with joined() as ranks, stop.installed():
-            if not ranks.leads:
+        with joined() as world, stop.installed():
+            if not world.is_main:
                 sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the command ends
-            folder = run(config, stop, resume=options.resume, ranks=ranks)
+            folder = run(config, stop, resume=options.resume, world=world, progress=progress)
     except Interrupted:
-        print("Stopped before training began: nothing was changed.")
+        progress.stopped(None, _again(options))
         return 130
     if stop.requested:
-        settings = [part for setting in options.set for part in ("--set", setting)]
-        again = _spelled("train", options.config, *settings, "--resume")
-        print(f"Saved {folder / 'last.pt'}. To go on: {again}")
+        progress.stopped(folder / "last.pt", _again(options))
         return 130
-    if not ranks.leads:
-        return 0
+    if world.is_main:
+        _evaluate(config, test_set, folder, progress)
+    return 0
+
+
+def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progress) -> None:
+    """Score the best checkpoint, and say what to do with it."""
+    from nmt.evaluation.checkpoints import evaluate
+    from nmt.translator import Translator
+
     best = folder / "best.pt"
     languages = (config.data.source.language, config.data.target.language)
     translators = {str(best): Translator.load(best, device=config.training.device)}
     table = evaluate(translators, test_set, languages=languages, edges=config.evaluation.length_edges, output=folder)
-    print(f"\n{table}\n")
     example = min(test_set.text.source, key=lambda sentence: abs(len(sentence) - 40))
-    print("Next:")
-    print(" ", _spelled("translate", str(best), example))
-    print(" ", _spelled("translate", str(best), example, "--attention", "attention.png"))
-    print(" ", _spelled("evaluate", str(best), "--split", "validation", "--output", "evaluation"))
-    return 0
+    commands = [
+        _spelled("translate", str(best), example),
+        _spelled("translate", str(best), example, "--attention", "attention.png"),
+        _spelled("evaluate", str(best), "--split", "validation", "--output", "evaluation"),
+    ]
+    progress.evaluation(table, json.loads((folder / "evaluation.json").read_text(encoding="utf-8")), commands)
+
+
+def _again(options: argparse.Namespace) -> str:
+    """The command that continues this run."""
+    settings = [part for setting in options.set for part in ("--set", setting)]
+    log_format = [] if options.log_format == "text" else ["--log-format", options.log_format]
+    return _spelled("train", options.config, *settings, *log_format, "--resume")
 
 
 def _spelled(command: str, *arguments: str) -> str:
-    """Another command as it can be typed in this folder, called the way that this one was."""
+    """A command as it can be typed in this folder: as `nmt`, or as a script if this one was started as a script."""
     script = Path(sys.argv[0])
     if script.name != "train.py":
         return shlex.join(["nmt", command, *arguments])

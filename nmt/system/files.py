@@ -14,7 +14,7 @@ from typing import IO
 
 from nmt.system.errors import UserError
 
-_TEMPORARY = ".tmp"
+TEMPORARY = ".tmp"
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def replacing(path: Path, kept: Path | None = None) -> Iterator[IO[bytes]]:
     if necessary. If `kept` is given, the old file is renamed to it. If the process is killed at that moment, the old
     file is found there, and there is none at `path`. Raises `UserError` if the file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     make_folder(path.parent)
     with writing(path):
         try:
@@ -63,7 +63,7 @@ def require_regular(path: Path) -> None:
 
 def remove_temporary(folder: Path) -> None:
     """Remove the temporary files of processes that were killed inside `replacing`. No process may be inside it now."""
-    for path in folder.glob(f".*{_TEMPORARY}"):
+    for path in folder.glob(f".*{TEMPORARY}"):
         path.unlink(missing_ok=True)
 
 

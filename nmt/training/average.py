@@ -1,4 +1,4 @@
-"""An exponential moving average of the weights, which translates better than they do (Polyak and Juditsky 1992)."""
+"""An exponential moving average of the weights, which translates better than the weights (Polyak and Juditsky 1992)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ class MovingAverage(Generic[Model]):
         self._pairs: tuple[list[Tensor], list[Tensor]] = list(self.model.parameters()), list(model.parameters())
 
     def update(self, updates: int) -> None:
-        """Move the average towards the weights, of which `updates` updates were made.
+        """Move the average towards the weights after update number n = `updates`.
 
-        It keeps `decay` of itself, and at first less, (1 + n) / (10 + n), so that it forgets the untrained weights.
+        The new average is d · average + (1 − d) · weights, with d = min(decay, (1 + n) / (10 + n)), so that the
+        untrained weights are soon forgotten.
         """
         averages, weights = self._pairs
         keep = min(self.decay, (1 + updates) / (10 + updates))

@@ -1,4 +1,4 @@
-"""`nmt train --check`: config, data, folder and memory are tried; nothing is trained, and no run's folder is made."""
+"""`nmt train --check`: tries config, data, folder and memory. Nothing is trained, and no run's folder is made."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ from pathlib import Path
 
 import torch
 
-from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.data.batching import Batches, collate
 from nmt.data.training_set import TrainingSet
 from nmt.model.seq2seq import build_model
 from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError
+from nmt.training.folder import LAST, PREVIOUS, refuse_used
 from nmt.training.learner import make_learner
-from nmt.training.loop import LAST, PREVIOUS, too_large
-from nmt.training.prepare import batches_of, describe, prepare
-from nmt.training.run import last_whole, refuse_another, refuse_used
+from nmt.training.loop import out_of_memory
+from nmt.training.prepare import batches_of, prepare
+from nmt.training.progress import Progress, TextProgress
+from nmt.training.resume import check_continues, last_whole
+from nmt.training.summary import summarize
 from nmt.training.update import update
 
 GIB = 2**30
 
 
-def check(config: Config, *, resume: bool) -> None:
-    """Print what a run of `config` would be, and the memory that its largest update takes, which is made to measure it.
+def check(config: Config, *, resume: bool, progress: Progress | None = None) -> None:
+    """Say what a run of `config` would train, and how much memory its largest update takes, by making that update.
 
     Raises `UserError` where a run would.
     """
+    progress = progress or TextProgress()
     folder = Path(config.output_dir) / config.name
     if not resume:
         refuse_used(folder)
@@ -38,33 +41,34 @@ def check(config: Config, *, resume: bool) -> None:
     if resume:
         loaded, damaged = last_whole(folder, torch.device("cpu"))
         if damaged is not None:
-            print(f"{damaged}. A run would go on from {folder / PREVIOUS}", file=sys.stderr)
+            print(f"{damaged}. A run would continue from {folder / PREVIOUS}", file=sys.stderr)
         if loaded is not None:
-            refuse_another(config, prepared.pairs, loaded, folder / LAST)
+            check_continues(config, prepared.pairs, loaded, folder / LAST)
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs
     model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
     learner = make_learner(model.to(prepared.device), config.training)
-    print(to_yaml(config))
-    describe(prepared, model, config.training)
+    progress.summary(summarize(config, folder, prepared, model))
     batches = batches_of(pairs, config.training, epoch=0)
     largest = collate(pairs.examples(batches[_largest(pairs, batches)], "check"))
     chosen = [largest] * config.training.accumulate
-    with explaining_memory(lambda: too_large(chosen, 1)):
+    with explaining_memory(lambda: out_of_memory(chosen, 1)):
         update(learner, chosen, config.training, rate=0.0, done=0)
     rows, columns = largest.target_input.shape
-    print(
+    progress.message(
         f"Memory: {_peak(prepared.device) / GIB:.1f} GiB with the largest batch ({rows} sentences, up to "
         f"{largest.source.shape[1]} source and {columns} target tokens), of {_all(prepared.device) / GIB:.1f} GiB"
     )
-    print(f"All is well: the run's folder would be {folder}")
+    progress.message(f"Everything checked out. The run would be saved in {folder}")
 
 
 def _refuse_unwritable(folder: Path) -> None:
     """Raise `UserError` if the folder, or the nearest one above it that is there, cannot be written."""
     there = next(path for path in (folder, *folder.absolute().parents) if os.path.exists(path))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise UserError(f"{folder} cannot be used ({there} is no folder that can be written): choose another place")
+        raise UserError(
+            f"{folder} cannot be used: {there} is not a folder that can be written; choose another output_dir"
+        )
 
 
 def _largest(pairs: TrainingSet, batches: Batches) -> int:

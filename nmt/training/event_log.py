@@ -1,10 +1,12 @@
-"""What is measured in training: `metrics.jsonl`, an object a line, and TensorBoard if it is installed."""
+"""What is measured in training: `metrics.jsonl`, one object per line, and TensorBoard's files if it is installed."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -15,13 +17,13 @@ from nmt.system.files import writing
 NAME = "metrics.jsonl"
 
 
-class MetricsLog:
+class EventLog:
     """Appends events to a run's `metrics.jsonl`, and their numbers to TensorBoard's event files beside it."""
 
     def __init__(self, folder: Path | None, size: int = 0, update: int = 0) -> None:
-        """Go on from a checkpoint's update, when the file had `size` bytes: what was written after it is cut.
+        """Continue after a checkpoint's update, when the file had `size` bytes: later events are cut off.
 
-        Where another process keeps the log, there is no folder, and nothing is written.
+        Without a folder, which is for processes other than the first, nothing is kept.
         """
         self._path = Path(NAME) if folder is None else folder / NAME
         with writing(self._path):
@@ -32,32 +34,42 @@ class MetricsLog:
 
     @property
     def size(self) -> int:
-        """The file's length in bytes, all events so far written to disk."""
+        """The file's length in bytes, after all events so far are written to disk."""
         with writing(self._path):
             self._file.flush()
             os.fsync(self._file.fileno())
             return self._file.tell()
 
-    def write(self, event: str, update: int, epoch: int, **values: Any) -> None:
-        """Add an event. Numbers that JSON has no word for (infinite, not a number) become null.
+    def write(self, event: str, update: int, epoch: int, **values: Any) -> dict[str, Any]:
+        """Add an event, and return it as it was given; in the file, `finite` of it stands.
 
         Raises `UserError` if the file cannot be written.
         """
-        entry = {"event": event, "update": update, "epoch": epoch}
-        entry |= {k: v if not isinstance(v, float) or math.isfinite(v) else None for k, v in values.items()}
+        entry = {"event": event, "update": update, "epoch": epoch} | values
         with writing(self._path):
-            self._file.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
+            self._file.write(json.dumps(finite(entry), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
         if self._tensorboard is not None:
             for name, value in values.items():
                 if isinstance(value, int | float):
                     self._tensorboard.add_scalar(f"{event}/{name}", value, update)
+        return entry
 
     def close(self) -> None:
-        with suppress(OSError):  # what a full disk has not taken was said when it was written
+        with suppress(OSError):  # a full disk was reported when the event was written
             self._file.close()
         if self._tensorboard is not None:
             self._tensorboard.close()
+
+
+def finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values, with null for those numbers that JSON cannot spell: infinity and nan."""
+    return {k: v if not isinstance(v, float) or math.isfinite(v) else None for k, v in values.items()}
+
+
+def tensorboard_folder(folder: Path) -> Path | None:
+    """Where a run's curves are, or None if TensorBoard is not installed."""
+    return folder / "tensorboard" if importlib.util.find_spec("tensorboard") else None
 
 
 def _summary_writer(folder: Path, update: int) -> Any:

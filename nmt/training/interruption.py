@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: finish the update, save, and say how to go on, if anybody still listens."""
+"""Ctrl-C and SIGTERM: finish the update, save, and say how to continue, even if nothing reads the output."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 
 class Interrupted(BaseException):
-    """Raised by a signal in a stretch of work that can be abandoned and done again. No `Exception` handler eats it."""
+    """Raised by a signal during work that can be abandoned and repeated. No `except Exception` catches it."""
 
 
 class StopSignals:
-    """Whether a stop was asked for; a second signal stops the program at once."""
+    """Whether a stop was asked for. A second signal stops the program immediately."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -35,7 +35,7 @@ class StopSignals:
 
     @contextmanager
     def abandoning(self) -> Iterator[None]:
-        """Inside the block, which must change nothing before it ends, a signal raises `Interrupted` at once."""
+        """Inside the block, which must change nothing before it ends, a signal raises `Interrupted` immediately."""
         if self.requested:
             raise Interrupted
         self._abandon = True
@@ -48,14 +48,18 @@ class StopSignals:
         self.requested = True
         for either in (signal.SIGINT, signal.SIGTERM):
             signal.signal(either, signal.default_int_handler)
-        print("\nStopping: finishing this update and saving. Once more stops at once.", file=sys.stderr, flush=True)
+        print(
+            "\nStopping after this update, then saving. Press Ctrl-C again to stop immediately.",
+            file=sys.stderr,
+            flush=True,
+        )
         if self._abandon:
             raise Interrupted
 
 
 @contextmanager
 def lasting_output() -> Iterator[None]:
-    """Inside the block nothing fails because the reader of standard output or error has gone, as `tee` has at Ctrl-C.
+    """Inside the block, writing does not fail when the reader of the output is gone, as `tee` is after Ctrl-C.
 
     What is written there afterwards is lost.
     """
@@ -71,22 +75,22 @@ def lasting_output() -> Iterator[None]:
 
 
 class _Lasting:
-    """A text stream that writes into nothing once its pipe is broken, or its terminal hung up."""
+    """A text stream that discards what is written once its pipe is broken, or its terminal hung up."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with self._enduring():
+        with self._lasting():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with self._enduring():
+        with self._lasting():
             self._stream.flush()
 
     @contextmanager
-    def _enduring(self) -> Iterator[None]:
+    def _lasting(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:

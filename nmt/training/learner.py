@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 from nmt.config.training import TrainingConfig
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.average import MovingAverage
-from nmt.training.distributed import ALONE, Ranks
+from nmt.training.distributed import ALONE, World
 from nmt.training.loss import BatchLoss
 
 
@@ -32,10 +32,10 @@ class Learner(NamedTuple):
         return all(bool(parameter.isfinite().all()) for parameter in self.model.parameters())
 
 
-def make_learner(model: Seq2Seq, config: TrainingConfig, ranks: Ranks = ALONE) -> Learner:
+def make_learner(model: Seq2Seq, config: TrainingConfig, world: World = ALONE) -> Learner:
     """A learner that has made no update yet, with Adam or AdamW in PyTorch's fused form."""
     losses: nn.Module = BatchLoss(model, config.label_smoothing)
-    if ranks.count > 1:
+    if world.size > 1:
         losses = DistributedDataParallel(losses, gradient_as_bucket_view=True)
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
     optimizer = kind(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)

@@ -1,78 +1,186 @@
-"""What a person sees of training: a bar on a terminal, and lines that stay."""
+"""What a run says while it trains: text and a bar for people, or JSON for programs."""
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
-import time
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
 from nmt.kernels.loss import perplexity
+from nmt.training.event_log import finite
+from nmt.training.pace import Tokens
+from nmt.training.summary import Summary
 
 
-class Tokens(NamedTuple):
-    """Numbers of tokens, or tokens per second; padding is not counted."""
+class Example(NamedTuple):
+    """A sentence of the validation set, its reference, and what the model made of it."""
 
-    source: float
-    target: float
+    source: str
+    reference: str
+    hypothesis: str
 
 
 class Progress:
-    """The bar (on a terminal only) with epoch, loss, perplexity, tokens per second and time left."""
+    """The news of a run, of which this class says none. It serves processes other than the first."""
 
-    def __init__(self, done: int, total: int, *, quiet: bool = False) -> None:
-        """`done` and `total` are numbers of updates; `quiet` shows nothing."""
+    def summary(self, summary: Summary) -> None:
+        """What is about to be trained, on what."""
+
+    def begin(self, done: int, total: int) -> None:
+        """Training begins or goes on, after `done` of `total` updates."""
+
+    def update(self, epoch: int, loss: float, speed: Tokens, seconds_left: float) -> None:
+        """An update is done. `loss` is in nats per target token, `speed` in tokens per second."""
+
+    def skipped(self, update: int) -> None:
+        """An update was skipped: its loss or gradient was not finite."""
+
+    def train(self, event: Mapping[str, Any], seconds_left: float) -> None:
+        """A `train` event of `metrics.jsonl`."""
+
+    def validation(self, event: Mapping[str, Any], *, best: bool, bleu: str, examples: Sequence[Example]) -> None:
+        """A `validation` event of `metrics.jsonl`; `bleu` is what its score is called."""
+
+    def checkpoint(self, path: Path, update: int) -> None:
+        """A checkpoint was saved, from which training can go on."""
+
+    def end(self, event: Mapping[str, Any]) -> None:
+        """The `end` event of `metrics.jsonl`."""
+
+    def evaluation(self, table: str, scores: Mapping[str, Any], commands: Sequence[str]) -> None:
+        """The finished run's scores, as a table and as in `evaluation.json`, and commands to type next."""
+
+    def stopped(self, checkpoint: Path | None, command: str) -> None:
+        """A signal has stopped the run. `command` continues from the checkpoint, if there is one."""
+
+    def message(self, line: str) -> None:
+        """Any other news."""
+
+    def close(self) -> None:
+        """Training has ended, in whatever way."""
+
+
+class TextProgress(Progress):
+    """Text on standard output, and on a terminal a bar, on standard error."""
+
+    def __init__(self) -> None:
+        self._bar: tqdm[Any] | None = None
+        self._total = 0
+
+    def summary(self, summary: Summary) -> None:
+        print(summary, flush=True)
+
+    def begin(self, done: int, total: int) -> None:
         # A recorded terminal may say that it has no columns: then 100.
         columns = shutil.get_terminal_size((100, 24)).columns
-        self._bar = tqdm(initial=done, total=total, unit="update", disable=quiet or None, ncols=columns, smoothing=0.05)
-        self._done, self._total, self._quiet = done, total, quiet
-        self._started, self._begin = time.monotonic(), done
-        self._reset()
+        layout = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+        self._bar = tqdm(
+            initial=done, total=total, unit="update", disable=None, ncols=columns, bar_format=layout, desc="training"
+        )
+        self._total = total
 
-    def _reset(self) -> None:
-        self._tokens = Tokens(0, 0)
-        self._seconds = 0.0
+    @property
+    def _has_bar(self) -> bool:
+        return self._bar is not None and not self._bar.disable
 
-    def advance(self, epoch: int, tokens: Tokens, seconds: float, loss: float) -> None:
-        """An update is done; `loss` is in nats per target token."""
-        self._tokens = Tokens(self._tokens.source + tokens.source, self._tokens.target + tokens.target)
-        self._seconds += seconds
-        self._done += 1
-        if not self._bar.disable:
+    def update(self, epoch: int, loss: float, speed: Tokens, seconds_left: float) -> None:
+        if self._bar is not None and self._has_bar:
             self._bar.set_description(f"epoch {epoch}", refresh=False)
-            self._bar.set_postfix_str(_numbers(loss, self.speed()), refresh=False)
-        self._bar.update()
+            self._bar.set_postfix_str(_numbers(loss, speed, seconds_left), refresh=False)
+            self._bar.update()
 
-    def log(self, epoch: int, loss: float, speed: Tokens) -> None:
-        """Where there is no terminal to draw a bar on, a line now and then."""
-        if self._bar.disable and not self._quiet and self._done > self._begin:
-            left = (time.monotonic() - self._started) / (self._done - self._begin) * (self._total - self._done)
-            numbers = _numbers(loss, speed)
-            print(f"epoch {epoch}, update {self._done}/{self._total}: {numbers}, {left / 60:.1f} min left", flush=True)
+    def skipped(self, update: int) -> None:
+        self.message(f"update {update} skipped: its loss or gradient is not finite")
 
-    def speed(self) -> Tokens:
-        """Since the last `lap`; not a number before the first update."""
-        seconds = self._seconds or math.nan
-        return Tokens(self._tokens.source / seconds, self._tokens.target / seconds)
+    def train(self, event: Mapping[str, Any], seconds_left: float) -> None:
+        if not self._has_bar:
+            speed = Tokens(event["source_tokens_per_second"], event["target_tokens_per_second"])
+            numbers = _numbers(event["loss"], speed, seconds_left)
+            self.message(f"epoch {event['epoch']}, update {event['update']}/{self._total}: {numbers}")
 
-    def lap(self) -> Tokens:
-        """The speed since the last lap; measuring begins anew."""
-        speed = self.speed()
-        self._reset()
-        return speed
+    def validation(self, event: Mapping[str, Any], *, best: bool, bleu: str, examples: Sequence[Example]) -> None:
+        self.message(
+            f"epoch {event['epoch']}, update {event['update']}, {event['seconds'] / 60:.1f} min: validation "
+            f"loss {event['loss']:.3f}, perplexity {event['perplexity']:.2f}, {bleu} {event['bleu']:.2f}"
+            f"{', the best so far' if best else ''}"
+        )
+        for example in examples:
+            self.message(f"    source      {example.source}")
+            self.message(f"    reference   {example.reference}")
+            self.message(f"    hypothesis  {example.hypothesis}\n")
 
-    def write(self, line: str) -> None:
-        """A line that stays, above the bar."""
-        if self._quiet:
-            return
+    def end(self, event: Mapping[str, Any]) -> None:
+        self.message(f"Done: {event['reason']}, in {event['seconds'] / 60:.1f} minutes.")
+
+    def evaluation(self, table: str, scores: Mapping[str, Any], commands: Sequence[str]) -> None:
+        print(f"\n{table}\n\nNext:")
+        for command in commands:
+            print(f"  {command}")
+
+    def stopped(self, checkpoint: Path | None, command: str) -> None:
+        if checkpoint is None:
+            print("Stopped before training began: nothing was changed.")
+        else:
+            print(f"Saved {checkpoint}. To continue: {command}")
+
+    def message(self, line: str) -> None:
         with tqdm.external_write_mode():
             print(line, flush=True)
 
     def close(self) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
 
-def _numbers(loss: float, speed: Tokens) -> str:
-    return f"loss {loss:.3f}, ppl {perplexity(loss):.4g}, {speed.source:.0f} src/s, {speed.target:.0f} tgt/s"
+class JsonProgress(Progress):
+    """On standard output one JSON object a line, with the fields of `metrics.jsonl` and more; no bar."""
+
+    def summary(self, summary: Summary) -> None:
+        _say("start", summary._asdict())
+
+    def skipped(self, update: int) -> None:
+        _say("skipped", {"update": update})
+
+    def train(self, event: Mapping[str, Any], seconds_left: float) -> None:
+        _say("train", {**event, "seconds_left": seconds_left})
+
+    def validation(self, event: Mapping[str, Any], *, best: bool, bleu: str, examples: Sequence[Example]) -> None:
+        _say("validation", {**event, "best": best, "examples": [example._asdict() for example in examples]})
+
+    def checkpoint(self, path: Path, update: int) -> None:
+        _say("checkpoint", {"update": update, "path": str(path)})
+
+    def end(self, event: Mapping[str, Any]) -> None:
+        _say("end", event)
+
+    def evaluation(self, table: str, scores: Mapping[str, Any], commands: Sequence[str]) -> None:
+        _say("evaluation", scores)
+
+    def stopped(self, checkpoint: Path | None, command: str) -> None:
+        _say("stopped", {"checkpoint": checkpoint and str(checkpoint), "command": command})
+
+    def message(self, line: str) -> None:
+        _say("message", {"text": line})
+
+
+def _say(event: str, values: Mapping[str, Any]) -> None:
+    print(json.dumps({"event": event} | finite(values), ensure_ascii=False), flush=True)
+
+
+def _numbers(loss: float, speed: Tokens, seconds_left: float) -> str:
+    rates = f"{speed.source:.0f} src/s, {speed.target:.0f} tgt/s"
+    return f"loss {loss:.3f}, ppl {perplexity(loss):.4g}, {rates}, {_duration(seconds_left)} left"
+
+
+def _duration(seconds: float) -> str:
+    """As people say it: "48 s", "14.7 min", "3.2 h"."""
+    if not math.isfinite(seconds):
+        return "?"
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"

@@ -1,4 +1,7 @@
-"""Where training stands between two updates, and what is due there."""
+"""Where training stands between two updates, and what is due there.
+
+A checkpoint holds the fields of `State`, so that training resumes with the same bits.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,103 @@ import math
 from dataclasses import dataclass
 
 from nmt.config.training import TrainingConfig
+from nmt.system.wording import counted
 
 
 @dataclass
 class State:
     """Where training stands between two updates."""
 
-    update: int = 0  # done
-    epoch: int = 0  # completed
-    batch: int = 0  # done in the current epoch
-    validated: int = 0  # the update of the last validation
-    best: float | None = None  # the best validation's BLEU or loss
-    best_loss: float = math.inf  # and its loss, which decides between equal BLEUs
-    since_best: int = 0  # validations since then
-    since_reduction: int = 0  # validations without a better score since the learning rate was last reduced
-    reductions: int = 0  # of the learning rate, by plateaus
-    seconds: float = 0.0  # spent in updates and validations
-    nll: float = 0.0  # of the tokens since the last `train` event, in nats
+    update: int = 0
+    """Updates done."""
+    epoch: int = 0
+    """Epochs completed."""
+    batch: int = 0
+    """Batches done in the current epoch."""
+    validated: int = 0
+    """The update of the last validation."""
+    best: float | None = None
+    """The BLEU or loss of the best validation."""
+    best_loss: float = math.inf
+    """The loss of the best validation, which decides between equal BLEUs."""
+    since_best: int = 0
+    """Validations since the best one."""
+    since_reduction: int = 0
+    """Validations without a better score since the learning rate was last reduced."""
+    reductions: int = 0
+    """How often a plateau has reduced the learning rate."""
+    seconds: float = 0.0
+    """Time spent in updates and validations."""
+    nll: float = 0.0
+    """Negative log-likelihood, in nats, of the target tokens since the last `train` event."""
     tokens: int = 0
-    skipped: int = 0  # updates since the last `train` event whose loss or gradient was not finite
+    """Target tokens since the last `train` event."""
+    skipped: int = 0
+    """Updates since the last `train` event whose loss or gradient was not finite."""
     skipped_in_row: int = 0
+    """The latest updates, without a gap, whose loss or gradient was not finite."""
+
+    @property
+    def epoch_number(self) -> int:
+        """The number, from 1, of the epoch that the last update belonged to."""
+        return self.epoch if self.batch == 0 else self.epoch + 1
+
+    @property
+    def mean_loss(self) -> float:
+        """Of the updates since the last `train` event, in nats per target token; nan if all of them were skipped."""
+        return self.nll / self.tokens if self.tokens else math.nan
+
+    def record_update(self, nll: float, tokens: int, batches: int) -> None:
+        """Count an update on this many batches. `nll` is summed over the target tokens; nan if it was skipped."""
+        self.update += 1
+        self.batch += batches
+        if math.isfinite(nll):
+            self.skipped_in_row = 0
+            self.nll += nll
+            self.tokens += tokens
+        else:
+            self.skipped += 1
+            self.skipped_in_row += 1
+
+    def record_epoch(self) -> None:
+        """Count an epoch as completed."""
+        self.epoch, self.batch = self.epoch + 1, 0
+
+    def record_train_event(self) -> None:
+        """Start to average the loss for the next `train` event."""
+        self.nll, self.tokens, self.skipped = 0.0, 0, 0
+
+    def record_validation(self, loss: float, bleu: float, config: TrainingConfig) -> None:
+        """Count a validation: `since_best` is 0 if it is the best so far. A plateau reduces the learning rate."""
+        self.validated = self.update
+        by_bleu = config.early_stopping.metric == "bleu"
+        score, best = (bleu, self.best) if by_bleu else (0.0, 0.0)  # by loss alone: the scores are equal
+        if self.best is None or (score, -loss) > (best, -self.best_loss):
+            self.best, self.best_loss = bleu if by_bleu else loss, loss
+            self.since_best = self.since_reduction = 0
+            return
+        self.since_best += 1
+        if config.schedule.kind == "plateau":
+            self.since_reduction += 1
+            if self.since_reduction >= config.schedule.patience:
+                self.reductions, self.since_reduction = self.reductions + 1, 0
 
 
 def total_updates(config: TrainingConfig, batches_per_epoch: int) -> int:
-    by_epochs = config.max_epochs and config.max_epochs * -(-batches_per_epoch // config.accumulate)
+    """The number of updates at which training ends, if no early stopping cuts it short."""
+    by_epochs = config.max_epochs and config.max_epochs * updates_per_epoch(config, batches_per_epoch)
     return min(limit for limit in (config.max_updates, by_epochs) if limit is not None)
+
+
+def updates_per_epoch(config: TrainingConfig, batches_per_epoch: int) -> int:
+    return -(-batches_per_epoch // config.accumulate)
+
+
+def validations_left(state: State, config: TrainingConfig, batches_per_epoch: int) -> int:
+    """How many validations are still to come, the one at the end included."""
+    total = total_updates(config, batches_per_epoch)
+    every = config.validate_every or updates_per_epoch(config, batches_per_epoch)
+    return max(0, -(-total // every) - state.update // every)
 
 
 def share_done(state: State, config: TrainingConfig, batches: int) -> float:
@@ -38,11 +113,6 @@ def share_done(state: State, config: TrainingConfig, batches: int) -> float:
     by_updates = state.update / config.max_updates if config.max_updates else 0.0
     by_epochs = (state.epoch + state.batch / batches) / config.max_epochs if config.max_epochs else 0.0
     return min(1.0, max(by_updates, by_epochs))
-
-
-def epoch_of(state: State) -> int:
-    """The number, from 1, of the epoch that the last update belonged to."""
-    return state.epoch if state.batch == 0 else state.epoch + 1
 
 
 def validation_is_due(state: State, config: TrainingConfig) -> bool:
@@ -59,9 +129,9 @@ def why_end(state: State, config: TrainingConfig) -> str | None:
     """Why training is over, or None."""
     patience = config.early_stopping.patience
     if config.max_updates is not None and state.update >= config.max_updates:
-        return f"{state.update} updates"
+        return counted(state.update, "update")
     if config.max_epochs is not None and state.epoch >= config.max_epochs:
-        return f"{state.epoch} epochs"
+        return counted(state.epoch, "epoch")
     if patience is not None and state.since_best >= patience:
-        return f"{state.since_best} validations without a better {config.early_stopping.metric}"
+        return f"{counted(state.since_best, 'validation')} without a better {config.early_stopping.metric}"
     return None

@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch
 from nmt.kernels.linear import products_in_bf16
-from nmt.training.distributed import ALONE, Ranks
+from nmt.training.distributed import ALONE, World
 from nmt.training.learner import Learner
 
 
@@ -24,7 +24,7 @@ def update(
     config: TrainingConfig,
     rate: float,
     done: int,
-    ranks: Ranks = ALONE,
+    world: World = ALONE,
 ) -> float:
     """Update the weights by the gradient of the batches' mean loss per target token; returns their summed NLL, in nats.
 
@@ -33,7 +33,7 @@ def update(
     that has no part in a batch gives None for it. `rate` is the learning rate, `done` the number of updates before.
     """
     model, optimizer = learner.model, learner.optimizer
-    [tokens] = ranks.total(sum(batch.target_tokens for batch in batches if batch))
+    [tokens] = world.total(sum(batch.target_tokens for batch in batches if batch))
     forcing = config.teacher_forcing
     ratio = forcing.chosen("schedule").at(done)
     optimizer.zero_grad()
@@ -44,11 +44,11 @@ def update(
         with products_in_bf16(bf16), gradients_summed(learner.losses, now=number == len(batches)):
             with torch.autocast(device, torch.bfloat16, enabled=bf16 and device != "cpu"):
                 loss = learner.losses(batch, use_reference)
-            (loss.smoothed * (ranks.count / tokens)).backward()  # of all processes the gradients' mean is taken
+            (loss.smoothed * (world.size / tokens)).backward()  # of all processes the gradients' mean is taken
         nll += loss.nll.detach()
     norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
     own, norm_there = torch.stack((nll, norm)).tolist()  # the one time that a GPU is waited for
-    [total] = ranks.total(own)
+    [total] = world.total(own)
     if not (math.isfinite(total) and math.isfinite(norm_there)):
         return math.nan
     if config.clip_norm is not None:

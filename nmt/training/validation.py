@@ -15,7 +15,7 @@ from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.text.codec import Codec
 from nmt.text.corpus import ParallelText
-from nmt.training.distributed import ALONE, Ranks
+from nmt.training.distributed import ALONE, World
 from nmt.training.loss import batch_loss
 from nmt.translator import Translator
 
@@ -27,7 +27,7 @@ class Validation(NamedTuple):
 
 
 def validate(
-    model: Seq2Seq, source: Codec, target: Codec, config: Config, text: ParallelText, ranks: Ranks = ALONE
+    model: Seq2Seq, source: Codec, target: Codec, config: Config, text: ParallelText, world: World = ALONE
 ) -> Validation:
     """A model's loss under teacher forcing, and its BLEU by the same search as everywhere else.
 
@@ -39,21 +39,21 @@ def validate(
         Example(source.encode(sentence), target.encode(translation))
         for sentence, translation in zip(text.source, text.target, strict=True)
     ]
-    loss = mean_loss(model, examples, config.search.batch_size, ranks)
+    loss = mean_loss(model, examples, config.search.batch_size, world)
     order = longest_first([example.source[: config.search.max_source_length] for example in examples])
-    own = ranks.batches(order, config.search.batch_size)
+    own = world.batches(order, config.search.batch_size)
     translated = translator.translate([text.source[i] for i in own], attention=False)
-    parts = ranks.gather([(i, translation.text) for i, translation in zip(own, translated, strict=True)])
+    parts = world.gather([(i, translation.text) for i, translation in zip(own, translated, strict=True)])
     hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(parts))]
     references = [line.lower() for line in text.target] if config.data.target.lowercase else text.target
     return Validation(loss, sacrebleu_score(hypotheses, references), hypotheses)
 
 
 @torch.inference_mode()
-def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, ranks: Ranks = ALONE) -> float:
+def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, world: World = ALONE) -> float:
     """Negative log-likelihood in nats per target token, EOS counted: but for rounding, the same for any batch size."""
     order = sorted(range(len(examples)), key=lambda i: (len(examples[i].source), len(examples[i].target)))
-    own = ranks.batches(order, batch_size)
+    own = world.batches(order, batch_size)
     losses = []
     was_training = model.training
     model.eval()
@@ -63,6 +63,6 @@ def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, rank
             losses.append((own[begin], batch_loss(model, batch, smoothing=0.0).nll.item()))
     finally:
         model.train(was_training)
-    of_batch = dict(chain.from_iterable(ranks.gather(losses)))
+    of_batch = dict(chain.from_iterable(world.gather(losses)))
     nll = sum(of_batch[order[begin]] for begin in range(0, len(order), batch_size))  # always in the same order
     return nll / sum(len(example.target) + 1 for example in examples)

@@ -24,10 +24,10 @@ def test_it_says_what_a_run_would_be_and_makes_none(
     assert main(["train", str(path), "--check"]) == 0
     said = capsys.readouterr().out
     for part in (
-        "wiring: bahdanau",
-        "45 training pairs, skipped 0 pairs",
+        "bahdanau wiring",
+        "45 training pairs (skipped 0 pairs",
         "GiB with the largest batch (6 sentences, up to 8 source and 8 target tokens), of ",
-        f"All is well: the run's folder would be {Path(config.output_dir) / 'tiny'}",
+        f"Everything checked out. The run would be saved in {Path(config.output_dir) / 'tiny'}",
     ):
         assert part in said
     assert not Path(config.output_dir).exists()
@@ -35,7 +35,7 @@ def test_it_says_what_a_run_would_be_and_makes_none(
 
 def test_it_refuses_a_folder_that_cannot_be_made(make_config: ConfigMaker, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(UserError, match=r"file/runs/tiny cannot be used \(.*file is no folder"):
+    with pytest.raises(UserError, match=r"file/runs/tiny cannot be used: .*file is not a folder"):
         check(make_config(f"output_dir={tmp_path / 'file' / 'runs'}"), resume=False)
 
 
@@ -47,8 +47,8 @@ def test_a_run_that_would_go_on_from_the_checkpoint_before_is_well(
     last.write_bytes(b"cut")
     check(config, resume=True)
     said = capsys.readouterr()
-    assert "A run would go on from" in said.err
-    assert "All is well" in said.out
+    assert "A run would continue from" in said.err
+    assert "Everything checked out" in said.out
     assert last.read_bytes() == b"cut"
 
 
@@ -79,5 +79,5 @@ def test_what_a_run_would_refuse_is_refused(make_config: ConfigMaker, monkeypatc
     with pytest.raises(UserError, match="does not exist"):
         check(make_config("name=other", "data.source.train=none.txt"), resume=False)
     monkeypatch.setattr(batch_losses, "batch_loss", lambda *_: torch.empty(2**60))
-    with pytest.raises(UserError, match="the memory has no room for a batch of 6 sentences"):
+    with pytest.raises(UserError, match="out of memory for a batch of 6 sentences"):
         check(make_config("name=other"), resume=False)

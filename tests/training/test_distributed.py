@@ -22,7 +22,7 @@ from support.runs import assert_same_run, contents, events, without_times
 
 from nmt.config.reading import load_config, to_yaml
 from nmt.config.run import Config
-from nmt.training.distributed import ALONE, Ranks, joined
+from nmt.training.distributed import ALONE, World, joined
 from nmt.training.validation import Validation, validate
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def test_parts_are_a_whole_and_even() -> None:
     for count in (1, 2, 3, 5):
         for size in (1, 2, 4, 64, 101):
             numbers = generator.permutation(300)[:size].tolist()
-            parts = [Ranks(rank, count).share(numbers, lengths) for rank in range(count)]
+            parts = [World(rank, count).share(numbers, lengths) for rank in range(count)]
             assert sorted(number for part in parts for number in part) == sorted(numbers)
             tokens = [int((lengths[part] + 1).sum()) if part else 0 for part in parts]
             assert max(tokens) - min(tokens) <= (8 if size >= 64 else 40)
@@ -48,7 +48,7 @@ def test_parts_are_a_whole_and_even() -> None:
 
 def test_validation_batches_are_whole_and_all_there() -> None:
     order = list(range(23))[::-1]
-    parts = [Ranks(rank, 3).batches(order, 4) for rank in range(3)]
+    parts = [World(rank, 3).batches(order, 4) for rank in range(3)]
     assert parts[1] == [*order[4:8], *order[16:20]]
     assert sorted(number for part in parts for number in part) == sorted(order)
     assert ALONE.batches(order, 4) == order
@@ -56,7 +56,7 @@ def test_validation_batches_are_whole_and_all_there() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ranks")
+    folder = tmp_path_factory.mktemp("world")
     write_corpus(folder)
     return folder
 
@@ -87,8 +87,8 @@ def _train(yaml_text: str, environment: dict[str, str], stop_at: int | None) -> 
         return nll
 
     loop.update = update
-    with joined() as ranks:
-        run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True, ranks=ranks)
+    with joined() as world:
+        run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True, world=world)
 
 
 def train(config: Config, count: int, stop_at: int | None = None) -> Path:
@@ -155,7 +155,7 @@ def torchrun(folder: Path, config: Path, *options: str, restarts: int = 0) -> su
 
 
 def workers(parent: int) -> list[int]:
-    """The processes that torchrun has started, in their order, which is that of their ranks."""
+    """The processes that torchrun has started, in their order, which is that of their world."""
     listed = subprocess.run(["ps", "-A", "-o", "ppid=,pid="], stdout=subprocess.PIPE, encoding="utf-8", check=True)
     pairs = [line.split() for line in listed.stdout.splitlines()]
     return sorted(int(child) for of, child in pairs if int(of) == parent)
@@ -213,7 +213,7 @@ def test_shared_validation_is_exactly_that_of_one_process(make_translator: Any, 
     whole = validate(translator.model, translator.source, translator.target, config, text["validation"])
     barrier, given = threading.Barrier(2), [None, None]
 
-    class Threads(Ranks):
+    class Threads(World):
         def gather(self, value: Any) -> Any:
             given[self.rank] = value
             barrier.wait()
@@ -223,8 +223,8 @@ def test_shared_validation_is_exactly_that_of_one_process(make_translator: Any, 
 
     def share(rank: int) -> Validation:
         model = copy.deepcopy(translator.model)
-        ranks = Threads(rank, 2)
-        return validate(model, translator.source, translator.target, config, text["validation"], ranks)
+        world = Threads(rank, 2)
+        return validate(model, translator.source, translator.target, config, text["validation"], world)
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(share, range(2))) == [whole, whole]

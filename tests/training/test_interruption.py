@@ -28,7 +28,7 @@ def test_first_signal_asks_for_a_stop_and_the_second_stops(
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
-    assert "Stopping: finishing this update and saving" in capsys.readouterr().err
+    assert "Stopping after this update" in capsys.readouterr().err
 
 
 def test_a_signal_breaks_off_what_can_be_abandoned() -> None:

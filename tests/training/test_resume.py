@@ -156,7 +156,7 @@ def test_a_plateau_survives_a_stop(make_config: ConfigMaker, monkeypatch: pytest
 
 def test_resume_begins_where_there_is_nothing_yet(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:
     folder = finish(make_config("training.max_updates=2"), resume=True)
-    assert "does not exist yet: beginning anew" in capsys.readouterr().out
+    assert "does not exist yet: starting from the beginning" in capsys.readouterr().err
     assert contents(folder)["training"]["state"]["update"] == 2
 
 
@@ -176,7 +176,7 @@ def test_resume_with_other_settings_is_refused(make_config: ConfigMaker, overrid
     folder = finish(make_config("training.max_updates=1"))
     before = (folder / "last.pt").read_bytes()
     field = override.split("=")[0]
-    with pytest.raises(UserError, match=rf"another {field}; resume with that in .*config\.yaml"):
+    with pytest.raises(UserError, match=rf"another {field}: resume with the one in .*config\.yaml"):
         finish(make_config(override), resume=True)
     assert (folder / "last.pt").read_bytes() == before
 
@@ -194,7 +194,7 @@ def test_resume_with_other_text_is_refused(make_config: ConfigMaker, corpus: Pat
     with (corpus / "train.src").open("a") as source, (corpus / "train.tgt").open("a") as target:
         source.write("neu\n")
         target.write("new\n")
-    with pytest.raises(UserError, match="the training text, or what tokenises it, is another"):
+    with pytest.raises(UserError, match="was trained on another text, or with other tokens"):
         finish(config, resume=True)
 
 
@@ -205,7 +205,7 @@ def test_resume_with_the_same_words_in_another_order_is_refused(make_config: Con
         path = corpus / f"train.{side}"
         lines = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match="the training text, or what tokenises it, is another"):
+    with pytest.raises(UserError, match="was trained on another text, or with other tokens"):
         finish(config, resume=True)
 
 
@@ -213,5 +213,5 @@ def test_resume_with_other_batches_is_refused(make_config: ConfigMaker, monkeypa
     """The checkpoint's place in its epoch means nothing among other batches."""
     run_and_stop(monkeypatch, make_config(), 6)
     for override in ("training.batch_size=12", "training.batch_unit=tokens", "training.seed=2"):
-        with pytest.raises(UserError, match=f"another {override.split('=')[0]};"):
+        with pytest.raises(UserError, match=f"another {override.split('=')[0]}:"):
             finish(make_config(override), resume=True)

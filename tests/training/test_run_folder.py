@@ -46,7 +46,7 @@ def test_resume_falls_back_to_the_checkpoint_before(
     assert_same_run(finish(config, resume=True), straight)
     said = capsys.readouterr().err
     assert str(last) in said
-    assert f"Going on from the checkpoint before it, {folder / 'previous.pt'}" in said
+    assert f"Continuing from the checkpoint before it, {folder / 'previous.pt'}" in said
     assert (folder / "damaged.pt").exists() is (harm != "missing")
 
 
@@ -113,7 +113,7 @@ def test_a_model_with_nothing_to_go_on_from_is_kept(make_config: ConfigMaker) ->
     (folder / "last.pt").unlink()
     (folder / "previous.pt").unlink()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(UserError, match=r"has best\.pt, but neither last\.pt nor previous\.pt"):
+    with pytest.raises(UserError, match=r"has best\.pt, but neither last\.pt nor previous\.pt to continue from"):
         finish(config, resume=True)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 

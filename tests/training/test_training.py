@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Container
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from nmt.translator import Translator
 
 
 def test_the_moving_average_is_validated_and_kept(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    validated = script(monkeypatch, LOSSES, range(1, 9))
+    validated = script(monkeypatch, LOSSES, [float(n) for n in range(1, 9)])
     folder = finish(make_config("training.moving_average=0.5", "training.max_updates=8"))
     last = torch.load(folder / "last.pt", weights_only=True)
     for name, weight in contents(folder, "best.pt")["model"].items():
@@ -135,7 +136,7 @@ def test_a_run_never_overwrites_another(make_config: ConfigMaker) -> None:
     config = make_config("training.max_updates=2")
     folder = finish(config)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(UserError, match=r"already holds a run; go on with it by --resume, or .* --set name=NAME"):
+    with pytest.raises(UserError, match=r"already holds a run: continue it with --resume, or .* --set name=NAME"):
         finish(config)
     with pytest.raises(UserError, match="already holds a run"):
         finish(make_config("training.seed=5", "data.max_length=3"))
@@ -171,13 +172,13 @@ def test_an_update_that_is_not_finite_is_skipped_and_counted(
 ) -> None:
     config = make_config("training.log_every=5", "training.checkpoint_every=1", "training.validate_every=99")
     before: list[dict[str, Any]] = []
-    real = loop._save
+    real = loop.save
 
     def save(*arguments: Any) -> None:
         real(*arguments)
         before.append(contents(Path(config.output_dir) / config.name))
 
-    monkeypatch.setattr(loop, "_save", save)
+    monkeypatch.setattr(loop, "save", save)
     break_updates(monkeypatch, {3, 4, 11, *range(16, 20)}, what)
     folder = finish(config)
     assert [event["skipped"] for event in events(folder, "train")] == [2, 0, 1, 4]
@@ -203,7 +204,7 @@ def test_ten_in_a_row_that_are_not_finite_end_the_run(
 
 def test_weights_that_are_not_finite_are_never_kept(make_config: ConfigMaker) -> None:
     wild = make_config("training.learning_rate=1e38", "training.clip_norm=null", "training.checkpoint_every=1")
-    with pytest.raises(UserError, match=r"training\.learning_rate .*is too high.* set training\.checkpoint_every"):
+    with pytest.raises(UserError, match=r"training\.learning_rate .*is too high.* training\.checkpoint_every"):
         finish(wild)
     assert {path.name for path in (Path(wild.output_dir) / wild.name).iterdir()} == {"config.yaml", "metrics.jsonl"}
 
@@ -216,7 +217,7 @@ def test_a_batch_too_large_for_the_memory_is_named(make_config: ConfigMaker, mon
     monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
     with pytest.raises(UserError) as caught:
         finish(make_config())
-    for part in ("update 1: the memory has no room for a batch of 6 sentences", "lower training.batch_size"):
+    for part in ("update 1: out of memory for a batch of 6 sentences", "lower training.batch_size"):
         assert part in str(caught.value)
 
 
@@ -248,16 +249,20 @@ def test_int8_needs_a_processor_whose_sums_are_exact(make_config: ConfigMaker, m
         finish(make_config("search.precision=int8"))
 
 
-def test_a_person_is_told_what_happens(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_person_is_told_what_happens_on_one_screen(
+    make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = make_config("training.max_updates=8")
     finish(config)
     out = capsys.readouterr().out
     for fragment in (
-        "wiring: bahdanau",
-        "45 training pairs, skipped 0 pairs",
-        "12 source types, 12 target types",
-        "8 batches an epoch, filled to ",
-        " parameters, on cpu, 1 threads",
+        f"Run         {Path(config.output_dir) / 'tiny'} (all settings are in its config.yaml)",
+        "Corpus      files, de→en: 45 training pairs (skipped 0 pairs: ",
+        "Vocabulary  12 source types, 12 target types",
+        "Model       bahdanau wiring, additive score, global scope; ",
+        "Training    8 updates; 8 batches per epoch, filled to ",
+        "Device      cpu, 1 thread, float32",
+        "model.encoder.hidden_size=5",
         "epoch 1, update 8, ",
         "BLEU (lower-cased) ",
         "the best so far",
@@ -265,3 +270,9 @@ def test_a_person_is_told_what_happens(make_config: ConfigMaker, capsys: pytest.
         "Done: 8 updates, in ",
     ):
         assert fragment in out
+    before = out.partition("epoch 1, update 4/8: loss ")[0]
+    assert 7 < before.count("\n") < 24
+    assert "training.max_epochs=null" in before
+    assert "training.log_every=4" in before
+    assert "clip_norm" not in before
+    assert ("Curves" in before) is (find_spec("tensorboard") is not None)

@@ -25,7 +25,7 @@ def test_early_stopping_keeps_the_best(
     assert len(weights) == ended
     (end,) = events(folder, "end")
     assert (end["update"], end["best"]) == (2 * ended, best)
-    assert end["reason"] == f"{patience} validations without a better {metric}"
+    assert end["reason"] == f"{patience} validation{'s' if patience > 1 else ''} without a better {metric}"
     assert_same(contents(folder, "best.pt")["model"], weights[at - 1])
     assert_same(contents(folder, "last.pt")["model"], weights[-1])
 
@@ -88,7 +88,7 @@ def test_the_rate_halves_by_epochs(make_config: ConfigMaker) -> None:
     [
         ({"max_epochs": 2, "max_updates": "null"}, 16, "2 epochs"),
         ({"max_epochs": 2, "max_updates": 5}, 5, "5 updates"),
-        ({"max_epochs": 1, "max_updates": 99}, 8, "1 epochs"),
+        ({"max_epochs": 1, "max_updates": 99}, 8, "1 epoch"),
     ],
 )
 def test_training_ends_where_the_config_says(

@@ -1,0 +1,203 @@
+"""Resuming: which checkpoint, whether it fits this run, and what it holds so that training continues bit for bit."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from torch import Tensor
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint.contents import Loaded, check_weights
+from nmt.checkpoint.file import DamagedFile
+from nmt.config.reading import differences, explain
+from nmt.config.run import Config
+from nmt.data.training_set import TrainingSet
+from nmt.system.errors import UserError, shown
+from nmt.training.distributed import World
+from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS
+from nmt.training.learner import Learner
+from nmt.training.prepare import Prepared
+from nmt.training.state import State
+
+
+class _TrainingPart(BaseModel):
+    """The `training` part of a checkpoint."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    state: State
+    optimizer: dict[int, dict[str, Tensor]]  # of each parameter, in the model's order
+    average: dict[str, Tensor] | None
+    text: str  # a digest of all training text
+    random: list[Tensor]  # of each process
+    random_cuda: list[Tensor | None]
+    metrics_size: Annotated[int, Field(ge=0, lt=2**63)]
+
+
+def seed_processes(seed: int, world: World) -> None:
+    """Have each process draw other random numbers. The first one continues with those of the seed."""
+    if not world.is_main:
+        torch.manual_seed(random.Random(f"{seed} {world.rank}").getrandbits(63))
+
+
+def training_part(state: State, learner: Learner, text: str, metrics_size: int, world: World) -> dict[str, Any]:
+    """What a checkpoint needs beside model and config, as plain values and tensors. Every process must call it.
+
+    `text` is a digest of the training text, `metrics_size` the length of `metrics.jsonl` in bytes.
+    """
+    cuda = learner.model.device.type == "cuda"
+    generators = world.gather((torch.get_rng_state(), torch.cuda.get_rng_state() if cuda else None))
+    return {
+        "state": asdict(state),
+        "optimizer": learner.optimizer.state_dict()["state"],
+        "average": None if learner.average is None else dict(learner.average.model.state_dict()),
+        "text": text,
+        "random": [cpu for cpu, _ in generators],
+        "random_cuda": [gpu for _, gpu in generators],
+        "metrics_size": metrics_size,
+    }
+
+
+def restore(learner: Learner, training: dict[str, Any], path: str, world: World) -> tuple[State, int]:
+    """Restore the learner and the random generators; returns where training stood, and the size of `metrics.jsonl`.
+
+    Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together, and `UserError` if the number of
+    processes has changed.
+    """
+    try:
+        found = _TrainingPart.model_validate(training)
+    except ValidationError as error:
+        raise DamagedFile(f"{path} cannot be resumed from: {explain(error)}") from None
+    _check_state(found.state, path)
+    _load_optimizer(learner, found.optimizer, path)
+    averaged = None if learner.average is None else learner.average.model
+    check_weights(f"{path}: average", {} if averaged is None else averaged.state_dict(), found.average or {})
+    if averaged is not None and found.average is not None:
+        averaged.load_state_dict(found.average)
+    if len(found.random) != world.size or len(found.random_cuda) != world.size:
+        before = "1 process" if len(found.random) == 1 else f"{len(found.random)} processes"
+        raise UserError(f"{path} was trained by {before}, and now there are {world.size}: resume with {before}")
+    try:
+        torch.set_rng_state(found.random[world.rank])
+        gpu = found.random_cuda[world.rank]
+        if gpu is not None and learner.model.device.type == "cuda":
+            torch.cuda.set_rng_state(gpu)
+    except (RuntimeError, TypeError) as error:
+        raise DamagedFile(f"{path}: its state of the random generator cannot be used ({error})") from None
+    return found.state, found.metrics_size
+
+
+def _check_state(state: State, path: str) -> None:
+    """Raise `DamagedFile` unless training can have stood there: nothing negative, nothing that is not a number."""
+    for name, value in asdict(state).items():
+        if value is not None and not (0 <= value < 2**63 or (name == "best_loss" and value == math.inf)):
+            raise DamagedFile(f"{path}: training.state.{name} cannot be {shown(value)}: use another copy")
+    if state.validated > state.update:
+        raise DamagedFile(f"{path}: training.state.validated is above update: use another copy")
+
+
+def _load_optimizer(learner: Learner, state: dict[int, dict[str, Tensor]], path: str) -> None:
+    """Give the optimizer each parameter's moments; a state without any is that before the first update."""
+    moments = {
+        f"{kind} of parameter {number}": tensor
+        for number, of_parameter in state.items()
+        for kind, tensor in of_parameter.items()
+    }
+    check_weights(f"{path}: optimizer", _needed_moments(learner) if moments else {}, moments)
+    for name, moment in moments.items():
+        if not name.startswith("exp_avg of") and bool((moment < 0).any()):  # squares, and numbers of updates
+            raise DamagedFile(f"{path}: optimizer: {name} is negative: use another copy")
+    groups = learner.optimizer.state_dict()["param_groups"]
+    learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _needed_moments(learner: Learner) -> dict[str, Tensor]:
+    needed: dict[str, Tensor] = {}
+    for number, parameter in enumerate(learner.model.parameters()):
+        needed |= {f"{kind} of parameter {number}": parameter for kind in ("exp_avg", "exp_avg_sq")}
+        needed[f"step of parameter {number}"] = torch.zeros(())
+    return needed
+
+
+def load_last(config: Config, prepared: Prepared, folder: Path, world: World) -> Loaded | None:
+    """The last checkpoint that is not damaged, or None before the first. A damaged one is moved out of the way.
+
+    Raises `UserError` if training cannot continue from it with this config and text.
+    """
+    if not world.is_main:
+        world.wait()
+    loaded, damaged = last_whole(folder, prepared.device)
+    if damaged is not None:
+        last, previous = folder / LAST, folder / PREVIOUS
+        print(f"{damaged}. Continuing from the checkpoint before it, {previous}", file=sys.stderr)
+        if last.exists():
+            last.replace(folder / "damaged.pt")
+        previous.replace(last)
+    elif loaded is None:
+        print(f"{folder / LAST} does not exist yet: starting from the beginning", file=sys.stderr)
+    if world.is_main:
+        world.wait()
+    if loaded is not None:
+        check_continues(config, prepared.pairs, loaded, folder / LAST)
+    return loaded
+
+
+def check_continues(config: Config, pairs: TrainingSet, loaded: Loaded, last: Path) -> None:
+    """Raise `UserError` unless training with this config and text can continue from what was loaded from `last`."""
+    if loaded.training is None:
+        raise UserError(f"{last} is for translation only, like {BEST}: training cannot continue from it")
+    before, now = loaded.config.model_dump(include=_FIXED), config.model_dump(include=_FIXED)
+    for field in differences(before, now):
+        raise UserError(f"{last} was trained with another {field}: resume with the one in {last.with_name(CONFIG)}")
+    text = loaded.training.get("text"), loaded.source.vocabulary, loaded.target.vocabulary
+    if text != (pairs.text, pairs.source.vocabulary, pairs.target.vocabulary):
+        raise UserError(
+            f"{last} was trained on another text, or with other tokens: restore the training files, or start another "
+            "run with --set name=NAME"
+        )
+
+
+def last_whole(folder: Path, device: torch.device) -> tuple[Loaded | None, DamagedFile | None]:
+    """The last checkpoint, or the one before it and what is wrong with the last one; None before the first.
+
+    Raises `UserError` if there is a model, but no checkpoint to continue from.
+    """
+    last, previous = folder / LAST, folder / PREVIOUS
+    if not last.exists() and not previous.exists():
+        if (folder / BEST).exists():
+            raise UserError(
+                f"{folder} has {BEST}, but neither {LAST} nor {PREVIOUS} to continue from: start another run with "
+                "--set name=NAME"
+            )
+        return None, None
+    try:
+        if not last.exists():
+            raise DamagedFile(f"{last} is missing")
+        return checkpoint.load(last, device), None
+    except DamagedFile as error:
+        if not previous.exists():
+            raise
+        return checkpoint.load(previous, device), error
+
+
+# What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
+_FIXED: Any = {
+    "data": {"corpus", "source", "target", "joint_vocabulary", "max_length"},
+    "model": True,
+    "training": {
+        "batch_size": True,
+        "batch_unit": True,
+        "seed": True,
+        "optimizer": True,
+        "weight_decay": True,
+        "moving_average": True,
+        "early_stopping": {"metric"},
+    },
+}

@@ -1,0 +1,56 @@
+"""The checkpoints that training writes, and that no useless weights are among them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.system.errors import UserError
+from nmt.training.folder import BEST, LAST, PREVIOUS
+from nmt.training.resume import training_part
+from nmt.training.session import Session
+
+
+def save(session: Session) -> None:
+    """Save all that resuming needs as `last.pt`; the checkpoint before it becomes `previous.pt`.
+
+    Every process must call it. Raises `UserError` rather than save weights that are not finite.
+    """
+    refuse_infinite(session)
+    task, learner = session.task, session.learner
+    training = training_part(session.state, learner, task.pairs.text, session.log.size, task.world)
+    if task.world.is_main:
+        path = task.folder / LAST
+        checkpoint.save(
+            path,
+            task.config,
+            task.pairs.source,
+            task.pairs.target,
+            learner.model,
+            training,
+            kept=task.folder / PREVIOUS,
+        )
+        task.progress.checkpoint(path, session.state.update)
+
+
+def save_best(session: Session) -> None:
+    """Save the model as `best.pt`, for translation alone."""
+    task = session.task
+    checkpoint.save(task.folder / BEST, task.config, task.pairs.source, task.pairs.target, session.learner.result)
+
+
+def refuse_infinite(session: Session) -> None:
+    """Raise `UserError` if a weight is not finite."""
+    if not session.learner.is_finite:
+        raise UserError(
+            f"training.learning_rate is too high: update {session.state.update} made weights that are not finite; "
+            f"lower it, and {advice(session.task.folder)}"
+        )
+
+
+def advice(folder: Path) -> str:
+    """How to train again after weights were lost."""
+    last = folder / LAST
+    if last.exists():
+        return f"start over, or resume from {last}, which is still good"
+    return "start over (with training.checkpoint_every, a checkpoint before this would have been saved)"

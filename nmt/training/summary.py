@@ -1,0 +1,143 @@
+"""What is about to be trained, on what: the first screen of a run. All settings are in the run's `config.yaml`."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from nmt.config.run import Config
+from nmt.data.batching import fill_rate
+from nmt.model.seq2seq import Seq2Seq
+from nmt.system.wording import counted
+from nmt.training.distributed import ALONE, World
+from nmt.training.event_log import tensorboard_folder
+from nmt.training.prepare import Prepared, batches_of
+from nmt.training.state import total_updates
+
+WIDTH, INDENT = 100, 12  # columns
+SETTINGS_LINES = 14  # at most, so that all of it fits on one screen
+
+
+class Summary(NamedTuple):
+    """The essentials of a run."""
+
+    folder: str
+    corpus: str
+    languages: tuple[str, str]
+    training_pairs: int
+    skipped_pairs: str
+    """How many pairs of the text are not trained on, and why."""
+    validation_pairs: int
+    source_types: int
+    target_types: int
+    wiring: str
+    score: str
+    scope: str
+    parameters: int
+    updates: int
+    """At most: early stopping may come first."""
+    batches_per_epoch: int
+    filled: float
+    """The share of the batches' cells that hold a token; the others are padding."""
+    patience: int | None
+    """Validations without a better score that end training early."""
+    device: str
+    precision: str
+    threads: int
+    processes: int
+    changed: dict[str, Any]
+    """The settings that differ from their defaults, by their dotted names."""
+    tensorboard: str | None
+    """The folder to start TensorBoard with, if it is installed."""
+
+    def __str__(self) -> str:
+        """A screen of text."""
+        source, target = self.languages
+        attention = (
+            "no attention"
+            if self.wiring == "none"
+            else f"{self.wiring} wiring, {self.score} score, {self.scope.replace('_', '-')} scope"
+        )
+        stopping = (
+            "" if self.patience is None else f", or {counted(self.patience, 'validation')} without a better score"
+        )
+        processes = "" if self.processes == 1 else f" in each of {self.processes} processes"
+        lines = {
+            "Run": f"{self.folder} (all settings are in its config.yaml)",
+            "Corpus": f"{self.corpus}, {source}→{target}: {counted(self.training_pairs, 'training pair')} "
+            f"({self.skipped_pairs}), {counted(self.validation_pairs, 'validation pair')}",
+            "Vocabulary": f"{self.source_types} source types, {self.target_types} target types, special ones included",
+            "Model": f"{attention}; {self.parameters:,} parameters",
+            "Training": f"{counted(self.updates, 'update')}{stopping}; {self.batches_per_epoch} batches per epoch, "
+            f"filled to {100 * self.filled:.1f} % with tokens",
+            "Device": f"{self.device}, {counted(self.threads, 'thread')}{processes}, {self.precision}",
+            "Changed": "\n".join(_settings(self.changed)),
+            "Curves": self.tensorboard and f"tensorboard --logdir {self.tensorboard}",
+        }
+        return "".join(f"{name:<{INDENT}}{_indented(text)}\n" for name, text in lines.items() if text)
+
+
+def summarize(config: Config, folder: Path, prepared: Prepared, model: Seq2Seq, world: World = ALONE) -> Summary:
+    """The essentials of a run of `config`, whose results go to `folder`."""
+    pairs, attention, training = prepared.pairs, config.model.attention, config.training
+    batches = batches_of(pairs, training, 0, world)
+    tensorboard = tensorboard_folder(folder)
+    return Summary(
+        folder=str(folder),
+        corpus=config.data.corpus,
+        languages=(config.data.source.language, config.data.target.language),
+        training_pairs=len(pairs),
+        skipped_pairs=str(pairs.skipped),
+        validation_pairs=len(prepared.validation.source),
+        source_types=len(pairs.source.vocabulary),
+        target_types=len(pairs.target.vocabulary),
+        wiring=attention.wiring,
+        score=attention.score,
+        scope=attention.scope,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        updates=total_updates(training, len(batches)),
+        batches_per_epoch=len(batches),
+        filled=fill_rate(pairs.lengths, batches),
+        patience=training.early_stopping.patience,
+        device=str(prepared.device),
+        precision=training.precision,
+        threads=torch.get_num_threads(),
+        processes=world.size,
+        changed=_changed(config),
+        tensorboard=None if tensorboard is None else str(tensorboard),
+    )
+
+
+def _changed(config: Config) -> dict[str, Any]:
+    defaults = dict(_flat(Config(name=config.name, output_dir=config.output_dir).model_dump(mode="json")))
+    found = dict(_flat(config.model_dump(mode="json")))
+    return {name: value for name, value in found.items() if name not in defaults or defaults[name] != value}
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested mappings by their dotted names."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _settings(changed: Mapping[str, Any]) -> list[str]:
+    """The changed settings as `--set` would take them, in a few lines."""
+    text = ", ".join(f"{name}={_as_yaml(value)}" for name, value in changed.items())
+    lines = textwrap.wrap(text, WIDTH - INDENT, break_long_words=False, break_on_hyphens=False)
+    return [*lines[: SETTINGS_LINES - 1], "… and more"] if len(lines) > SETTINGS_LINES else lines
+
+
+def _as_yaml(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)  # which YAML reads alike
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n" + INDENT * " ")

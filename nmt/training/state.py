@@ -105,7 +105,7 @@ def validations_left(state: State, config: TrainingConfig, batches_per_epoch: in
     """How many validations are still to come, the one at the end included."""
     total = total_updates(config, batches_per_epoch)
     every = config.validate_every or updates_per_epoch(config, batches_per_epoch)
-    return max(0, -(-total // every) - state.update // every)
+    return 0 if state.update >= total else -(-total // every) - state.update // every
 
 
 def share_done(state: State, config: TrainingConfig, batches: int) -> float:

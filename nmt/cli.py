@@ -22,6 +22,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "train": "train a model from a YAML config, then score it on the test set",
     "translate": "translate sentences, a file or standard input",
     "evaluate": "score models on a test set, also by sentence length, and compare them",
+    "split": "make training, validation and test sets from one pair of files",
     "average": "average several checkpoints of one run, or halve the size of one",
     "ablation": "train one model per attention mechanism and write a page that compares them",
 }

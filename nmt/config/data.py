@@ -98,7 +98,10 @@ class DataConfig(Section):
                         f"{name}.{split} is a file but corpus is {self.corpus}; set corpus to files, or remove it"
                     )
                 if self.corpus == "files" and path is None and split != "test":
-                    raise ValueError(f"corpus: files needs {name}.{split}; set it to the path of a text file")
+                    raise ValueError(
+                        f"corpus: files needs {name}.{split}; set it to the path of a text file (nmt split makes "
+                        "training, validation and test sets from one pair of files)"
+                    )
         if (self.source.test is None) != (self.target.test is None):
             raise ValueError("source.test and target.test go together; set both, or none")
         if len(self.source.extra) != len(self.target.extra):

@@ -123,6 +123,9 @@ class TrainingConfig(Section):
     """Updates between validations. By default after each epoch."""
     checkpoint_every: Count | None = None
     """Updates between checkpoints. By default after each validation."""
+    keep_checkpoints: Count | None = None
+    """How many of the latest checkpoints to keep as `update_N.pt`, in addition to `last.pt`. `nmt average` can average
+    them. By default none."""
     log_every: Count = 50
     """Updates between two `train` events of `metrics.jsonl`."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -26,6 +26,17 @@ SIDES = ("source", "target")
 SUBWORD_LINES = 500_000  # of a side, at most, that a subword model is trained on: every n-th line
 ROWS_AT_ONCE = 1 << 17
 LINES_WITHOUT_A_BAR = 100_000
+
+
+@dataclass(frozen=True)
+class SomeLines:
+    """Every `step`-th line of some files, one file behind the other; they can be read more than once."""
+
+    paths: tuple[Path, ...]
+    step: int
+
+    def __iter__(self) -> Iterator[str]:
+        return islice(chain.from_iterable(map(iterate_lines, self.paths)), 0, None, self.step)
 
 
 class RawRows(NamedTuple):
@@ -99,8 +110,7 @@ def _subword_models(config: DataConfig, paths: tuple[Path, Path], lines: int) ->
         elif config.joint_vocabulary and models:
             models.append(models[0])
         else:
-            text = chain.from_iterable(map(iterate_lines, paths)) if config.joint_vocabulary else iterate_lines(path)
-            text = islice(text, 0, None, -(-lines // SUBWORD_LINES))
+            text = SomeLines(paths if config.joint_vocabulary else (path,), -(-lines // SUBWORD_LINES))
             with placing(f"data.{name}."):
                 models.append(tokenizer.learn(text, side.lowercase, side.chosen("tokenizer")))
     return models

@@ -55,6 +55,17 @@ class TrainingSet:
         """Of each pair, source and target, in tokens, without marks of beginning and end."""
         return self.rows[0].lengths, self.rows[1].lengths
 
+    @property
+    def capped(self) -> list[str]:
+        """A line for each `vocabulary_size` that is larger than what the text gives."""
+        sides = zip(building.SIDES, (self.config.source, self.config.target), (self.source, self.target), strict=True)
+        lines = []
+        for name, side, codec in sides:
+            size, asked = codec.tokenizer.size, side.vocabulary_size
+            if size is not None and asked is not None and size < asked:
+                lines.append(f"data.{name}.vocabulary_size: {asked} is more than this text gives: using {size} pieces")
+        return lines
+
     def examples(self, numbers: Sequence[int], draw: str) -> list[Example]:
         """The pairs of these numbers.
 

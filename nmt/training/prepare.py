@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 import torch
@@ -42,6 +43,8 @@ def prepare(config: Config, world: World = ALONE) -> Prepared:
         prepared = Prepared(device, load_training_set(config.data), load_split(config.data, "validation"))
         if world.is_main:
             world.wait()
+            for line in prepared.pairs.capped:
+                print(line, file=sys.stderr)
     return prepared
 
 

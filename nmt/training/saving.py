@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.system.errors import UserError
-from nmt.training.folder import BEST, LAST, PREVIOUS
+from nmt.training.folder import BEST, LAST, PREVIOUS, keep_checkpoint
 from nmt.training.resume import training_part
 from nmt.training.session import Session
 
@@ -30,6 +30,8 @@ def save(session: Session) -> None:
             training,
             kept=task.folder / PREVIOUS,
         )
+        if (count := task.config.training.keep_checkpoints) is not None:
+            keep_checkpoint(task.folder, session.state.update, count)
         task.progress.checkpoint(path, session.state.update)
 
 

@@ -103,9 +103,20 @@ def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:
     assert list((tmp_path / "cache").glob("*pairs*")) == []
 
 
-def test_a_vocabulary_that_the_text_cannot_give_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"data\.source\.vocabulary_size: 4000 is too large"):
-        learn(tmp_path, TEXT, "sentencepiece", 4000)
+@pytest.mark.parametrize("model", ["unigram", "bpe"])
+def test_a_vocabulary_larger_than_the_text_gives_is_capped(tmp_path: Path, model: str) -> None:
+    pairs = learn(tmp_path, TEXT, "sentencepiece", 4000, subword_model=model)
+    sizes = [side.tokenizer.size for side in (pairs.source, pairs.target)]
+    assert pairs.capped == [
+        f"data.{side}.vocabulary_size: 4000 is more than this text gives: using {size} pieces"
+        for side, size in zip(("source", "target"), sizes, strict=True)
+    ]
+    again = learn(tmp_path, TEXT, "sentencepiece", 4000, subword_model=model)  # from the store
+    assert (again.capped, everything(again)) == (pairs.capped, everything(pairs))
+    (tmp_path / "exact").mkdir()
+    exact = learn(tmp_path / "exact", TEXT, "sentencepiece", sizes[0], subword_model=model)
+    assert exact.source == pairs.source
+    assert [line for line in exact.capped if "source" in line] == []
 
 
 def test_a_language_without_rules_is_an_error(tmp_path: Path) -> None:

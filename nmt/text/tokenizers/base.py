@@ -38,7 +38,10 @@ class Tokenizer(Part, ABC):
 
     @classmethod
     def learn(cls, lines: Iterable[str], lowercase: bool, options: Any) -> bytes | None:
-        """The model that `make` takes, learnt from training text; `options` are those of the class."""
+        """The model that `make` takes, learnt from training text; `options` are those of the class.
+
+        The lines may be read twice.
+        """
         return None
 
     @classmethod
@@ -57,6 +60,11 @@ class Tokenizer(Part, ABC):
     @abstractmethod
     def detokenize(self, tokens: list[str]) -> str:
         """The sentence that the tokens spell, spaced as people write."""
+
+    @property
+    def size(self) -> int | None:
+        """The number of pieces of a learnt model, which is below `vocabulary_size` if the text gives no more."""
+        return None
 
     def types(self) -> list[str]:
         """All tokens that a random segmentation may bring up, for those that draw any."""

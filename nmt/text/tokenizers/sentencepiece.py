@@ -55,6 +55,10 @@ class SentencePieceTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[str]:
         return _sentencepiece(self.model).encode(lower(_words_only(text), self.lowercase), out_type=str)
 
+    @property
+    def size(self) -> int:
+        return _sentencepiece(self.model).get_piece_size()
+
     def types(self) -> list[str]:
         """All subwords that a text can be cut into."""
         model = _sentencepiece(self.model)
@@ -103,33 +107,40 @@ def train_sentencepiece(
 ) -> bytes:
     """A sentencepiece model of `vocabulary_size` pieces, trained on the lines: the same bytes every time.
 
-    Every character of the lines gets a piece. Unicode is normalised by sentencepiece's `nmt_nfkc`.
+    A text that gives fewer pieces is read a second time, for a model of as many as it gives. Every character of the
+    lines gets a piece. Unicode is normalised by sentencepiece's `nmt_nfkc`.
 
-    Raises UserError if the text is too small or too large for `vocabulary_size`, or has no words.
+    Raises UserError if `vocabulary_size` is too small for the text's characters, or if the text has no words.
     """
+    try:
+        return _train(lines, vocabulary_size, model_type, lowercase)
+    except RuntimeError as error:
+        most = re.search(r"too high.*<= (\d+)", str(error))
+        if most is None or int(most[1]) >= vocabulary_size:
+            raise UserError(_sentencepiece_complaint(str(error), vocabulary_size)) from None
+    return train_sentencepiece(lines, int(most[1]), model_type, lowercase)
+
+
+def _train(lines: Iterable[str], vocabulary_size: int, model_type: str, lowercase: bool) -> bytes:
+    """The model. Raises RuntimeError with sentencepiece's own message."""
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
-    try:
-        SentencePieceTrainer.train(
-            sentence_iterator=(lower(_words_only(line), lowercase) for line in lines),
-            model_writer=model,
-            vocab_size=vocabulary_size,
-            model_type=model_type,
-            character_coverage=1.0,
-            max_sentence_length=1 << 20,  # by default, lines of more than 4192 bytes are left out without a word
-            num_threads=1,  # the result depends on it
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        raise UserError(_sentencepiece_complaint(str(error), vocabulary_size)) from None
+    SentencePieceTrainer.train(
+        sentence_iterator=(lower(_words_only(line), lowercase) for line in lines),
+        model_writer=model,
+        vocab_size=vocabulary_size,
+        model_type=model_type,
+        character_coverage=1.0,
+        max_sentence_length=1 << 20,  # by default, lines of more than 4192 bytes are left out without a word
+        num_threads=1,  # the result depends on it
+        minloglevel=2,
+    )
     return model.getvalue()
 
 
 def _sentencepiece_complaint(message: str, vocabulary_size: int) -> str:
     field = f"vocabulary_size: {vocabulary_size}"
-    if largest := re.search(r"too high.*<= (\d+)", message):
-        return f"{field} is too large: this text gives at most {largest[1]} pieces; set it to {largest[1]} or less"
     if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return f"{field} is too small: this text has too many characters; set it to {smallest[1]} or more"
     if "empty()" in message or "all_chars_count" in message:

@@ -1,0 +1,80 @@
+"""Training, validation and test sets from one pair of files.
+
+Which set a pair belongs to is decided by a hash of its text and the seed: the same on every machine, wherever the pair
+stands in the files. All copies of a pair, whatever their case and spacing, therefore belong to one set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nmt.system.errors import UserError
+from nmt.system.files import replacing
+from nmt.text.corpus import check_pairs, iterate_lines
+
+SETS = ("train", "validation", "test")
+
+
+class Split(NamedTuple):
+    """What `split` has written: the files of each set, source and target, and the numbers of pairs."""
+
+    paths: dict[str, tuple[Path, Path]]
+    pairs: dict[str, int]
+    empty: int
+    """Pairs left out because a side was empty."""
+    copies: int
+    """Further copies of validation and test pairs, left out."""
+
+
+def split(
+    paths: tuple[Path, Path], folder: Path, languages: tuple[str, str], *, validation: int, test: int, seed: int
+) -> Split:
+    """Write `train`, `validation` and `test`, each with the ending of its language, into the folder.
+
+    The validation and test sets have as many pairs as asked for, drawn at random and all different; all others are for
+    training. The order is that of the files.
+
+    Raises `UserError` if the files cannot be read or do not fit each other, if they have too few pairs, or if the
+    folder already has such files.
+    """
+    outputs = {name: tuple(folder / f"{name}.{language}" for language in languages) for name in SETS}
+    for path in (path for pair in outputs.values() for path in pair):
+        if path.exists():
+            raise UserError(f"{path} already exists: choose another --output, or remove it")
+    check_pairs(*paths)
+    distinct = np.unique(np.fromiter((key for key, _ in _keyed(paths, seed) if key is not None), dtype=np.uint64))
+    if len(distinct) <= validation + test:
+        raise UserError(
+            f"{paths[0]} and {paths[1]} have {len(distinct)} different pairs, too few for {validation} validation and "
+            f"{test} test pairs: lower --validation or --test"
+        )
+    held_out = dict.fromkeys(distinct[:test].tolist(), "test")
+    held_out |= dict.fromkeys(distinct[test : test + validation].tolist(), "validation")
+    counts: Counter[str] = Counter()
+    with ExitStack() as stack:
+        files = {name: [stack.enter_context(replacing(path)) for path in pair] for name, pair in outputs.items()}
+        for key, pair in _keyed(paths, seed):
+            name = "empty" if key is None else held_out.get(key, "train")
+            counts[name] += 1
+            if key in held_out:
+                held_out[key] = "copies"
+            for file, line in zip(files.get(name, ()), pair, strict=False):
+                file.write(f"{line}\n".encode())
+    written = {name: (source, target) for name, (source, target) in outputs.items()}
+    return Split(written, {name: counts[name] for name in SETS}, counts["empty"], counts["copies"])
+
+
+def _keyed(paths: tuple[Path, Path], seed: int) -> Iterator[tuple[int | None, tuple[str, str]]]:
+    """Each pair with a random number that its words and the seed decide; None if a side is empty."""
+    for pair in zip(*map(iterate_lines, paths), strict=True):
+        words = [" ".join(line.lower().split()) for line in pair]
+        text = f"{seed}\n{words[0]}\n{words[1]}".encode()
+        key = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
+        yield (key if all(words) else None), (pair[0], pair[1])

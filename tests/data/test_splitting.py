@@ -1,0 +1,113 @@
+"""One pair of files becomes three sets: the same everywhere, with no pair in two of them."""
+
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+from support.cli import error_of
+
+from nmt.cli import main
+from nmt.config.reading import parse_config
+from nmt.data.splits import load_split
+
+SIZES = {"train": 69, "validation": 20, "test": 10}
+
+
+def write(folder: Path, pairs: list[tuple[str, str]], names: tuple[str, str] = ("all.de", "all.en")) -> list[str]:
+    for name, side in zip(names, zip(*pairs, strict=True), strict=True):
+        (folder / name).write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
+    return [str(folder / name) for name in names]
+
+
+def split(files: list[str], output: Path, *options: str) -> int:
+    sizes = ["--validation", str(SIZES["validation"]), "--test", str(SIZES["test"])]
+    return main(["split", *files, "--output", str(output), *sizes, *options])
+
+
+def read(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    def lines(name: str) -> list[str]:
+        return (folder / name).read_text(encoding="utf-8").split("\n")[:-1]
+
+    return {name: list(zip(lines(f"{name}.de"), lines(f"{name}.en"), strict=True)) for name in SIZES}
+
+
+PAIRS = [(f"Satz {n} ß\u2028", f"sentence {n}") for n in range(99)]
+
+
+def test_every_pair_is_in_one_set_in_the_order_of_the_files(tmp_path: Path) -> None:
+    assert split(write(tmp_path, PAIRS), tmp_path / "a") == 0
+    files = {path.name for path in (tmp_path / "a").iterdir()}
+    assert files == {f"{name}.{language}" for name in SIZES for language in ("de", "en")}
+    for name, count in SIZES.items():
+        for language in ("de", "en"):
+            assert (tmp_path / "a" / f"{name}.{language}").read_bytes().count(b"\n") == count
+    found = {n: (tmp_path / "a" / f"{n}.en").read_text(encoding="utf-8").splitlines() for n in SIZES}
+    order = [target for _, target in PAIRS]
+    assert sorted(line for lines in found.values() for line in lines) == sorted(order)
+    for lines in found.values():
+        assert lines == [line for line in order if line in set(lines)]
+
+
+def test_the_sets_depend_on_text_and_seed_alone(tmp_path: Path) -> None:
+    """The pairs of the test set are named here: they must be the same on every machine, in any order."""
+    pairs = [(f"Satz {n}", f"sentence {n}") for n in range(99)]
+    shuffled = random.Random(1).sample(pairs, len(pairs))
+    (tmp_path / "other").mkdir()
+    assert split(write(tmp_path, pairs), tmp_path / "a") == 0
+    assert split(write(tmp_path / "other", shuffled), tmp_path / "b") == 0
+    assert split(write(tmp_path, pairs), tmp_path / "c", "--seed", "2") == 0
+    first, again, another = (read(tmp_path / name) for name in "abc")
+    assert {name: set(lines) for name, lines in first.items()} == {name: set(lines) for name, lines in again.items()}
+    assert set(first["test"]) != set(another["test"])
+    assert [int(source.split()[1]) for source, _ in first["test"]] == [17, 24, 25, 26, 45, 68, 79, 85, 92, 96]
+
+
+def test_copies_of_a_pair_never_straddle_the_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = [(f"Satz {n}", f"sentence {n}") for n in range(60)]
+    pairs = base + [(f"  satz  {n}", f"Sentence {n}") for n in range(60)] + [("x", ""), (" ", "y")]
+    assert split(write(tmp_path, pairs), tmp_path / "a") == 0
+    sets = read(tmp_path / "a")
+    keys = {name: [" ".join(source.lower().split()) for source, _ in lines] for name, lines in sets.items()}
+    assert (len(keys["validation"]), len(keys["test"])) == (20, 10)
+    assert [len(set(found)) for found in keys.values()] == [30, 20, 10]
+    assert not set(keys["train"]) & set(keys["validation"] + keys["test"])
+    assert not set(keys["validation"]) & set(keys["test"])
+    assert len(keys["train"]) == 60  # a copy in the training set is no harm
+    said = capsys.readouterr().out
+    assert "Written to" in said
+    assert "60 train, 20 validation, 10 test pairs" in said
+    assert "2 pairs with an empty side" in said
+    assert "30 more of the same pairs" in said
+
+
+def test_the_printed_config_reads_the_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = write(tmp_path, PAIRS, ("one.txt", "two.txt"))
+    assert split(files, tmp_path / "a", "--languages", "fr", "en") == 0
+    snippet = yaml.safe_load(capsys.readouterr().out.partition("In the config:\n")[2])
+    config = parse_config({"name": "x"} | snippet, "printed")
+    assert config.data.source.language == "fr"
+    assert [len(load_split(config.data, name).source) for name in SIZES] == list(SIZES.values())
+
+
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = write(tmp_path, PAIRS[:30])
+    assert split(files, tmp_path / "a") == 2
+    assert "have 30 different pairs, too few for 20 validation and 10 test pairs" in error_of(capsys)
+    assert not (tmp_path / "a").exists()
+    files = write(tmp_path, PAIRS)
+    (tmp_path / "all.en").write_text("short\n", encoding="utf-8")
+    assert split(files, tmp_path / "a") == 2
+    assert "99 lines" in error_of(capsys)
+    files = write(tmp_path, PAIRS, ("one.txt", "two.txt"))
+    assert split(files, tmp_path / "a") == 2
+    assert "--languages de en" in error_of(capsys)
+    files = write(tmp_path, PAIRS)
+    assert split([files[0], files[0]], tmp_path / "a") == 2
+    assert "--languages de en" in error_of(capsys)
+    assert split(files, tmp_path / "a") == 0
+    capsys.readouterr()
+    before = read(tmp_path / "a")
+    assert split(files, tmp_path / "a", "--seed", "2") == 2
+    assert "already exists" in error_of(capsys)
+    assert read(tmp_path / "a") == before

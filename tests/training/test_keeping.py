@@ -1,0 +1,81 @@
+"""`training.keep_checkpoints`: the last N checkpoints, never more."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from support.runs import (
+    HARD,
+    ConfigMaker,
+    Killed,
+    assert_same,
+    assert_same_run,
+    contents,
+    finish,
+    run_and_kill,
+    run_and_stop,
+)
+
+from nmt.cli import main
+from nmt.training import folder as run_folder
+from nmt.training.folder import keep_checkpoint, kept_checkpoints
+
+EVERY_TWO = ["training.max_updates=9", "training.checkpoint_every=2", "training.validate_every=99"]
+
+
+def test_the_last_checkpoints_are_kept_and_can_be_averaged(make_config: ConfigMaker, tmp_path: Path) -> None:
+    plain = finish(make_config(*EVERY_TWO, "name=plain"))
+    assert kept_checkpoints(plain) == {}
+    folder = finish(make_config(*EVERY_TWO, "training.keep_checkpoints=3"))
+    assert_same_run(folder, plain)
+    names = [folder / f"update_{number:06d}.pt" for number in (6, 8, 9)]
+    assert sorted(folder.glob("update_*")) == names
+    assert [contents(folder, path.name)["training"]["state"]["update"] for path in names] == [6, 8, 9]
+    assert_same(contents(folder, names[-1].name), contents(folder))
+    mean = tmp_path / "mean.pt"
+    assert main(["average", *map(str, names), "--output", str(mean)]) == 0
+    averaged = torch.load(mean, weights_only=True)["model"]["decoder.output.weight"]
+    weights = [contents(folder, path.name)["model"]["decoder.output.weight"] for path in names]
+    torch.testing.assert_close(averaged, torch.stack(weights).mean(dim=0))
+
+
+def test_stops_and_kills_leave_no_more_than_asked_for(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = [*HARD, "training.max_updates=9", "training.checkpoint_every=1"]
+    straight = finish(make_config(*short, "name=straight"))
+    config = make_config(*short, "training.keep_checkpoints=2")
+    folder = run_and_stop(monkeypatch, config, 4)
+    assert sorted(kept_checkpoints(folder)) == [3, 4]
+    real = run_folder.os.link
+
+    def link(*arguments: Path) -> None:
+        real(*arguments)
+        if "000006" in str(arguments[1]):
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder.os, "link", link)
+        with pytest.raises(Killed):
+            finish(config, resume=True)
+    assert sorted(kept_checkpoints(folder)) == [5]
+    run_and_kill(monkeypatch, config, 8, resume=True)
+    assert sorted(kept_checkpoints(folder)) == [6, 7]
+    assert_same_run(finish(make_config(*short, "training.keep_checkpoints=1"), resume=True), straight)
+    assert sorted(kept_checkpoints(folder)) == [9]
+    assert list(folder.glob(".*")) == []
+
+
+def test_without_links_it_is_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(*_: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(run_folder.os, "link", link)
+    (tmp_path / "last.pt").write_bytes(b"weights")
+    (tmp_path / "update_of_mine.pt").write_bytes(b"")
+    for update in (999_999, 1_000_000, 1_000_001):
+        keep_checkpoint(tmp_path, update, 2)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("last.pt", "update_of_mine.pt", "update_1000000.pt", "update_1000001.pt")
+    }
+    assert (tmp_path / "update_1000001.pt").read_bytes() == b"weights"

@@ -106,10 +106,15 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise UserError(f"{path} does not exist: check the path") from None
+        raise UserError(f"{path} does not exist: {_where_from(path)}") from None
     except IsADirectoryError:
         raise UserError(f"{path} is a folder: give the path of a text file") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise UserError(f"{path} is not a complete gzip file: fetch or compress it again") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): check the path and its permissions") from None
+
+
+def _where_from(path: Path) -> str:
+    """What to check about a path that leads nowhere."""
+    return "check the path" if path.is_absolute() else f"relative paths start from the current folder, {Path.cwd()}"

@@ -48,50 +48,51 @@ def beam_search(
     max_length: int,
     n_best: int = 1,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each sentence, best first.
+    """The `n_best` hypotheses of each sentence, best first. With K = 1 this is greedy search.
 
     `step(last ids of N rows, state, memory)` returns the log-probabilities of each row's next id, which are
     overwritten, and the new state. `state` and `memory` start with one row per sentence. After the first step `state`
     has one row for each of K hypotheses, reordered with them, and `memory` loses the rows of finished sentences.
     A hypothesis ends when EOS is among the K best continuations of its sentence. A sentence is finished when K of them
-    have ended, or at `max_length`, where unfinished ones compete as they are. With K = 1 this is greedy search.
+    have ended, or at `max_length`, where unfinished ones compete as they are.
     Raises `ValueError` if `n_best` exceeds `beam_size`.
     """
     if n_best > beam_size:
         raise ValueError(f"n_best ({n_best}) exceeds beam_size ({beam_size})")
     sentences, device = _count_and_device(memory)
     numbers = torch.arange(sentences, device=device)  # the unfinished sentences, by their index in the input
-    ids = torch.full((sentences, 1, 1), bos, device=device)
-    scores = torch.zeros(sentences, 1, device=device)
+    ids, scores = torch.full((sentences, 1, 1), bos, device=device), torch.zeros(sentences, 1, device=device)
     ended: list[_Ended] = []
     ended_count = torch.zeros(sentences, dtype=torch.long, device=device)
     for length in range(1, max_length + 1):
         log_probabilities, state = step(ids[:, :, -1].flatten(), state, memory)
-        rows, types = scores.shape[1], log_probabilities.shape[1]
-        totals = log_probabilities.view(-1, rows, types).add_(scores.unsqueeze(2))
-        # K candidates may end, and K others are needed to continue.
-        best, parents, tokens = _best_candidates(totals, 2 * beam_size)
-        sentence, rank = ((tokens == eos) & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
-        ended_ids = torch.cat([ids[sentence, parents[sentence, rank]], tokens[sentence, rank].unsqueeze(1)], dim=1)
-        ended.append(_Ended(numbers[sentence], ended_ids, best[sentence, rank] / length_penalty(length, alpha)))
-        ended_count += torch.bincount(numbers[sentence], minlength=sentences)
-
-        going_on = _going_on(tokens == eos)[:, : min(beam_size, rows * (types - 1))]
+        totals = log_probabilities.unflatten(0, scores.shape).add_(scores.unsqueeze(2))
+        best, parents, tokens = _best_candidates(totals, 2 * beam_size)  # K may end, and K others are to continue
+        at = ((tokens == eos) & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
+        ended_ids = torch.cat([ids[at[0], parents[at]], tokens[at].unsqueeze(1)], dim=1)
+        ended.append(_Ended(numbers[at[0]], ended_ids, best[at] / length_penalty(length, alpha)))
+        ended_count += torch.bincount(numbers[at[0]], minlength=sentences)
+        going_on = _going_on(tokens == eos)[:, : min(beam_size, totals[0, :, 1:].numel())]
         scores, parents, tokens = (x.gather(1, going_on) for x in (best, parents, tokens))
         ids = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
-
         keep = (ended_count[numbers] < beam_size).nonzero().squeeze(1)
         if len(keep) == 0:
             break
-        first_rows = rows * torch.arange(len(numbers), device=device).unsqueeze(1)
+        first_rows = totals.shape[1] * torch.arange(len(numbers), device=device).unsqueeze(1)
         state = select(state, (first_rows + parents)[keep].flatten())
         if len(keep) < len(numbers):
             memory, numbers, ids, scores = select(memory, keep), numbers[keep], ids[keep], scores[keep]
     else:
-        sentence, rank = (scores > -torch.inf).nonzero(as_tuple=True)
-        still_open = scores[sentence, rank] / length_penalty(max_length, alpha)
-        ended.append(_Ended(numbers[sentence], ids[sentence, rank], still_open))
+        ended.append(_cut_off(numbers, ids, scores, length_penalty(max_length, alpha)))
     return _rank(ended, sentences, n_best)
+
+
+def _cut_off(
+    numbers: Int[Tensor, " B"], ids: Int[Tensor, "B K T"], scores: Float[Tensor, "B K"], penalty: float
+) -> _Ended:
+    """The hypotheses that have not ended when the search stops, as they are."""
+    sentence, rank = (scores > -torch.inf).nonzero(as_tuple=True)
+    return _Ended(numbers[sentence], ids[sentence, rank], scores[sentence, rank] / penalty)
 
 
 def _best_candidates(

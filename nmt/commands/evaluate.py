@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nmt.commands.options import Parser, add_search_options, positive, refuse_twice, set_threads
 from nmt.system import files
 from nmt.system.errors import UserError
+
+if TYPE_CHECKING:
+    from nmt.config.run import Config
+    from nmt.evaluation.checkpoints import TestSet
 
 
 def parser() -> Parser:
@@ -57,7 +62,6 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.checkpoint import contents as checkpoint
     from nmt.evaluation import checkpoints
-    from nmt.evaluation.alignment import word_pairs
     from nmt.evaluation.mechanisms import mechanism
     from nmt.system.device import choose_device
     from nmt.translator import Translator
@@ -68,18 +72,8 @@ def run(options: argparse.Namespace) -> int:
     loaded = {path: checkpoint.load(path, device) for path in paths}
     configs = {path: contents.config for path, contents in loaded.items()}
     first = configs[next(iter(paths))]
-    if options.source is not None:
-        test_set = checkpoints.file_test_set(options.source, options.reference)
-    else:
-        split = options.split or "test"
-        checkpoints.check_same_corpus(configs, split)
-        # A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
-        here = first.data.model_copy(update={"folder": options.data_folder, "mirror": None})
-        test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), split)
     languages = (first.data.source.language, first.data.target.language)
-    if options.alignment is not None or options.heat_map is not None:
-        words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
-        test_set = replace(test_set, words=words)
+    test_set = _test_set(options, configs)
     translators = {path: Translator.of({path: loaded[path]}) for path in options.checkpoints}
     mechanisms = {path: mechanism(configs[path].model.attention) for path in options.checkpoints}
     if options.ensemble:
@@ -105,6 +99,27 @@ def run(options: argparse.Namespace) -> int:
         )
         print("Written:", ", ".join(map(str, pictures)))
     return 0
+
+
+def _test_set(options: argparse.Namespace, configs: dict[str, Config]) -> TestSet:
+    """The test set that the options name, with the words of its pairs if they are needed."""
+    from nmt.evaluation import checkpoints
+    from nmt.evaluation.alignment import word_pairs
+
+    first = next(iter(configs.values()))
+    if options.source is not None:
+        test_set = checkpoints.file_test_set(options.source, options.reference)
+    else:
+        split = options.split or "test"
+        checkpoints.check_same_corpus(configs, split)
+        # A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
+        here = first.data.model_copy(update={"folder": options.data_folder, "mirror": None})
+        test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), split)
+    if options.alignment is not None or options.heat_map is not None:
+        languages = (first.data.source.language, first.data.target.language)
+        words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
+        test_set = replace(test_set, words=words)
+    return test_set
 
 
 def _check_evaluate(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@
     python benchmarks/training.py --encoder 512 --peers PEERS --runners RUNNERS
 
 Timed are whole updates on Multi30k, of the sizes and on the data of `peers.yaml`: padding, forward and backward pass,
-clipping, Adam. The mechanisms (with `--plain` each also without gradients by hand) and the peers (`peers.py`) take
+clipping, Adam. The mechanisms (with `--plain` also each by PyTorch's own functions) and the peers (`peers.py`) take
 turns, round after round; printed are medians. Tokens are those that carry loss: the end token counted, padding not.
 
 The limit is the number of multiply-adds that the model needs (`multiply_adds`) at the rate of a product of two
@@ -15,14 +15,12 @@ The limit is the number of multiply-adds that the model needs (`multiply_adds`) 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
-from unittest import mock
 
 import peers
 import torch
@@ -32,6 +30,7 @@ from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.data.batching import Example, collate
 from nmt.data.training_set import load_training_set
+from nmt.kernels import use
 from nmt.kernels.linear import multiply
 from nmt.model.seq2seq import build_model
 from nmt.system.device import choose_device, describe_machine
@@ -39,15 +38,6 @@ from nmt.training.learner import Learner, make_learner
 from nmt.training.prepare import batches_of
 from nmt.training.update import update
 
-BY_HAND = (
-    "nmt.kernels.linear",
-    "nmt.kernels.gru",
-    "nmt.kernels.additive",
-    "nmt.kernels.products",
-    "nmt.kernels.dropout",
-    "nmt.model.encoder",
-    "nmt.kernels.output_loss",
-)
 Batches = list[list[Example]]
 
 
@@ -90,7 +80,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float32", choices=["float32", "bf16"])
-    parser.add_argument("--plain", action="store_true", help="also time each mechanism without gradients by hand")
+    parser.add_argument(
+        "--plain", action="store_true", help="also time each mechanism with PyTorch's own functions alone"
+    )
     parser.add_argument("--peer-updates", type=int, default=60, help="of a peer in a round; its first 20 warm it up")
     parser.add_argument("--json", action="store_true")
     peers.add_options(parser)
@@ -142,7 +134,7 @@ def runs_of(
         runs[name] = partial(speed, make_learner(model, mechanism.training), mechanism, batches)
         runs[name]()  # warms up
         if options.plain:
-            runs[f"{name}, plain"] = partial(without_hands, runs[name])
+            runs[f"{name}, plain"] = partial(plainly, runs[name])
         for peer in peers.installed(options):
             if peer.name in (models := peers.MODELS[name]):
                 runs[f"{name}, {peer.name}"] = partial(speed_of_peer, peer, models[peer.name], options)
@@ -162,17 +154,9 @@ def speed(learner: Learner, config: Config, batches: Batches) -> float:
     return tokens / (time.perf_counter() - started)
 
 
-@contextlib.contextmanager
-def _no_hands() -> Iterator[None]:
-    with contextlib.ExitStack() as stack:
-        for module in BY_HAND:
-            stack.enter_context(mock.patch(f"{module}.by_hand", return_value=False))
-        yield
-
-
-def without_hands(run: Callable[[], float]) -> float:
-    """The same by autograd and PyTorch's own kernels alone."""
-    with _no_hands():
+def plainly(run: Callable[[], float]) -> float:
+    """The same with PyTorch's own functions alone."""
+    with use("plain"):
         return run()
 
 

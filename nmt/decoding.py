@@ -16,8 +16,8 @@ from torch import Tensor
 
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate, pad_source
-from nmt.kernels.linear import products_in_bf16
 from nmt.kernels.packed import packed
+from nmt.kernels.precision import autocast, products_in_bf16
 from nmt.model.ensemble import Ensemble
 from nmt.model.seq2seq import Seq2Seq
 from nmt.search import Hypothesis, beam_search, select
@@ -135,8 +135,8 @@ def _weights(
 
 @contextmanager
 def _in_precision(model: Seq2Seq | Ensemble, precision: str) -> Iterator[None]:
-    bf16, device = precision == "bf16", model.device.type
-    with products_in_bf16(bf16), torch.autocast(device, torch.bfloat16, enabled=bf16 and device != "cpu"):
+    bf16 = precision == "bf16"
+    with products_in_bf16(bf16), autocast(model.device, wanted=bf16):
         yield
 
 

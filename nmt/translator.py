@@ -18,7 +18,7 @@ from nmt.checkpoint.contents import Loaded, check_same_tokens, load
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig, SearchPrecision
 from nmt.decoding import Decoded
-from nmt.kernels.linear import check_precision
+from nmt.kernels.precision import check_precision
 from nmt.model.ensemble import Ensemble
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system import bundled

@@ -18,8 +18,8 @@ from nmt.evaluation.alignment import word_pairs
 from nmt.evaluation.by_length import bootstrap_interval
 from nmt.evaluation.checkpoints import TestSet, alignment_score, corpus_test_set
 from nmt.evaluation.scores import bleu_statistics
-from nmt.kernels.loss import perplexity
 from nmt.system.device import choose_device, describe_machine
+from nmt.training.loss import perplexity
 from nmt.training.validation import mean_loss
 from nmt.translator import Translator
 

@@ -4,7 +4,7 @@ Autograd would keep all the sums, B·T·S·A numbers. Here they are made again f
 sentence at a time, and the keys' gradient is added up in place (see `nmt.kernels.shared`). And tanh x is 2σ(2x) − 1,
 because σ takes an eighth of tanh's time on a processor.
 
-Shapes: B sentences, T queries of each, S source positions, A alignment. The keys' leading sizes make Bn.
+Shapes: B sentences (any leading dimensions), T queries of each, S source positions, A alignment.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.linear import by_hand
-from nmt.kernels.shared import share, total
+from nmt.kernels.shared import can_share, reused, total
+from nmt.kernels.switch import fast
 
 CHUNK = 2**20  # sums at a time: few enough for a cache, and no gaps in memory that only as many would fill
 
 
 def additive_scores(
-    query: Float[Tensor, "Bn T A"], keys: Float[Tensor, "*B S A"], v: Float[Tensor, " A"]
-) -> Float[Tensor, "Bn T S"]:
-    """vᵀ tanh(q + k), by hand where that is possible."""
-    if not by_hand(query):
+    query: Float[Tensor, "*N T A"], keys: Float[Tensor, "*B S A"], v: Float[Tensor, " A"]
+) -> Float[Tensor, "*N T S"]:
+    """vᵀ tanh(q + k) of each query with each key of its sentence."""
+    if not (fast(query) and can_share()):
         return plain_additive_scores(query, keys, v)
-    return _AdditiveScores.apply(query, share(keys), v)  # type: ignore[no-untyped-call]
+    return _AdditiveScores.apply(query, reused(keys), v)  # type: ignore[no-untyped-call]
 
 
 def plain_additive_scores(
-    query: Float[Tensor, "Bn T A"], keys: Float[Tensor, "*B S A"], v: Float[Tensor, " A"]
-) -> Float[Tensor, "Bn T S"]:
-    """The same as it is written."""
-    return torch.tanh(query.unsqueeze(2) + keys.flatten(0, -3).unsqueeze(1)) @ v
+    query: Float[Tensor, "*N T A"], keys: Float[Tensor, "*B S A"], v: Float[Tensor, " A"]
+) -> Float[Tensor, "*N T S"]:
+    """The formula, for all pairs at once."""
+    return torch.tanh(query.unsqueeze(-2) + keys.view(*query.shape[:-2], *keys.shape[-2:]).unsqueeze(-3)) @ v
 
 
 def _sigmoids(query: Tensor, keys: Tensor) -> Iterator[tuple[slice, int, Tensor]]:
@@ -55,16 +55,19 @@ class _AdditiveScores(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
         ctx.save_for_backward(query, keys, v)
-        keys, column = keys.flatten(0, -3), (2 * v).unsqueeze(1).expand(len(query), -1, -1)
+        sizes = *query.shape[:-1], keys.shape[-2]
+        query, keys = query.flatten(0, -3), keys.flatten(0, -3)
+        column = (2 * v).unsqueeze(1).expand(len(query), -1, -1)
         scores = query.new_empty(*query.shape[:2], keys.shape[1])
         for some, t, s in _sigmoids(query, keys):
             torch.bmm(s, column[some], out=scores[some, t].unsqueeze(2))
-        return scores.sub_(v.sum())
+        return scores.sub_(v.sum()).view(sizes)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor]:
         query, keys, v = ctx.saved_tensors
+        sizes, query, gradient = query.shape, query.flatten(0, -3), gradient.flatten(0, -3)
         of_query, of_v = torch.empty_like(query), torch.zeros_like(query[:, :1])
         of_keys = total(keys.grad_fn).flatten(0, -3) if ctx.needs_input_grad[1] else None
         for some, t, s in _sigmoids(query, keys.flatten(0, -3)):
@@ -74,4 +77,4 @@ class _AdditiveScores(torch.autograd.Function):
             torch.sum(of_sum, dim=1, out=of_query[some, t])
             if of_keys is not None:
                 of_keys[some].addcmul_(of_sum, 4 * v)
-        return of_query * (4 * v), None, 2 * of_v.sum(dim=(0, 1)) - gradient.sum()
+        return (of_query * (4 * v)).view(sizes), None, 2 * of_v.sum(dim=(0, 1)) - gradient.sum()

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nmt.kernels.linear import by_hand
+from nmt.kernels.switch import fast
 
 
 class Dropout(nn.Dropout):
@@ -22,24 +22,10 @@ class Dropout(nn.Dropout):
         return dropout(input, self.p) if self.training else input
 
 
-class EmbeddingDropout(nn.Module):
-    """Dropout of embeddings: of whole ones, and of each of their numbers."""
-
-    def __init__(self, rate: float, word_rate: float) -> None:
-        super().__init__()
-        self.numbers = Dropout(rate)
-        self.words = Dropout(word_rate)
-
-    def forward(self, embedded: Float[Tensor, "*N E"]) -> Float[Tensor, "*N E"]:
-        if self.training and self.words.p:
-            embedded = embedded * self.words(embedded.new_ones(*embedded.shape[:-1], 1))
-        return self.numbers(embedded)
-
-
 def dropout(inputs: Float[Tensor, "*N"], rate: float) -> Float[Tensor, "*N"]:
     """Each number is 0 with probability `rate`, and otherwise divided by 1 − rate."""
     dropped = round(rate * 2**16)
-    if dropped in (0, 2**16) or not by_hand(inputs):
+    if dropped in (0, 2**16) or not fast(inputs):
         return F.dropout(inputs, rate)
     words = torch.empty(-(-inputs.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     kept = words.view(torch.int16)[: inputs.numel()].view(inputs.shape) >= dropped - 2**15

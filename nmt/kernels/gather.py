@@ -14,27 +14,42 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.shared import share, total
+from nmt.kernels.shared import can_share, reused, total
 
 
-def gather(memory: Float[Tensor, "*B S X"], positions: Int[Tensor, "Bn T W"]) -> Float[Tensor, "BnT W X"]:
-    """The memory's vectors at each query's own positions. The leading sizes of `memory` make Bn."""
-    return _Gather.apply(share(memory), positions)  # type: ignore[no-untyped-call]
+def gather_windows(memory: Float[Tensor, "*B S X"], positions: Int[Tensor, "*#B T W"]) -> Float[Tensor, "*B T W X"]:
+    """The memory's vectors at the positions of each of T queries."""
+    if not can_share():
+        return plain_gather_windows(memory, positions)
+    return _Gather.apply(reused(memory), positions)  # type: ignore[no-untyped-call]
+
+
+def plain_gather_windows(
+    memory: Float[Tensor, "*B S X"], positions: Int[Tensor, "*#B T W"]
+) -> Float[Tensor, "*B T W X"]:
+    """A selection whose gradient is autograd's."""
+    windows = memory.flatten(0, -2).index_select(0, _rows(memory, positions))
+    return windows.view(*memory.shape[:-2], *positions.shape[-2:], -1)
+
+
+def _rows(memory: Tensor, positions: Tensor) -> Tensor:
+    """The positions' rows in a memory of which all sentences stand one below the other."""
+    *batch, length, _ = memory.shape
+    positions = positions.expand(*batch, -1, -1).flatten(0, -3)
+    firsts = length * torch.arange(len(positions), device=memory.device)
+    return (positions + firsts[:, None, None]).flatten()
 
 
 class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, memory: Tensor, positions: Tensor) -> Tensor:
-        sentences = memory.flatten(0, -3)
-        first_rows = sentences.shape[1] * torch.arange(len(sentences), device=memory.device)[:, None, None]
-        rows = (positions + first_rows).flatten()
         ctx.node = memory.grad_fn
-        ctx.save_for_backward(rows)
-        return sentences.flatten(0, 1).index_select(0, rows).view(-1, positions.shape[2], memory.shape[-1])
+        ctx.save_for_backward(_rows(memory, positions))
+        return plain_gather_windows(memory, positions)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None]:
         (rows,) = ctx.saved_tensors
-        total(ctx.node).flatten(0, -2).index_add_(0, rows, gradient.flatten(0, 1))
+        total(ctx.node).flatten(0, -2).index_add_(0, rows, gradient.flatten(0, -2))
         return None, None

@@ -1,4 +1,4 @@
-"""The GRU on a processor, with gradients written by hand: one step, and a whole sequence of them.
+"""The GRU on a processor, with a backward pass of its own: one step, and a whole sequence of them.
 
 Autograd keeps and fills some twenty tensors a step; here the backward pass finds five, and works in place. Over a
 sequence it also makes the gradient of the recurrent weight of all steps at once. Updates of Luong's model without input
@@ -14,17 +14,54 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.linear import by_hand, multiply, weight_gradient
+from nmt.kernels.initial import GATES, glorot, orthogonal, zero
+from nmt.kernels.linear import Linear, linear, multiply, weight_gradient
+from nmt.kernels.shared import for_all_uses
+from nmt.kernels.switch import fast
+
+
+class GRUGates(Linear):
+    """A linear layer that makes the inputs' part of a GRU's gates; the first weight of each gate is Glorot's."""
+
+    def __init__(self, inputs: int, hidden: int, bias: bool = True) -> None:
+        super().__init__(inputs, GATES * hidden, bias)
+
+    def reset_parameters(self) -> None:
+        glorot(self.weight, GATES)
+        if self.bias is not None:
+            zero(self.bias)
+
+
+class GRUCell(nn.Module):
+    """`torch.nn.GRUCell`, which is given its inputs' part of the gates. Its first weights are orthogonal."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(GATES * hidden, hidden))
+        self.bias = nn.Parameter(torch.empty(GATES * hidden))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        orthogonal(self.weight, GATES)
+        zero(self.bias)
+
+    def forward(self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]) -> Float[Tensor, "N H"]:
+        """The state after one step."""
+        return gru_update(gates, linear(hidden, for_all_uses(self.weight), self.bias), hidden)
+
+    def sequence(self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"]) -> Float[Tensor, "T B H"]:
+        """The states after each of T steps."""
+        return gru_sequence(gates, hidden, self.weight, self.bias)
 
 
 def gru_update(
     inputs: Float[Tensor, "N G"], recurrent: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]
 ) -> Float[Tensor, "N H"]:
-    """The GRU's new state from the two halves of its gates, by hand where that is possible."""
-    if not by_hand(hidden):
+    """The GRU's new state from the two halves of its gates."""
+    if not fast(hidden):
         return plain_gru_update(inputs, recurrent, hidden)
     return _Update.apply(inputs, recurrent, hidden)  # type: ignore[no-untyped-call]
 
@@ -32,7 +69,7 @@ def gru_update(
 def plain_gru_update(
     inputs: Float[Tensor, "N G"], recurrent: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]
 ) -> Float[Tensor, "N H"]:
-    """The same as `torch.nn.GRU` defines it."""
+    """The equations of `torch.nn.GRU`."""
     size = hidden.shape[1]
     input_rz, input_n = inputs.split([2 * size, size], dim=1)
     recurrent_rz, recurrent_n = recurrent.split([2 * size, size], dim=1)
@@ -48,7 +85,7 @@ def gru_sequence(
     bias: Float[Tensor, " G"],
 ) -> Float[Tensor, "T B H"]:
     """The states after each of T steps: `gates` are the inputs' halves, `weight` and `bias` make the recurrent ones."""
-    if not by_hand(gates):
+    if not fast(gates):
         return plain_gru_sequence(gates, hidden, weight, bias)
     return _Sequence.apply(gates, hidden, weight, bias)  # type: ignore[no-untyped-call]
 
@@ -59,7 +96,7 @@ def plain_gru_sequence(
     weight: Float[Tensor, "G H"],
     bias: Float[Tensor, " G"],
 ) -> Float[Tensor, "T B H"]:
-    """The same as a loop."""
+    """A loop over the steps."""
     states = []
     for step in gates.unbind(0):
         hidden = plain_gru_update(step, F.linear(hidden, weight, bias), hidden)

@@ -1,4 +1,4 @@
-"""Matrix products for linear layers: faster kernels, and one gradient product for a weight that is used many times.
+"""Linear layers with faster matrix products, and one gradient product for a weight that is used many times.
 
 PyTorch multiplies float32 matrices on a processor by MKL, which keeps to AVX2 on AMD's; oneDNN, which comes with
 PyTorch too, uses AVX-512 there: 460 instead of 220 GFLOP/s on two cores of a Zen 5. `F.linear` is the plain twin.
@@ -8,9 +8,7 @@ Shapes: N rows, I inputs, O outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,29 +16,31 @@ import torch.nn.functional as F
 from jaxtyping import Float, Num
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.func import functional_call
 
-from nmt.kernels.shared import collect, share
-from nmt.system.errors import UserError
+from nmt.kernels import private
+from nmt.kernels.initial import glorot, zero
+from nmt.kernels.precision import in_bf16
+from nmt.kernels.shared import collect, for_all_uses
+from nmt.kernels.switch import fast
 
 
 class Linear(nn.Linear):
-    """`torch.nn.Linear` by `linear`."""
+    """`torch.nn.Linear` by `linear`. Its first weight is Glorot's, its first bias 0."""
+
+    def reset_parameters(self) -> None:
+        glorot(self.weight)
+        if self.bias is not None:
+            zero(self.bias)
 
     def forward(self, input: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
-        return linear(input, self.weight, self.bias)
-
-
-def by_hand(tensor: Tensor) -> bool:
-    """Whether gradients written by hand serve a tensor: on a processor, in its own precision."""
-    return tensor.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+        return linear(input, for_all_uses(self.weight), self.bias)
 
 
 def linear(
     inputs: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None = None
 ) -> Float[Tensor, "*N O"]:
     """x Wᵀ + b, as `F.linear`."""
-    if not by_hand(inputs):
+    if not fast(inputs):
         return F.linear(inputs, weight, bias)
     return _Linear.apply(inputs, weight, bias)  # type: ignore[no-untyped-call]
 
@@ -80,67 +80,23 @@ def few_sizes(rows: Num[Tensor, "N I"], product: Callable[[Tensor], Tensor]) -> 
 
 def has_kernel(tensor: Tensor) -> bool:
     """Whether oneDNN's products serve a tensor."""
-    return HAS_ONEDNN and tensor.dtype == torch.float32 and tensor.device.type == "cpu"
-
-
-HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
-
-def check_precision(field: str, precision: str, device: torch.device) -> None:
-    """Raise `UserError`, which names the field, where a device has no products of that precision."""
-    if precision == "int8" and device.type != "cpu":
-        raise UserError(f"{field}: int8 is for processors, and this is {device.type}; set it to bf16 or float32")
-    if precision != "float32" and device.type == "cpu" and not HAS_ONEDNN:
-        raise UserError(
-            f"{field}: {precision} needs oneDNN, which this PyTorch has not for this processor; set it to float32"
-        )
-    if precision == "int8" and not _sums_of_bytes_are_exact():
-        raise UserError(f"{field}: int8 products of this PyTorch overflow on this processor; set it to float32 or bf16")
-
-
-def _sums_of_bytes_are_exact() -> bool:
-    """Whether 8-bit products are summed in 32 bits: some kernels for processors without VNNI first sum two in 16."""
-    largest = torch.full((16, 64), 127, dtype=torch.int8)
-    return bool((torch._int_mm(largest, largest.t()) == 64 * 127**2).all())
-
-
-@contextmanager
-def products_in_bf16(wanted: bool) -> Iterator[None]:
-    """Within it, if wanted, oneDNN's products, of backward passes too, round their factors and results to bfloat16.
-
-    The sums are float32. Where a processor has such products (AVX512-BF16) they take half the time.
-    """
-    token = _BF16.set(wanted)
-    try:
-        yield
-    finally:
-        _BF16.reset(token)
-
-
-_BF16 = ContextVar("products_in_bf16", default=False)
+    if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+        return False
+    return in_bf16() or private.has_product(torch.float32)
 
 
 def _kernel(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
     left, right = _dense(left), _dense(right).t()
-    if not _BF16.get():
-        return torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
-    product = torch.ops.mkldnn._linear_pointwise(left.bfloat16(), right.bfloat16(), None, "none", [], "").float()
-    return product if bias is None else product.add_(bias)
+    if not in_bf16():
+        return private.product(left, right, bias)
+    left, right = left.bfloat16(), right.bfloat16()
+    product = private.product(left, right, None) if private.has_product(torch.bfloat16) else F.linear(left, right)
+    return product.float() if bias is None else product.float().add_(bias)
 
 
 def _dense(matrix: Tensor) -> Tensor:
     """The same matrix, its rows or its columns one behind the other: with gaps the kernel is a hundred times slower."""
     return matrix if matrix.t().is_contiguous() else matrix.contiguous()
-
-
-def call_with_shared_weights(module: nn.Module, *arguments: Any) -> Any:
-    """`module(*arguments)`, in which the gradient of each `Linear`'s weight is one product over all of its uses."""
-    weights = {
-        f"{name}.weight": share(child.weight)
-        for name, child in module.named_modules()
-        if isinstance(child, Linear) and by_hand(child.weight)
-    }
-    return functional_call(module, weights, arguments)
 
 
 class _Linear(torch.autograd.Function):

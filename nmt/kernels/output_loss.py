@@ -8,7 +8,7 @@ Shapes: N target tokens, F what the output layer reads, V vocabulary.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -16,10 +16,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.linear import by_hand, multiply, weight_gradient
-from nmt.kernels.loss import Loss, cross_entropy, summed
+from nmt.kernels.linear import multiply, weight_gradient
+from nmt.kernels.switch import fast
 
 CHUNK = 512  # tokens: enough for a fast product
+
+
+class Loss(NamedTuple):
+    """Sums over target tokens, in nats."""
+
+    smoothed: Float[Tensor, ""]  # what training minimises
+    nll: Float[Tensor, ""]  # negative log-likelihood of the reference, of which perplexity is made
 
 
 def output_loss(
@@ -29,8 +36,8 @@ def output_loss(
     targets: Int[Tensor, " N"],
     smoothing: float,
 ) -> Loss:
-    """The loss of the output layer's logits, by hand where that is possible."""
-    if not by_hand(features):
+    """`plain_output_loss`, of some hundred tokens at a time."""
+    if not fast(features):
         return plain_output_loss(features, weight, bias, targets, smoothing)
     return Loss(*_OutputLoss.apply(features, weight, bias, targets, smoothing))  # type: ignore[no-untyped-call]
 
@@ -42,9 +49,23 @@ def plain_output_loss(
     targets: Int[Tensor, " N"],
     smoothing: float,
 ) -> Loss:
-    """The same as it is defined; of bfloat16 logits in float32."""
+    """The cross-entropy of the output layer's logits with the targets; of bfloat16 logits in float32."""
     logits = F.linear(features, weight, bias)
     return cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), targets, smoothing)
+
+
+def cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
+    """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary (Szegedy et al. 2016, section 7)."""
+    return summed(logits.log_softmax(dim=1), targets, smoothing)
+
+
+def summed(log_probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
+    """The same of log-probabilities."""
+    nll = -log_probabilities.gather(1, targets.unsqueeze(1)).sum()
+    if smoothing == 0:
+        return Loss(nll, nll.detach())
+    uniform = -log_probabilities.mean(dim=1).sum()
+    return Loss((1 - smoothing) * nll + smoothing * uniform, nll.detach())
 
 
 class _OutputLoss(torch.autograd.Function):

@@ -9,44 +9,48 @@ Shapes: N rows, I inputs, O outputs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from copy import deepcopy
-from functools import partial
 from typing import TypeVar
 
 import torch
-from jaxtyping import Float, Int8
+import torch.nn.functional as F
+from jaxtyping import Float, Int, Int8
 from torch import Tensor, nn
 
-from nmt.kernels.linear import few_sizes, has_kernel
+from nmt.kernels import private
+from nmt.kernels.gru import GRUCell, gru_update
+from nmt.kernels.linear import few_sizes
+from nmt.kernels.switch import in_use
 
 Module = TypeVar("Module", bound=nn.Module)
-
-_ROWS = 64  # that the blocks are laid out for: any number can be multiplied
 
 
 def packed(module: Module, precision: str = "float32") -> Module:
     """The module for inference: a copy with its own layout of the linear layers' weights, which shares all the others.
 
-    Its products take factors of the given precision. It does not follow later changes of the weights. Where there are
-    no such kernels (another device, a model in another type than float32, a PyTorch without oneDNN) it is the module
-    itself.
+    In bf16 the products' factors, results and biases are rounded to bfloat16, and their sums are float32. In int8 the
+    factors are whole numbers. The copy does not follow later changes of the weights. Where it would bring nothing
+    (another device, a model in another type than float32, float32 with the plain kernels) it is the module itself.
     """
-    if not has_kernel(next(module.parameters())):
+    parameter = next(module.parameters())
+    kind = _kind(precision)
+    if kind is None or parameter.device.type != "cpu" or parameter.dtype != torch.float32:
         return module
     copy = deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
     for parent in list(copy.modules()):
         for name, child in parent.named_children():
             if isinstance(child, nn.Linear):
-                setattr(parent, name, _LAYERS[precision](child))
+                setattr(parent, name, kind(child))
+            elif isinstance(child, GRUCell):
+                setattr(parent, name, _PackedCell(kind(child)))
     return copy
 
 
 class _PackedLinear(nn.Module, ABC):
-    def __init__(self, layer: nn.Linear) -> None:
+    def __init__(self, layer: nn.Linear | GRUCell) -> None:
         super().__init__()
         self.weight, self.bias = layer.weight, layer.bias  # for those who ask; `product` has its own
-        self.out_features = layer.out_features
+        self.out_features = len(layer.weight)
 
     def forward(self, inputs: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
         outputs = self.product(inputs.reshape(-1, inputs.shape[-1]))
@@ -56,35 +60,75 @@ class _PackedLinear(nn.Module, ABC):
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]: ...
 
 
-class _Blocks(_PackedLinear):
-    """Factors of a floating type, summed in float32."""
+class _PackedCell(nn.Module):
+    """A `GRUCell` with a packed layer for its recurrent gates."""
 
-    def __init__(self, layer: nn.Linear, dtype: torch.dtype) -> None:
+    def __init__(self, recurrent: _PackedLinear) -> None:
+        super().__init__()
+        self.recurrent = recurrent
+
+    def forward(self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]) -> Float[Tensor, "N H"]:
+        return gru_update(gates, self.recurrent(hidden), hidden)
+
+
+class _Rounded(_PackedLinear):
+    """Factors of a floating type, summed in float32, by PyTorch's own product."""
+
+    dtype = torch.bfloat16
+
+    def __init__(self, layer: nn.Linear | GRUCell) -> None:
         super().__init__(layer)
-        self.blocks = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach().to(dtype), _ROWS)
-        self.shift = None if layer.bias is None else layer.bias.detach().to(dtype)
+        self.factors = layer.weight.detach().to(self.dtype)
+        self.shift = None if layer.bias is None else layer.bias.detach().to(self.dtype)
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        outputs = few_sizes(
-            rows.to(self.blocks.dtype),
-            lambda some: torch.ops.mkldnn._linear_pointwise(some, self.blocks, self.shift, "none", [], ""),
-        )
+        return F.linear(rows.to(self.dtype), self.factors, self.shift).to(rows.dtype)
+
+
+class _RoundedBlocks(_Rounded):
+    """The same by oneDNN's product, of weights in its own layout."""
+
+    def __init__(self, layer: nn.Linear | GRUCell) -> None:
+        super().__init__(layer)
+        self.factors = private.blocks(self.factors)
+
+    def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
+        outputs = few_sizes(rows.to(self.dtype), lambda some: private.product(some, self.factors, self.shift))
         return outputs.to(rows.dtype)
+
+
+class _Blocks(_RoundedBlocks):
+    """The same in float32, where nothing is rounded."""
+
+    dtype = torch.float32
 
 
 class _Bytes(_PackedLinear):
     """Factors that are whole numbers to ±127, times a scale of each row and of each output; their sums are exact."""
 
-    def __init__(self, layer: nn.Linear) -> None:
+    def __init__(self, layer: nn.Linear | GRUCell) -> None:
         super().__init__(layer)
         weight, self.scales = _in_bytes(layer.weight.detach())
         self.columns = weight.t()
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         numbers, scales = _in_bytes(rows)
-        sums = few_sizes(numbers, lambda some: torch._int_mm(some, self.columns))
-        outputs = sums.float().mul_(self.scales).mul_(scales.unsqueeze(1))
+        outputs = self.sums(numbers).float().mul_(self.scales).mul_(scales.unsqueeze(1))
         return outputs if self.bias is None else outputs.add_(self.bias)
+
+    def sums(self, numbers: Int8[Tensor, "N I"]) -> Int[Tensor, "N O"] | Float[Tensor, "N O"]:
+        return few_sizes(numbers, lambda some: private.byte_product(some, self.columns))
+
+
+class _PlainBytes(_Bytes):
+    """The same by a product of float64 numbers, which holds such sums exactly."""
+
+    def __init__(self, layer: nn.Linear | GRUCell) -> None:
+        super().__init__(layer)
+        self.columns = self.columns.double()
+
+    def sums(self, numbers: Int8[Tensor, "N I"]) -> Int[Tensor, "N O"] | Float[Tensor, "N O"]:
+        return numbers.double() @ self.columns
 
 
 def _in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
@@ -93,8 +137,15 @@ def _in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Te
     return (rows / scales.unsqueeze(1)).round_().to(torch.int8), scales
 
 
-_LAYERS: dict[str, Callable[[nn.Linear], _PackedLinear]] = {
-    "float32": partial(_Blocks, dtype=torch.float32),
-    "bf16": partial(_Blocks, dtype=torch.bfloat16),
-    "int8": _Bytes,
-}
+def _kind(precision: str) -> type[_PackedLinear] | None:
+    """The layers of a precision: fast ones, or plain ones; None where a plain `Linear` is that already."""
+    fast = in_use() == "fast"
+    match precision:
+        case "float32":
+            return _Blocks if fast and private.has_blocks(torch.float32) else None
+        case "bf16":
+            return _RoundedBlocks if fast and private.has_blocks(torch.bfloat16) else _Rounded
+        case "int8":
+            return _Bytes if fast and private.has_byte_product() else _PlainBytes
+        case _:
+            raise ValueError(f"{precision}: not a precision of products")

@@ -4,7 +4,8 @@ The gradient of a memory, keys or values, is one product over all steps (see `nm
 kernels that read a memory from its beginning to its end, because a long one does not stay in the processor's cache: for
 64 × 200 vectors of 512 numbers they take 0.7 instead of 2 ms on one core.
 
-Shapes: B sentences, T queries of each, S source positions, X numbers of a vector. A memory's leading sizes make Bn.
+Shapes: B sentences (any leading dimensions), T queries of each, S source positions, X numbers of a vector.
+`torch.matmul` is the plain twin.
 """
 
 from __future__ import annotations
@@ -17,36 +18,38 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.linear import by_hand
 from nmt.kernels.shared import collect
+from nmt.kernels.switch import fast
 
 
-def inner_products(queries: Float[Tensor, "Bn T X"], keys: Float[Tensor, "*B S X"]) -> Float[Tensor, "Bn T S"]:
+def inner_products(queries: Float[Tensor, "*N T X"], keys: Float[Tensor, "*B S X"]) -> Float[Tensor, "*N T S"]:
     """qᵀ k of each query with each key of its sentence."""
-    if not by_hand(queries):
-        return queries @ keys.flatten(0, -3).mT
+    if not fast(queries):
+        return queries @ keys.view(*queries.shape[:-2], *keys.shape[-2:]).mT
     return _InnerProducts.apply(queries, keys)  # type: ignore[no-untyped-call]
 
 
-def weighted_sums(weights: Float[Tensor, "Bn T S"], values: Float[Tensor, "*B S X"]) -> Float[Tensor, "Bn T X"]:
+def weighted_sums(weights: Float[Tensor, "*N T S"], values: Float[Tensor, "*B S X"]) -> Float[Tensor, "*N T X"]:
     """Σ_s w_s v_s for each query."""
-    if not by_hand(weights):
-        return weights @ values.flatten(0, -3)
+    if not fast(weights):
+        return weights @ values.view(*weights.shape[:-2], *values.shape[-2:])
     return _WeightedSums.apply(weights, values)  # type: ignore[no-untyped-call]
 
 
 def _inner_products(queries: Tensor, keys: Tensor) -> Tensor:
-    keys = keys.flatten(0, -3)
-    return (keys @ queries.mT).mT if queries.shape[1] == 1 else queries @ keys.mT
+    sizes = *queries.shape[:-1], keys.shape[-2]
+    queries, keys = queries.flatten(0, -3), keys.flatten(0, -3)
+    return ((keys @ queries.mT).mT if queries.shape[1] == 1 else queries @ keys.mT).view(sizes)
 
 
 def _weighted_sums(weights: Tensor, values: Tensor) -> Tensor:
-    values = values.flatten(0, -3)
+    sizes = *weights.shape[:-1], values.shape[-1]
+    weights, values = weights.flatten(0, -3), values.flatten(0, -3)
     if weights.shape[1] > 1:
-        return weights @ values
+        return (weights @ values).view(sizes)
     rows, places = values.flatten(0, 1), torch.arange(weights.numel())
     firsts = places[:: values.shape[1]]  # of the sentences, each of which is a bag of rows
-    return F.embedding_bag(places, rows, firsts, mode="sum", per_sample_weights=weights.flatten()).unsqueeze(1)
+    return F.embedding_bag(places, rows, firsts, mode="sum", per_sample_weights=weights.flatten()).view(sizes)
 
 
 class _InnerProducts(torch.autograd.Function):
@@ -79,4 +82,4 @@ class _WeightedSums(torch.autograd.Function):
 
 def _of_memory(weights: Tensor, vectors: Tensor) -> Tensor:
     """Each query's part of a position's gradient is a number, of (B T S), times a vector, of (B T X)."""
-    return weights.mT @ vectors
+    return weights.flatten(0, -3).mT @ vectors.flatten(0, -3)

@@ -1,35 +1,66 @@
 """One gradient for all uses of a tensor.
 
 Autograd makes a gradient as large as the tensor at each use, and adds them up: of weights, keys and values, which a
-decoder uses at every step, that is most of what its backward pass moves through memory. The uses of a shared tensor
-make none. They leave their parts with the tensor's node, which runs backward when all of them have and makes the whole:
-by one product over all uses, or of a sum to which each of them has added in place.
+decoder uses at every step, that is most of what its backward pass moves through memory. The uses of a reused tensor
+make none. They leave their parts with the tensor's node, which runs backward after all of them and makes the whole:
+by one product over all uses, or from a sum to which each of them has added in place.
+
+The plain twin is the tensor itself, whose gradients autograd adds up.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeAlias
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+
+from nmt.kernels import private
+from nmt.kernels.switch import fast, in_use
 
 Product: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 TOGETHER = 32  # uses in one product: enough for a fast one, and what they left need not be kept
 
 
-def share(tensor: Tensor) -> Tensor:
-    """The same tensor, ready for many uses; itself if it is that already, or needs no gradient.
+def reused(tensor: Tensor) -> Tensor:
+    """The same tensor, for many uses; itself if it is that already, needs no gradient, or the kernels are plain.
 
     Its gradient reaches what it was made of, not itself.
     """
-    if not (torch.is_grad_enabled() and tensor.requires_grad) or _is_shared(tensor):
+    if _is_shared(tensor) or not (torch.is_grad_enabled() and tensor.requires_grad and can_share()):
         return tensor
     return _Shared.apply(tensor)  # type: ignore[no-untyped-call]
+
+
+def can_share() -> bool:
+    """Whether tensors are shared at all."""
+    return in_use() == "fast" and private.has_backward_passes()
+
+
+@contextmanager
+def reused_weights(module: nn.Module) -> Iterator[None]:
+    """In its block, the module's layers are used many times: the weight of each gets one gradient for all uses."""
+    matrices = [parameter for parameter in module.parameters() if parameter.dim() == 2 and fast(parameter)]
+    token = _WEIGHTS.set({id(matrix): reused(matrix) for matrix in matrices})
+    try:
+        yield
+    finally:
+        _WEIGHTS.reset(token)
+
+
+def for_all_uses(weight: Tensor) -> Tensor:
+    """A layer's weight, as `reused_weights` has prepared it, if it has."""
+    return _WEIGHTS.get().get(id(weight), weight)
+
+
+_WEIGHTS: ContextVar[dict[int, Tensor]] = ContextVar("reused_weights", default={})  # noqa: B039 - nothing changes it
 
 
 def collect(tensor: Tensor, product: Product, left: Tensor, right: Tensor) -> Tensor | None:
@@ -76,7 +107,7 @@ class _Parts:
 
 def _parts(node: Any) -> _Parts:
     """Those of the backward pass that is running: an earlier one may have ended before it came to the node."""
-    running = torch._C._current_graph_task_id()
+    running = private.backward_pass()
     if node.parts is None or node.parts.backward_pass != running:
         node.parts = _Parts(node.shape, running)
     return node.parts

@@ -15,10 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.kernels.gather import gather
-from nmt.kernels.linear import Linear
-from nmt.kernels.products import weighted_sums
-from nmt.kernels.shared import share
+from nmt.kernels import Linear, gather_windows, reused, weighted_sums
 from nmt.model.encoder import Encoded
 from nmt.model.scopes import Scope, Window
 from nmt.model.scores import Score
@@ -134,7 +131,7 @@ class Attention(nn.Module):
         if self.score.positions is not None:
             mask = mask & (torch.arange(mask.shape[1], device=mask.device) < self.score.positions)
         keys = self.score.keys(scored)
-        return Memory(share(averaged), share(keys), mask, encoded.lengths)
+        return Memory(reused(averaged), reused(keys), mask, encoded.lengths)
 
     def forward(
         self,
@@ -170,7 +167,8 @@ class Attention(nn.Module):
             values, keys = memory.values, memory.keys  # a head is a sentence
         else:
             # Every query has keys and values of its own: it becomes a sentence with one query.
-            values, keys = gather(memory.values, window.positions), gather(memory.keys, window.positions)
+            positions = window.positions.unflatten(0, memory.values.shape[:-2])
+            values, keys = (gather_windows(x, positions).flatten(0, -3) for x in (memory.values, memory.keys))
             query = query.flatten(0, 1).unsqueeze(1)
             if coverage is not None:
                 coverage = coverage.gather(2, window.positions).flatten(0, 1).unsqueeze(1)

@@ -17,10 +17,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.kernels.dropout import Dropout, EmbeddingDropout
-from nmt.kernels.gru import gru_sequence, gru_update
-from nmt.kernels.linear import Linear
+from nmt.kernels import Dropout, GRUCell, GRUGates, Linear
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
+from nmt.model.embedding import EmbeddingDropout
 from nmt.model.encoder import Encoded
 
 # One (N, H) a layer, bottom first; the number t of steps done (N); with coverage the sum of the weights so far (N, S);
@@ -33,26 +32,26 @@ class GRUStack(nn.Module):
 
     def __init__(self, hidden_size: int, layers: int, dropout: float) -> None:
         super().__init__()
-        self.upper = nn.ModuleList(Linear(hidden_size, 3 * hidden_size) for _ in range(layers - 1))
-        self.recurrent = nn.ModuleList(Linear(hidden_size, 3 * hidden_size) for _ in range(layers))
+        self.upper = nn.ModuleList(GRUGates(hidden_size, hidden_size) for _ in range(layers - 1))
+        self.recurrent = nn.ModuleList(GRUCell(hidden_size) for _ in range(layers))
         self.dropout = Dropout(dropout)
 
     def forward(self, gates: Float[Tensor, "N G"], hidden: State) -> State:
         """The new states, one a layer, from the old ones and the first layer's input gates."""
         new: list[Tensor] = []
-        for layer, (recurrent, old) in enumerate(zip(self.recurrent, hidden, strict=True)):
+        for layer, (cell, old) in enumerate(zip(self.recurrent, hidden, strict=True)):
             if layer:
                 gates = self.upper[layer - 1](self.dropout(new[-1]))
-            new.append(gru_update(gates, recurrent(old), old))
+            new.append(cell(gates, old))
         return tuple(new)
 
     def sequence(self, gates: Float[Tensor, "B T G"], hidden: State) -> Float[Tensor, "B T H"]:
         """The top layer's states after each of T steps, whose input gates are all known."""
         outputs = gates.transpose(0, 1)
-        for layer, (recurrent, old) in enumerate(zip(self.recurrent, hidden, strict=True)):
+        for layer, (cell, old) in enumerate(zip(self.recurrent, hidden, strict=True)):
             if layer:
                 outputs = self.upper[layer - 1](self.dropout(outputs))
-            outputs = gru_sequence(outputs, old, *recurrent.parameters())  # its weight and bias
+            outputs = cell.sequence(outputs, old)  # type: ignore[operator]  # nn.ModuleList forgets what it holds
         return outputs.transpose(0, 1)
 
 
@@ -84,7 +83,7 @@ class Decoder(nn.Module, ABC):
         super().__init__()
         self.layers = sizes.layers
         self.embedding = embedding
-        self.embedding_gates = Linear(embedding.embedding_dim, 3 * sizes.hidden)
+        self.embedding_gates = GRUGates(embedding.embedding_dim, sizes.hidden)
         self.attention = attention
         self.bridge = Linear(sizes.memory, sizes.layers * sizes.hidden)
         self.rnn = GRUStack(sizes.hidden, sizes.layers, sizes.dropout)
@@ -169,12 +168,13 @@ class BahdanauDecoder(Decoder):
     """Attention before the RNN step, queried by the previous state (Bahdanau et al. 2015, section 3.1 and A.2).
 
     c_t = attend(s_{t−1});  s_t = GRU([E y_{t−1}; c_t], s_{t−1});  readout [s_t; c_t; E y_{t−1}], of which the output
-    layer reads tanh(W_o ·) (the paper's is a maxout layer over the same three).
+    layer reads tanh(W_o ·). The paper's is a maxout layer, which in A.2.2 reads s_{i−1}; here it is s_t, as in its
+    equation 4.
     """
 
     def __init__(self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes) -> None:
         super().__init__(embedding, attention, sizes, output_inputs=sizes.readout)
-        self.context_gates = Linear(sizes.context, 3 * sizes.hidden, bias=False)
+        self.context_gates = GRUGates(sizes.context, sizes.hidden, bias=False)
         self.readout = Linear(sizes.hidden + sizes.context + embedding.embedding_dim, sizes.readout)
 
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
@@ -206,7 +206,7 @@ class LuongDecoder(Decoder):
         self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes, *, input_feeding: bool
     ) -> None:
         super().__init__(embedding, attention, sizes, output_inputs=sizes.hidden)
-        self.feed_gates = Linear(sizes.hidden, 3 * sizes.hidden, bias=False) if input_feeding else None
+        self.feed_gates = GRUGates(sizes.hidden, sizes.hidden, bias=False) if input_feeding else None
         self.combine = Linear(sizes.context + sizes.hidden, sizes.hidden, bias=False)
 
     def initial_state(self, encoded: Encoded) -> State:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from nmt.config.model import AttentionConfig, ModelConfig
-from nmt.kernels.linear import call_with_shared_weights
+from nmt.kernels import Embedding, reused_weights
 from nmt.model.attention import Alignment, Attention, FixedContext, Heads, Memory
 from nmt.model.decoder import BahdanauDecoder, Decoder, DecoderSizes, LuongDecoder, State
 from nmt.model.encoder import Encoder
@@ -55,7 +55,8 @@ class Seq2Seq(nn.Module):
         `Decoder.forward`'s.
         """
         state, memory = self.encode(source, source_lengths)
-        readouts, alignment = call_with_shared_weights(self.decoder, target_input, state, memory, use_reference)
+        with reused_weights(self.decoder):  # at each of T steps
+            readouts, alignment = self.decoder(target_input, state, memory, use_reference)
         return self.decoder.features(readouts.flatten(0, 1).index_select(0, places)), alignment
 
     def log_probabilities(
@@ -74,7 +75,6 @@ class Seq2Seq(nn.Module):
 def build_model(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
     """A freshly initialised model for vocabularies of these sizes. Draws from torch's global random generator."""
     model = _assemble(config, source_types, target_types)
-    _initialise(model)
     _tie(model, config)
     return model
 
@@ -111,9 +111,9 @@ def _tie(model: Seq2Seq, config: ModelConfig) -> None:
 
 
 def _assemble(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
-    target_embedding = nn.Embedding(target_types, config.embedding_size)
+    target_embedding = Embedding(target_types, config.embedding_size)
     source_embedding = (
-        target_embedding if config.tied_embeddings == "all" else nn.Embedding(source_types, config.embedding_size)
+        target_embedding if config.tied_embeddings == "all" else Embedding(source_types, config.embedding_size)
     )
     encoder = Encoder(
         source_embedding,
@@ -161,20 +161,3 @@ def make_attention(config: AttentionConfig, query_size: int, value_size: int) ->
     score = SCORES[config.score](score_query, score_memory, coverage=config.coverage, **options)
     scope = SCOPES[config.scope](score_query, **config.chosen("scope").model_dump())
     return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value)
-
-
-def _initialise(model: Seq2Seq) -> None:
-    """Embeddings N(0, 1/E); each gate of a recurrent matrix orthogonal; other matrices Glorot uniform; biases 0."""
-    for name, parameter in model.named_parameters():
-        if "embedding.weight" in name:
-            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-        elif parameter.dim() == 1:
-            nn.init.zeros_(parameter)
-        elif "weight_hh" in name or "rnn.recurrent" in name:
-            for gate in parameter.chunk(3):
-                nn.init.orthogonal_(gate)
-        elif "weight_ih" in name or "gates" in name or "rnn.upper" in name:
-            for gate in parameter.chunk(3):
-                nn.init.xavier_uniform_(gate)
-        else:
-            nn.init.xavier_uniform_(parameter)

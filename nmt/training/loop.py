@@ -10,7 +10,7 @@ from typing import Any
 
 from nmt.checkpoint.file import DamagedFile
 from nmt.data.batching import Batch, Batches, collate
-from nmt.kernels.loss import perplexity
+from nmt.training.loss import perplexity
 from nmt.schedules.learning_rate import Now
 from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
 from nmt.data.batching import Batch, send
-from nmt.kernels.loss import Loss
-from nmt.kernels.output_loss import output_loss
+from nmt.kernels.output_loss import Loss, output_loss
 from nmt.model.seq2seq import Seq2Seq
 
 
@@ -38,3 +39,8 @@ class BatchLoss(nn.Module):
             zero = torch.stack([0 * parameter.sum() for parameter in self.parameters()]).sum()
             return Loss(zero, zero.detach())
         return batch_loss(self.model, batch, self.smoothing, use_reference)
+
+
+def perplexity(loss: float) -> float:
+    """exp(loss), for a loss in nats per token; infinite where that overflows."""
+    return math.exp(loss) if loss < 700 else math.inf

@@ -12,7 +12,7 @@ from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batches, epoch_batches
 from nmt.data.splits import load_split
 from nmt.data.training_set import TrainingSet, load_training_set
-from nmt.kernels.linear import check_precision
+from nmt.kernels.precision import check_precision
 from nmt.system.device import choose_device
 from nmt.system.startup import kept_for_good
 from nmt.text.corpus import ParallelText

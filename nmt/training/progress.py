@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from nmt.kernels.loss import perplexity
+from nmt.training.loss import perplexity
 from nmt.training.event_log import finite
 from nmt.training.pace import Tokens
 from nmt.training.summary import Summary

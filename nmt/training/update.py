@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch
-from nmt.kernels.linear import products_in_bf16
+from nmt.kernels.precision import autocast, products_in_bf16
 from nmt.training.distributed import ALONE, World
 from nmt.training.learner import Learner
 
@@ -38,11 +38,11 @@ def update(
     ratio = forcing.chosen("schedule").at(done)
     optimizer.zero_grad()
     nll = torch.zeros((), device=model.device)
-    bf16, device = config.precision == "bf16", model.device.type
+    bf16 = config.precision == "bf16"
     for number, batch in enumerate(batches, start=1):
         use_reference = batch and toss(batch.target_input.shape, ratio, per_token=forcing.granularity == "token")
         with products_in_bf16(bf16), gradients_summed(learner.losses, now=number == len(batches)):
-            with torch.autocast(device, torch.bfloat16, enabled=bf16 and device != "cpu"):
+            with autocast(model.device, wanted=bf16):
                 loss = learner.losses(batch, use_reference)
             (loss.smoothed * (world.size / tokens)).backward()  # of all processes the gradients' mean is taken
         nll += loss.nll.detach()

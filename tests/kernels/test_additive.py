@@ -34,6 +34,11 @@ def test_gradients_are_those_of_finite_differences(layout):
     assert torch.autograd.gradcheck(lambda *leaves: of(additive_scores(*map(of, leaves))), leaves)
 
 
+@pytest.mark.parametrize("queries", [1, 4])
+def test_heads_are_a_dimension_more(queries):
+    assert_twins(additive_scores, plain_additive_scores, [draw(3, 2, queries, 4), draw(3, 2, 7, 4, seed=2), draw(4)])
+
+
 def test_large_sums_saturate():
     query, keys, v = inputs(3, 5, 7)
     torch.testing.assert_close(*(f(1e3 * query, keys, v) for f in (additive_scores, plain_additive_scores)))

@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from nmt.kernels.dropout import Dropout, EmbeddingDropout, dropout
+from nmt.kernels.dropout import Dropout, dropout
+from nmt.model.embedding import EmbeddingDropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])

@@ -7,11 +7,14 @@ import torch
 import torch.nn.functional as F
 from support.attention_cases import draw
 from support.tiny_models import randomise
-from support.twins import LAYOUTS, Made, assert_twins, switch_off
+from support.twins import LAYOUTS, Made, assert_twins
 from torch import nn
 
 from nmt.kernels import linear as module
-from nmt.kernels.linear import Linear, call_with_shared_weights, linear, multiply, weight_gradient
+from nmt.kernels.embedding import Embedding
+from nmt.kernels.linear import Linear, linear, multiply, weight_gradient
+from nmt.kernels.shared import reused_weights
+from nmt.kernels.switch import use
 
 ROWS = [(7,), (1,), (0,), (), (3, 5), (2, 0), (2, 1, 3)]
 TOLERANCE = {"rtol": 1e-12, "atol": 1e-12}
@@ -57,6 +60,12 @@ def test_products_of_matrices_in_any_layout(one, other, sizes):
 # A weight that is used many times
 
 
+def call(module, *arguments):
+    """The module's value, with one gradient for all uses of each weight."""
+    with reused_weights(module):
+        return module(*arguments)
+
+
 class Steps(nn.Module):
     """Two layers that are used at every step, one of them otherwise too, and one layer that is used once."""
 
@@ -85,12 +94,11 @@ def gradients(total, of, **options):
 
 
 @pytest.fixture
-def expected(steps, monkeypatch):
+def expected(steps):
     """`expected(*arguments)`: value and gradients of its square's sum by autograd alone."""
 
     def by_autograd(*arguments):
-        with monkeypatch.context() as patch:
-            switch_off(patch)
+        with use("plain"):
             value = steps(*arguments)
             return value.detach(), gradients((value**2).sum(), steps)
 
@@ -105,7 +113,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("rows", [(6,), (2, 3), (1,)], ids=str)
 def test_the_gradient_of_all_uses_is_their_sum(steps, expected, direct, rows):
-    value = call_with_shared_weights(steps, draw(*rows, 4), direct)
+    value = call(steps, draw(*rows, 4), direct)
     assert_same([value], expected(draw(*rows, 4), direct)[:1])
     assert_same(gradients((value**2).sum(), steps), expected(draw(*rows, 4), direct)[1])
 
@@ -117,14 +125,14 @@ def test_it_is_one_product_for_each_weight(steps, monkeypatch):
         products.append(matrices[0].shape)
         return weight_gradient(*matrices)
 
-    value = call_with_shared_weights(steps, draw(6, 4))
+    value = call(steps, draw(6, 4))
     monkeypatch.setattr(module, "weight_gradient", count)
     value.sum().backward()
     assert sorted(products) == [(6, 4), (18, 3), (18, 4)]
 
 
 def test_a_second_pass_gives_the_same(steps, expected):
-    total = (call_with_shared_weights(steps, draw(6, 4)) ** 2).sum()
+    total = (call(steps, draw(6, 4)) ** 2).sum()
     first, second, third = (gradients(total, steps, retain_graph=True) for _ in range(3))
     assert all(map(torch.equal, first, second))
     assert all(map(torch.equal, first, third))
@@ -133,7 +141,7 @@ def test_a_second_pass_gives_the_same(steps, expected):
 
 def test_a_pass_that_ends_before_the_weights_leaves_nothing_behind(steps, expected):
     x = draw(6, 4).requires_grad_()
-    total = (call_with_shared_weights(steps, x) ** 2).sum()
+    total = (call(steps, x) ** 2).sum()
     (of_x,) = torch.autograd.grad(total, x, retain_graph=True)
     assert_same(gradients(total, steps, retain_graph=True), expected(draw(6, 4))[1])
     assert_same(torch.autograd.grad(total, x, retain_graph=True), [of_x])
@@ -147,7 +155,7 @@ def test_a_pass_that_fails_leaves_nothing_behind(steps, expected):
     def fail(_):
         raise RuntimeError("on the way")
 
-    total = (call_with_shared_weights(steps, 1 * x) ** 2).sum()
+    total = (call(steps, 1 * x) ** 2).sum()
     hook = x.register_hook(fail)
     with pytest.raises(RuntimeError, match="on the way"):
         torch.autograd.grad(total, x, retain_graph=True)
@@ -167,7 +175,7 @@ def test_a_pass_that_fails_halfway_leaves_nothing_behind(steps, expected):
             hooks.append(output.register_hook(fail))
 
     watcher = steps.second.register_forward_hook(watch)
-    total = (call_with_shared_weights(steps, draw(6, 4)) ** 2).sum()
+    total = (call(steps, draw(6, 4)) ** 2).sum()
     watcher.remove()
     with pytest.raises(RuntimeError, match="on the way"):
         gradients(total, steps, retain_graph=True)
@@ -179,7 +187,7 @@ def test_a_pass_that_fails_halfway_leaves_nothing_behind(steps, expected):
 def test_a_frozen_weight_has_no_gradient_and_the_others_have_theirs(steps, expected, frozen):
     _, all_of_them = expected(draw(6, 4))
     getattr(steps, frozen).weight.requires_grad_(False)
-    (call_with_shared_weights(steps, draw(6, 4)) ** 2).sum().backward()
+    (call(steps, draw(6, 4)) ** 2).sum().backward()
     for (name, parameter), gradient in zip(steps.named_parameters(), all_of_them, strict=True):
         if name == f"{frozen}.weight":
             assert parameter.grad is None
@@ -193,7 +201,7 @@ class Unused(nn.Module):
     def __init__(self):
         super().__init__()
         self.otherwise, self.never, self.output = Linear(4, 3), Linear(4, 3), Linear(4, 5)
-        self.embedding = nn.Embedding(5, 4)
+        self.embedding = Embedding(5, 4)
         self.embedding.weight = self.output.weight
 
     def forward(self, ids):
@@ -201,27 +209,27 @@ class Unused(nn.Module):
         return self.output(torch.tanh(x)) + (x @ self.otherwise.weight.t()).sum()
 
 
-def test_other_uses_and_tied_weights_have_their_gradients(monkeypatch):
+def test_other_uses_and_tied_weights_have_their_gradients():
     layers, ids = Unused().double(), torch.tensor([3, 1, 3])
-    found = gradients((call_with_shared_weights(layers, ids) ** 2).sum(), layers)
-    switch_off(monkeypatch)
-    by_autograd = gradients((layers(ids) ** 2).sum(), layers)
+    found = gradients((call(layers, ids) ** 2).sum(), layers)
+    with use("plain"):
+        by_autograd = gradients((layers(ids) ** 2).sum(), layers)
     assert [g is None for g in found] == [g is None for g in by_autograd]
     assert_same(*([g for g in some if g is not None] for some in (found, by_autograd)))
 
 
 def test_gradients_of_several_batches_add_up(steps, expected):
     for seed in (1, 2, 3):
-        (call_with_shared_weights(steps, draw(6, 4, seed=seed)) ** 2).sum().backward()
+        (call(steps, draw(6, 4, seed=seed)) ** 2).sum().backward()
     totals = [sum(parts) for parts in zip(*(expected(draw(6, 4, seed=s))[1] for s in (1, 2, 3)), strict=True)]
     assert_same([p.grad for p in steps.parameters()], totals)
     steps.zero_grad()
-    sum((call_with_shared_weights(steps, draw(6, 4, seed=seed)) ** 2).sum() for seed in (1, 2, 3)).backward()
+    sum((call(steps, draw(6, 4, seed=seed)) ** 2).sum() for seed in (1, 2, 3)).backward()
     assert_same([p.grad for p in steps.parameters()], totals)
 
 
 def test_a_weight_that_changed_before_its_gradient_is_an_error(steps):
-    total = call_with_shared_weights(steps, draw(6, 4)).sum()
+    total = call(steps, draw(6, 4)).sum()
     with torch.no_grad():
         steps.second.weight.add_(1)
     with pytest.raises(RuntimeError, match="modified inplace"):
@@ -236,7 +244,7 @@ def test_nothing_stays_in_memory(steps, use):
     try:
         for _ in range(2):  # an operation's first call in a process leaves cycles of Python's own
             with Made() as made:
-                total = call_with_shared_weights(steps, x).sum()
+                total = call(steps, x).sum()
                 if use.startswith("pass"):
                     total.backward(retain_graph=use == "pass_retained")
                 elif use == "part_of_a_pass":
@@ -255,7 +263,7 @@ def test_nothing_stays_in_memory(steps, use):
 def test_without_gradients_it_is_a_plain_call(steps, expected, mode):
     by_autograd, _ = expected(draw(6, 4))
     with mode(), Made() as made:
-        value = call_with_shared_weights(steps, draw(6, 4))
+        value = call(steps, draw(6, 4))
         assert value.grad_fn is None
         assert_same([value], [by_autograd])
         del value

@@ -1,5 +1,7 @@
 """The output layer in chunks against the same at once, and against finite differences."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -7,7 +9,7 @@ from support.attention_cases import draw
 from support.twins import LAYOUTS, Made, assert_twins
 
 from nmt.kernels import output_loss as module
-from nmt.kernels.output_loss import output_loss, plain_output_loss
+from nmt.kernels.output_loss import cross_entropy, output_loss, plain_output_loss
 
 FEATURES, TYPES, CHUNK = 4, 6, 3
 SMOOTHING = pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
@@ -94,3 +96,34 @@ def test_there_are_never_more_logits_than_a_chunks(gradient):
         if gradient:
             loss.backward()
     assert max(made.sizes) == max(CHUNK, FEATURES) * types
+
+
+# The plain twin
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("count", [1, 5])
+def test_loss_and_its_gradient_are_pytorchs(smoothing: float, count: int) -> None:
+    torch.manual_seed(1)
+    logits = (4 * torch.randn(count, 9, dtype=torch.float64)).requires_grad_()
+    targets = torch.randint(9, (count,))
+    loss = cross_entropy(logits, targets, smoothing)
+    expected = torch.nn.functional.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(loss.smoothed, expected)
+    (gradient,) = torch.autograd.grad(loss.smoothed, logits)
+    torch.testing.assert_close(gradient, torch.autograd.grad(expected, logits)[0])
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_likelihood_is_not_smoothed_and_carries_no_gradient(smoothing: float) -> None:
+    probabilities = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])
+    logits = (probabilities.log() + 7).requires_grad_()
+    loss = cross_entropy(logits, torch.tensor([0, 1]), smoothing)
+    assert loss.nll.item() == pytest.approx(math.log(2) + math.log(10))
+    assert not loss.nll.requires_grad
+
+
+def test_large_logits_do_not_overflow() -> None:
+    loss = cross_entropy(torch.tensor([[1e4, 0.0]]), torch.tensor([1]), 0.1)
+    assert loss.nll.item() == 1e4
+    assert loss.smoothed.isfinite()

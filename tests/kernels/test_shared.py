@@ -10,10 +10,10 @@ from support.twins import Made
 
 from nmt.kernels import additive, shared
 from nmt.kernels.additive import additive_scores, plain_additive_scores
-from nmt.kernels.gather import gather
+from nmt.kernels.gather import gather_windows, plain_gather_windows
 from nmt.kernels.linear import linear
 from nmt.kernels.products import inner_products, weighted_sums
-from nmt.kernels.shared import share
+from nmt.kernels.shared import reused
 
 B, N, S, X, T = 3, 2, 7, 4, 2
 TOLERANCE = {"rtol": 1e-12, "atol": 1e-12}
@@ -21,28 +21,27 @@ V = draw(X, seed=3)
 
 
 def windows(memory, x):
-    return gather(memory, (1000 * x.abs()).long() % S)
+    return gather_windows(memory, (1000 * x.abs()).long() % S)
 
 
 def plain_windows(memory, x):
-    rows = memory.flatten(0, -3)
-    return rows[torch.arange(len(rows))[:, None, None], (1000 * x.abs()).long() % S].flatten(0, 1)
+    return plain_gather_windows(memory, (1000 * x.abs()).long() % S)
 
 
 # What a tensor is used with, by hand and as autograd knows it; the tensor's size, and that of what it is used with.
 USES = {
     "linear": (lambda w, x: linear(x, w), lambda w, x: F.linear(x, w), (5, X), (T, X)),
     "gather": (windows, plain_windows, (B, S, X), (B, T, 5)),
-    "gather heads": (windows, plain_windows, (B, N, S, X), (B * N, T, 5)),
+    "gather heads": (windows, plain_windows, (B, N, S, X), (B, N, T, 5)),
     "inner_products": (lambda m, x: inner_products(x, m), lambda m, x: x @ m.mT, (B, S, X), (B, T, X)),
     "inner_products one": (lambda m, x: inner_products(x, m), lambda m, x: x @ m.mT, (B, S, X), (B, 1, X)),
     "weighted_sums": (lambda m, x: weighted_sums(x, m), lambda m, x: x @ m, (B, S, X), (B, T, S)),
     "weighted_sums one": (lambda m, x: weighted_sums(x, m), lambda m, x: x @ m, (B, S, X), (B, 1, S)),
     "weighted_sums heads": (
         lambda m, x: weighted_sums(x, m),
-        lambda m, x: x @ m.flatten(0, 1),
+        lambda m, x: x @ m,
         (B, N, S, X),
-        (B * N, 1, S),
+        (B, N, 1, S),
     ),
     "additive_scores": (
         lambda m, x: additive_scores(x, m, V),
@@ -90,7 +89,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("direct", [True, False])
 def test_the_gradient_is_the_sum_over_all_uses_in_every_pass(use, count, direct):
     case = Case(use, count)
-    tensor = share(2 * case.origin)
+    tensor = reused(2 * case.origin)
     total = case.used(tensor, case.by_hand) + ((tensor**3).sum() if direct else 0)
     first, second = (torch.autograd.grad(total, case.leaves(), retain_graph=True) for _ in range(2))
     assert_same(first, case.by_autograd(direct))
@@ -100,7 +99,7 @@ def test_the_gradient_is_the_sum_over_all_uses_in_every_pass(use, count, direct)
 @EVERY_USE
 def test_a_pass_that_ends_before_the_tensors_node_leaves_nothing_behind(use):
     case = Case(use)
-    tensor = share(2 * case.origin)
+    tensor = reused(2 * case.origin)
     total, direct = case.used(tensor, case.by_hand), (tensor**3).sum()
     (of_direct,) = torch.autograd.grad(direct, case.origin, retain_graph=True)
     assert torch.autograd.grad(total, tensor, allow_unused=True, retain_graph=True) == (None,)
@@ -114,7 +113,7 @@ def test_no_use_makes_a_gradient_of_the_tensors_size(use):
     made = []
     for count in (6, 12):
         case = Case(use, count)
-        tensor = share(2 * case.origin)
+        tensor = reused(2 * case.origin)
         total = case.used(tensor, case.by_hand)
         with Made() as backward:
             torch.autograd.grad(total, case.leaves())
@@ -133,7 +132,7 @@ def test_nothing_stays_in_memory(use, passes):
     try:
         for _ in range(2):  # an operation's first call in a process leaves cycles of Python's own
             with Made() as made:
-                tensor = share(2 * case.origin)
+                tensor = reused(2 * case.origin)
                 # What the tensor is used with is made of it: a factor that kept its graph would close a circle.
                 total = sum((case.by_hand(tensor, x * tensor.mean()) ** 2).sum() for x in case.others)
                 if passes in ("whole", "retained"):
@@ -150,12 +149,12 @@ def test_nothing_stays_in_memory(use, passes):
 
 def test_what_is_shared_or_needs_no_gradient_stays_as_it_is():
     origin = draw(B, S, X).requires_grad_()
-    tensor = share(origin)
+    tensor = reused(origin)
     assert tensor is not origin
-    assert share(tensor) is tensor
-    assert share(origin.detach()).grad_fn is None
+    assert reused(tensor) is tensor
+    assert reused(origin.detach()).grad_fn is None
     with torch.no_grad():
-        assert share(origin) is origin
+        assert reused(origin) is origin
 
 
 @EVERY_USE
@@ -170,7 +169,7 @@ def test_gradients_are_those_of_finite_differences(use):
     case = Case(use, count=2)
 
     def objective(origin, *_):
-        tensor = share(2 * origin)
+        tensor = reused(2 * origin)
         return case.used(tensor, case.by_hand) + (tensor**3).sum()
 
     assert torch.autograd.gradcheck(objective, case.leaves())

@@ -20,7 +20,8 @@ from support.tiny_models import (
 )
 from torch import nn
 
-from nmt.model.decoder import GRUStack, gru_update
+from nmt.kernels.gru import gru_update
+from nmt.model.decoder import GRUStack
 from nmt.search import select
 from nmt.text.vocabulary import EOS
 

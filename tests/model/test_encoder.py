@@ -8,8 +8,8 @@ from support.formulas import bidirectional_gru
 from support.tiny_models import SOURCE_TYPES, gru_weights, randomise
 from torch import nn
 
-from nmt.model.encoder import Encoder, packed_gru
-from nmt.model.encoder import bidirectional_gru as own_gru
+from nmt.kernels.bidirectional import packed_gru, sequence_gru
+from nmt.model.encoder import Encoder
 
 E, HIDDEN = 4, 3
 LENGTHS = (4, 8, 1, 6)
@@ -129,14 +129,14 @@ def test_the_gru_by_hand_is_pytorchs(layers, lengths, wider):
     rnn = make(layers).rnn
     inputs = draw(len(lengths), max(lengths) + wider, E)
     expected = gru_results(packed_gru, rnn, inputs, lengths)
-    for one, other in zip(gru_results(own_gru, rnn, inputs, lengths), expected, strict=True):
+    for one, other in zip(gru_results(sequence_gru, rnn, inputs, lengths), expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
     rnn.float()
-    for one, other in zip(gru_results(own_gru, rnn, inputs.float(), lengths), expected, strict=True):
+    for one, other in zip(gru_results(sequence_gru, rnn, inputs.float(), lengths), expected, strict=True):
         torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("run", [own_gru, packed_gru])
+@pytest.mark.parametrize("run", [sequence_gru, packed_gru])
 def test_dropout_is_between_layers_in_training_alone(run):
     """A rate of 1 leaves nothing of what the upper layer reads: its states are the same whatever the source."""
     lengths = torch.tensor(LENGTHS)

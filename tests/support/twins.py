@@ -1,7 +1,5 @@
 """What tests of the fast paths share: layouts of tensors, comparison with a plain twin, a record of tensors made."""
 
-import sys
-
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -45,19 +43,6 @@ def assert_twins(fast, plain, inputs, layout=LAYOUTS["plain"]):
         assert not value.requires_grad
         assert value.grad_fn is None
         torch.testing.assert_close(value, expected[0], **close)
-
-
-def fast_modules():
-    """The modules that ask `by_hand`."""
-    return [module for name, module in sys.modules.items() if name.startswith("nmt.") and hasattr(module, "by_hand")]
-
-
-def switch_off(monkeypatch):
-    """Leave everything to PyTorch's own gradients."""
-    modules = fast_modules()
-    assert modules
-    for module in modules:
-        monkeypatch.setattr(module, "by_hand", lambda _: False)
 
 
 class Made(TorchDispatchMode):

@@ -9,7 +9,7 @@ from support.runs import ConfigMaker, finish
 
 from nmt.cli import main
 from nmt.config.reading import to_yaml
-from nmt.kernels.loss import Loss
+from nmt.kernels.output_loss import Loss
 from nmt.system.errors import UserError
 from nmt.training import loss as batch_losses
 from nmt.training.check import check

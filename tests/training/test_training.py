@@ -13,8 +13,9 @@ from support.runs import LOSSES, ConfigMaker, assert_same, contents, events, fin
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.reading import load_config
-from nmt.kernels import linear
-from nmt.kernels.loss import Loss
+from nmt.kernels import use
+from nmt.kernels.output_loss import Loss
+from nmt.kernels.precision import check_precision
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.training import loop
@@ -233,20 +234,22 @@ def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMake
     assert not Path(make_config().output_dir).exists()
 
 
-def test_bf16_and_int8_need_their_kernels(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "HAS_ONEDNN", False)
-    for field, precision in (("training", "bf16"), ("search", "bf16"), ("search", "int8")):
-        with pytest.raises(UserError, match=rf"{field}\.precision: {precision} needs oneDNN"):
-            finish(make_config(f"{field}.precision={precision}"))
+def test_int8_is_for_processors() -> None:
+    check_precision("search.precision", "int8", torch.device("cpu"))
+    with pytest.raises(UserError, match=r"search\.precision: int8 runs on processors only, and this device is cuda"):
+        check_precision("search.precision", "int8", torch.device("cuda"))
 
 
-def test_int8_needs_a_processor_whose_sums_are_exact(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match=r"search\.precision: int8 is for processors, and this is cuda"):
-        linear.check_precision("search.precision", "int8", torch.device("cuda"))
-    product = torch._int_mm
-    monkeypatch.setattr(torch, "_int_mm", lambda left, right: product(left, right).clamp(max=2**15 - 1))
-    with pytest.raises(UserError, match=r"search\.precision: int8 products .* overflow"):
-        finish(make_config("search.precision=int8"))
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_plain_kernels_train_too(make_config: ConfigMaker, precision: str) -> None:
+    fields = [f"model.{part}=0" for part in ("embedding_dropout", "encoder.dropout", "decoder.dropout")]
+    fields += [f"training.precision={precision}", f"search.precision={'int8' if precision == 'bf16' else precision}"]
+    losses = []
+    for kernels in ("fast", "plain"):
+        with use(kernels):
+            folder = finish(make_config("training.max_updates=8", f"name={kernels}", *fields))
+        losses.append([event["loss"] for event in events(folder) if "loss" in event])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4 if precision == "float32" else 2e-2)
 
 
 def test_a_person_is_told_what_happens_on_one_screen(

@@ -5,40 +5,11 @@ import torch
 
 from nmt.config.model import ModelConfig
 from nmt.data.batching import Example, collate
-from nmt.kernels.loss import cross_entropy, perplexity
 from nmt.model.seq2seq import Seq2Seq, build_model
-from nmt.training.loss import batch_loss
+from nmt.training.loss import batch_loss, perplexity
 from nmt.training.validation import mean_loss
 
 SIZES = {"embedding_size": 6, "encoder": {"hidden_size": 5}, "decoder": {"hidden_size": 7}}
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
-@pytest.mark.parametrize("count", [1, 5])
-def test_loss_and_its_gradient_are_pytorchs(smoothing: float, count: int) -> None:
-    torch.manual_seed(1)
-    logits = (4 * torch.randn(count, 9, dtype=torch.float64)).requires_grad_()
-    targets = torch.randint(9, (count,))
-    loss = cross_entropy(logits, targets, smoothing)
-    expected = torch.nn.functional.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
-    torch.testing.assert_close(loss.smoothed, expected)
-    (gradient,) = torch.autograd.grad(loss.smoothed, logits)
-    torch.testing.assert_close(gradient, torch.autograd.grad(expected, logits)[0])
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_likelihood_is_not_smoothed_and_carries_no_gradient(smoothing: float) -> None:
-    probabilities = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])
-    logits = (probabilities.log() + 7).requires_grad_()
-    loss = cross_entropy(logits, torch.tensor([0, 1]), smoothing)
-    assert loss.nll.item() == pytest.approx(math.log(2) + math.log(10))
-    assert not loss.nll.requires_grad
-
-
-def test_large_logits_do_not_overflow() -> None:
-    loss = cross_entropy(torch.tensor([[1e4, 0.0]]), torch.tensor([1]), 0.1)
-    assert loss.nll.item() == 1e4
-    assert loss.smoothed.isfinite()
 
 
 def test_perplexity() -> None:

@@ -1,0 +1,88 @@
+"""A bidirectional GRU over padded sentences.
+
+The fast form runs `gru_sequence`, the plain twin PyTorch's own GRU over packed sentences.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from nmt.kernels.dropout import dropout
+from nmt.kernels.gru import gru_sequence
+from nmt.kernels.initial import GATES, glorot, orthogonal, zero
+from nmt.kernels.linear import linear
+from nmt.kernels.switch import fast
+
+
+class BidirectionalGRU(nn.GRU):
+    """`torch.nn.GRU` in both directions. Its input weights begin as Glorot's, its recurrent ones orthogonal, biases 0.
+
+    `dropout` is the rate between layers.
+    """
+
+    def __init__(self, inputs: int, hidden: int, layers: int, dropout: float) -> None:
+        between = dropout if layers > 1 else 0.0
+        super().__init__(inputs, hidden, layers, batch_first=True, bidirectional=True, dropout=between)
+
+    def reset_parameters(self) -> None:
+        for name, parameter in self.named_parameters():
+            if name.startswith("bias"):
+                zero(parameter)
+            elif name.startswith("weight_hh"):
+                orthogonal(parameter, GATES)
+            else:
+                glorot(parameter, GATES)
+
+    def forward(  # type: ignore[override]  # padded sentences, and no other first state than 0
+        self, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
+        """The top layer's states [→h_s; ←h_s], 0 at padding, and the final ones, →h at the last position with ←h at 0.
+
+        `lengths` lie on the CPU. The backward direction starts at each sentence's own last position.
+        """
+        return sequence_gru(self, inputs, lengths) if fast(inputs) else packed_gru(self, inputs, lengths)
+
+
+def packed_gru(
+    rnn: nn.GRU, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
+) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
+    """PyTorch's own GRU (cuDNN's, on a GPU)."""
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    outputs, last = nn.GRU.forward(rnn, packed)
+    values, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
+    return values, torch.cat([last[-2], last[-1]], dim=1)
+
+
+def sequence_gru(
+    rnn: nn.GRU, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
+) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
+    """The same by `gru_sequence`.
+
+    Both directions run from left to right, the backward one over sentences that are mirrored within their own length:
+    so the padding is at the end, where it reaches nothing that is kept.
+    """
+    batch, length, _ = inputs.shape
+    sentences, places = torch.arange(batch), torch.arange(length).unsqueeze(1)
+    real = places < lengths
+    straight = (places * batch + sentences).flatten()  # rows of a (S B ·) tensor
+    mirrored = (torch.where(real, lengths - 1 - places, places) * batch + sentences).flatten()
+    outputs = inputs.transpose(0, 1).flatten(0, 1)
+    for layer in range(rnn.num_layers):
+        if layer and rnn.training:
+            outputs = dropout(outputs, rnn.dropout)
+        directions = []
+        for suffix, rows in (("", straight), ("_reverse", mirrored)):
+            input_weight, input_bias, weight, bias = (
+                getattr(rnn, f"{name}_l{layer}{suffix}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+            )
+            gates = linear(outputs, input_weight, input_bias).index_select(0, rows).view(length, batch, -1)
+            states = gru_sequence(gates, gates.new_zeros(batch, rnn.hidden_size), weight, bias)
+            directions.append(states.flatten(0, 1).index_select(0, rows))  # mirrored twice is straight
+        outputs = torch.cat(directions, dim=1)
+    forward, backward = directions
+    final = torch.cat([forward.index_select(0, (lengths - 1) * batch + sentences), backward[:batch]], dim=1)
+    values = (outputs * real.reshape(-1, 1)).view(length, batch, -1).transpose(0, 1)
+    return values, final

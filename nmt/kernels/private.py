@@ -1,0 +1,137 @@
+"""PyTorch's private functions, each used here alone, and checked before its first use.
+
+They may be missing from another version of PyTorch, take other arguments, or give other numbers on some processor. So
+each is tried once in a process, against a public function. One that fails is not used: its plain twin runs, and one
+line on standard error says so.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+ROWS = 64  # that `blocks` lays a weight out for: any number can be multiplied
+
+
+def product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """`F.linear` by oneDNN, of a weight or of its `blocks`."""
+    return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+
+
+def blocks(weight: Tensor) -> Tensor:
+    """A weight in oneDNN's own layout, which only `product` can read."""
+    return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+
+
+def byte_product(left: Tensor, right: Tensor) -> Tensor:
+    """left @ right of 8-bit integers, summed in 32 bits."""
+    return torch._int_mm(left, right)
+
+
+def backward_pass() -> int:
+    """A number of the backward pass that is running, which no other has."""
+    return torch._C._current_graph_task_id()
+
+
+@cache
+def has_product(dtype: torch.dtype) -> bool:
+    """Whether `product` gives the numbers of `F.linear` for this type."""
+    return _works("torch.ops.mkldnn._linear_pointwise", dtype, lambda: _is_linear(dtype, lambda weight: weight))
+
+
+@cache
+def has_blocks(dtype: torch.dtype) -> bool:
+    """Whether `product` gives them from `blocks` too."""
+    if not has_product(dtype):  # which has been said
+        return False
+    return _works("torch.ops.mkldnn._reorder_linear_weight", dtype, lambda: _is_linear(dtype, blocks))
+
+
+@cache
+def has_byte_product() -> bool:
+    """Whether `byte_product` sums in 32 bits: without VNNI, some kernels first sum two products in 16."""
+    return _works("torch._int_mm", torch.int8, _is_exact)
+
+
+@cache
+def has_backward_passes() -> bool:
+    """Whether `backward_pass` tells two of them apart."""
+    return _works("torch._C._current_graph_task_id", None, _tells_passes_apart)
+
+
+def _works(name: str, dtype: torch.dtype | None, trial: Callable[[], bool]) -> bool:
+    try:
+        with torch.inference_mode(False), torch.autocast("cpu", enabled=False):
+            if trial():
+                return True
+        trouble = "gives other numbers than expected"
+    except Exception as error:  # whatever a private function may raise
+        trouble = "is missing" if isinstance(error, AttributeError) else f"fails ({type(error).__name__})"
+    if name not in _SAID:  # once, for whatever type it was first tried
+        _SAID.add(name)
+        of_type = "" if dtype is None else f" for {str(dtype).removeprefix('torch.')}"
+        print(
+            f"nmt: {name} {trouble}{of_type} in PyTorch {torch.__version__}; its slower, public counterpart is used",
+            file=sys.stderr,
+            flush=True,
+        )
+    return False
+
+
+_SAID: set[str] = set()
+
+
+@torch.no_grad()
+def _is_linear(dtype: torch.dtype, layout: Callable[[Tensor], Tensor]) -> bool:
+    rows, weight, bias = (_numbers(*shape).to(dtype) for shape in ((16, 24), (8, 24), (8,)))
+    expected = F.linear(rows.double(), weight.double(), bias.double())
+    tolerance = 1e-5 if dtype == torch.float32 else 2**-6  # bfloat16 results have 8 bits
+    cases = [(rows, weight), (rows.t().contiguous().t(), weight.t().contiguous().t())]  # both layouts of a matrix
+    found = [product(rows, layout(weight), bias) for rows, weight in cases]
+    return all(x.dtype == dtype and torch.allclose(x.double(), expected, tolerance, tolerance) for x in found)
+
+
+def _is_exact() -> bool:
+    largest = torch.full((16, 64), 127, dtype=torch.int8)
+    weight = torch.arange(-64, 64, dtype=torch.int8).repeat(8).view(16, 64)
+    return all(
+        torch.equal(byte_product(largest, other.t()).long(), largest.long() @ other.t().long())
+        for other in (largest, weight)
+    )
+
+
+@torch.enable_grad()
+def _tells_passes_apart() -> bool:
+    seen: list[int] = []
+    value = torch.zeros((), requires_grad=True)
+    for _ in range(2):
+        value = _Note.apply(value, seen)  # type: ignore[no-untyped-call]
+    for _ in range(2):
+        value.backward(retain_graph=True)
+    first, again, second, second_again = seen
+    return first == again and second == second_again and first != second
+
+
+def _numbers(*shape: int) -> Tensor:
+    """Some numbers between −1 and 1, drawn from no random generator: training's draws stay as they are."""
+    return torch.arange(torch.Size(shape).numel(), dtype=torch.float32).mul(0.7).sin().view(shape)
+
+
+class _Note(torch.autograd.Function):
+    """Notes the number of each backward pass that comes by."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, seen: list[int]) -> Tensor:
+        ctx.seen = seen
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        ctx.seen.append(backward_pass())
+        return gradient, None

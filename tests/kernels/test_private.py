@@ -1,0 +1,158 @@
+"""PyTorch's private functions: where one is missing, changed or wrong, its plain twin runs, and one line says so."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from support.attention_cases import draw
+from support.tiny_models import SOURCES, TARGETS, Variant, tiny_model
+from torch import nn
+
+from nmt.data.batching import Example, collate
+from nmt.kernels import private, use
+from nmt.kernels.linear import linear
+from nmt.kernels.packed import packed
+from nmt.kernels.precision import products_in_bf16
+from nmt.training.loss import batch_loss
+
+PROBES = (private.has_product, private.has_blocks, private.has_byte_product, private.has_backward_passes)
+BATCH = collate([Example(list(s), list(t)) for s, t in zip(SOURCES, TARGETS, strict=True)])
+
+
+@pytest.fixture(autouse=True)
+def _probed_anew():
+    """Each test begins, and leaves, without what has been found out."""
+    forget()
+    yield
+    forget()
+
+
+def forget():
+    for probe in PROBES:
+        probe.cache_clear()
+    private._SAID.clear()
+
+
+def missing(*_arguments):
+    raise AttributeError("no such function")
+
+
+def other_signature(_only_one):
+    raise AssertionError("it takes one argument")
+
+
+def wrong(function):
+    return lambda *arguments: function(*arguments) + 1
+
+
+def break_linear(monkeypatch, function):
+    real = torch.ops.mkldnn
+    own = {"_linear_pointwise": function, "_reorder_linear_weight": real._reorder_linear_weight}
+    if function is missing:
+        del own["_linear_pointwise"]
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(**own))
+
+
+def break_blocks(monkeypatch, function):
+    own = {"_linear_pointwise": torch.ops.mkldnn._linear_pointwise, "_reorder_linear_weight": function}
+    if function is missing:
+        del own["_reorder_linear_weight"]
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(**own))
+
+
+def break_attribute(module, name):
+    def change(monkeypatch, function):
+        if function is missing:
+            monkeypatch.delattr(module, name)
+        else:
+            monkeypatch.setattr(module, name, function)
+
+    return change
+
+
+BROKEN = {
+    "_linear_pointwise": (break_linear, wrong(torch.ops.mkldnn._linear_pointwise)),
+    "_reorder_linear_weight": (break_blocks, lambda weight, _: 2 * weight),
+    "_int_mm": (break_attribute(torch, "_int_mm"), lambda one, other: (one.short() @ other.short()).int()),
+    "_current_graph_task_id": (break_attribute(torch._C, "_current_graph_task_id"), lambda: -1),
+}
+TROUBLES = {"missing": "is missing", "signature": "fails (TypeError)", "wrong": "gives other numbers than expected"}
+
+
+def all_products():
+    """Values of layers, of their packed forms and of a training step's loss and gradients."""
+    layer, inputs = nn.Sequential(nn.Linear(40, 20)), draw(30, 40).float()
+    with torch.no_grad():
+        for i, parameter in enumerate(layer.parameters()):
+            parameter.copy_(draw(*parameter.shape, seed=5 + i) / 10)
+    results = {"linear": linear(inputs, *layer[0].parameters())}
+    with torch.inference_mode():
+        with products_in_bf16(True):
+            results["linear in bf16"] = linear(inputs, *layer[0].parameters())
+        results |= {precision: packed(layer, precision)(inputs) for precision in ("float32", "bf16", "int8")}
+    model = tiny_model(Variant("luong", "additive", "local_p", input_feeding=True)).float()
+    loss = batch_loss(model, BATCH, 0.1).smoothed
+    loss.backward()
+    results |= {"loss": loss} | {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    return {name: value.detach().clone() for name, value in results.items()}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("function", BROKEN)
+def test_the_plain_twin_runs_and_one_line_says_so(function, trouble, monkeypatch, capsys):
+    expected = all_products()
+    assert not capsys.readouterr().err
+    forget()
+    change, wrong_one = BROKEN[function]
+    change(monkeypatch, {"missing": missing, "signature": other_signature, "wrong": wrong_one}[trouble])
+    found = all_products()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.match(rf"nmt: torch\.(\S+\.)?{function} {re.escape(TROUBLES[trouble])}.* in PyTorch \d", line)
+    for name, value in expected.items():
+        close = {"rtol": 2**-6, "atol": 2**-6} if "bf16" in name else {"rtol": 1e-4, "atol": 1e-5}
+        torch.testing.assert_close(found[name], value, **close)
+    all_products()
+    assert not capsys.readouterr().err
+
+
+def test_plain_kernels_call_none_of_them_and_say_nothing(monkeypatch, capsys):
+    expected = all_products()
+    for change, _ in BROKEN.values():
+        change(monkeypatch, other_signature)
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace())
+    forget()
+    with use("plain"):
+        found = all_products()
+    assert not capsys.readouterr().err
+    assert torch.equal(found["int8"], expected["int8"])  # whole numbers, whose sums are exact
+    for name in expected:
+        close = {"rtol": 2**-6, "atol": 2**-6} if "bf16" in name else {"rtol": 1e-4, "atol": 1e-5}
+        torch.testing.assert_close(found[name], expected[name], **close)
+
+
+def test_a_trial_draws_no_random_number():
+    before = torch.get_rng_state()
+    assert all([private.has_product(torch.float32), private.has_byte_product(), private.has_backward_passes()])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, torch.enable_grad])
+def test_a_trial_works_in_any_mode(mode, capsys):
+    with mode(), torch.autocast("cpu", torch.bfloat16):
+        assert private.has_product(torch.float32)
+        assert private.has_product(torch.bfloat16)
+        assert private.has_blocks(torch.bfloat16)
+        assert private.has_byte_product()
+        assert private.has_backward_passes()
+    assert not capsys.readouterr().err
+
+
+def test_bfloat16_products_of_a_step_are_rounded_in_either_way():
+    inputs, weight = draw(30, 40).float(), draw(20, 40, seed=2).float()
+    expected = F.linear(inputs.bfloat16().float(), weight.bfloat16().float())
+    with products_in_bf16(True):
+        found = linear(inputs, weight)
+    torch.testing.assert_close(found, expected, rtol=2**-7, atol=2**-7)
+    assert not torch.equal(found, linear(inputs, weight))

@@ -27,10 +27,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from nmt.build import build_model
 from nmt.config.run import Config
 from nmt.data.batching import collate
 from nmt.data.training_set import load_training_set
-from nmt.model.seq2seq import build_model
 from nmt.system.device import describe_machine
 from nmt.training.learner import make_learner
 from nmt.training.prepare import batches_of

@@ -37,11 +37,11 @@ import peers
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from nmt.build import build_model
 from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
-from nmt.model.seq2seq import build_model
 from nmt.system.device import describe_machine
 from nmt.training.learner import Learner, make_learner
 from nmt.training.update import update

@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 import torch
 
+from nmt.build import build_model
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.reading import load_config
 from nmt.data.training_set import load_training_set
-from nmt.model.seq2seq import build_model
 from nmt.system.device import describe_machine
 from nmt.text.vocabulary import Vocabulary
 

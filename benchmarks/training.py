@@ -26,13 +26,13 @@ import peers
 import torch
 from torch import Tensor
 
+from nmt.build import build_model
 from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.data.batching import Example, collate
 from nmt.data.training_set import load_training_set
 from nmt.kernels import use
 from nmt.kernels.linear import multiply
-from nmt.model.seq2seq import build_model
 from nmt.system.device import choose_device, describe_machine
 from nmt.training.learner import Learner, make_learner
 from nmt.training.prepare import batches_of

@@ -10,11 +10,11 @@ import yaml
 from hypothesis import settings
 from support.cli import write_config
 
+from nmt.build import build_model
 from nmt.cli import main
 from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
-from nmt.model.seq2seq import build_model
 from nmt.text.corpus import ParallelText
 from nmt.training import event_log
 from nmt.translator import Translator

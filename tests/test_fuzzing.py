@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.texts import data_config
 
+from nmt.build import build_model
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
@@ -28,7 +29,6 @@ from nmt.config.reading import load_config, to_yaml
 from nmt.config.run import Config, DataConfig
 from nmt.data.training_set import load_training_set
 from nmt.evaluation.alignment import read_links
-from nmt.model.seq2seq import build_model
 from nmt.parts import Section
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs

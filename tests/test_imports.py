@@ -23,11 +23,9 @@ LAYERS = [
     ["nmt.parts"],
     ["nmt.kernels"],
     ["nmt.text", "nmt.schedules"],
-    ["nmt.model.scores", "nmt.model.scopes", "nmt.model.encoder"],
-    ["nmt.model.attention"],
-    ["nmt.model.decoder"],
-    ["nmt.config"],
     ["nmt.model"],
+    ["nmt.config"],
+    ["nmt.build"],
     ["nmt.sample_corpus"],
     ["nmt.data"],
     ["nmt.search"],
@@ -43,8 +41,7 @@ LAYERS = [
     ["nmt.__main__"],
 ]
 NO_CONFIG = [
-    *["nmt.search", "nmt.kernels", "nmt.model.encoder", "nmt.model.scores", "nmt.model.scopes", "nmt.model.attention"],
-    *["nmt.model.decoder", "nmt.text.tokenizers", "nmt.text.vocabulary", "nmt.text.corpus", "nmt.text.unknown_words"],
+    *["nmt.search", "nmt.text.tokenizers", "nmt.text.vocabulary", "nmt.text.corpus", "nmt.text.unknown_words"],
     *["nmt.data.numbering", "nmt.data.store", "nmt.data.batching"],
 ]
 

@@ -15,12 +15,13 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor
 
+from nmt.build import build_empty, fill
 from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.file import DamagedFile
 from nmt.config.data import SideConfig
 from nmt.config.reading import differences, explain, parse_config
 from nmt.config.run import Config
-from nmt.model.seq2seq import Seq2Seq, build_empty, fill
+from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError, placing, shown
 from nmt.text.codec import Codec
 from nmt.text.corpus import is_unicode

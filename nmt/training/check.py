@@ -9,10 +9,10 @@ from pathlib import Path
 
 import torch
 
+from nmt.build import build_model
 from nmt.config.run import Config
 from nmt.data.batching import Batches, collate
 from nmt.data.training_set import TrainingSet
-from nmt.model.seq2seq import build_model
 from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError
 from nmt.training.folder import LAST, PREVIOUS, refuse_used

@@ -10,7 +10,6 @@ from typing import Any
 
 from nmt.checkpoint.file import DamagedFile
 from nmt.data.batching import Batch, Batches, collate
-from nmt.training.loss import perplexity
 from nmt.schedules.learning_rate import Now
 from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError
@@ -18,6 +17,7 @@ from nmt.training.event_log import EventLog
 from nmt.training.folder import LAST
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.learner import make_learner
+from nmt.training.loss import perplexity
 from nmt.training.pace import Pace, Tokens
 from nmt.training.prepare import batches_of
 from nmt.training.progress import Example

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from nmt.training.loss import perplexity
 from nmt.training.event_log import finite
+from nmt.training.loss import perplexity
 from nmt.training.pace import Tokens
 from nmt.training.summary import Summary
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
+from nmt.build import build_model
 from nmt.config.reading import to_yaml
 from nmt.config.run import Config
-from nmt.model.seq2seq import build_model
 from nmt.system import files
 from nmt.training.distributed import ALONE, World, job, restarted
 from nmt.training.folder import CONFIG, JOB, held, job_of, refuse_used

@@ -4,9 +4,9 @@ import pytest
 from pydantic import ValidationError
 from support.tiny_models import SOURCE_TYPES, TARGET_TYPES
 
+from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.config.reading import parse_config
-from nmt.model.seq2seq import build_model
 from nmt.system.errors import UserError
 
 REFUSED = [

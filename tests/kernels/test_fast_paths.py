@@ -20,9 +20,9 @@ from support.tiny_models import (
 )
 from support.twins import Made
 
+from nmt.build import build_model
 from nmt.data.batching import Example, collate
 from nmt.kernels import output_loss, shared, use
-from nmt.model.seq2seq import build_model
 from nmt.training.loss import batch_loss
 
 BATCH = collate([Example(list(s), list(t)) for s, t in zip(SOURCES, TARGETS, strict=True)])

@@ -18,10 +18,10 @@ from support.tiny_models import (
     tiny_model,
 )
 
+from nmt.build import build_model
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
 from nmt.model.attention import FixedContext
-from nmt.model.seq2seq import build_model
 from nmt.text.vocabulary import EOS_TOKEN
 from nmt.training.loss import batch_loss
 from nmt.translator import Translator

@@ -4,11 +4,11 @@ from itertools import product
 
 import torch
 
+from nmt.build import make_attention
 from nmt.config.model import AttentionConfig
 from nmt.model.encoder import Encoded
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
-from nmt.model.seq2seq import make_attention
 from support.tiny_models import COMBINATIONS, EXTRAS, randomise, tiny_options
 
 LENGTHS = (4, 7, 1)

@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 import torch
 
+from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.data.batching import pad_source
 from nmt.model.scopes import SCOPES
 from nmt.model.scopes.local import LocalScope
 from nmt.model.scores import SCORES
-from nmt.model.seq2seq import build_model
 from nmt.parts import options_of
 from nmt.text.codec import Codec
 from nmt.text.tokenizers import make_tokenizer

@@ -3,9 +3,10 @@ import math
 import pytest
 import torch
 
+from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.data.batching import Example, collate
-from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.model.seq2seq import Seq2Seq
 from nmt.training.loss import batch_loss, perplexity
 from nmt.training.validation import mean_loss
 

@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
-from nmt.model.seq2seq import Seq2Seq, build_model
+from nmt.model.seq2seq import Seq2Seq
 from nmt.text.vocabulary import BOS, EOS, PAD
 from nmt.training import update as update_module
 from nmt.training.learner import make_learner

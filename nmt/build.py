@@ -1,0 +1,110 @@
+"""From a configuration to a model: the only place that knows both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from nmt.config.model import AttentionConfig, ModelConfig
+from nmt.kernels import Embedding
+from nmt.model.attention import Attention, FixedContext, Heads
+from nmt.model.decoder import BahdanauDecoder, Decoder, DecoderSizes, LuongDecoder
+from nmt.model.encoder import Encoder
+from nmt.model.scopes import SCOPES
+from nmt.model.scores import SCORES
+from nmt.model.seq2seq import Seq2Seq
+
+
+def build_model(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
+    """A freshly initialised model for vocabularies of these sizes. Draws from torch's global random generator."""
+    model = _assemble(config, source_types, target_types)
+    _tie(model, config)
+    return model
+
+
+def build_empty(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
+    """The same model without values: its weights are on PyTorch's meta device, with their shapes and no memory."""
+    with torch.device("meta"), _WithoutValues():
+        return _assemble(config, source_types, target_types)
+
+
+def fill(model: Seq2Seq, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
+    """Give an empty model its weights, which must have its names and shapes, in 32 bits.
+
+    A model of 2.9 million parameters is there in 10 ms; to initialise it first would take 50.
+    """
+    model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+    _tie(model, config)
+
+
+class _WithoutValues(TorchFunctionMode):
+    """Leaves out the `nn.init` of PyTorch's modules: on the meta device, drawing takes a second's worth of imports."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if getattr(function, "__module__", "") == nn.init.__name__:
+            return [*args, *(kwargs or {}).values()][0]
+        return function(*args, **kwargs or {})
+
+
+def _tie(model: Seq2Seq, config: ModelConfig) -> None:
+    if config.tied_embeddings != "none":
+        model.decoder.output.weight = model.decoder.embedding.weight
+
+
+def _assemble(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
+    target_embedding = Embedding(target_types, config.embedding_size)
+    source_embedding = (
+        target_embedding if config.tied_embeddings == "all" else Embedding(source_types, config.embedding_size)
+    )
+    encoder = Encoder(
+        source_embedding,
+        config.encoder.hidden_size,
+        config.encoder.layers,
+        config.encoder.dropout,
+        config.embedding_dropout,
+        config.word_dropout,
+    )
+    return Seq2Seq(encoder, _make_decoder(config, target_embedding, encoder.memory_size))
+
+
+def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int) -> Decoder:
+    attention: Attention | FixedContext
+    if config.attention.wiring == "none":
+        attention, context_size = FixedContext(), memory_size
+    else:
+        # With key_value, half of a memory vector is scored, and the other half is what a context averages.
+        context_size = memory_size // 2 if config.attention.key_value else memory_size
+        attention = make_attention(config.attention, config.decoder.hidden_size, context_size)
+    sizes = DecoderSizes(
+        memory=memory_size,
+        context=context_size,
+        hidden=config.decoder.hidden_size,
+        readout=config.decoder.readout_size or config.embedding_size,
+        layers=config.decoder.layers,
+        embedding_dropout=config.embedding_dropout,
+        word_dropout=config.word_dropout,
+        dropout=config.decoder.dropout,
+    )
+    match config.attention.wiring:
+        case "bahdanau" | "none":
+            return BahdanauDecoder(embedding, attention, sizes)
+        case "luong":
+            return LuongDecoder(embedding, attention, sizes, input_feeding=config.attention.input_feeding)
+
+
+def make_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
+    """`value_size` is that of the vectors scored, and of those averaged."""
+    heads, score_query, score_memory = None, query_size, value_size
+    if config.heads > 1:
+        heads = Heads(config.heads, query_size, value_size, value_size)
+        score_query = score_memory = query_size // config.heads
+    options = config.chosen("score").arguments(config.heads)
+    score = SCORES[config.score](score_query, score_memory, coverage=config.coverage, **options)
+    scope = SCOPES[config.scope](score_query, **config.chosen("scope").model_dump())
+    return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value)

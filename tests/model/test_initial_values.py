@@ -1,0 +1,87 @@
+"""First values: each module gives its own parameters theirs, and nothing changes them afterwards."""
+
+import pytest
+import torch
+from support.tiny_models import SOURCE_TYPES, TARGET_TYPES, WIRINGS, Variant, config_of
+from torch import nn
+
+from nmt import build
+from nmt.build import build_empty, build_model, fill
+from nmt.config.model import ModelConfig
+from nmt.model.scores import SCORES
+
+
+class Tempered(SCORES["general"]):
+    """A score with values of its own: a learned temperature, a vector, and a layer of PyTorch's."""
+
+    def __init__(self, query_size, memory_size, *, coverage=False):
+        super().__init__(query_size, memory_size, coverage=coverage)
+        self.temperature = nn.Parameter(torch.tensor(2.0))
+        self.preferred = nn.Parameter(torch.linspace(1, 3, query_size))
+        self.layer = nn.Linear(query_size, 500)
+
+    def forward(self, query, keys, coverage=None):
+        return super().forward(query * self.preferred, keys, coverage) / self.temperature
+
+
+def test_a_modules_own_values_stay(monkeypatch):
+    monkeypatch.setattr(build, "SCORES", {**SCORES, "general": Tempered})
+    config = config_of(Variant("luong", "general"))
+    score = build_model(config, SOURCE_TYPES, TARGET_TYPES).decoder.attention.score
+    assert score.temperature.item() == 2
+    assert torch.equal(score.preferred, torch.linspace(1, 3, len(score.preferred)))
+    assert score.layer.bias.any()  # PyTorch's, which does not begin at 0
+    empty = build_empty(config, SOURCE_TYPES, TARGET_TYPES)
+    assert all(parameter.is_meta for parameter in empty.parameters())
+
+
+def values(wiring):
+    """The parameters of a model with every kind of layer, wide enough that chance evens out."""
+    attention = {"wiring": wiring, "score": "additive", "scope": "local_p", "coverage": True, "heads": 2}
+    config = {
+        "embedding_size": 128,
+        "encoder": {"hidden_size": 64, "layers": 2},
+        "decoder": {"hidden_size": 128, "layers": 2},
+        "attention": attention,
+    }
+    torch.manual_seed(1)
+    return dict(build_model(ModelConfig.model_validate(config), 300, 200).named_parameters())
+
+
+GATES = ("weight_ih", "weight_hh", "gates", "rnn.upper", "rnn.recurrent")  # of three matrices each
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+def test_layers_begin_as_their_kind_does(wiring):
+    for name, value in values(wiring).items():
+        if value.dim() == 1:
+            assert not value.any(), name
+            continue
+        for matrix in value.detach().chunk(3 if any(kind in name for kind in GATES) else 1):
+            outputs, inputs = matrix.shape
+            if "embedding.weight" in name:
+                assert matrix.std().item() == pytest.approx(inputs**-0.5, rel=0.05), name
+            elif "weight_hh" in name or "rnn.recurrent" in name:
+                torch.testing.assert_close(matrix @ matrix.T, torch.eye(outputs), rtol=0, atol=1e-5)
+            else:
+                bound = (6 / (inputs + outputs)) ** 0.5
+                assert 0.9 * bound < matrix.abs().max().item() <= bound, name
+                assert matrix.std().item() == pytest.approx(bound / 3**0.5, rel=0.2), name
+
+
+@pytest.mark.parametrize("variant", WIRINGS, ids=str)
+def test_an_empty_model_becomes_the_same_by_its_weights(variant):
+    config = config_of(variant)
+    model = build_model(config, SOURCE_TYPES, TARGET_TYPES)
+    empty = build_empty(config, SOURCE_TYPES, TARGET_TYPES)
+    shapes = [[(name, value.shape) for name, value in m.state_dict().items()] for m in (model, empty)]
+    assert shapes[0] == shapes[1]
+    fill(empty, config, model.state_dict())
+    for one, other in zip(model.parameters(), empty.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_an_empty_model_may_be_larger_than_memory():
+    huge = build_empty(ModelConfig(), 10**9, 10**9)
+    assert huge.decoder.output.weight.shape == (10**9, 256)
+    assert all(parameter.is_meta for parameter in huge.parameters())

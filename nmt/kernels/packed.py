@@ -18,7 +18,7 @@ from jaxtyping import Float, Int, Int8
 from torch import Tensor, nn
 
 from nmt.kernels import private
-from nmt.kernels.gru import GRUCell, gru_update
+from nmt.kernels.gru import GRUCell, gru_sequence, gru_update
 from nmt.kernels.linear import few_sizes
 from nmt.kernels.switch import in_use
 
@@ -69,6 +69,10 @@ class _PackedCell(nn.Module):
 
     def forward(self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]) -> Float[Tensor, "N H"]:
         return gru_update(gates, self.recurrent(hidden), hidden)
+
+    def sequence(self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"]) -> Float[Tensor, "T B H"]:
+        """As `GRUCell.sequence`, in float32. Search uses it once, to find all attention weights."""
+        return gru_sequence(gates, hidden, self.recurrent.weight, self.recurrent.bias)
 
 
 class _Rounded(_PackedLinear):

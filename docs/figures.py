@@ -2,8 +2,8 @@
 
 - `attention.png`: the attention of the bundled model to caption 281 of Multi30k's test set of 2016.
 - `bleu_by_length.png`, `multi30k_models_by_length.png`: BLEU by source length with and without attention. The numbers
-  are recorded in `bleu_by_length.csv`: the table in docs/explanation/results.md, which has the commands that trained and
-  evaluated the models.
+  are recorded in `bleu_by_length.csv`: the table in docs/explanation/results.md, which has the commands that trained
+  and evaluated the models.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ LAYERS = [
     ["nmt.sample_corpus"],
     ["nmt.data"],
     ["nmt.search"],
+    ["nmt.plots"],
     ["nmt.checkpoint"],
     ["nmt.decoding", "nmt.plots"],
     ["nmt.translator"],

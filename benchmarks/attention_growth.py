@@ -1,15 +1,15 @@
-"""How the cost of attention grows with the length of the source: global against local scopes, side by side.
+"""How the cost of attention grows with the length of the source: global and local scopes, side by side.
 
     python benchmarks/attention_growth.py
     python benchmarks/attention_growth.py --score general --wiring bahdanau
     python benchmarks/attention_growth.py --lengths 100 200 --rounds 9 --help
 
-For each source length S every scope trains on the same batch of random pairs, one after the other, round after round.
-Printed are medians, and in parentheses their ratios to global attention's:
+For each source length S, every scope trains on the same batch of random pairs, in turn, round after round. Medians are
+printed, and in parentheses their ratios to global attention:
 
     step     milliseconds of a training step: forward and backward pass of the whole model
-    attend   of its attention part alone: keys, and the T queries as the decoder asks them, forward and backward
-    kept     MiB that autograd keeps between the two passes; the encoder's part of it is the same for all scopes
+    attend   milliseconds of its attention part: keys, and the T queries as the decoder asks them, forward and backward
+    kept     MiB that autograd keeps between the two passes; the encoder's share is the same for all scopes
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-feeding", action="store_true", help="Luong without input feeding: all queries at once")
     parser.add_argument("--window", type=int, default=10, help="D, in positions to each side")
     parser.add_argument("--batch", type=int, default=8, help="sentences")
-    parser.add_argument("--target", type=int, default=50, help="target tokens of each")
+    parser.add_argument("--target", type=int, default=50, help="target tokens per sentence")
     parser.add_argument("--size", type=int, default=256, help="of states and memory vectors")
     parser.add_argument("--lengths", type=int, nargs="+", default=[25, 50, 100, 200, 400, 800], help="S")
     parser.add_argument("--rounds", type=int, default=5)
@@ -81,7 +81,7 @@ def measure(options: argparse.Namespace, length: int) -> dict[str, Cost]:
     models = {scope: model_of(options, scope) for scope in SCOPES}
     steps: dict[str, list[float]] = {scope: [] for scope in SCOPES}
     parts: dict[str, list[float]] = {scope: [] for scope in SCOPES}
-    for _ in range(options.rounds + 1):  # the first one warms up
+    for _ in range(options.rounds + 1):  # the first round is not counted
         for scope, model in models.items():
             steps[scope].append(milliseconds_of_step(model, batch))
             parts[scope].append(milliseconds_of_attention(model, batch))

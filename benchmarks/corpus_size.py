@@ -1,15 +1,15 @@
-"""Whether time and memory grow with the corpus: what it takes to prepare made-up pairs, and to train on them.
+"""How time and memory grow with the corpus: preparing made-up pairs, and training on them.
 
     python benchmarks/corpus_size.py
     python benchmarks/corpus_size.py --pairs 50_000 5_000_000 --folder /large/disk
 
-Each number of pairs is tried in fresh processes: one prepares the pairs (subwords, tokens, vocabularies, ids), the next
-finds them prepared and trains. Printed are
+Each number of pairs is measured in fresh processes: one prepares the pairs (subwords, tokens, vocabularies, ids), the
+next finds them prepared and trains.
 
-    preparing      seconds, and microseconds a pair
-    first update   seconds from the start of the second process, imports included, until its first update is done
-    training       target tokens a second in the updates behind it
-    memory         peak resident memory in MiB of preparing, of each process that helps with it, and of training
+    preparing      seconds, and microseconds per pair
+    first update   seconds from the start of the second process, imports included, to the end of its first update
+    training       target tokens per second in the updates after it
+    memory         peak resident memory in MiB: of preparing, of each process that helps with it, and of training
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, nargs="+", default=[50_000, 500_000, 5_000_000])
     parser.add_argument("--updates", type=int, default=60)
-    parser.add_argument("--folder", type=Path, help="where the corpora are put for the time being")
-    parser.add_argument("--json", action="store_true", help="one JSON object, not a table")
+    parser.add_argument("--folder", type=Path, help="where the corpora are written temporarily")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return parser.parse_args()
 
 
@@ -128,7 +128,7 @@ def prepare(config: Config) -> tuple[float, float, float]:
 
 
 def train(config: Config, updates: int) -> tuple[float, float, float]:
-    """The time of the clock when the first update was done, target tokens a second after it, and the peak memory."""
+    """The time of the clock when the first update was done, target tokens per second after it, and the peak memory."""
     torch.set_num_threads(1)
     pairs = load_training_set(config.data)
     batches = batches_of(pairs, config.training, epoch=0)

@@ -1,23 +1,24 @@
-"""How the time and the memory of an update grow with the length of the sentences and with their number.
+"""How time and memory of an update grow with the length of the sentences and with their number.
 
     python benchmarks/growth.py
     python benchmarks/growth.py --mechanisms luong --lengths 50 100 --batches 64 --rounds 9
     python benchmarks/growth.py --json > growth.json
 
-Of each mechanism there are three tables: by the length of the target, with a source of one length; by the length of
-both, whose product counts what global attention compares; by the number of sentences.
+There are three tables for each mechanism: by the length of the target, with a fixed length of the source; by the length
+of both, whose product is what global attention compares; and by the number of sentences.
 
-An update is the training loop's: loss, gradients, their clipping, Adam. The sizes are those of `peers.yaml`, with 7,851
-source and 5,892 target types. Ids are random, all sentences of a batch equally long. The rows of a mechanism take
-turns, round after round, in one process; their memory is measured in a fresh process each. Printed are, EOS counted,
+An update is the training loop's: loss, gradients, clipping, Adam. The sizes are those of `peers.yaml`, with 7,851
+source and 5,892 target types. Ids are random, and all sentences of a batch have the same length. The rows of a
+mechanism take turns, round after round, in one process; memory is measured in a fresh process for each row. EOS counts
+as a token.
 
     update    milliseconds, the median of the rounds
-    token     microseconds of it a target token, and in parentheses their ratio to the table's first row's
-    variable  the same without what an update of one token takes, which no size of a batch changes (`fixed`)
-    peak      MiB of tensors at an update's worst moment, above those that stood before it, as its allocator counts them
-    a token   KiB of it a target token, without the weights' gradients, which are as large in any batch (`gradients`)
-    process   MiB that the process grew by at its worst moment, as the system counts them
-    largest   the largest tensor that an update makes, relative to the logits of all target tokens, N·V numbers
+    token     microseconds per target token, and in parentheses the ratio to the table's first row
+    variable  the same without the time of an update of one token, which does not depend on the batch (`fixed`)
+    peak      the largest MiB of tensors during an update, above those before it, by the allocator's count
+    a token   KiB of it per target token, without the weights' gradients, which have the same size in any batch
+    process   the largest MiB that the process grew by, by the system's count
+    largest   the largest tensor of an update, relative to the logits of all target tokens, N·V numbers
 """
 
 from __future__ import annotations
@@ -109,15 +110,17 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mechanisms", nargs="+", choices=list(peers.ATTENTION), default=list(peers.ATTENTION))
-    parser.add_argument("--lengths", type=int, nargs="+", default=[10, 25, 50, 100, 200], help="target tokens of each")
-    parser.add_argument("--batch", type=int, default=64, help="sentences, of the tables by length")
-    parser.add_argument("--source", type=int, default=20, help="source tokens of each, but where they grow")
-    parser.add_argument("--ratio", type=float, default=1.0, help="source tokens to a target token, where both grow")
+    parser.add_argument(
+        "--lengths", type=int, nargs="+", default=[10, 25, 50, 100, 200], help="target tokens per sentence"
+    )
+    parser.add_argument("--batch", type=int, default=64, help="sentences per batch in the tables by length")
+    parser.add_argument("--source", type=int, default=20, help="source tokens per sentence where they do not grow")
+    parser.add_argument("--ratio", type=float, default=1.0, help="source tokens per target token where both grow")
     parser.add_argument("--batches", type=int, nargs="+", default=[32, 64, 128, 256, 512], help="sentences")
-    parser.add_argument("--length", type=int, default=20, help="target tokens of each, of the table by batch")
+    parser.add_argument("--length", type=int, default=20, help="target tokens per sentence in the table by batch")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", action="store_true", help="one JSON object, not tables")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     return parser.parse_args()
 
 
@@ -132,7 +135,7 @@ def times(mechanism: str, shapes: list[Shape], rounds: int, threads: int) -> tup
     one = Shape(1, 1, 1)
     batches = {shape: random_batch(shape) for shape in (one, *shapes)}
     seconds: dict[Shape, list[float]] = {shape: [] for shape in batches}
-    for _ in range(rounds + 1):  # the first one warms up
+    for _ in range(rounds + 1):  # the first round is not counted
         for shape, batch in batches.items():
             started = time.perf_counter()
             step(batch)

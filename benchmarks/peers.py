@@ -1,4 +1,4 @@
-"""Other toolkits, timed beside ours where they are installed. Not a benchmark itself: the others share it.
+"""Other toolkits, timed beside nmt where they are installed. Not a benchmark itself, but shared by the benchmarks.
 
 The folder `--peers` (or the environment variable PEERS) holds a toolkit's virtual environment `venv-NAME`; the folder
 `--runners` a script `NAME.py` (or `NAME_.py`, where NAME.py would hide the toolkit from its own imports), called as
@@ -6,9 +6,9 @@ The folder `--peers` (or the environment variable PEERS) holds a toolkit's virtu
     venv-NAME/bin/python NAME.py train MODEL… UPDATES
     venv-NAME/bin/python NAME.py translate MODEL… BEAM
 
-with PEERS and OMP_NUM_THREADS set, which trains or translates by the toolkit's own code and prints a line
-`RESULT {json}`: after training with `trg_tok_per_s`, target tokens that carry loss per second; after translating with
-`sents_per_s` and `hyp_tok_per_s`, sentences and hypothesis tokens, end tokens counted.
+with PEERS and OMP_NUM_THREADS set. It trains or translates with the toolkit's own code and prints a line
+`RESULT {json}`: after training with `trg_tok_per_s`, target tokens with a loss per second; after translating with
+`sents_per_s` and `hyp_tok_per_s`, sentences and hypothesis tokens per second, end tokens included.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ATTENTION = {
     "luong": {"wiring": "luong", "score": "general", "input_feeding": False},
 }
 
-# A mechanism of ours → what is nearest to it in a toolkit. Both toolkits attend after the recurrent step alone.
+# A mechanism of nmt → the nearest one in a toolkit. Both toolkits attend after the recurrent step only.
 MODELS: dict[str, dict[str, tuple[str, ...]]] = {
     "bahdanau": {"opennmt": ("mlp", "1"), "joeynmt": ("bahdanau",)},  # additive
     "luong_feeding": {"opennmt": ("general", "1"), "joeynmt": ("luong",)},
@@ -73,9 +73,11 @@ class Peer:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options `--peers` and `--runners`."""
     parser.add_argument(
-        "--peers", type=Path, default=os.environ.get("PEERS"), help="folder of the peers' venv-NAME (default: $PEERS)"
+        "--peers", type=Path, default=os.environ.get("PEERS"), help="folder with the peers' venv-NAME (default: $PEERS)"
     )
-    parser.add_argument("--runners", type=Path, help="folder of the scripts that run them (default: that of --peers)")
+    parser.add_argument(
+        "--runners", type=Path, help="folder with the scripts that run them (default: the folder of --peers)"
+    )
 
 
 def installed(options: argparse.Namespace) -> list[Peer]:

@@ -1,11 +1,11 @@
-"""What comes before the model: how long a corpus takes to become ids, and an epoch of them to become padded batches.
+"""Before the model: how long it takes to turn a corpus into ids, and an epoch of ids into padded batches.
 
     python benchmarks/pipeline.py
     python benchmarks/pipeline.py configs/multi30k_bahdanau.yaml --set data.source.tokenizer=spacy \\
         --set data.target.tokenizer=spacy --set training.batch_size=128
 
 Each round starts with an empty cache folder and a fresh process, then does the same in another fresh process, which
-finds the cache. Printed are seconds, medians of `--rounds` rounds, without the imports that every run has in common:
+finds the cache. Seconds are printed, medians of `--rounds` rounds, without the imports that every run needs:
 
     tokenising  the training set: subword model, tokens, vocabulary, ids; with the imports of spaCy and torchtext
     validation  reading the validation set, and its ids
@@ -74,7 +74,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("config", type=Path, nargs="?", default=default, metavar="CONFIG")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="as in training")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="one JSON object, not a table")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return parser.parse_args()
 
 

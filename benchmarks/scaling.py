@@ -1,10 +1,10 @@
-"""How training scales: one process with one thread and with two, and two processes with a thread each.
+"""How training scales: one process with one thread, one process with two, and two processes with one thread each.
 
     python benchmarks/scaling.py
     python benchmarks/scaling.py configs/multi30k_bahdanau.yaml --rounds 5 --updates 100
 
-Target tokens a second, medians of the rounds, in which the three take turns. An update is the same for all of them:
-each of two processes gets half of the batch.
+Prints target tokens per second, medians of rounds in which the three take turns. All make the same updates: each of two
+processes gets half of the batch.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config", type=Path, nargs="?", default=ROOT / "configs" / "multi30k.yaml", metavar="CONFIG")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--updates", type=int, default=60, help="in a round; the first ten warm it up")
-    parser.add_argument("--json", action="store_true", help="one JSON object, not a table")
+    parser.add_argument("--updates", type=int, default=60, help="updates in a round; the first ten are not counted")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return parser.parse_args()
 
 
 def speed(options: argparse.Namespace, processes: int, threads: int, folder: Path) -> float:
-    """Target tokens a second of a run, whose first ten updates are not counted."""
+    """Target tokens per second of a run, whose first ten updates are not counted."""
     batch = load_config(options.config).training.batch_size // processes
     settings = {
         "name": "scaling",

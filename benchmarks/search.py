@@ -1,17 +1,18 @@
-"""How fast models translate, and other toolkits beside them: sentences and hypothesis tokens a second.
+"""How fast models translate, compared with other toolkits: sentences and hypothesis tokens per second.
 
     python benchmarks/search.py
     python benchmarks/search.py checkpoints/NAME/best.pt …
     python benchmarks/search.py --peers PEERS --runners RUNNERS --precisions float32 bf16 int8 --json
 
-Without checkpoints it first trains one model for each mechanism, of the sizes and on the data of `peers.yaml`, for
-`--updates` updates, into `checkpoints/`, where they are kept for the next time. A search takes as long as hypotheses
-are, and those of models trained so briefly are not good: compare models of like training, and tokens, not sentences.
+Without checkpoints it first trains one model for each mechanism, with the sizes and data of `peers.yaml`, for
+`--updates` updates, and keeps them in `checkpoints/` for the next time. The time of a search depends on the length of
+the hypotheses, and models trained so briefly write poor ones: compare models with equal training, and compare tokens
+rather than sentences.
 
-Timed is `Translator.translate` on the raw sentences of Multi30k's test 2016, in batches of 64: spaCy's tokenisation,
-encoder, search, detokenisation. Tokens are those of the best hypothesis, its end token counted. Of other toolkits
-(`peers.py`) it is their own inference on text that is tokenised already, reading and writing included. All take turns,
-round after round, after one round that is not counted; printed are medians. `--json` prints one JSON object.
+`Translator.translate` is timed on the raw sentences of Multi30k's test 2016, in batches of 64: tokenisation by spaCy,
+encoder, search, detokenisation. Tokens are those of the best hypothesis, end token included. Other toolkits
+(`peers.py`) are timed with their own inference on tokenised text, reading and writing included. All take turns, round
+after round, after one round that is not counted, and medians are printed. `--json` prints one JSON object.
 """
 
 from __future__ import annotations
@@ -74,22 +75,26 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoints", nargs="*", type=Path, help="measure these; their test set is Multi30k's too")
+    parser.add_argument("checkpoints", nargs="*", type=Path, help="measure these models, on Multi30k's test set")
     parser.add_argument("--mechanisms", nargs="+", choices=list(peers.ATTENTION), default=list(peers.ATTENTION))
-    parser.add_argument("--updates", type=int, default=300, help="of the models that are trained first")
+    parser.add_argument("--updates", type=int, default=300, help="updates of the models that are trained first")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="1: greedy search")
     parser.add_argument("--batch", type=int, default=64, help="sentences")
-    parser.add_argument("--sentences", type=int, help="the first so many of the test set (default: all 1,000)")
-    parser.add_argument("--max-length", type=int, default=50, help="of a hypothesis, in tokens")
+    parser.add_argument("--sentences", type=int, help="only this many sentences of the test set (default: all 1,000)")
+    parser.add_argument("--max-length", type=int, default=50, help="the longest hypothesis, in tokens")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     parser.add_argument(
-        "--precisions", nargs="+", default=["float32"], choices=list(OURS), help="of our matrix products"
+        "--precisions",
+        nargs="+",
+        default=["float32"],
+        choices=list(OURS),
+        help="the precision of nmt's matrix products",
     )
     parser.add_argument("--json", action="store_true")
     peers.add_options(parser)
-    parser.add_argument("--train-peers", action="store_true", help="train the peers first, with --updates too")
+    parser.add_argument("--train-peers", action="store_true", help="train the peers first, also for --updates updates")
     return parser.parse_args()
 
 

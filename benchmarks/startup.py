@@ -1,12 +1,13 @@
-"""How long one sentence takes from the prompt back to the prompt: whole processes, against `import torch` alone.
+"""How long one sentence takes from prompt to prompt: whole processes, compared with `import torch`.
 
     python benchmarks/startup.py
     python benchmarks/startup.py checkpoints/quickstart/best.pt checkpoints/multi30k/best.pt --rounds 9
 
-Printed are wall-clock seconds of each command, the median of `--rounds` rounds in which all commands take turns (one
-more round warms the disk cache), and its ratio to that of `python -c "import torch"`. Without checkpoints it makes two
-untrained ones in a temporary folder, of the sizes of configs/multi30k_bahdanau.yaml: one of subwords and one of spaCy's
-tokens, those of the sample corpus and made-up ones. Their search ends at 12 target tokens, as they would not end it.
+Prints the wall-clock seconds of each command, the median of `--rounds` rounds in which all commands take turns (one
+more round warms the disk cache), and the ratio to `python -c "import torch"`. Without checkpoints it creates two
+untrained ones in a temporary folder, with the sizes of configs/multi30k_bahdanau.yaml: one with subwords and one with
+spaCy's tokens, those of the sample corpus and made-up ones. Their search ends at 12 target tokens, because untrained
+models would not end it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoints", type=Path, nargs="*", metavar="CHECKPOINT")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", action="store_true", help="one JSON object, not a table")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return parser.parse_args()
 
 

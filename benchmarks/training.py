@@ -1,15 +1,15 @@
-"""How fast models train, in target tokens a second, beside what the processor could do, and beside other toolkits.
+"""How fast models train, in target tokens per second, compared with the processor's limit and with other toolkits.
 
     python benchmarks/training.py
     python benchmarks/training.py --plain --json
     python benchmarks/training.py --encoder 512 --peers PEERS --runners RUNNERS
 
-Timed are whole updates on Multi30k, of the sizes and on the data of `peers.yaml`: padding, forward and backward pass,
-clipping, Adam. The mechanisms (with `--plain` also each by PyTorch's own functions) and the peers (`peers.py`) take
-turns, round after round; printed are medians. Tokens are those that carry loss: the end token counted, padding not.
+Whole updates on Multi30k are timed, with the sizes and data of `peers.yaml`: padding, forward and backward pass,
+clipping, Adam. The mechanisms (with `--plain` each also by PyTorch's own functions) and the peers (`peers.py`) take
+turns, round after round, and medians are printed. Tokens are those with a loss: end tokens count, padding does not.
 
 The limit is the number of multiply-adds that the model needs (`multiply_adds`) at the rate of a product of two
-2048 × 2048 float32 matrices, measured in every round: PyTorch's own (`@`), and that of the kernels that we use.
+2048 × 2048 float32 matrices, measured in every round: with PyTorch's own product (`@`), and with nmt's kernels.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encoder", type=int, default=256, help="the encoder's hidden size, per direction")
-    parser.add_argument("--updates", type=int, default=30, help="in a round")
+    parser.add_argument("--updates", type=int, default=30, help="updates in a round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
@@ -83,7 +83,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--plain", action="store_true", help="also time each mechanism with PyTorch's own functions alone"
     )
-    parser.add_argument("--peer-updates", type=int, default=60, help="of a peer in a round; its first 20 warm it up")
+    parser.add_argument(
+        "--peer-updates", type=int, default=60, help="updates of a peer in a round; its first 20 are not counted"
+    )
     parser.add_argument("--json", action="store_true")
     peers.add_options(parser)
     return parser.parse_args()
@@ -132,7 +134,7 @@ def runs_of(
         torch.manual_seed(1)
         model = build_model(mechanism.model, *types).to(device).train()
         runs[name] = partial(speed, make_learner(model, mechanism.training), mechanism, batches)
-        runs[name]()  # warms up
+        runs[name]()  # not counted: it warms up
         if options.plain:
             runs[f"{name}, plain"] = partial(plainly, runs[name])
         for peer in peers.installed(options):
@@ -145,7 +147,7 @@ def runs_of(
 
 
 def speed(learner: Learner, config: Config, batches: Batches) -> float:
-    """Target tokens a second."""
+    """Target tokens per second."""
     tokens, started = 0, time.perf_counter()
     for examples in batches:
         batch = collate(examples)

@@ -1,11 +1,13 @@
-# make train   set up, train configs/quickstart.yaml, evaluate      make train CONFIG=configs/… ARGS="--set name=…"
+# make train   set up, train configs/quickstart.yaml, and the same without attention, and compare the two
+#              make train CONFIG=configs/… ARGS="--set name=…"   train and evaluate any config
 # make translate TEXT="…"   set up, translate German to English with the model in checkpoints/multi30k-de-en
 # make test    set up, run the tests                                make check   lint, format, types
 # make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
 PYTHON ?= python3
-CONFIG ?= configs/quickstart.yaml
+QUICKSTART := configs/quickstart.yaml
+CONFIG ?= $(QUICKSTART)
 ARGS ?=
 EXECUTE ?= cache
 BIN := .venv/bin
@@ -24,6 +26,11 @@ translate: setup
 
 train: setup
 	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)
+ifeq ($(CONFIG)$(filter-out --resume,$(ARGS)),$(QUICKSTART))
+	$(BIN)/python scripts/train.py configs/quickstart_none.yaml --resume
+	$(BIN)/python scripts/evaluate.py checkpoints/quickstart/best.pt checkpoints/quickstart_none/best.pt \
+	    --output checkpoints/quickstart
+endif
 
 ablation: setup
 	$(BIN)/python scripts/ablation.py --output docs/ablation $(ARGS)

@@ -29,7 +29,6 @@ LAYERS = [
     ["nmt.sample_corpus"],
     ["nmt.data"],
     ["nmt.search"],
-    ["nmt.plots"],
     ["nmt.checkpoint"],
     ["nmt.decoding", "nmt.plots"],
     ["nmt.translator"],

@@ -1,6 +1,7 @@
 """One run of the comparison, in a process of its own: `python -m nmt.ablation.child < config.yaml`.
 
-Exit codes are those of `nmt train`. The config comes in whole, so that a file edited meanwhile changes nothing.
+Exit codes are those of `nmt train`. The whole config comes through standard input, so that editing its file in the
+meantime changes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from nmt.training.run import run
 
 
 def main() -> int:
-    """Train or go on training, measure, keep the result; returns the exit code."""
+    """Train or resume training, measure, write the result; returns the exit code."""
     stop = StopSignals()
     try:
         with stop.installed():

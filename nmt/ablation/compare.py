@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nmt.ablation import page, result, runs
+from nmt.ablation.configs import load_configs
 from nmt.ablation.measure import test_set_of
 from nmt.training.interruption import StopSignals
 
@@ -14,13 +15,13 @@ from nmt.training.interruption import StopSignals
 def compare(
     configs: Sequence[str], overrides: Sequence[str], *, output: Path, jobs: int, machine: str | None = None
 ) -> int:
-    """Run what is not done yet of the configs (files; none named: all of configs/ablation), then write the page.
+    """Train and measure the configs (files; none: every mechanism), then write the page. Finished runs are skipped.
 
-    `overrides` are `a.b=VALUE`, for each config; `jobs` runs go on at once; `machine` is what the page calls it.
-    Returns the exit code: 0; 2 or 1 if a run failed, by its input or by a defect; 130 if it was stopped.
-    Raises `UserError` before anything is run if configs, folders or page do not fit.
+    `overrides` are `a.b=VALUE` for each config, `jobs` the number of runs at once, `machine` what the page calls it.
+    Returns the exit code: 0; 2 or 1 if a run failed, because of its input or of a bug; 130 if it was stopped.
+    Raises `UserError` before anything is run if the configs do not go together, or folders or page cannot be used.
     """
-    chosen = runs.load_configs(configs, overrides)
+    chosen = load_configs(configs, overrides)
     page.check(output)
     test_set = test_set_of(chosen[0])
     stop = StopSignals()
@@ -28,7 +29,7 @@ def compare(
         failures = runs.run_all(chosen, jobs, stop)
     done = [config for config in chosen if result.path_of(config).exists()]
     if stop.requested:
-        print(f"{len(done)} of {len(chosen)} are done. The same command goes on from here.")
+        print(f"{len(done)} of {len(chosen)} runs are finished. To continue, give the same command again.")
         return 130
     if done:
         settings = [part for override in overrides for part in ("--set", override)]

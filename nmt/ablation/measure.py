@@ -17,6 +17,7 @@ from nmt.evaluation import report
 from nmt.evaluation.alignment import word_pairs
 from nmt.evaluation.by_length import bootstrap_interval
 from nmt.evaluation.checkpoints import TestSet, alignment_score, corpus_test_set
+from nmt.evaluation.mechanisms import mechanism
 from nmt.evaluation.scores import bleu_statistics
 from nmt.system.device import choose_device, describe_machine
 from nmt.training.loss import perplexity
@@ -59,6 +60,7 @@ def measure(config: Config) -> Result:
         samples=SAMPLES,
         seed=SEED,
         alignments={str(best): alignment},
+        mechanisms={str(best): mechanism(config.model.attention)},
     )
     report.write(folder, evaluations, [], test_set.corpus)
     low, high = bootstrap_interval(bleu_statistics(hypotheses, text.target), SAMPLES, SEED)

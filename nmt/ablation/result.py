@@ -41,21 +41,21 @@ def folder_of(config: Config) -> Path:
 
 
 def path_of(config: Config) -> Path:
-    """Where a config's result is kept. It is written last: where it is, the run is done."""
+    """Where a config's result is kept. It is written last: if it exists, the run is finished."""
     return folder_of(config) / "result.json"
 
 
 def write(result: Result) -> None:
-    """Keep a result in its run's folder. Raises `UserError` if that is not possible."""
+    """Write a result into its run's folder. Raises `UserError` if that is not possible."""
     files.write(path_of(result.config), result.model_dump_json(indent=2).encode() + b"\n")
 
 
 def read(path: Path) -> Result:
-    """A result that was kept. Raises `UserError` if the file cannot be read, or is none of this version."""
+    """Read a result. Raises `UserError` if the file cannot be read or was written by another version."""
     try:
         return Result.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror or error}): delete it to measure again") from None
     except ValidationError as error:
         field = ".".join(map(str, error.errors()[0]["loc"])) or "its form"
-        raise UserError(f"{path} is no result of this version ({field}): delete it to measure again") from None
+        raise UserError(f"{path} is not a result of this version ({field}): delete it to measure again") from None

@@ -1,4 +1,4 @@
-"""All runs of the comparison: which configs go together, and their processes, several at once."""
+"""The runs of the comparison: a process for each, several at once."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nmt.ablation import result
-from nmt.config.reading import differences, load_config, to_yaml
+from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.system import files
-from nmt.system.bundled import ablation_configs, find_config
 from nmt.system.errors import UserError
 from nmt.training.interruption import StopSignals
 
-DEFAULT_CONFIGS = Path("configs/ablation")
 POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that did not come to its end, and why. `is_defect`: the program's fault, or the machine's."""
+    """A run that failed, and why. `is_defect`: because of a bug in nmt or of the machine, not of its input."""
 
     name: str
     reason: str
@@ -41,42 +39,15 @@ class Child:
     started: float
 
 
-def load_configs(paths: Sequence[str], overrides: Sequence[str]) -> list[Config]:
-    """The configs to compare, with `a.b=VALUE` overrides applied to each.
-
-    Without paths these are all in configs/ablation of the current folder, or else the bundled ones.
-
-    Raises `UserError` unless they differ in name and `model.attention` alone, or if a run's folder holds another run.
-    """
-    chosen = list(paths) or sorted(map(str, DEFAULT_CONFIGS.glob("*.yaml"))) or list(map(str, ablation_configs()))
-    configs = {path: load_config(find_config(path), overrides) for path in chosen}
-    (first, first_config), *others = configs.items()
-    folders = {result.folder_of(first_config): first}
-    for path, config in others:
-        for field in differences(_common(first_config), _common(config)):
-            raise UserError(
-                f"{first} and {path} differ in {field}, so that more than attention would be compared; set them alike"
-            )
-        folder = result.folder_of(config)
-        if folder in folders:
-            raise UserError(f"{folders[folder]} and {path} would both run in {folder}; give each another name")
-        folders[folder] = path
-    if len(chosen) > len(configs):
-        raise UserError("a config was given twice: name each once")
-    for config in configs.values():
-        _check_folder(config)
-    return list(configs.values())
-
-
 def run_all(configs: Sequence[Config], jobs: int, stop: StopSignals) -> list[Failure]:
     """Train and measure every config that has no result yet, `jobs` at once; returns what failed.
 
-    A stop is handed on to the runs, which save; a second one ends them at once.
+    A stop signal is passed on to the runs, which save; a second one ends them at once.
     """
     waiting = [config for config in configs if not result.path_of(config).exists()]
     done = len(configs) - len(waiting)
     if done:
-        _say(f"{done} of {len(configs)} are done already")
+        _say(f"{done} of {len(configs)} runs are finished, and skipped")
     running: list[Child] = []
     failures: list[Failure] = []
     told = False
@@ -108,9 +79,9 @@ def run_all(configs: Sequence[Config], jobs: int, stop: StopSignals) -> list[Fai
 def _start(config: Config) -> Child:
     folder = result.folder_of(config)
     path = folder / "log.txt"
-    # The child inherits the lock, and holds it until it ends, even if we are killed.
-    with files.locked(path, f"{folder} is being trained by another process; wait for it, or stop it") as log:
-        # A session of its own: Ctrl-C reaches us alone, and each run is told once.
+    # The child inherits the lock, and holds it until it ends, even if this process is killed.
+    with files.locked(path, f"{folder} is in use by another process: wait for it, or stop it") as log:
+        # In a session of its own, so that Ctrl-C reaches only this process, which tells each run once.
         process = subprocess.Popen(
             [sys.executable, "-X", "utf8", "-u", "-m", "nmt.ablation.child"],
             stdin=subprocess.PIPE,
@@ -126,7 +97,7 @@ def _start(config: Config) -> Child:
 
 
 def _ended(child: Child, *, stopped: bool) -> Failure | None:
-    """Say what became of a run that has ended; if it failed, return that."""
+    """Report how a run has ended; returns its failure, if it failed."""
     name, code = child.config.name, child.process.returncode
     minutes = (time.monotonic() - child.started) / 60
     if code == 0:
@@ -145,27 +116,6 @@ def _ended(child: Child, *, stopped: bool) -> Failure | None:
 def _report(failure: Failure) -> Failure:
     print(f"{failure.name}: failed: {failure.reason}", file=sys.stderr, flush=True)
     return failure
-
-
-def _common(config: Config) -> dict[str, object]:
-    """What all runs of a comparison share."""
-    return config.model_dump(exclude={"name": True, "model": {"attention"}})
-
-
-def _check_folder(config: Config) -> None:
-    """Raise `UserError` if the run's folder holds a run, done or begun, of another config."""
-    folder, path = result.folder_of(config), result.path_of(config)
-    if path.exists():
-        before = result.read(path).config
-    elif (folder / "config.yaml").exists():
-        before = load_config(folder / "config.yaml")
-    else:
-        return
-    for field in differences(before.model_dump(), config.model_dump()):
-        raise UserError(
-            f"{folder} holds a run with another {field}; delete that folder, or choose another place by "
-            "--set output_dir=FOLDER"
-        )
 
 
 def _say(line: str) -> None:

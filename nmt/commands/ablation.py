@@ -12,17 +12,19 @@ from nmt.commands.options import Parser, positive
 def parser() -> Parser:
     parser = Parser(
         prog="nmt ablation",
-        description="Train every config's model under one budget, and write a page that compares them. "
-        "Given again, it goes on where it was stopped.",
+        description="Train every attention mechanism under one budget, and write a page that compares them. "
+        "The same command continues an interrupted comparison: finished runs are skipped.",
     )
-    parser.add_argument("configs", nargs="*", metavar="CONFIG", help="default: all of configs/ablation")
     parser.add_argument(
-        "--output", type=Path, default=Path("docs/ablation"), metavar="DIR", help="default: docs/ablation"
+        "configs", nargs="*", metavar="CONFIG", help="default: one config for every mechanism, from configs/ablation"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("ablation"), metavar="DIR", help="where the page goes (default: ablation)"
     )
     parser.add_argument(
         "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="runs at once (default: all cores)"
     )
-    parser.add_argument("--machine", metavar="TEXT", help="what the page calls the machine (default: what it found)")
+    parser.add_argument("--machine", metavar="TEXT", help="how the page names the machine (default: as detected)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config"
     )

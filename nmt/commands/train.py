@@ -87,12 +87,20 @@ def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progr
 def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progress) -> None:
     """Score the best checkpoint, and say what to do with it."""
     from nmt.evaluation.checkpoints import evaluate
+    from nmt.evaluation.mechanisms import mechanism
     from nmt.translator import Translator
 
     best = folder / "best.pt"
     languages = (config.data.source.language, config.data.target.language)
     translators = {str(best): Translator.load(best, device=config.training.device)}
-    table = evaluate(translators, test_set, languages=languages, edges=config.evaluation.length_edges, output=folder)
+    table = evaluate(
+        translators,
+        test_set,
+        languages=languages,
+        edges=config.evaluation.length_edges,
+        output=folder,
+        mechanisms={str(best): mechanism(config.model.attention)},
+    )
     example = min(test_set.text.source, key=lambda sentence: abs(len(sentence) - 40))
     commands = [
         _spelled("translate", str(best), example),

@@ -2,26 +2,51 @@
 
 import json
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import yaml
 from support.cli import ROOT
 
-from nmt.ablation.runs import load_configs
-from nmt.config.model import AttentionConfig
+from nmt.ablation.configs import load_configs, missing
 from nmt.config.reading import load_config
+from nmt.config.run import Config
+from nmt.model.scopes import SCOPES
+from nmt.model.scores import SCORES
 
 SHIPPED = sorted((ROOT / "configs" / "ablation").glob("*.yaml"))
 
 
-def test_every_mechanism_is_compared() -> None:
-    attention = [load_config(path).model.attention for path in SHIPPED]
-    for field in ("wiring", "score", "scope"):
-        every = set(get_args(AttentionConfig.model_fields[field].annotation)) - {"concat"}  # which is additive
-        assert {getattr(chosen, field) for chosen in attention} == every
+@pytest.fixture(scope="module")
+def compared() -> list[Config]:
+    """What `nmt ablation` compares if no config is named."""
+    return load_configs([], [])
+
+
+@pytest.mark.parametrize("score", [name for name, score in SCORES.items() if score.same_as is None])
+def test_every_score_is_compared(score: str, compared: list[Config]) -> None:
+    assert score in {config.model.attention.score for config in compared if config.model.attention.wiring != "none"}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_every_scope_is_compared(scope: str, compared: list[Config]) -> None:
+    assert scope in {config.model.attention.scope for config in compared if config.model.attention.wiring != "none"}
+
+
+def test_every_wiring_and_variant_is_compared(compared: list[Config]) -> None:
+    attention = [config.model.attention for config in compared]
+    assert {chosen.wiring for chosen in attention} == {"none", "bahdanau", "luong"}
     for variant, default in (("hard", False), ("key_value", False), ("coverage", False), ("heads", 1)):
         assert any(getattr(chosen, variant) != default for chosen in attention)
+
+
+def test_a_mechanism_without_a_config_gets_one() -> None:
+    shipped = {path.stem: load_config(path) for path in SHIPPED}
+    named = {"luong_location", "luong_general_local_m"}
+    left = [config for name, config in shipped.items() if name not in named]
+    assert {config.name: config for config in missing(left)} == {name: shipped[name] for name in named}
+    names = [config.name for config in load_configs([], [])]
+    assert len(names) == len(set(names))
+    assert set(names) >= shipped.keys()
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

@@ -9,7 +9,9 @@ PAGE = ROOT / "docs" / "explanation" / "mistakes.md"
 
 
 def functions_in(path):
-    """The names of a module's functions."""
+    """The names of a module's functions; none if it does not exist."""
+    if not path.exists():
+        return set()
     return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
 
 

@@ -40,6 +40,7 @@ class Score(nn.Module, Part, ABC):
     paper: ClassVar[str]
     cost: ClassVar[str]  # multiplications per decoder step, for one sentence
     advice: ClassVar[str]  # when to choose it
+    same_as: ClassVar[str | None] = None  # the score that this one only renames
     equal_sizes_or: ClassVar[str | None] = None  # a score that needs H = M: the one to use where they differ
     reads_memory: ClassVar[bool] = True  # False: it has no keys, and no use for heads, key_value and coverage
     batched: ClassVar[bool] = True  # whether one matrix product answers all queries of a sentence

@@ -11,4 +11,5 @@ class ConcatScore(AdditiveScore):
 
     formula = "v_aᵀ tanh(W_a [h; v_s])"
     paper = "Luong et al. 2015, 3.1"
+    same_as = "additive"
     advice = "the same function as `additive`, under Luong's name"

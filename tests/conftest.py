@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from hypothesis import settings
 from support.cli import write_config
+from support.tiny_config import ConfigMaker, config_maker, write_splits
 
 from nmt.build import build_model
 from nmt.cli import main
-from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
 from nmt.text.corpus import ParallelText
@@ -55,53 +54,18 @@ def corpus(tmp_path: Path, text: dict[str, ParallelText]) -> Path:
     """A folder with the files `train.src`, `train.tgt`, and so on."""
     folder = tmp_path / "corpus"
     folder.mkdir()
-    for split, pairs in text.items():
-        (folder / f"{split}.src").write_text("".join(f"{line}\n" for line in pairs.source), encoding="utf-8")
-        (folder / f"{split}.tgt").write_text("".join(f"{line}\n" for line in pairs.target), encoding="utf-8")
+    write_splits(folder, text)
     return folder
 
 
 @pytest.fixture
-def make_config(tmp_path: Path, corpus: Path) -> Callable[..., Config]:
+def make_config(tmp_path: Path, corpus: Path) -> ConfigMaker:
     """`make_config("a.b=VALUE", …)`: a run on the corpus above that takes a second, with these fields changed."""
-
-    def side(language: str, ending: str) -> dict[str, object]:
-        paths = {split: str(corpus / f"{split}.{ending}") for split in PAIRS}
-        return {"language": language, "tokenizer": "whitespace", **paths}
-
-    values = {
-        "name": "tiny",
-        "output_dir": str(tmp_path / "runs"),
-        "data": {
-            "corpus": "files",
-            "folder": str(tmp_path / "data"),
-            "source": side("de", "src"),
-            "target": side("en", "tgt"),
-        },
-        "model": {
-            "embedding_size": 6,
-            "embedding_dropout": 0.2,
-            "encoder": {"hidden_size": 5, "dropout": 0.2},
-            "decoder": {"hidden_size": 7, "dropout": 0.2},
-        },
-        "training": {
-            "max_epochs": None,
-            "max_updates": 20,
-            "batch_size": 6,
-            "learning_rate": 0.01,
-            "log_every": 4,
-            "device": "cpu",
-            "threads": 1,
-        },
-        "search": {"beam_size": 2, "max_length": 8, "batch_size": 4},
-    }
-    path = tmp_path / "tiny.yaml"
-    path.write_text(yaml.safe_dump(values), encoding="utf-8")
-    return lambda *overrides: load_config(path, overrides)
+    return config_maker(tmp_path, corpus)
 
 
 @pytest.fixture
-def make_translator(make_config: Callable[..., Config]) -> Callable[..., tuple[Config, Translator]]:
+def make_translator(make_config: ConfigMaker) -> Callable[..., tuple[Config, Translator]]:
     """`make_translator("a.b=VALUE", …)`: a tiny configuration and its untrained translator, in evaluation mode."""
 
     def make(*overrides: str) -> tuple[Config, Translator]:

@@ -1,4 +1,4 @@
-"""Training in processes of its own, killed at random moments: `python tests/crashes.py 200` does so 200 times.
+"""Training in processes of its own, killed at random moments: `PYTHONPATH=tests python -m support.crashes 200` does so 200 times.
 
 Each run trains the tiny model of a made-up language and saves after every update, so that many a kill meets a save.
 """
@@ -24,7 +24,7 @@ from nmt.config.reading import load_config, to_yaml
 from nmt.config.run import Config
 from nmt.system.errors import UserError
 
-UPDATES = 120
+UPDATES = 60
 # A process forked from a server that has imported all of it begins at once, where a new one would take seconds.
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload(["nmt.training.run", "torchtext.data", "sacrebleu", "torch._dynamo"])
@@ -102,6 +102,17 @@ def stop_again_and_again(config: Config, number: signal.Signals, times: int, see
         yield process.exitcode
 
 
+def stop_after(config: Config, events: int) -> None:
+    """Begin a training, and have it save and stop after so many events."""
+    process = begin(config)
+    while _events(config) < events:
+        assert process.is_alive()
+        time.sleep(0.001)
+    os.kill(process.pid or 0, signal.SIGTERM)
+    process.join()
+    assert process.exitcode == 130
+
+
 def _events(config: Config) -> int:
     path = folder_of(config) / "metrics.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0
@@ -154,7 +165,7 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
 
 
 def main(times: int) -> None:
-    """Kill trainings so many times, 20 times each, let each come to its end, and compare it with an undisturbed one."""
+    """Kill trainings so many times, 10 times each, let each come to its end, and compare it with an undisturbed one."""
     from support.runs import assert_same_run
 
     folder = Path(tempfile.mkdtemp(prefix="crashes-"))
@@ -164,7 +175,7 @@ def main(times: int) -> None:
     started, left = time.monotonic(), times
     for number in itertools.count():
         config = make_config(folder, f"killed-{number}")
-        for _ in stop_again_and_again(config, signal.SIGKILL, min(left, 20), seed=number):
+        for _ in stop_again_and_again(config, signal.SIGKILL, min(left, 10), seed=number):
             left -= 1
         assert finish(config) == 0
         assert_same_run(folder_of(config), folder_of(whole))

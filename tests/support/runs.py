@@ -14,12 +14,13 @@ from nmt.training import loop
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 from nmt.training.validation import Validation
+from support.tiny_config import ConfigMaker as ConfigMaker
 
-ConfigMaker = Callable[..., Config]
-
-
-# 45 pairs in batches of 6 are 8 batches, so with accumulation 4 updates an epoch: update 10 is in mid-epoch.
+# 45 pairs in batches of 6 are 8 batches, so with accumulation 4 updates an epoch: update 6 is in mid-epoch.
+UPDATES = 10
 HARD = [
+    f"training.max_updates={UPDATES}",
+    "training.log_every=1",
     "training.accumulate=2",
     "training.teacher_forcing={schedule: linear, ratio: 0.9, decay: 0.01}",
     "training.checkpoint_every=3",

@@ -12,6 +12,7 @@ from support.crashes import (
     limit_file_size,
     make_config,
     obey_permissions,
+    stop_after,
     stop_again_and_again,
     write_corpus,
 )
@@ -44,14 +45,14 @@ def last_line(config: Config) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_is_lost_by_twenty_random_stops(folder: Path, whole: Path, number: signal.Signals) -> None:
+def test_nothing_is_lost_by_random_stops(folder: Path, whole: Path, number: signal.Signals) -> None:
     config = make_config(folder, number.name)
     updates = set()
-    for code in stop_again_and_again(config, number, 20, seed=1):
+    for code in stop_again_and_again(config, number, 10, seed=1):
         assert code in ((-9,) if number == signal.SIGKILL else (-15, 130))  # -15: before it listens for signals
         if (folder_of(config) / "last.pt").exists():
             updates.add(contents(folder_of(config))["training"]["state"]["update"])
-    assert len(updates) > 5, "hardly a stop came in the middle of training"
+    assert len(updates) > 3, "hardly a stop came in the middle of training"
     assert max(updates) < UPDATES
     assert finish(config) == 0
     assert_same_run(folder_of(config), whole)
@@ -62,8 +63,7 @@ def test_nothing_is_lost_by_twenty_random_stops(folder: Path, whole: Path, numbe
 def test_a_full_disk_leaves_the_last_checkpoint(folder: Path, whole: Path, share: float) -> None:
     """There is room for half a checkpoint, or for no more metrics."""
     config = make_config(folder, f"room-{share}")
-    for _ in stop_again_and_again(config, signal.SIGTERM, 5, seed=2):
-        pass
+    stop_after(config, 9)
     before = files_of(config)
     size = int(share * len(before["last.pt"])) or len(before["metrics.jsonl"]) + 10
     assert finish(config, partial(limit_file_size, size)) == 2
@@ -78,8 +78,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(folder: Path, whole: Path, share
 
 def test_a_read_only_folder_is_named_and_left_alone(folder: Path, whole: Path) -> None:
     config = make_config(folder, "read-only")
-    for _ in stop_again_and_again(config, signal.SIGTERM, 5, seed=3):
-        pass
+    stop_after(config, 9)
     before = files_of(config)
     place = folder_of(config)
     place.chmod(0o555)

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 NO_DROPOUT = [
     "model={embedding_size: 6, embedding_dropout: 0, encoder: {hidden_size: 5, dropout: 0}, "
     "decoder: {hidden_size: 7, dropout: 0}}",
-    "training.max_updates=17",
+    "training.max_updates=7",
     "training.log_every=1",
 ]
 
@@ -96,7 +96,7 @@ def train(config: Config, count: int, stop_at: int | None = None) -> Path:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "test"}
+    shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "same"}
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["nmt.training.run", "sacrebleu", "torch._dynamo"])
     processes = [
@@ -130,17 +130,17 @@ def test_n_processes_make_the_updates_of_one_with_n_times_the_batch(folder: Path
 
 
 def test_several_processes_stop_and_resume_as_one_does(folder: Path) -> None:
-    whole = train(configured(folder, "whole", "training.max_updates=30"), 2)
-    stopped = configured(folder, "stopped", "training.max_updates=30")
+    whole = train(configured(folder, "whole", "training.max_updates=16"), 2)
+    stopped = configured(folder, "stopped", "training.max_updates=16")
     run = train(stopped, 2, stop_at=11)
     assert contents(run)["training"]["state"]["update"] == 11
     assert_same_run(train(stopped, 2), whole)
 
 
-def torchrun(folder: Path, config: Path, *options: str, restarts: int = 0) -> subprocess.Popen[str]:
+def torchrun(folder: Path, config: Path, *options: str, restarts: int = 0, processes: int = 2) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"),
+            *(sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}"),
             # As by --standalone, but that the job has the same name each time.
             *("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", "--rdzv-id=same"),
             *(f"--max-restarts={restarts}", "--monitor-interval=0.1"),
@@ -173,7 +173,7 @@ def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpo
     folder: Path, restarts: int
 ) -> None:
     name = f"torchrun-{restarts}"
-    config = configured(folder, name, "training.max_updates=90", "training.validate_every=30")
+    config = configured(folder, name, "training.max_updates=40", "training.validate_every=20")
     path = folder / f"{name}.yaml"
     path.write_text(to_yaml(config), encoding="utf-8")
     process = torchrun(folder, path, restarts=restarts)
@@ -183,8 +183,8 @@ def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpo
     said, _ = process.communicate()
     if restarts:
         assert process.returncode == 0, said
-        assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["reason"] == "90 updates"
-        assert [event["update"] for event in events(run, "train")] == list(range(1, 91))
+        assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["reason"] == "40 updates"
+        assert [event["update"] for event in events(run, "train")] == list(range(1, 41))
         assert said.count("Scores on validation") == 1  # one process alone prints
     else:
         assert process.returncode != 0
@@ -194,13 +194,14 @@ def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpo
 
 
 def test_torchrun_does_not_turn_a_refused_run_into_a_resumed_one(folder: Path) -> None:
+    """The run that is there is that of another torchrun, with the same name."""
     config = configured(folder, "there", "training.max_updates=3")
     path = folder / "there.yaml"
     path.write_text(to_yaml(config), encoding="utf-8")
-    said, _ = torchrun(folder, path).communicate()
-    run = Path(config.output_dir) / "there"
+    run = train(config, 1)
+    assert (run / "job").read_text(encoding="utf-8").startswith("same ")
     before = (run / "last.pt").read_bytes()
-    process = torchrun(folder, path, "--set", "training.max_updates=9", restarts=1)
+    process = torchrun(folder, path, "--set", "training.max_updates=9", restarts=1, processes=1)
     said, _ = process.communicate()
     assert process.returncode != 0
     assert "already holds a run" in said

@@ -1,5 +1,6 @@
 """`training.keep_checkpoints`: the last N checkpoints, never more."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,10 @@ def test_the_last_checkpoints_are_kept_and_can_be_averaged(make_config: ConfigMa
 
 
 def test_stops_and_kills_leave_no_more_than_asked_for(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+    make_config: ConfigMaker, straight: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = [*HARD, "training.max_updates=9", "training.checkpoint_every=1"]
-    straight = finish(make_config(*short, "name=straight"))
-    config = make_config(*short, "training.keep_checkpoints=2")
+    often = [*HARD, "training.checkpoint_every=1"]
+    config = make_config(*often, "training.keep_checkpoints=2")
     folder = run_and_stop(monkeypatch, config, 4)
     assert sorted(kept_checkpoints(folder)) == [3, 4]
     real = run_folder.os.link
@@ -61,8 +61,8 @@ def test_stops_and_kills_leave_no_more_than_asked_for(
     assert sorted(kept_checkpoints(folder)) == [5]
     run_and_kill(monkeypatch, config, 8, resume=True)
     assert sorted(kept_checkpoints(folder)) == [6, 7]
-    assert_same_run(finish(make_config(*short, "training.keep_checkpoints=1"), resume=True), straight)
-    assert sorted(kept_checkpoints(folder)) == [9]
+    assert_same_run(finish(make_config(*often, "training.keep_checkpoints=1"), resume=True), straight())
+    assert sorted(kept_checkpoints(folder)) == [10]
     assert list(folder.glob(".*")) == []
 
 

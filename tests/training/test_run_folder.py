@@ -1,5 +1,6 @@
 """What a run finds in its folder: a checkpoint that is damaged or does not fit, another run, what a kill has left."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,19 +22,31 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
-from nmt.training import prepare
+from nmt.training import event_log, prepare
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 
 
+@pytest.fixture(scope="module")
+def stopped(shared_config: ConfigMaker) -> Path:
+    """The folder of a run that was stopped after update 7, and saved after update 6, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(event_log, "_summary_writer", lambda *_: None)
+        folder = run_and_stop(patch, shared_config(*HARD, "name=stopped"), 7)
+    assert contents(folder, "previous.pt")["training"]["state"]["update"] == 6
+    return folder
+
+
 @pytest.mark.parametrize("harm", ["cut", "altered", "missing"])
 def test_resume_falls_back_to_the_checkpoint_before(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], harm: str
+    shared_config: ConfigMaker,
+    straight: Callable[[], Path],
+    stopped: Path,
+    capsys: pytest.CaptureFixture[str],
+    harm: str,
 ) -> None:
-    straight = finish(make_config(*HARD, "name=straight"))
-    config = make_config(*HARD, "name=stopped")
-    folder = run_and_stop(monkeypatch, config, 10)
-    assert contents(folder, "previous.pt")["training"]["state"]["update"] == 9
+    config = shared_config(*HARD, f"name={harm}")
+    folder = shutil.copytree(stopped, stopped.with_name(harm))
     last = folder / "last.pt"
     data = last.read_bytes()
     match harm:
@@ -43,7 +56,7 @@ def test_resume_falls_back_to_the_checkpoint_before(
             last.write_bytes(data.replace(b"a", b"b", 1))
         case "missing":  # what a kill between the two renamings of a save leaves
             last.unlink()
-    assert_same_run(finish(config, resume=True), straight)
+    assert_same_run(finish(config, resume=True), straight())
     said = capsys.readouterr().err
     assert str(last) in said
     assert f"Continuing from the checkpoint before it, {folder / 'previous.pt'}" in said
@@ -119,9 +132,8 @@ def test_a_model_with_nothing_to_go_on_from_is_kept(make_config: ConfigMaker) ->
 
 
 def test_a_kill_behind_the_first_best_model_loses_nothing(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+    make_config: ConfigMaker, straight: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    straight = finish(make_config(*HARD, "training.checkpoint_every=null", "name=straight"))
     config = make_config(*HARD, "training.checkpoint_every=null", "name=killed")
     real = checkpoint.save
 
@@ -134,7 +146,7 @@ def test_a_kill_behind_the_first_best_model_loses_nothing(
         patch.setattr(checkpoint, "save", save)
         with pytest.raises(Killed):
             finish(config)
-    assert_same_run(finish(config, resume=True), straight)
+    assert_same_run(finish(config, resume=True), straight())
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -28,7 +28,7 @@ class Example:
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the CPU on another device; a GPU fetches it by itself, from pinned memory, and nobody waits."""
+    """A CPU tensor on another device. A GPU copies it from pinned memory, without making the CPU wait."""
     return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
 
 
@@ -66,7 +66,7 @@ class Batch:
 
 
 def pad(sequences: Sequence[Sequence[int]]) -> Int[Tensor, "B L"]:
-    """Stack id sequences, with `PAD` behind the shorter ones."""
+    """Stack id sequences, with `PAD` after the shorter ones."""
     rows = np.full((len(sequences), max(map(len, sequences))), PAD, dtype=np.int64)
     for row, sequence in zip(rows, sequences, strict=True):  # a sixth of the time that a tensor each would take
         row[: len(sequence)] = sequence
@@ -94,7 +94,7 @@ def collate(examples: Sequence[Example]) -> Batch:
 class Batches:
     """The batches of an epoch, as the numbers of the examples in them."""
 
-    order: NDArray[np.int32]  # of the examples, batch behind batch
+    order: NDArray[np.int32]  # of the examples, one batch after the other
     begins: NDArray[np.int64]  # of each batch in it
     ends: NDArray[np.int64]
 
@@ -138,7 +138,7 @@ def epoch_batches(
 
 
 def _pools(costs: NDArray[np.int32] | None, count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Where the parts begin and end that a hundred batches each are made of: of one size, by cost or by number."""
+    """Where each pool begins and ends. A pool gives about a hundred batches; its size is a cost, or a number."""
     if costs is None:
         ends = [*range(size, count, size), count]
     else:

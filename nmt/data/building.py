@@ -1,4 +1,4 @@
-"""From two texts to a store: subwords, tokens, vocabularies, ids. No text is ever in memory as a whole."""
+"""From two texts to a store: subwords, tokens, vocabularies, ids. The text is never in memory all at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LINES_WITHOUT_A_BAR = 100_000
 
 @dataclass(frozen=True)
 class SomeLines:
-    """Every `step`-th line of some files, one file behind the other; they can be read more than once."""
+    """Every `step`-th line of some files, one file after the other. They can be read more than once."""
 
     paths: tuple[Path, ...]
     step: int
@@ -40,7 +40,7 @@ class SomeLines:
 
 
 class RawRows(NamedTuple):
-    """Rows of values in a file, one behind the other, those of unusable pairs among them."""
+    """Rows of values in a file, one after the other, those of unusable pairs included."""
 
     path: Path
     kind: type[np.generic]  # of a value
@@ -64,7 +64,7 @@ class Numbered(NamedTuple):
 
 
 def build(config: DataConfig, paths: list[tuple[Path, Path]], path: Path) -> Store:
-    """Make the store of pairs of files, at `path`, unless another run just has.
+    """Build the store of pairs of files at `path`, unless another run has just built it.
 
     Subwords and vocabularies are those of the first pair. Raises `UserError` as `load_training_set` does.
     """

@@ -57,16 +57,16 @@ def fetch(split: str, language: str, folder: Path = FOLDER, mirror: str | None =
     if path.is_file():
         if _is_upstreams(name, _read(path)):
             return path
-        print(f"{path} is not upstream's file (its SHA-256 differs): fetching it again", file=sys.stderr)
+        print(f"{path} is not the published file (its SHA-256 differs): fetching it again", file=sys.stderr)
     origin = os.environ.get(MIRROR_VARIABLE) or mirror or UPSTREAM
     place = f"{origin.rstrip('/')}/{name}"
     try:
         data = _download(place, name) if "://" in origin else _read(Path(os.path.expanduser(place)))
         if not _is_upstreams(name, data):
-            raise UserError(f"{place} is not upstream's file (its SHA-256 differs)")
+            raise UserError(f"{place} is not the published file (its SHA-256 differs)")
     except UserError as error:
         raise UserError(
-            f"{error}: download {UPSTREAM}/{name} by hand into {folder}, "
+            f"{error}: download {UPSTREAM}/{name} into {folder}, "
             f"or set {MIRROR_VARIABLE} or data.mirror to a folder or URL that holds it"
         ) from None
     files.write(path, data)
@@ -85,7 +85,7 @@ def _read(path: Path) -> bytes:
 
 
 def _download(url: str, name: str) -> bytes:
-    """The file at the URL, with its progress on stderr. Raises UserError if it does not come, or not whole."""
+    """The file at the URL, with its progress on stderr. Raises UserError if it cannot be fetched completely."""
     data = bytearray()
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
@@ -103,5 +103,5 @@ def _download(url: str, name: str) -> bytes:
         what = " ".join(str(error).split()) or type(error).__name__  # a server's garbage may hold line ends
         raise UserError(f"{url} cannot be fetched ({what})") from None
     if len(data) < size:  # a connection that ends early is no error to urllib
-        raise UserError(f"{url} came short, {len(data)} of {size} bytes")
+        raise UserError(f"{url} is incomplete: {len(data)} of {size} bytes arrived")
     return bytes(data)

@@ -21,7 +21,7 @@ class Block(NamedTuple):
     types: list[str]
     tokens: NDArray[np.int32]
     lengths: NDArray[np.int32]  # in tokens, of each line
-    text: NDArray[np.uint8]  # UTF-8, one line behind the other: what the tokens spell
+    text: NDArray[np.uint8]  # UTF-8, one line after the other: what the tokens spell
     text_lengths: NDArray[np.int32]  # in bytes
 
 

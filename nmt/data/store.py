@@ -2,9 +2,9 @@
 
 A store is a folder of plain NumPy arrays, which are memory-mapped, so that a corpus may be larger than the memory.
 (Arrow, through `datasets`, would do the same with a package and a hundred modules more; nothing but rows of numbers is
-needed.) Its name is a hash of all that decides its content: the text, the settings, our rules and the versions of the
-libraries that they ask. So no store is ever out of date; any of them may be deleted. It is built beside its place, by
-one run at a time, and renamed.
+needed.) Its name is a hash of all that decides its content: the text, the settings, the code and the versions of the
+libraries that it uses. So a store is never out of date, and any store may be deleted. It is built under a temporary
+name, by one run at a time, and renamed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ META, LOCK = "meta.json", ".lock"
 
 @dataclass(frozen=True)
 class Rows:
-    """Sequences of unequal length, one behind the other in `values`; the n-th one ends before `ends[n]`."""
+    """Sequences of unequal length, one after the other in `values`; the n-th one ends before `ends[n]`."""
 
     values: NDArray[Any]
     ends: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Store:
 
 
 def open_store(path: Path, *, quiet: bool = False) -> Store | None:
-    """The store in a folder; None if there is none, or none that is as it was written, which is said if not `quiet`."""
+    """The store in a folder, or None if there is none. A damaged one counts as none, with a message unless `quiet`."""
     try:
         meta = json.loads((path / META).read_text(encoding="utf-8"))
         for name, digest in meta["digests"].items():
@@ -70,14 +70,14 @@ def open_store(path: Path, *, quiet: bool = False) -> Store | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if not quiet:
-            print(f"{path} cannot be read ({' '.join(str(error).split())}): making it anew", file=sys.stderr)
+            print(f"{path} cannot be read ({' '.join(str(error).split())}): building it again", file=sys.stderr)
         return None
     return Store(arrays, meta)
 
 
 @contextmanager
 def building_folder(path: Path) -> Iterator[Path]:
-    """A fresh folder to build the store in, beside its place; until the block ends, others wait to build there."""
+    """A new folder to build the store in. Until the block ends, other runs wait to build theirs."""
     with locked(path.parent / LOCK, None):
         for left in path.parent.glob(".pairs-*"):  # by processes that were killed
             shutil.rmtree(left, ignore_errors=True)
@@ -90,7 +90,7 @@ def building_folder(path: Path) -> Iterator[Path]:
 
 
 def keep_store(building: Path, path: Path, meta: dict[str, Any]) -> Store:
-    """Give a `building_folder` its meta data and its place, where no store is that can be read; returns the store."""
+    """Complete a `building_folder`, move it to `path`, where there is no readable store, and return the store."""
     digests = {file.name: file_digest(file) for file in sorted(building.glob("*.npy"))}
     with writing(path):
         with (building / META).open("w", encoding="utf-8") as file:
@@ -101,7 +101,7 @@ def keep_store(building: Path, path: Path, meta: dict[str, Any]) -> Store:
         building.rename(path)
     store = open_store(path)
     if store is None:
-        raise UserError(f"{path} was removed while it was used: run again")
+        raise UserError(f"{path} was deleted while it was in use: run again")
     return store
 
 

@@ -1,4 +1,4 @@
-"""The pairs to learn from and the codecs learnt from them: found once for each text and setting, then kept on disk."""
+"""The pairs to learn from and the codecs learnt from them: made once for each text and setting, then kept on disk."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class TrainingSet:
     def examples(self, numbers: Sequence[int], draw: str) -> list[Example]:
         """The pairs of these numbers.
 
-        A side with `subword_sampling` is cut into subwords anew each time (Kudo 2018; Provilkov et al. 2020), the same
-        for the same text `draw`; the lengths are those of its best subwords.
+        A side with `subword_sampling` is cut into other subwords each time (Kudo 2018; Provilkov et al. 2020), and into
+        the same ones for the same `draw`. Its lengths are those of the best subwords.
         """
         sides = (self._ids(side, numbers, draw) for side in (0, 1))
         return [Example(source, target) for source, target in zip(*sides, strict=True)]

@@ -70,7 +70,7 @@ class World:
         return parts[self.rank]
 
     def batches(self, order: Sequence[int], batch_size: int) -> list[int]:
-        """This process's part of an order that is read in batches: every size-th batch, whole."""
+        """This process's part of an order that is read in batches: every size-th batch, undivided."""
         begins = range(self.rank * batch_size, len(order), self.size * batch_size)
         return [number for begin in begins for number in order[begin : begin + batch_size]]
 

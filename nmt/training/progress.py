@@ -26,13 +26,13 @@ class Example(NamedTuple):
 
 
 class Progress:
-    """The news of a run, of which this class says none. It serves processes other than the first."""
+    """Reports nothing, for processes other than the first. The subclasses report to people or to programs."""
 
     def summary(self, summary: Summary) -> None:
         """What is about to be trained, on what."""
 
     def begin(self, done: int, total: int) -> None:
-        """Training begins or goes on, after `done` of `total` updates."""
+        """Training starts or continues, after `done` of `total` updates."""
 
     def update(self, epoch: int, loss: float, speed: Tokens, seconds_left: float) -> None:
         """An update is done. `loss` is in nats per target token, `speed` in tokens per second."""
@@ -47,7 +47,7 @@ class Progress:
         """A `validation` event of `metrics.jsonl`; `bleu` is what its score is called."""
 
     def checkpoint(self, path: Path, update: int) -> None:
-        """A checkpoint was saved, from which training can go on."""
+        """A checkpoint was saved, from which training can continue."""
 
     def end(self, event: Mapping[str, Any]) -> None:
         """The `end` event of `metrics.jsonl`."""
@@ -56,10 +56,10 @@ class Progress:
         """The finished run's scores, as a table and as in `evaluation.json`, and commands to type next."""
 
     def stopped(self, checkpoint: Path | None, command: str) -> None:
-        """A signal has stopped the run. `command` continues from the checkpoint, if there is one."""
+        """A signal has stopped the run. `command` continues from the checkpoint, if one was saved."""
 
     def message(self, line: str) -> None:
-        """Any other news."""
+        """Any other message."""
 
     def close(self) -> None:
         """Training has ended, in whatever way."""
@@ -178,7 +178,7 @@ def _numbers(loss: float, speed: Tokens, seconds_left: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """As people say it: "48 s", "14.7 min", "3.2 h"."""
+    """A duration in a suitable unit: "48 s", "14.7 min", "3.2 h"."""
     if not math.isfinite(seconds):
         return "?"
     if seconds < 59.5:

@@ -1,4 +1,4 @@
-"""A whole run: from a configuration to a folder with checkpoints, metrics and the evaluation."""
+"""A run: from a configuration to a folder with checkpoints, metrics and the evaluation."""
 
 from __future__ import annotations
 

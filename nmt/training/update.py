@@ -28,9 +28,9 @@ def update(
 ) -> float:
     """Update the weights by the gradient of the batches' mean loss per target token; returns their summed NLL, in nats.
 
-    If the loss or the gradient is not finite, no weight is changed, and what is returned is not a number. The mean is
-    over the tokens of all batches and of all processes, so that n of either equal one batch n times as large. A process
-    that has no part in a batch gives None for it. `rate` is the learning rate, `done` the number of updates before.
+    If the loss or the gradient is not finite, no weight is changed, and nan is returned. The mean is over the tokens of
+    all batches and all processes, so that n batches, or n processes, equal one batch n times as large. A process passes
+    None for a batch that it has no part in. `rate` is the learning rate, `done` the number of updates made before.
     """
     model, optimizer = learner.model, learner.optimizer
     [tokens] = world.total(sum(batch.target_tokens for batch in batches if batch))
@@ -44,10 +44,10 @@ def update(
         with products_in_bf16(bf16), gradients_summed(learner.losses, now=number == len(batches)):
             with autocast(model.device, wanted=bf16):
                 loss = learner.losses(batch, use_reference)
-            (loss.smoothed * (world.size / tokens)).backward()  # of all processes the gradients' mean is taken
+            (loss.smoothed * (world.size / tokens)).backward()  # the processes' gradients are averaged
         nll += loss.nll.detach()
     norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
-    own, norm_there = torch.stack((nll, norm)).tolist()  # the one time that a GPU is waited for
+    own, norm_there = torch.stack((nll, norm)).tolist()  # the only wait for a GPU
     [total] = world.total(own)
     if not (math.isfinite(total) and math.isfinite(norm_there)):
         return math.nan
@@ -60,7 +60,7 @@ def update(
 
 
 def gradients_summed(losses: nn.Module, *, now: bool) -> AbstractContextManager[None]:
-    """Where processes share their gradients, do so behind this backward pass, or not yet."""
+    """Whether several processes sum their gradients after this backward pass, or not yet."""
     return losses.no_sync() if isinstance(losses, DistributedDataParallel) and not now else nullcontext()
 
 

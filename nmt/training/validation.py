@@ -64,5 +64,7 @@ def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, worl
     finally:
         model.train(was_training)
     of_batch = dict(chain.from_iterable(world.gather(losses)))
-    nll = sum(of_batch[order[begin]] for begin in range(0, len(order), batch_size))  # always in the same order
+    nll = sum(
+        of_batch[order[begin]] for begin in range(0, len(order), batch_size)
+    )  # summed in the same order by any number of processes
     return nll / sum(len(example.target) + 1 for example in examples)

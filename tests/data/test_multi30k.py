@@ -159,7 +159,7 @@ def test_present_wrong_file_is_fetched_again(mirror: Path, folder: Path, capsys:
         ("busy", "HTTP 503"),
         ("slow", "timed out"),
         ("garbled", "cannot be fetched"),
-        ("short", "came short, 255999 of 256000 bytes|IncompleteRead"),
+        ("short", "is incomplete: 255999 of 256000 bytes|IncompleteRead"),
         ("wrong", "SHA-256 differs"),
     ],
 )
@@ -176,7 +176,7 @@ def test_failing_download_leaves_everything_as_it_was(
     assert contents(folder) == before
     message = str(raised.value)
     assert f"{url(server, place)}/{NAME}" in message
-    assert f"by hand into {folder}" in message
+    assert f".gz into {folder}" in message
     assert MIRROR_VARIABLE in message
     assert "\n" not in message
 
@@ -195,14 +195,14 @@ def test_unusable_address(folder: Path, address: str) -> None:
 
 def test_mirror_folder_without_the_file(mirror: Path, folder: Path) -> None:
     (mirror / NAME).unlink()
-    with pytest.raises(UserError, match=r"val\.de\.gz cannot be read .*by hand into"):
+    with pytest.raises(UserError, match=r"val\.de\.gz cannot be read .*gz into"):
         fetch("val", "de", folder, mirror=str(mirror))
     assert contents(folder) == {}
 
 
 def test_mirror_folder_with_a_wrong_file(mirror: Path, folder: Path) -> None:
     (mirror / NAME).write_bytes(DATA[:-1])
-    with pytest.raises(UserError, match=r"mirror/val\.de\.gz is not upstream's"):
+    with pytest.raises(UserError, match=r"mirror/val\.de\.gz is not the published"):
         fetch("val", "de", folder, mirror=str(mirror))
     assert contents(folder) == {}
 

@@ -102,7 +102,7 @@ def test_a_damaged_store_is_said_and_made_anew(
     assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith(f"{store} cannot be read (")
-    assert said.endswith("making it anew")
+    assert said.endswith("building it again")
     assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
     assert capsys.readouterr().err == ""
 
@@ -115,7 +115,7 @@ def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[st
     before = training_set.json.loads(meta)["digests"]["source.npy"]
     (store / "meta.json").write_text(meta.replace(before, training_set.file_digest(store / "source.npy")))
     assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
-    assert "making it anew" in capsys.readouterr().err
+    assert "building it again" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

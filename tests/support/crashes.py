@@ -1,4 +1,4 @@
-"""Training in processes of its own, killed at random moments: `PYTHONPATH=tests python -m support.crashes 200` does so 200 times.
+"""Training in separate processes, killed at random moments; `PYTHONPATH=tests python -m support.crashes 200` is longer.
 
 Each run trains the tiny model of a made-up language and saves after every update, so that many a kill meets a save.
 """

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -119,6 +119,16 @@ class Section(BaseModel):
         ordered = sorted(written, key=lambda field: field in options)  # a part's name first, then its options
         return {field: written[field] for field in ordered if field not in idle}
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
+        """Python counts true as 1."""
+        field = cls.model_fields[info.field_name or ""]
+        kinds = _kinds(field.annotation)
+        if isinstance(value, bool) and bool not in kinds and (int in kinds or float in kinds):
+            raise ValueError(f"input should be a number (here: {value})")
+        return value
+
     @field_validator("*")
     @classmethod
     def _no_nul(cls, value: object) -> object:
@@ -184,6 +194,11 @@ def section_of(name: str, *families: Mapping[str, type[Any]]) -> type[Section]:
 def names_of(parts: Mapping[str, type[Any]]) -> Any:
     """The type of a field that names a part of a family."""
     return Literal[tuple(parts)]
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """The types in a field's type, such as `int` and `None` in an optional number between bounds."""
+    return {annotation}.union(*map(_kinds, get_args(annotation)))
 
 
 def alternatives(names: Sequence[str]) -> str:

@@ -24,12 +24,17 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
+from nmt.system.values import is_unicode
 from nmt.text.codec import Codec
 from nmt.text.unknown_words import copied, replacements
 from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK_TOKEN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# A sentence has at most so many characters for each token that the search takes, or else this many.
+CHARACTERS_OF_A_TOKEN, SHORTEST_CUT = 20, 10_000
 
 
 @dataclass(frozen=True)
@@ -166,6 +171,7 @@ class Translator:
         wanted = _Wanted(search, n_best, replace_unk, dictionary, attention)
         self._check(wanted)
         keep_freed_memory()
+        sentences = [self._of_usable_length(number, text) for number, text in enumerate(sentences, start=1)]
         sources = self._encode(sentences)
         weights = self.has_attention and (attention or replace_unk)
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
@@ -199,21 +205,32 @@ class Translator:
         if wanted.dictionary is not None and not wanted.replace_unk:
             raise UserError("dictionary is only used by replace_unk: turn replace_unk on, or leave dictionary out")
 
+    def _of_usable_length(self, number: int, sentence: str) -> str:
+        """The sentence without what is certainly behind its last token that is read, which would take long to find.
+
+        Raises `UserError` if it is not Unicode: usually it holds bytes of another encoding.
+        """
+        if not is_unicode(sentence):
+            raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
+        most = max(SHORTEST_CUT, CHARACTERS_OF_A_TOKEN * self.search.max_source_length)
+        if len(sentence) > most and len(sentence := " ".join(sentence.split())) > most:
+            self._say_cut(f"{most:,} of {len(sentence):,} characters", sentence)
+            sentence = sentence[:most]
+        return sentence
+
     def _encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """The sentences' ids, at most as many as the search takes; standard error is told what is cut off."""
         limit = self.search.max_source_length
-        for number, sentence in enumerate(sentences, start=1):
-            if any("\ud800" <= character <= "\udfff" for character in sentence):  # usually bytes of another encoding
-                raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
         sources = [self.source.encode(sentence) for sentence in sentences]
         for sentence, ids in zip(sentences, sources, strict=True):
             if len(ids) > limit:
-                begin = " ".join(sentence[:40].split())
-                print(
-                    f"cut off after {limit} of {len(ids)} tokens (search.max_source_length): {begin} …", file=sys.stderr
-                )
+                self._say_cut(f"{limit} of {len(ids)} tokens", sentence)
                 del ids[limit:]
         return sources
+
+    def _say_cut(self, where: str, sentence: str) -> None:
+        begin = " ".join(sentence[:40].split())
+        print(f"cut off after {where} (search.max_source_length): {begin} …", file=sys.stderr)
 
     def _translation(self, sentence: str, decoded: Decoded, wanted: _Wanted) -> Translation:
         hypothesis, weights = decoded

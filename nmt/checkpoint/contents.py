@@ -22,9 +22,9 @@ from nmt.config.data import SideConfig
 from nmt.config.reading import differences, explain, parse_config
 from nmt.config.run import Config
 from nmt.model.seq2seq import Seq2Seq
-from nmt.system.errors import UserError, placing, shown
+from nmt.system.errors import UserError, placing
+from nmt.system.values import is_unicode, shown
 from nmt.text.codec import Codec
-from nmt.text.corpus import is_unicode
 from nmt.text.sentencepiece_file import check_normalizer
 from nmt.text.vocabulary import SPECIALS
 

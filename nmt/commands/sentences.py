@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from nmt.system.errors import UserError
+from nmt.text.corpus import LONGEST_LINE
 
 BLOCK = 512  # sentences: enough to batch well, few enough to see results soon
 _CHUNK = 1 << 16  # bytes: as much as a pipe holds
@@ -63,6 +64,8 @@ def _arriving_lines(descriptor: int, patience: float | None) -> Iterator[list[by
             at_end = not chunk
             first, *others = chunk.split(b"\n")
             begun.append(first)
+            if sum(map(len, begun)) > LONGEST_LINE:
+                raise UserError(f"standard input: a line of more than {LONGEST_LINE:,} bytes: give a sentence a line")
             if others:
                 lines += [b"".join(begun), *others[:-1]]
                 begun = others[-1:]

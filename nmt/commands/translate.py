@@ -189,6 +189,7 @@ def _decisive(options: argparse.Namespace, checkpoints: Sequence[str], lines: Se
 
 def _digest(path: Path) -> str:
     try:
+        files.require_regular(path)
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""  # whoever loads it says what is wrong

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import reprlib
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -15,8 +14,11 @@ from pydantic import ValidationError
 
 from nmt.config.run import Config
 from nmt.config.search import SearchConfig
+from nmt.config.yaml_text import LONGEST, parse_yaml
 from nmt.parts import Section, alternatives
 from nmt.system.errors import UserError
+from nmt.system.files import require_regular
+from nmt.system.values import shown, unusable
 
 
 def load_config(path: str | Path, overrides: Sequence[str] = (), *, forgiving: bool = False) -> Config:
@@ -28,13 +30,15 @@ def load_config(path: str | Path, overrides: Sequence[str] = (), *, forgiving: b
     Raises `UserError` for a file that cannot be read, YAML that cannot be parsed, and all that validation refuses.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        require_regular(Path(path))
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(LONGEST + 1)
+    except (OSError, ValueError) as error:  # UnicodeDecodeError is a ValueError
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UserError(
             f"{path}: cannot read the config: {reason}; name a YAML file, such as those in configs/"
         ) from None
-    values = _parse_yaml(text, str(path))
+    values = parse_yaml(text, str(path))
     if not isinstance(values, dict):
         raise UserError(f"{path}: the config must be a mapping of fields to values, such as 'name: my-run'")
     for override in overrides:
@@ -51,9 +55,13 @@ def parse_config(values: dict[str, Any], origin: str, ignored: list[str] | None 
 
     If a list `ignored` is given, fields that have no effect are not refused, and the list gets a line for each.
     """
+    for complaint in unusable(values):
+        raise UserError(f"{origin}: {complaint}")
     try:
         return Config.model_validate(values, context=ignored)
-    except ValidationError as error:
+    except (ValidationError, RecursionError) as error:
+        if isinstance(error, RecursionError):
+            raise UserError(f"{origin}: its values lie too deep in others") from None
         raise UserError(f"{origin}: {explain(error)}") from None
 
 
@@ -85,31 +93,6 @@ def explain(error: ValidationError) -> str:
     return "; ".join(_explain(e, of_config=error.title == Config.__name__) for e in error.errors())
 
 
-def _parse_yaml(text: str, origin: str) -> Any:
-    try:
-        return yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
-        raise UserError(f"{origin}: {where}not valid YAML: {getattr(error, 'problem', None) or error}") from None
-    # Of a date that there is not, a number of too many digits, 3,000 [, !!bool x, !!timestamp x
-    except (ValueError, RecursionError, LookupError, AttributeError) as error:
-        raise UserError(f"{origin}: not valid YAML ({type(error).__name__}: {error})") from None
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML that says each thing once: of two equal keys PyYAML would take the second without a word."""
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        seen: set[tuple[str, str]] = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if (key.tag, key.value) in seen:
-                raise yaml.MarkedYAMLError(problem=f"{key.value!r} stands there twice", problem_mark=key.start_mark)
-            seen.add((key.tag, key.value))
-        return node
-
-
 def _apply(override: str, values: dict[str, Any]) -> None:
     key, equals, text = override.partition("=")
     if not equals or not all(key.split(".")):
@@ -119,7 +102,7 @@ def _apply(override: str, values: dict[str, Any]) -> None:
         values = values.setdefault(parent, {})
         if not isinstance(values, dict):
             raise UserError(f"--set {override}: {'.'.join(parents[: depth + 1])} is a value, not a section")
-    values[last] = _parse_yaml(text, f"--set {override}")
+    values[last] = parse_yaml(text, f"--set {override}")
 
 
 def _explain(error: Any, of_config: bool) -> str:
@@ -128,25 +111,25 @@ def _explain(error: Any, of_config: bool) -> str:
     field = ".".join(path)
     match error["type"]:
         case "extra_forbidden" if not of_config:
-            return f"{field}: unknown field; take another copy"
+            return f"{field}: unknown field; use another copy"
         case "extra_forbidden":
             return f"{field}: unknown field; {_hint(path)}"
         case "missing" if not of_config:
-            return f"{field}: missing; take another copy"
+            return f"{field}: missing; use another copy"
         case "missing":
             return f"{field}: missing; set it"
         case "value_error":
             return (f"{field}: " if field else "") + str(error["ctx"]["error"])
         case _:
             message = error["msg"][0].lower() + error["msg"][1:]
-            return f"{field}: {message} (here: {' '.join(reprlib.repr(error['input']).split())})"
+            return f"{field}: {message} (here: {shown(error['input'])})"
 
 
 def _hint(path: Sequence[str]) -> str:
     """What may have been meant by an unknown field: one of that name elsewhere, one of a like name here, or any."""
     known = list(_section_at(path[:-1]).model_fields)
     elsewhere = [other for other in _all_fields(Config) if other.split(".")[-1] == path[-1]]
-    near = elsewhere or difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
+    near = elsewhere or difflib.get_close_matches(path[-1][:100], known, n=1, cutoff=0.5)
     return f"did you mean {alternatives(near)}?" if near else "known fields: " + ", ".join(known)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from nmt.system.errors import UserError
+from nmt.system.values import shown
 
 
 def choose_device(name: str) -> torch.device:
@@ -23,8 +24,8 @@ def choose_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(1, device=device).item()  # the "meta" device always exists, but holds no numbers
-    except (RuntimeError, AssertionError):
-        raise UserError(f"device: {name!r} cannot be used here; choose auto, cpu or cuda") from None
+    except Exception:  # of many kinds, such as an ImportError for a device whose package is missing
+        raise UserError(f"device: {shown(name)} cannot be used here; choose auto, cpu or cuda") from None
     return device
 
 

@@ -1,7 +1,6 @@
 """The one exception that means "the user's input is wrong", not "the program is"."""
 
 import re
-import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,18 +24,6 @@ MOST = 1000  # characters of a message, which fit a screen
 def _cut(text: str) -> str:
     """A message of at most `MOST` characters: of a longer one its beginning and its end, which says what to do."""
     return text if len(text) <= MOST else f"{text[: MOST * 3 // 4]} … {text[-MOST // 4 + 3 :]}"
-
-
-def shown(value: object) -> str:
-    """A value of unknown origin as it stands in a message: quoted, and no longer than a few words."""
-    try:
-        return _SHORT.repr(value)
-    except ValueError:  # Python writes no integer of more than 4,300 digits
-        return f"<{type(value).__name__} instance>"
-
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 @contextmanager

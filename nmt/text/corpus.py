@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nmt.system.errors import UserError
+from nmt.system.files import require_regular
+
+LONGEST_LINE = 1 << 24  # bytes: what decompresses without end has no longer lines
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,11 @@ def iterate_lines(path: Path) -> Iterator[str]:
     """
     number = 0
     with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        for line in file:
+        while line := file.readline(LONGEST_LINE + 1):
+            if len(line) > LONGEST_LINE:
+                raise UserError(
+                    f"{path}, line {number + 1}: more than {LONGEST_LINE:,} bytes: give one sentence per line"
+                )
             try:
                 text = line.decode("utf-8")
             except UnicodeDecodeError:
@@ -91,19 +98,11 @@ def _check_alike(source_path: Path, source: int, target_path: Path, target: int)
         )
 
 
-def is_unicode(text: str) -> bool:
-    """Whether UTF-8 can write the text: it cannot write halves of characters (surrogates)."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn a system error while reading a file into a `UserError`."""
     try:
+        require_regular(path)
         yield
     except FileNotFoundError:
         raise UserError(f"{path} does not exist: {_where_from(path)}") from None

@@ -19,7 +19,8 @@ from nmt.checkpoint.file import DamagedFile
 from nmt.config.reading import differences, explain
 from nmt.config.run import Config
 from nmt.data.training_set import TrainingSet
-from nmt.system.errors import UserError, shown
+from nmt.system.errors import UserError
+from nmt.system.values import shown
 from nmt.training.distributed import World
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS
 from nmt.training.learner import Learner

@@ -125,7 +125,7 @@ def test_values_that_python_cannot_hold_are_refused(tmp_path: Path, value: str) 
 
 @pytest.mark.parametrize("text", ["name: x\ntraining: {seed: 5}\ntraining: {batch_size: 3}", "{name: x, name: y}"])
 def test_what_is_said_twice_is_refused(tmp_path: Path, text: str) -> None:
-    assert "stands there twice" in refusal(tmp_path, text)
+    assert "is given twice" in refusal(tmp_path, text)
 
 
 @pytest.mark.parametrize("text", ["", "- name\n- x\n", "bahdanau"])

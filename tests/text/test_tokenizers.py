@@ -274,7 +274,7 @@ def test_sentencepiece_vocabulary_of_impossible_size(model_type: str, size: int,
 
 @pytest.mark.parametrize("text", [[], [""], [" \u2028", "▁"]])
 def test_sentencepiece_without_text(text: list[str]) -> None:
-    with pytest.raises(UserError, match="no text to train on"):
+    with pytest.raises(UserError, match="found no words in the training text"):
         train_sentencepiece(text, 100, "bpe", lowercase=True)
 
 

@@ -144,7 +144,7 @@ def _sentencepiece_complaint(message: str, vocabulary_size: int) -> str:
     if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return f"{field} is too small: this text has too many characters; set it to {smallest[1]} or more"
     if "empty()" in message or "all_chars_count" in message:
-        return "sentencepiece found no text to train on: give it sentences with words"
+        return "tokenizer: sentencepiece found no words in the training text: give it sentences"
     return f"{field}: sentencepiece cannot train with this size on this text ({' '.join(message.split())})"
 
 

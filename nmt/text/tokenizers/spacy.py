@@ -8,11 +8,13 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Self
 
-from nmt.system.errors import UserError, shown
-from nmt.text.tokenizers.base import Tokenizer, lower_each, single_spaces
+from nmt.system.errors import UserError
+from nmt.system.values import shown
+from nmt.text.tokenizers.base import Tokenizer, lower_each
 
 # Where spaCy cuts and Moses' rules, made for Moses' own tokens, do not join again.
 _CONTRACTION = re.compile(r"n['’]t|['’](s|m|d|re|ve|ll)", re.IGNORECASE)
+LONGEST_WORD, PART = 500, 100  # characters
 _CODE = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
 _HALVES = {("can", "not"), ("gon", "na"), ("got", "ta")}
 
@@ -43,10 +45,28 @@ class SpacyTokenizer(Tokenizer):
         return lower_each(self.surfaces(text), self.lowercase)
 
     def surfaces(self, text: str) -> list[str]:
-        return [token.text for token in _spacy_rules(self.language)(single_spaces(text))]
+        return [token.text for token in _spacy_rules(self.language)(_without_endless_words(text))]
 
     def detokenize(self, tokens: list[str]) -> str:
         return _moses(self.language).detokenize(_rejoin(tokens, self.language), unescape=False)
+
+
+def _without_endless_words(text: str) -> str:
+    """The text with single spaces, and words of more than `LONGEST_WORD` characters cut into parts.
+
+    spaCy takes punctuation off a word one character after the other, and copies the rest each time: 100,000 brackets
+    would take half an hour.
+    """
+    words = text.split()
+    if len(text) > LONGEST_WORD and max(map(len, words), default=0) > LONGEST_WORD:
+        words = [part for word in words for part in _parts(word)]
+    return " ".join(words)
+
+
+def _parts(word: str) -> list[str]:
+    if len(word) <= LONGEST_WORD:
+        return [word]
+    return [word[begin : begin + PART] for begin in range(0, len(word), PART)]
 
 
 def _rejoin(tokens: list[str], language: str) -> list[str]:

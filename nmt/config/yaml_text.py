@@ -1,0 +1,71 @@
+"""YAML text → plain values, whatever the text: each key once, and no more values than it seems to have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from nmt.system.errors import UserError
+from nmt.system.values import is_unicode, shown
+
+LONGEST = 200_000  # characters of a config: it has a hundred fields
+MOST_VALUES = 10_000  # of a config, each counted as often as aliases (*name) repeat it
+
+
+def parse_yaml(text: str, origin: str) -> Any:
+    """The value that the text stands for. `origin` begins the message of the `UserError` raised for anything else."""
+    if len(text) > LONGEST:
+        raise UserError(f"{origin}: {len(text):,} characters are no config: it has at most {LONGEST:,}")
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise UserError(f"{origin}: {where}not valid YAML: {getattr(error, 'problem', None) or error}") from None
+    # For a date that does not exist, a number of too many digits, 3,000 [, !!bool x, !!timestamp x
+    except (ValueError, RecursionError, LookupError, AttributeError, TypeError) as error:
+        raise UserError(f"{origin}: not valid YAML ({type(error).__name__}: {error})") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without surprises: PyYAML takes the last of two equal keys, and builds as much as aliases can multiply."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: set[tuple[str, str]] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if (key.tag, key.value) in seen:
+                raise yaml.MarkedYAMLError(problem=f"{shown(key.value)} is given twice", problem_mark=key.start_mark)
+            seen.add((key.tag, key.value))
+        return node
+
+    def get_single_node(self) -> Any:
+        node = super().get_single_node()
+        if node is not None and _size(node, {}) > MOST_VALUES:
+            raise yaml.MarkedYAMLError(problem="aliases (*name) make too many values of it")
+        return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        """Text; JSON writes a character such as an emoji as two escapes, which YAML reads as two halves."""
+        value = super().construct_scalar(node)
+        if not isinstance(value, str) or is_unicode(value):
+            return value
+        try:
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            raise yaml.MarkedYAMLError(
+                problem=f"{shown(value)} has half a character", problem_mark=node.start_mark
+            ) from None
+
+
+def _size(node: Any, known: dict[int, int]) -> int:
+    """How many values a node stands for, each repetition by an alias counted. Raises `RecursionError` for a circle."""
+    if id(node) not in known:
+        inner: list[Any] = []
+        if isinstance(node, yaml.SequenceNode):
+            inner = node.value
+        elif isinstance(node, yaml.MappingNode):
+            inner = [part for pair in node.value for part in pair]
+        known[id(node)] = 1 + sum(_size(part, known) for part in inner)
+    return known[id(node)]

@@ -1,0 +1,58 @@
+"""Values of unknown origin: whether they can be used at all, and how they are shown in a message."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator
+from typing import Any
+
+LONGEST_STRING = 10_000  # characters: no path or name is as long
+LARGEST = 2**64
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can write the text: it cannot write halves of characters (surrogates)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def shown(value: object) -> str:
+    """A value as it stands in a message: quoted, and no longer than a few words."""
+    try:
+        return " ".join(_SHORT.repr(value).split())
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return f"<{type(value).__name__} instance>"
+
+
+def unusable(value: Any, path: str = "") -> Iterator[str]:
+    """What no field can hold, in nested dictionaries and lists: the dotted name of each, and what is wrong with it.
+
+    Such are integers of more than 64 bits, text that is not Unicode, and text of more than `LONGEST_STRING` characters.
+    """
+    where = f"{path}: " if path else ""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from unusable(key, path)
+            yield from unusable(
+                inner, f"{path}.{key}" if path and _is_name(key) else f"{key}" if _is_name(key) else path
+            )
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from unusable(inner, path)
+    elif isinstance(value, int) and abs(value) >= LARGEST:
+        yield f"{where}a number of {value.bit_length()} bits is too large; give one that fits the field"
+    elif isinstance(value, str) and not is_unicode(value):
+        yield f"{where}{shown(value)} is not valid Unicode text; write the character itself"
+    elif isinstance(value, str) and len(value) > LONGEST_STRING:
+        yield f"{where}text of {len(value):,} characters is too long; give at most {LONGEST_STRING:,}"
+
+
+def _is_name(key: object) -> bool:
+    return isinstance(key, str) and len(key) < 100 and is_unicode(key)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60

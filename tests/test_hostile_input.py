@@ -1,0 +1,162 @@
+"""Input that would hang, fill the memory or the screen, or end in a traceback: one line that says what is wrong."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.texts import TEXT, data_config
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.cli import main
+from nmt.config.reading import load_config
+from nmt.config.run import Config
+from nmt.data.training_set import load_training_set
+from nmt.evaluation.alignment import read_links
+from nmt.system.device import choose_device
+from nmt.system.errors import UserError
+from nmt.text.corpus import LONGEST_LINE, ParallelText, read_lines
+from nmt.text.tokenizers.spacy import SpacyTokenizer
+from nmt.text.unknown_words import read_dictionary
+from nmt.translator import Translator
+
+CPU = torch.device("cpu")
+
+
+def refusal(function: Callable[[], Any]) -> str:
+    with pytest.raises(UserError) as caught:
+        function()
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    assert len(message) <= 1000
+    assert message.isprintable()
+    return message
+
+
+@pytest.mark.parametrize(
+    "read", [load_config, read_lines, read_links, read_dictionary, lambda p: checkpoint.load(p, CPU)]
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_pipes_and_devices_are_refused(tmp_path: Path, read: Callable[[Path], Any], kind: str) -> None:
+    """They may never end, or never begin."""
+    path = Path("/dev/zero")
+    if kind == "pipe":
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+    assert "it is not a regular file" in refusal(lambda: read(path))
+
+
+@pytest.mark.parametrize("given", [["translate", "PIPE", "ba"], ["translate", "--input", "PIPE"], ["train", "PIPE"]])
+def test_commands_refuse_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: list[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.pt")
+    assert main([str(tmp_path / "pipe.pt") if argument == "PIPE" else argument for argument in given]) == 2
+    assert "it is not a regular file" in capsys.readouterr().err
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "line.txt"
+    with path.open("wb") as file:
+        file.truncate(LONGEST_LINE + 2)
+    assert "line 1: more than 16,777,216 bytes" in refusal(lambda: read_lines(path))
+
+
+@pytest.mark.parametrize(
+    "word", ["(" * 100_000, '"' * 100_000, "#" * 100_000, "'s" * 50_000, "http://" + "a" * 100_000]
+)
+def test_a_word_of_100000_characters_is_cut_into_tokens_at_once(word: str) -> None:
+    """spaCy alone would take from 15 seconds to half an hour."""
+    began = time.monotonic()
+    tokens = SpacyTokenizer("en", lowercase=False).tokenize(f"before {word} after")
+    assert time.monotonic() - began < 5
+    assert "".join(tokens) == f"before{word}after"
+    assert (tokens[0], tokens[-1]) == ("before", "after")
+
+
+def test_a_long_sentence_is_cut_before_it_is_tokenised(
+    make_translator: Callable[..., tuple[Config, Translator]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, translator = make_translator()
+    lengths = []
+    real = type(translator.source.tokenizer).tokenize
+
+    def tokenize(self: Any, text: str) -> list[str]:
+        lengths.append(len(text))
+        return real(self, text)
+
+    monkeypatch.setattr(type(translator.source.tokenizer), "tokenize", tokenize)
+    [translation] = translator.translate(["ba " * 100_000])
+    assert max(lengths) == 10_000
+    assert len(translation.source_tokens) == 501
+    said = capsys.readouterr().err
+    assert "cut off after 10,000 of 299,999 characters (search.max_source_length): ba ba" in said
+    assert "cut off after 500 of " in said
+
+
+DOUBLING = "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 25))
+LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (DOUBLING, "aliases (*name) make too many values of it"),
+        (LAUGHS, "aliases (*name) make too many values of it"),
+        ("name: &a [*a]", "not valid YAML"),
+        ("x" * 300_000, "characters are no config"),
+        ("? '" + "x" * 90_000 + "'\n: 1", "is too long"),
+        ("? '" + "x" * 9_000 + "'\n: 1", "unknown field"),
+        ("name: 'x\\x1b[2J'", "name: "),
+        (r'name: "\ud83d"', "line 1: not valid YAML: '\\ud83d' has half a character"),
+        (r'data: {folder: "\udfff"}', "has half a character"),
+        (r'"\ud83d": 1', "has half a character"),
+        ("training: {seed: true}", "training.seed: input should be a number (here: True)"),
+        ("model: {encoder: {dropout: true}}", "model.encoder.dropout: input should be a number (here: True)"),
+        ("training: {moving_average: true}", "training.moving_average: input should be a number (here: True)"),
+        ("search: {beam_size: false}", "search.beam_size: input should be a number (here: False)"),
+    ],
+)
+def test_hostile_configs_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "hostile.yaml"
+    path.write_text(text if "name" in text else f"{text}\n" + ("" if text[0] == "x" else "name: x\n"), encoding="utf-8")
+    began = time.monotonic()
+    assert said in refusal(lambda: load_config(path))
+    assert time.monotonic() - began < 5
+
+
+def test_a_number_of_5000_digits_is_refused_in_every_field(tmp_path: Path) -> None:
+    path = tmp_path / "good.yaml"
+    path.write_text("name: x\n", encoding="utf-8")
+    fields = [
+        "name",
+        "output_dir",
+        "data.folder",
+        "data.source.extra",
+        "training.seed",
+        "model.attention.window",
+        "x.y",
+    ]
+    for field in fields:
+        for number in ("0x" + "f" * 5000, "1" * 5000, "[0x" + "f" * 5000 + "]"):
+            refusal(lambda field=field, number=number: load_config(path, [f"{field}={number}"]))
+
+
+def test_an_emoji_as_json_writes_it_is_an_emoji(tmp_path: Path) -> None:
+    path = tmp_path / "emoji.yaml"
+    path.write_text(r'{"name": "x", "data": {"folder": "\ud83d\udc69"}}', encoding="utf-8")
+    assert load_config(path).data.folder == "👩"
+
+
+@pytest.mark.parametrize("name", ["hpu", "meta", "xla", "cuda:99", "cpu:-5", "privateuseone", "", "x" * 5000])
+def test_a_device_that_cannot_be_used_is_named(name: str) -> None:
+    assert "cannot be used here; choose auto, cpu or cuda" in refusal(lambda: choose_device(name))
+
+
+def test_text_without_words_names_a_field_that_exists(tmp_path: Path) -> None:
+    empty = ParallelText([" "] * len(TEXT.target), TEXT.target)
+    config = data_config(tmp_path, empty, "sentencepiece", 36)
+    assert "data.source.tokenizer: sentencepiece found no words" in refusal(lambda: load_training_set(config))

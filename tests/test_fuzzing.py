@@ -269,6 +269,7 @@ def test_any_bytes_of_a_checkpoint_changed(place: Path, data: st.DataObject) -> 
 @given(
     sentences=st.lists(TEXT, max_size=3), n_best=st.integers(1, 2), attention=st.booleans(), replace_unk=st.booleans()
 )
+@settings(max_examples=settings().max_examples // 3)
 def test_any_text_is_translated_line_by_line(
     translators: dict[str, Translator], sentences: list[str], n_best: int, attention: bool, replace_unk: bool
 ) -> None:
@@ -287,13 +288,15 @@ def test_any_text_is_translated_line_by_line(
 
 
 @given(sentences=st.lists(TEXT, min_size=1, max_size=4))
+@settings(max_examples=settings().max_examples // 4)
 @pytest.mark.parametrize("form", [[], ["--json"], ["--n-best", "2"]])
 @pytest.mark.usefixtures("translators")
 def test_any_text_at_standard_input(place: Path, sentences: list[str], form: list[str]) -> None:
-    data = "".join(f"{sentence}\n" for sentence in sentences).encode()
+    (place / "input").write_bytes("".join(f"{sentence}\n" for sentence in sentences).encode())
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with (
-        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(data))),
+        (place / "input").open(encoding="utf-8") as stdin,
+        patch.object(sys, "stdin", stdin),
         redirect_stdout(out),
         redirect_stderr(io.TextIOWrapper(io.BytesIO())),
     ):
@@ -324,5 +327,5 @@ def test_huge_sentences(translators: dict[str, Translator], sentence: str) -> No
 
 def test_text_that_is_no_unicode_is_refused(translators: dict[str, Translator]) -> None:
     for translator in translators.values():
-        with pytest.raises(UserError, match="sentence 2 is no valid Unicode text: give text in UTF-8"):
+        with pytest.raises(UserError, match="sentence 2 is not valid Unicode text: convert it to UTF-8"):
             translator.translate(["ba", "a\udcff"])

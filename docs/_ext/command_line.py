@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 from importlib import import_module
 
 from nmt.cli import COMMANDS
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")  # of this or another command, named in a text
 
 
 def markdown() -> str:
@@ -28,7 +31,10 @@ def _argument(action: argparse.Action) -> str:
     choices = "{" + ",".join(map(str, action.choices or ())) + "}"
     value = action.metavar or (choices if action.choices else action.dest.upper())
     text = str(action.help).replace("%%", "%")
-    text = f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    text = OPTION.sub(r"`\g<0>`", text)
+    if not text.startswith(tuple(f"{choice}" for choice in action.choices or ())):
+        text = text[0].upper() + text[1:]
+    text = f"{text}{'' if text.endswith('.') else '.'}"
     if not action.option_strings:
         return f"`{value}`\n: {text}"
     names = ", ".join(name if action.nargs == 0 else f"{name} {value}" for name in action.option_strings)

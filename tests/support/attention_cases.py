@@ -42,7 +42,7 @@ def make(case, window=2, seed=0):
 
 
 def draw(*shape, seed=1):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def encoded(values, lengths=LENGTHS):

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from pydantic.fields import FieldInfo
 
 from nmt.config.run import Config
 from nmt.data.batching import fill_rate
 from nmt.model.seq2seq import Seq2Seq
+from nmt.parts import Section, options_of
 from nmt.system.wording import counted
 from nmt.training.distributed import ALONE, World
 from nmt.training.event_log import tensorboard_folder
@@ -108,24 +110,22 @@ def summarize(config: Config, folder: Path, prepared: Prepared, model: Seq2Seq, 
         precision=training.precision,
         threads=torch.get_num_threads(),
         processes=world.size,
-        changed=_changed(config),
+        changed={name: value for name, value in changed_settings(config) if name not in ("name", "output_dir")},
         tensorboard=None if tensorboard is None else str(tensorboard),
     )
 
 
-def _changed(config: Config) -> dict[str, Any]:
-    defaults = dict(_flat(Config(name=config.name, output_dir=config.output_dir).model_dump(mode="json")))
-    found = dict(_flat(config.model_dump(mode="json")))
-    return {name: value for name, value in found.items() if name not in defaults or defaults[name] != value}
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested mappings by their dotted names."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+def changed_settings(section: Section, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The dotted names and values of the fields that differ from their defaults, those of the chosen parts included."""
+    options: dict[str, FieldInfo] = {}
+    for choice, family in section.families.items():
+        options |= options_of(family[getattr(section, choice)]).model_fields
+    for name, plain in section.model_dump(mode="json").items():
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield from changed_settings(value, f"{prefix}{name}.")
+        elif value != options.get(name, type(section).model_fields[name]).get_default(call_default_factory=True):
+            yield f"{prefix}{name}", plain
 
 
 def _settings(changed: Mapping[str, Any]) -> list[str]:

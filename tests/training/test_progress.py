@@ -10,8 +10,10 @@ from support.cli import error_of, write_config
 from support.runs import ConfigMaker, events, finish
 
 from nmt.cli import main
+from nmt.config.run import Config
 from nmt.training import loop
 from nmt.training.progress import JsonProgress, TextProgress
+from nmt.training.summary import changed_settings
 from nmt.training.validation import Validation
 
 STARTED = {"folder", "training_pairs", "source_types", "wiring", "parameters", "device", "threads", "precision"}
@@ -102,3 +104,19 @@ def test_durations_are_said_in_a_fitting_unit(capsys: pytest.CaptureFixture[str]
     speeds = {"source_tokens_per_second": 3.0, "target_tokens_per_second": 2.0}
     TextProgress().train({"epoch": 1, "update": 2, "loss": 1.0} | speeds, seconds)
     assert f", {text} left" in capsys.readouterr().out
+
+
+def test_settings_that_differ_from_their_defaults_are_named(make_config: ConfigMaker) -> None:
+    """A part's own options are compared with the part's defaults."""
+    pieces = "data.source={tokenizer: sentencepiece, language: de, train: a.de, validation: b.de, min_frequency: 1}"
+    plain = make_config(pieces, "data.target.test=null", "training.schedule={kind: plateau, patience: 3, factor: 0.5}")
+    found = dict(changed_settings(plain))
+    assert found["data.source.tokenizer"] == "sentencepiece"
+    assert {name for name in found if name.startswith("data.source.")} == {
+        *("data.source.tokenizer", "data.source.train", "data.source.validation")
+    }
+    assert {name: value for name, value in found.items() if "schedule" in name} == {
+        "training.schedule.kind": "plateau",
+        "training.schedule.patience": 3,
+    }
+    assert list(changed_settings(Config(name="x"))) == [("name", "x")]

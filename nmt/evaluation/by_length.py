@@ -45,7 +45,7 @@ class Bucket:
 
 
 def source_lengths(sources: Sequence[str], language: str) -> list[int]:
-    """Each raw source's number of `spacy_tokens`: the same for every model, whatever it tokenises by."""
+    """Each raw source's number of `spacy_tokens`: the same for every model, whatever its tokenizer."""
     return [len(tokens) for tokens in spacy_tokens(sources, language)]
 
 

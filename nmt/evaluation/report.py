@@ -52,7 +52,7 @@ def evaluate_outputs(
     """Score every model's detokenised translations (checkpoint → one per source) of the same raw sources.
 
     `alignments` are the models' alignment scores and `mechanisms` the names of their attention (checkpoint → score or
-    name), which go into the result as they are.
+    name), which become part of the result.
     `edges` are the upper ends of the buckets of source length, in spaCy tokens; `samples` and `seed` are those of
     the bootstrap. Raises UserError where the numbers of sentences differ or are 0, the edges are not positive and
     increasing, or spaCy does not know a language.

@@ -49,10 +49,10 @@ def write_configs(folder: Path) -> list[str]:
                 "decoder": {"hidden_size": 16},
                 "attention": attention,
             },
-            "training": {"max_updates": 60, "validate_every": 500, "batch_size": 4, "log_every": 4},
+            "training": {"max_updates": 60, "validate_every": 500, "batch_size": 4, "log_every": 4}
+            | {"device": "cpu", "threads": 1},
             "search": {"beam_size": 1, "max_length": 12},
         }
-        values["training"] |= {"device": "cpu", "threads": 1}
         paths.append(folder / f"{name}.yaml")
         paths[-1].write_text(yaml.safe_dump(values), encoding="utf-8")
     return [str(path) for path in paths]
@@ -63,8 +63,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the two finished runs and their page."""
     folder = tmp_path_factory.mktemp("ablation")
     configs = write_configs(folder)
-    output = folder / "page"
-    assert main(["ablation", *configs, "--output", str(output), "--jobs", "2", "--machine", "an abacus"]) == 0
+    assert main(["ablation", *configs, "--output", str(folder / "page"), "--jobs", "2", "--machine", "an abacus"]) == 0
     return folder
 
 
@@ -91,9 +90,6 @@ def results_of(folder: Path) -> dict[str, result.Result]:
 
 def modified(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
-
-
-# Results and page
 
 
 def test_a_result_holds_what_was_measured(finished: Path) -> None:

@@ -18,8 +18,7 @@ from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate, pad_source
 from nmt.kernels.packed import packed
 from nmt.kernels.precision import autocast, products_in_bf16
-from nmt.model.ensemble import Ensemble
-from nmt.model.seq2seq import Seq2Seq
+from nmt.model.protocol import TranslationModel
 from nmt.search import Hypothesis, beam_search, select
 from nmt.system.device import explaining_memory
 from nmt.text.vocabulary import BOS, EOS, PAD
@@ -33,7 +32,7 @@ class Decoded(NamedTuple):
 
 
 def decode(
-    model: Seq2Seq | Ensemble,
+    model: TranslationModel,
     sources: Sequence[Sequence[int]],
     search: SearchConfig,
     *,
@@ -61,7 +60,7 @@ def decode(
 
 
 def forced_weights(
-    model: Seq2Seq | Ensemble, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_size: int
+    model: TranslationModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_size: int
 ) -> list[Float[Tensor, "T S"]]:
     """The attention weights while the model reads the given targets, ids without marks: one matrix per pair, in order.
 
@@ -87,7 +86,7 @@ def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
 
 @torch.inference_mode()
 def _decode_batch(
-    model: Seq2Seq | Ensemble, sources: Sequence[Sequence[int]], search: SearchConfig, n_best: int, attention: bool
+    model: TranslationModel, sources: Sequence[Sequence[int]], search: SearchConfig, n_best: int, attention: bool
 ) -> list[list[Decoded]]:
     padded, lengths = pad_source(sources)
     state, memory = model.encode(padded.to(model.device), lengths)
@@ -114,7 +113,7 @@ def _decode_batch(
 
 
 def _step(
-    model: Seq2Seq | Ensemble, tokens: Int[Tensor, " N"], state: Any, memory: Any
+    model: TranslationModel, tokens: Int[Tensor, " N"], state: Any, memory: Any
 ) -> tuple[Float[Tensor, "N V"], Any]:
     log_probabilities, state = model.log_probabilities(tokens, state, memory)
     log_probabilities[:, PAD] = log_probabilities[:, BOS] = -torch.inf  # no target ever holds them
@@ -122,7 +121,7 @@ def _step(
 
 
 def _weights(
-    model: Seq2Seq | Ensemble, targets: Sequence[Sequence[int]], source_lengths: Sequence[int], state: Any, memory: Any
+    model: TranslationModel, targets: Sequence[Sequence[int]], source_lengths: Sequence[int], state: Any, memory: Any
 ) -> list[Float[Tensor, "T S"]]:
     """The weights of each row while its target ids are written, cut to its own lengths. The last id is never read."""
     inputs = collate([Example([], list(ids[:-1])) for ids in targets]).target_input.to(model.device)
@@ -134,14 +133,14 @@ def _weights(
 
 
 @contextmanager
-def _in_precision(model: Seq2Seq | Ensemble, precision: str) -> Iterator[None]:
+def _in_precision(model: TranslationModel, precision: str) -> Iterator[None]:
     bf16 = precision == "bf16"
     with products_in_bf16(bf16), autocast(model.device, wanted=bf16):
         yield
 
 
 @contextmanager
-def _without_dropout(model: Seq2Seq | Ensemble) -> Iterator[None]:
+def _without_dropout(model: TranslationModel) -> Iterator[None]:
     """The model in evaluation mode, and afterwards in the mode that it was in."""
     was_training = model.training
     model.eval()

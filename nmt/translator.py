@@ -20,7 +20,7 @@ from nmt.config.search import SearchConfig, SearchPrecision
 from nmt.decoding import Decoded
 from nmt.kernels.precision import check_precision
 from nmt.model.ensemble import Ensemble
-from nmt.model.seq2seq import Seq2Seq
+from nmt.model.protocol import TranslationModel
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
@@ -99,7 +99,7 @@ class _Wanted:
 class Translator:
     """A model (or an ensemble) with its codecs and the search settings that it was trained with."""
 
-    def __init__(self, model: Seq2Seq | Ensemble, source: Codec, target: Codec, search: SearchConfig) -> None:
+    def __init__(self, model: TranslationModel, source: Codec, target: Codec, search: SearchConfig) -> None:
         self.model = model
         self.source = source
         self.target = target

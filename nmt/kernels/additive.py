@@ -24,8 +24,8 @@ CHUNK = 2**20  # sums at a time: few enough for a cache, and no gaps in memory t
 
 
 def additive_scores(
-    query: Float[Tensor, "*N T A"], keys: Float[Tensor, "*B S A"], v: Float[Tensor, " A"]
-) -> Float[Tensor, "*N T S"]:
+    query: Float[Tensor, "*B T A"], keys: Float[Tensor, "*B S A"], v: Float[Tensor, " A"]
+) -> Float[Tensor, "*B T S"]:
     """vᵀ tanh(q + k) of each query with each key of its sentence."""
     if not (fast(query) and can_share()):
         return plain_additive_scores(query, keys, v)
@@ -33,10 +33,10 @@ def additive_scores(
 
 
 def plain_additive_scores(
-    query: Float[Tensor, "*N T A"], keys: Float[Tensor, "*B S A"], v: Float[Tensor, " A"]
-) -> Float[Tensor, "*N T S"]:
+    query: Float[Tensor, "*B T A"], keys: Float[Tensor, "*B S A"], v: Float[Tensor, " A"]
+) -> Float[Tensor, "*B T S"]:
     """The formula, for all pairs at once."""
-    return torch.tanh(query.unsqueeze(-2) + keys.view(*query.shape[:-2], *keys.shape[-2:]).unsqueeze(-3)) @ v
+    return torch.tanh(query.unsqueeze(-2) + keys.unsqueeze(-3)) @ v
 
 
 def _sigmoids(query: Tensor, keys: Tensor) -> Iterator[tuple[slice, int, Tensor]]:

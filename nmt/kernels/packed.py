@@ -22,19 +22,21 @@ from nmt.kernels.gru import GRUCell, gru_sequence, gru_update
 from nmt.kernels.linear import few_sizes
 from nmt.kernels.switch import in_use
 
-Module = TypeVar("Module", bound=nn.Module)
+Model = TypeVar("Model")
 
 
-def packed(module: Module, precision: str = "float32") -> Module:
+def packed(module: Model, precision: str = "float32") -> Model:
     """The module for inference: a copy with its own layout of the linear layers' weights, which shares all the others.
 
     In bf16 the products' factors, results and biases are rounded to bfloat16, and their sums are float32. In int8 the
     factors are whole numbers. The copy does not follow later changes of the weights. Where it would bring nothing
-    (another device, a model in another type than float32, float32 with the plain kernels) it is the module itself.
+    (another device, weights of another type than float32, float32 with the plain kernels) it is the module itself.
     """
-    parameter = next(module.parameters())
     kind = _kind(precision)
-    if kind is None or parameter.device.type != "cpu" or parameter.dtype != torch.float32:
+    if kind is None or not isinstance(module, nn.Module):
+        return module
+    parameter = next(module.parameters())
+    if parameter.device.type != "cpu" or parameter.dtype != torch.float32:
         return module
     copy = deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
     for parent in list(copy.modules()):

@@ -22,17 +22,17 @@ from nmt.kernels.shared import collect
 from nmt.kernels.switch import fast
 
 
-def inner_products(queries: Float[Tensor, "*N T X"], keys: Float[Tensor, "*B S X"]) -> Float[Tensor, "*N T S"]:
+def inner_products(queries: Float[Tensor, "*B T X"], keys: Float[Tensor, "*B S X"]) -> Float[Tensor, "*B T S"]:
     """qᵀ k of each query with each key of its sentence."""
     if not fast(queries):
-        return queries @ keys.view(*queries.shape[:-2], *keys.shape[-2:]).mT
+        return queries @ keys.mT
     return _InnerProducts.apply(queries, keys)  # type: ignore[no-untyped-call]
 
 
-def weighted_sums(weights: Float[Tensor, "*N T S"], values: Float[Tensor, "*B S X"]) -> Float[Tensor, "*N T X"]:
+def weighted_sums(weights: Float[Tensor, "*B T S"], values: Float[Tensor, "*B S X"]) -> Float[Tensor, "*B T X"]:
     """Σ_s w_s v_s for each query."""
     if not fast(weights):
-        return weights @ values.view(*weights.shape[:-2], *values.shape[-2:])
+        return weights @ values
     return _WeightedSums.apply(weights, values)  # type: ignore[no-untyped-call]
 
 

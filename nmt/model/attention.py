@@ -1,7 +1,7 @@
 """Attention: a score and a scope give weights over the memory, which make the context that the decoder reads.
 
-Shapes: B batch, T queries per sentence, S source positions, W places of a window, H query, M memory vector,
-A alignment.
+Shapes: B sentences, T queries of each, S source positions, W places of a window, H query, M memory vector,
+A alignment, n attention heads. With heads, B is B n: they are a dimension more, before that of the queries.
 All T queries of a sentence are answered at once; a recurrent decoder that needs them one by one passes T = 1, and beam
 search passes its K hypotheses as T = K queries to one memory, which therefore is never copied per hypothesis.
 """
@@ -29,8 +29,8 @@ class Memory(NamedTuple):
 
     values: Float[Tensor, "B *n S M"]
     keys: Float[Tensor, "B *n S A"]
-    mask: Bool[Tensor, "B S"]  # True where there is something to look at, False at padding
-    lengths: Int[Tensor, " B"]  # the sentence's own number of positions, EOS counted
+    mask: Bool[Tensor, "B *#n S"]  # True where there is something to look at, False at padding
+    lengths: Int[Tensor, "B *#n"]  # the sentence's own number of positions, EOS counted
 
 
 class Alignment(NamedTuple):
@@ -78,25 +78,26 @@ class Heads(nn.Module):
         """The projections' parts, one for each head."""
         return projected.unflatten(2, (self.count, -1)).transpose(1, 2).contiguous()
 
-    def join(self, contexts: Float[Tensor, "Bn T d"]) -> Float[Tensor, "B T D"]:
+    def join(self, contexts: Float[Tensor, "B n T d"]) -> Float[Tensor, "B T D"]:
         """The contexts of all heads, joined and projected."""
-        return self.output(contexts.unflatten(0, (-1, self.count)).transpose(1, 2).flatten(2))
+        return self.output(contexts.transpose(1, 2).flatten(2))
 
     def mean(self, alignment: Alignment) -> Alignment:
         """One alignment for all heads, whose windows may differ."""
-        weights = alignment.weights.unflatten(0, (-1, self.count)).transpose(1, 2)
-        if alignment.positions is None:
+        weights, positions = alignment.weights.transpose(1, 2), alignment.positions
+        if positions is None:
             return Alignment(weights.mean(2), None)
-        positions = alignment.positions.unflatten(0, (-1, self.count)).transpose(1, 2)
+        positions = positions.expand_as(alignment.weights).transpose(1, 2)
         return Alignment(weights.flatten(2) / self.count, positions.flatten(2))
 
 
 class Attention(nn.Module):
     """How a decoder looks at the source: score and scope, and what else the configuration chose.
 
-    `hard`: the context is the one value with the largest weight. `key_value` (Daniluk et al. 2017): half of each memory
-    vector is scored and the other half averaged. A score with coverage (Tu et al. 2016) sees how much weight each
-    position has got so far, which the decoder's state keeps.
+    `hard`: the context is the one value with the largest weight, trained straight through, as tutorials do it. (Xu et
+    al. 2015, section 4.1, sample the position instead and train by REINFORCE.) `key_value` (Daniluk et al. 2017): half
+    of each memory vector is scored and the other half averaged. A score with coverage (Tu et al. 2016) sees how much
+    weight each position has got so far, which the decoder's state keeps.
     """
 
     def __init__(
@@ -147,37 +148,38 @@ class Attention(nn.Module):
         """
         if self.heads is None:
             return self._attend(query, memory, t, coverage)
-        n = self.heads.count  # each head becomes a sentence
-        query = self.heads.split(self.heads.query(query)).flatten(0, 1)
-        mask, lengths, t = (x.repeat_interleave(n, 0) for x in (memory.mask, memory.lengths, t))
-        coverage = None if coverage is None else coverage.repeat_interleave(n, 0)
-        contexts, alignment = self._attend(query, Memory(memory.values, memory.keys, mask, lengths), t, coverage)
+        # A dimension of heads; what is the same for all of them has size 1 there.
+        query = self.heads.split(self.heads.query(query))
+        memory = memory._replace(mask=memory.mask.unsqueeze(1), lengths=memory.lengths.unsqueeze(1))
+        if coverage is not None:
+            coverage = coverage.unsqueeze(1).expand(-1, self.heads.count, -1, -1)
+        contexts, alignment = self._attend(query, memory, t.unsqueeze(1), coverage)
         return self.heads.join(contexts), self.heads.mean(alignment)
 
     def _attend(
         self,
-        query: Float[Tensor, "B T H"],
+        query: Float[Tensor, "*B T H"],
         memory: Memory,
-        t: Int[Tensor, "B T"],
-        coverage: Float[Tensor, "B T S"] | None,
-    ) -> tuple[Float[Tensor, "B T M"], Alignment]:
-        together = t.shape[1] if self.score.batched else 1
+        t: Int[Tensor, "*#B T"],
+        coverage: Float[Tensor, "*B T S"] | None,
+    ) -> tuple[Float[Tensor, "*B T M"], Alignment]:
+        together = query.shape[-2] if self.score.batched else 1
         window = self.scope(query, t, memory.mask, memory.lengths, together)
         if window.positions is None:
-            values, keys = memory.values, memory.keys  # a head is a sentence
-        else:
-            # Every query has keys and values of its own: it becomes a sentence with one query.
-            positions = window.positions.unflatten(0, memory.values.shape[:-2])
-            values, keys = (gather_windows(x, positions).flatten(0, -3) for x in (memory.values, memory.keys))
-            query = query.flatten(0, 1).unsqueeze(1)
-            if coverage is not None:
-                coverage = coverage.gather(2, window.positions).flatten(0, 1).unsqueeze(1)
-        scores = self.score(query, keys, coverage).view(*t.shape, -1)
+            scores = self.score(query, memory.keys, coverage)
+            weights = self._weights(scores, window)
+            return weighted_sums(weights, memory.values), Alignment(weights, None)
+        # Each query has keys and values of its own, (*B T W ·), and is alone with them: (*B T 1 H).
+        keys, values = (gather_windows(x, window.positions) for x in (memory.keys, memory.values))
+        if coverage is not None:
+            coverage = coverage.gather(-1, window.positions.expand(*coverage.shape[:-1], -1)).unsqueeze(-2)
+        scores = self.score(query.unsqueeze(-2), keys, coverage).squeeze(-2)
+        weights = self._weights(scores, window)
+        return weighted_sums(weights.unsqueeze(-2), values).squeeze(-2), Alignment(weights, window.positions)
+
+    def _weights(self, scores: Float[Tensor, "*B T W"], window: Window) -> Float[Tensor, "*B T W"]:
         weights = _normalised(scores, window)
-        if self.hard:
-            weights = _straight_through(weights, window.inside)
-        context = weighted_sums(weights.view(*query.shape[:2], -1), values)
-        return context.view(*t.shape, -1), Alignment(weights, window.positions)
+        return _straight_through(weights, window.inside) if self.hard else weights
 
 
 class FixedContext(nn.Module):
@@ -205,15 +207,15 @@ def _halves(values: Float[Tensor, "B S M"]) -> tuple[Float[Tensor, "B S M/2"], F
     return first.flatten(2), second.flatten(2)
 
 
-def _normalised(scores: Float[Tensor, "B T W"], window: Window) -> Float[Tensor, "B T W"]:
+def _normalised(scores: Float[Tensor, "*B T W"], window: Window) -> Float[Tensor, "*B T W"]:
     if window.fade is None:
-        return scores.masked_fill(~window.inside, -torch.inf).softmax(dim=2)
+        return scores.masked_fill(~window.inside, -torch.inf).softmax(dim=-1)
     # Not −∞, because a window may have nothing inside: its weights are 0 then, not the quotient of 0 by 0.
     lowest = torch.finfo(scores.dtype).min
-    return scores.masked_fill(~window.inside, lowest).softmax(dim=2) * window.fade
+    return scores.masked_fill(~window.inside, lowest).softmax(dim=-1) * window.fade
 
 
-def _straight_through(weights: Float[Tensor, "B T W"], inside: Bool[Tensor, "*#BT W"]) -> Float[Tensor, "B T W"]:
+def _straight_through(weights: Float[Tensor, "*B T W"], inside: Bool[Tensor, "*#BT W"]) -> Float[Tensor, "*B T W"]:
     """1 at the largest weight and 0 elsewhere, with the gradient of the weights themselves."""
-    one_hot = torch.zeros_like(weights).scatter(2, weights.argmax(dim=2, keepdim=True), 1.0) * inside
+    one_hot = torch.zeros_like(weights).scatter(-1, weights.argmax(dim=-1, keepdim=True), 1.0) * inside
     return one_hot + (weights - weights.detach())

@@ -17,17 +17,17 @@ from nmt.model.seq2seq import Seq2Seq
 class Ensemble(nn.Module):
     """p(y_t | …) = 1/n Σ p_i(y_t | …) of n models, which share both vocabularies (Sutskever et al. 2014, section 3.6).
 
-    To search and translator it is what a `Seq2Seq` is; its states and memories are tuples of theirs.
+    A `TranslationModel`; its states and memories are tuples of theirs.
     """
 
     def __init__(self, models: Sequence[Seq2Seq]) -> None:
         super().__init__()
         self.models = nn.ModuleList(models)
-        self.eval()  # it serves search alone
+        self.eval()  # it is for search only
 
     @property
     def device(self) -> torch.device:
-        """Where the weights lie."""
+        """Where the weights are."""
         return self._all[0].device
 
     @property

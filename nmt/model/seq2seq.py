@@ -13,7 +13,7 @@ from nmt.model.encoder import Encoder
 
 
 class Seq2Seq(nn.Module):
-    """p(target | source), trained with teacher forcing."""
+    """p(target | source), trained with teacher forcing. A `TranslationModel`."""
 
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class Seq2Seq(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights lie."""
+        """Where the weights are."""
         return self.decoder.output.weight.device
 
     @property

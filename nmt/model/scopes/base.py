@@ -1,6 +1,7 @@
 """What all scopes share: the window of positions that a query sees.
 
-Shapes: B batch, T queries per sentence, S source positions, H query, W places of a window.
+Shapes: B sentences, T queries of each, S source positions, H query, W places of a window. *B are any leading
+dimensions, those of the queries; where it is *#B, a dimension of 1 stands for all, such as attention heads.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from nmt.parts import Part
 
 
 class Window(NamedTuple):
-    """What T queries see. Without `positions`, the places are the source's own positions, W = S."""
+    """What T queries see. Without `positions`, the places are the source's own positions, W = S.
 
-    inside: Bool[Tensor, "*#BT W"]  # False: weight 0
-    positions: Int[Tensor, "B T W"] | None = None  # the source position of each place
-    fade: Float[Tensor, "B T W"] | None = None  # what the softmax over the places inside is multiplied by
+    A dimension of 1 stands for all heads or queries.
+    """
+
+    inside: Bool[Tensor, "*BT W"]  # False: weight 0
+    positions: Int[Tensor, "*B T W"] | None = None  # the source position of each place
+    fade: Float[Tensor, "*B T W"] | None = None  # what the softmax over the places inside is multiplied by
 
 
 class Scope(nn.Module, Part, ABC):
@@ -40,10 +44,10 @@ class Scope(nn.Module, Part, ABC):
     @abstractmethod
     def forward(
         self,
-        query: Float[Tensor, "B T H"],
-        t: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"],
-        lengths: Int[Tensor, " B"],
+        query: Float[Tensor, "*B T H"],
+        t: Int[Tensor, "*#B T"],
+        mask: Bool[Tensor, "*#B S"],
+        lengths: Int[Tensor, "*#B"],
         together: int = 1,
     ) -> Window:
         """The window of the queries, which are those of target positions t; `mask` is False at padding.

@@ -18,10 +18,10 @@ class GlobalScope(Scope):
 
     def forward(
         self,
-        query: Float[Tensor, "B T H"],
-        t: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"],
-        lengths: Int[Tensor, " B"],
+        query: Float[Tensor, "*B T H"],
+        t: Int[Tensor, "*#B T"],
+        mask: Bool[Tensor, "*#B S"],
+        lengths: Int[Tensor, "*#B"],
         together: int = 1,
     ) -> Window:
-        return Window(mask.unsqueeze(1))
+        return Window(mask.unsqueeze(-2))

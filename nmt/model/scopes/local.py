@@ -36,33 +36,33 @@ class LocalScope(Scope, ABC):
 
     @abstractmethod
     def centre(
-        self, query: Float[Tensor, "B T H"], t: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
-    ) -> Float[Tensor, "B T"]:
+        self, query: Float[Tensor, "*B T H"], t: Int[Tensor, "*#B T"], lengths: Int[Tensor, "*#B"]
+    ) -> Float[Tensor, "*#B T"]:
         """p_t, in source positions of the sentence's own length."""
 
-    def fade(self, distance: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"]:
+    def fade(self, distance: Float[Tensor, "*B T W"]) -> Float[Tensor, "*B T W"]:
         """What weights at this distance from the centre are multiplied by."""
         return torch.ones_like(distance)
 
     def forward(
         self,
-        query: Float[Tensor, "B T H"],
-        t: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"],
-        lengths: Int[Tensor, " B"],
+        query: Float[Tensor, "*B T H"],
+        t: Int[Tensor, "*#B T"],
+        mask: Bool[Tensor, "*#B S"],
+        lengths: Int[Tensor, "*#B"],
         together: int = 1,
     ) -> Window:
-        length, width = mask.shape[1], 2 * self.window + 1
-        centre = self.centre(query, t, lengths).unsqueeze(2)
+        length, width = mask.shape[-1], 2 * self.window + 1
+        centre = self.centre(query, t, lengths).unsqueeze(-1)
         if length <= width * together:
             distance, positions = torch.arange(length, device=query.device) - centre, None
-            real = mask.unsqueeze(1)
+            real = mask.unsqueeze(-2)
         else:
             # The window's first integer, moved inwards at the ends so that all of its places exist in memory.
             first = (centre.detach() - self.window).ceil().long().clamp(0, length - width)
             positions = first + torch.arange(width, device=query.device)
             distance = positions - centre
-            real = mask.unsqueeze(1).expand(-1, t.shape[1], -1).gather(2, positions)
+            real = mask.unsqueeze(-2).expand(*positions.shape[:-1], -1).gather(-1, positions)
         inside = (distance.abs() <= self.window) & real
         # With the mask once more, because a location score may know none of the places: all weights are then 0.
         return Window(inside, positions, self.fade(distance) * inside)

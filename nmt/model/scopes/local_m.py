@@ -18,6 +18,6 @@ class LocalMonotonicScope(LocalScope):
     advice = "for languages with the same word order, and long sources"
 
     def centre(
-        self, query: Float[Tensor, "B T H"], t: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
-    ) -> Float[Tensor, "B T"]:
-        return torch.minimum(t, lengths.unsqueeze(1) - 1).float()  # exact, whatever the query's precision
+        self, query: Float[Tensor, "*B T H"], t: Int[Tensor, "*#B T"], lengths: Int[Tensor, "*#B"]
+    ) -> Float[Tensor, "*#B T"]:
+        return torch.minimum(t, lengths.unsqueeze(-1) - 1).float()  # exact, whatever the query's precision

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt.kernels.linear import Linear
+from nmt.kernels import Linear
 from nmt.model.scopes.local import LocalScope
 
 
@@ -27,11 +27,11 @@ class LocalPredictiveScope(LocalScope):
         self.v = Linear(query_size, 1, bias=False)
 
     def centre(
-        self, query: Float[Tensor, "B T H"], t: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
-    ) -> Float[Tensor, "B T"]:
-        logit = self.v(torch.tanh(self.hidden(query))).squeeze(2)
+        self, query: Float[Tensor, "*B T H"], t: Int[Tensor, "*#B T"], lengths: Int[Tensor, "*#B"]
+    ) -> Float[Tensor, "*#B T"]:
+        logit = self.v(torch.tanh(self.hidden(query))).squeeze(-1)
         # Of bfloat16 products in float32: bfloat16 has no room for positions.
-        return lengths.unsqueeze(1) * torch.sigmoid(logit.to(torch.promote_types(logit.dtype, torch.float32)))
+        return lengths.unsqueeze(-1) * torch.sigmoid(logit.to(torch.promote_types(logit.dtype, torch.float32)))
 
-    def fade(self, distance: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"]:
+    def fade(self, distance: Float[Tensor, "*B T W"]) -> Float[Tensor, "*B T W"]:
         return torch.exp(-2 * (distance / self.window) ** 2)  # 2σ² = D²/2

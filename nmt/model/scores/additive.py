@@ -7,8 +7,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor
 
-from nmt.kernels.additive import additive_scores
-from nmt.kernels.linear import Linear
+from nmt.kernels import Linear, additive_scores
 from nmt.model.scores.base import Score, ScoreOptions
 from nmt.parts import Count, Section
 
@@ -43,13 +42,13 @@ class AdditiveScore(Score):
 
     def forward(
         self,
-        query: Float[Tensor, "Bn T H"],
+        query: Float[Tensor, "*B T H"],
         keys: Float[Tensor, "*B S A"],
-        coverage: Float[Tensor, "Bn T S"] | None = None,
-    ) -> Float[Tensor, "Bn T S"]:
+        coverage: Float[Tensor, "*B T S"] | None = None,
+    ) -> Float[Tensor, "*B T S"]:
         query, v = self.query(query), self.v.weight.squeeze(0)
         if self.coverage is None or coverage is None:
             return additive_scores(query, keys, v)
-        # What a query has covered changes its keys: it becomes a sentence of its own.
-        covered = keys.flatten(0, -3).unsqueeze(1) + coverage.unsqueeze(3) * self.coverage.weight.squeeze(1)
-        return additive_scores(query.flatten(0, 1).unsqueeze(1), covered.flatten(0, 1), v).view(coverage.shape)
+        # What a query has covered changes its keys: each has keys of its own, (*B T S A).
+        keys = keys.unsqueeze(-3) + coverage.unsqueeze(-1) * self.coverage.weight.squeeze(1)
+        return additive_scores(query.unsqueeze(-2), keys, v).squeeze(-2)

@@ -4,8 +4,8 @@ A score has two halves. `keys` is what it needs of the memory, computed once per
 with keys, at every step. With coverage (Tu et al. 2016, section 3, without fertilities) a score has one more feature of
 each position, C_s, the sum of the attention weights that it got so far: v_s becomes [v_s; C_s] in each of the formulas.
 
-Shapes: B batch, T queries per sentence, S source positions, H query, M memory vector, A alignment. Bn is B, or with n
-heads B·n: what the leading sizes of the keys make.
+Shapes: B sentences, T queries of each, S source positions, H query, M memory vector, A alignment. *B are any leading
+dimensions, as in `torch.matmul`: with attention heads there is one for these too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nmt.kernels.linear import Linear
+from nmt.kernels import Linear
 from nmt.parts import Part, Section
 
 
@@ -60,8 +60,8 @@ class Score(nn.Module, Part, ABC):
     @abstractmethod
     def forward(
         self,
-        query: Float[Tensor, "Bn T H"],
+        query: Float[Tensor, "*B T H"],
         keys: Float[Tensor, "*B S A"],
-        coverage: Float[Tensor, "Bn T S"] | None = None,
-    ) -> Float[Tensor, "Bn T S"]:
+        coverage: Float[Tensor, "*B T S"] | None = None,
+    ) -> Float[Tensor, "*B T S"]:
         """The scores; `coverage` is None if and only if the score was made without it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from nmt.kernels.linear import Linear
+from nmt.kernels import Linear
 from nmt.model.scores.product import ProductScore
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor
 
-from nmt.kernels.linear import Linear
+from nmt.kernels import Linear
 from nmt.model.scores.base import Score
 
 
@@ -32,11 +32,11 @@ class LinearScore(Score):
 
     def forward(
         self,
-        query: Float[Tensor, "Bn T H"],
+        query: Float[Tensor, "*B T H"],
         keys: Float[Tensor, "*B S A"],
-        coverage: Float[Tensor, "Bn T S"] | None = None,
-    ) -> Float[Tensor, "Bn T S"]:
-        scores = self.query(query) + keys.flatten(0, -3).transpose(1, 2)
+        coverage: Float[Tensor, "*B T S"] | None = None,
+    ) -> Float[Tensor, "*B T S"]:
+        scores = self.query(query) + keys.mT
         if self.coverage is not None and coverage is not None:
             scores = scores + self.coverage.weight * coverage
         return scores

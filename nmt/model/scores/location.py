@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nmt.kernels.linear import Linear
+from nmt.kernels import Linear
 from nmt.model.scores.base import ScoreOptions
 from nmt.model.scores.product import ProductScore
 from nmt.parts import Count, Section

@@ -8,8 +8,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nmt.kernels.linear import Linear
-from nmt.kernels.products import inner_products
+from nmt.kernels import Linear, inner_products
 from nmt.model.scores.base import Score
 
 
@@ -34,10 +33,10 @@ class ProductScore(Score, ABC):
 
     def forward(
         self,
-        query: Float[Tensor, "Bn T H"],
+        query: Float[Tensor, "*B T H"],
         keys: Float[Tensor, "*B S A"],
-        coverage: Float[Tensor, "Bn T S"] | None = None,
-    ) -> Float[Tensor, "Bn T S"]:
+        coverage: Float[Tensor, "*B T S"] | None = None,
+    ) -> Float[Tensor, "*B T S"]:
         if self.divisor != 1:
             query = query / self.divisor
         scores = inner_products(query, keys)

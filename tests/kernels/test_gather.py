@@ -3,7 +3,7 @@
 import pytest
 import torch
 from attention_growth import kept
-from support.tiny_models import BAHDANAU, LUONG_FEEDING, tiny_model
+from support.tiny_models import PAIRWISE, tiny_model
 
 from nmt.data.batching import Example, collate
 from nmt.kernels.gather import gather_windows, plain_gather_windows
@@ -84,7 +84,10 @@ def kept_of_a_step(variant, source, target):
     return kept(model, collate([Example([5] * (source - 1), [5] * (target - 1))] * 2))
 
 
-@pytest.mark.parametrize("variant", [v for v in [*BAHDANAU, *LUONG_FEEDING] if v.extra != "coverage"], ids=str)
+STEP_BY_STEP = [v for v in PAIRWISE if (v.wiring == "bahdanau" or v.input_feeding) and v.extra != "coverage"]
+
+
+@pytest.mark.parametrize("variant", STEP_BY_STEP, ids=str)
 def test_a_local_step_keeps_as_much_of_a_long_source_as_of_a_short_one(variant):
     short, long = (kept_of_a_step(variant, length, 12) - kept_of_a_step(variant, length, 4) for length in (30, 120))
     assert short > 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from support.tiny_models import REPRESENTATIVE, parametrised, tiny_model
+from support.tiny_models import PAIRWISE, parametrised, tiny_model
 from torch import nn
 
 from nmt.kernels.packed import packed
@@ -23,7 +23,7 @@ def test_products_are_those_of_the_layers_and_the_layers_are_left_alone() -> Non
     assert type(copy[0]) is not nn.Linear
 
 
-@pytest.mark.parametrize("variant", **parametrised(REPRESENTATIVE))
+@pytest.mark.parametrize("variant", **parametrised(PAIRWISE))
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_packed_decoder_takes_the_decoders_steps(variant, layers) -> None:
     model = tiny_model(variant, layers, seed=3).float().eval()

@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.attention_cases import (
     CASES,
-    IDS,
     LENGTHS,
+    PAIRWISE_CASES,
     TOGETHER,
     B,
     M,
@@ -18,6 +18,7 @@ from support.attention_cases import (
     draw,
     encoded,
     make,
+    named,
     queries,
     run,
     steps,
@@ -28,7 +29,8 @@ from torch import nn
 
 from nmt.model.attention import Alignment, FixedContext
 
-EVERY = pytest.mark.parametrize("case", CASES, ids=IDS)
+EVERY = pytest.mark.parametrize("case", **named(CASES))
+SPREAD = pytest.mark.parametrize("case", **named(PAIRWISE_CASES))
 
 
 # Against the formulas
@@ -51,8 +53,6 @@ def assert_equal_to_the_formulas(attention, score, query, values, lengths):
 @pytest.mark.parametrize("window", [1, 2, 50])
 @pytest.mark.parametrize("count", [1, T])
 def test_weights_and_context_are_those_of_the_formulas(case, window, count):
-    if case[1] == "global" and window > 1:
-        window = 1
     assert_equal_to_the_formulas(make(case, window), case[0], queries(case, count=count), draw(B, S, M), LENGTHS)
 
 
@@ -116,7 +116,7 @@ def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(case, window
             assert ((weights[b] == 0) | (weights[b] == 1)).all()
 
 
-@EVERY
+@SPREAD
 def test_what_lies_in_the_padding_does_not_matter(case):
     attention, query, values = make(case), queries(case), draw(B, S, M)
     rubbish = values.clone()
@@ -126,7 +126,7 @@ def test_what_lies_in_the_padding_does_not_matter(case):
         assert torch.equal(one, other)
 
 
-@EVERY
+@SPREAD
 def test_a_sentence_alone_has_the_weights_that_it_has_in_a_batch(case):
     attention, query, values = make(case), queries(case), draw(B, S, M)
     t, coverage = steps(), covered(attention)
@@ -140,7 +140,7 @@ def test_a_sentence_alone_has_the_weights_that_it_has_in_a_batch(case):
         torch.testing.assert_close(weights[b, :, :length], alone_weights[0], rtol=0, atol=1e-12)
 
 
-@EVERY
+@SPREAD
 @pytest.mark.parametrize("window", [1, 2])
 def test_queries_do_not_meet(case, window):
     attention, query = make(case, window), queries(case)
@@ -154,7 +154,7 @@ def test_queries_do_not_meet(case, window):
         torch.testing.assert_close(weights[:, here], one_weights, rtol=0, atol=1e-12)
 
 
-@EVERY
+@SPREAD
 def test_large_scores_do_not_overflow(case):
     attention = make(case)
     context, weights = run(attention, 1e4 * queries(case), 1e4 * draw(B, S, M))

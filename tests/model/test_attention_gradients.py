@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.attention_cases import CASES, IDS, B, M, S, T, covered, draw, make, queries, run, value_size
+from support.attention_cases import CASES, B, M, S, T, covered, draw, make, named, queries, run, value_size
 
 import nmt.model.attention
 
@@ -27,7 +27,7 @@ def assert_gradients_are_those_of_finite_differences(gradients, inputs, objectiv
         assert (gradient * direction).sum().item() == pytest.approx(expected, rel=1e-5, abs=1e-6), name
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@pytest.mark.parametrize("case", **named(CASES))
 @pytest.mark.parametrize("count", [1, T])  # with one query the windows are gathered, whatever the score
 def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):
     score, scope, extras = case

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from support.attention_cases import draw
-from support.decoding import COVERING, EVERY, TOLERANCE, random_state, step
+from support.decoding import COVERING, EVERY, SPREAD, TOLERANCE, random_state, step
 from support.formulas import DecoderState, gru_layers
 from support.tiny_models import (
     SOURCES,
@@ -134,7 +134,7 @@ def test_the_initial_state_is_the_bridge_of_the_final_states(variant, layers):
 # What a step is given
 
 
-@EVERY
+@SPREAD
 @pytest.mark.parametrize("layers", [1, 2])
 def test_hypotheses_of_one_sentence_share_its_memory(variant, layers):
     model = tiny_model(variant, layers)
@@ -151,7 +151,7 @@ def test_hypotheses_of_one_sentence_share_its_memory(variant, layers):
         torch.testing.assert_close(one, other, **TOLERANCE)
 
 
-@EVERY
+@SPREAD
 def test_a_step_does_not_change_what_it_is_given(variant):
     model = tiny_model(variant)
     state, memory = encode(model)

@@ -5,7 +5,8 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.tiny_models import (
-    REPRESENTATIVE,
+    EACH_ONCE,
+    PAIRWISE,
     SOURCE_TYPES,
     SOURCES,
     TARGET_TYPES,
@@ -28,8 +29,7 @@ from nmt.training.loss import batch_loss
 from nmt.translator import Translator
 
 EXAMPLES = [Example(source, target) for source, target in zip(SOURCES, TARGETS, strict=True)]
-EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
-EACH = pytest.mark.parametrize("variant", **parametrised(REPRESENTATIVE))
+SPREAD = pytest.mark.parametrize("variant", **parametrised(PAIRWISE))
 EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
 
 
@@ -58,9 +58,8 @@ def assert_each_gives_the_same_alone(model, examples):
         assert alone_logits.shape == (len(one.target) + 1, TARGET_TYPES)
 
 
-@pytest.mark.parametrize(
-    ("variant", "layers"), [*((v, 1) for v in VARIANTS), *((v, 2) for v in REPRESENTATIVE)], ids=str
-)
+@SPREAD
+@pytest.mark.parametrize("layers", [1, 2])
 def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant, layers):
     assert_each_gives_the_same_alone(tiny_model(variant, layers), EXAMPLES)
 
@@ -81,7 +80,7 @@ def test_any_batch_is_its_sentences_one_by_one(variant, pairs, window):
     assert_each_gives_the_same_alone(model, [Example(*pair) for pair in pairs])
 
 
-@EVERY
+@SPREAD
 def test_permuting_a_batch_permutes_the_result_and_nothing_else(variant):
     model = tiny_model(variant)
     logits, weights = run(model, EXAMPLES)
@@ -92,7 +91,7 @@ def test_permuting_a_batch_permutes_the_result_and_nothing_else(variant):
             torch.testing.assert_close(permuted_weights[place], weights[i], rtol=0, atol=1e-12)
 
 
-@EVERY
+@SPREAD
 def test_the_gradient_is_the_sum_over_the_sentences(variant):
     model = tiny_model(variant)
 
@@ -106,7 +105,7 @@ def test_the_gradient_is_the_sum_over_the_sentences(variant):
         torch.testing.assert_close(together, sum(parts), rtol=0, atol=1e-11)
 
 
-@EVERY
+@SPREAD
 def test_every_parameter_has_a_gradient(variant):
     model = tiny_model(variant, layers=2)
     batch_loss(model, collate(EXAMPLES), smoothing=0.0).smoothed.backward()
@@ -154,7 +153,7 @@ def test_tied_embeddings_have_the_right_size_and_spread(variant):
     assert tied.decoder.output.weight.std().item() == pytest.approx(5**-0.5, rel=0.03)
 
 
-@EACH
+@SPREAD
 @pytest.mark.parametrize("layers", [1, 2])
 def test_dropout_is_off_in_evaluation(variant, layers):
     model = tiny_model(variant, layers)
@@ -198,7 +197,7 @@ def test_a_seed_decides_the_first_weights():
 # Learning
 
 
-@EACH
+@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 def test_overfitted_pairs_are_translated_back(variant):
     """Two pairs of different length in one batch, the shorter one's end token next to padding."""
     torch.manual_seed(4)

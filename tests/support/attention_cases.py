@@ -21,7 +21,20 @@ CASES = [
     for (score, scope), extras in product(COMBINATIONS, EXTRA_SETS)
     if SCORES[score].reads_memory or extras in ((), ("hard",))
 ]
-IDS = ["-".join([score, scope, *extras]) for score, scope, extras in CASES]
+
+
+def pairwise():
+    """One case for each score with each set of extras; the scopes take turns."""
+    kinds = list(dict.fromkeys((score, extras) for score, _, extras in CASES))
+    for number, (score, extras) in enumerate(kinds):
+        yield score, list(SCOPES)[(number + number // len(SCOPES)) % len(SCOPES)], extras
+
+
+def named(cases):
+    return {"argvalues": cases, "ids": ["-".join([score, scope, *extras]) for score, scope, extras in cases]}
+
+
+PAIRWISE_CASES = list(pairwise())
 
 
 def value_size(extras):

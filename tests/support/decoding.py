@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from support.attention_cases import draw
-from support.tiny_models import VARIANTS, parametrised
+from support.tiny_models import PAIRWISE, VARIANTS, parametrised
 
 TOLERANCE = {"rtol": 0, "atol": 1e-12}
 EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
+SPREAD = pytest.mark.parametrize("variant", **parametrised(PAIRWISE))
 COVERING = [v for v in VARIANTS if v.extra == "coverage"]
 
 

@@ -67,6 +67,20 @@ REPRESENTATIVE = [
 ]
 WIRINGS = [Variant("bahdanau"), Variant("luong"), Variant("luong", input_feeding=True), Variant("none")]
 
+
+def in_turns(alike, turn):
+    """Of one wiring's variants one for each score and each extra; the scopes take turns, beginning with another one."""
+    for number, kind in enumerate(dict.fromkeys((v.score, v.extra) for v in alike)):
+        scope = list(SCOPES)[(number + turn) % len(SCOPES)]
+        yield next(v for v in alike if (v.score, v.extra) == kind and v.scope == scope)
+
+
+TURNS = [list(in_turns(alike, turn)) for turn, alike in enumerate((BAHDANAU, LUONG, LUONG_FEEDING))]
+# Some in which each two of wiring, score and scope meet, and each two of wiring, extra and scope
+PAIRWISE = [*TURNS[0], *TURNS[1], *TURNS[2], Variant("none")]
+# Each score, scope, extra and wiring at least once, for tests that train
+EACH_ONCE = [*(kinds[number % len(TURNS)] for number, kinds in enumerate(zip(*TURNS, strict=True))), Variant("none")]
+
 SOURCE_WORDS = tuple("abcdefgh")
 TARGET_WORDS = tuple("klmnopq")
 SOURCE_TYPES, TARGET_TYPES = len(SPECIALS) + len(SOURCE_WORDS), len(SPECIALS) + len(TARGET_WORDS)

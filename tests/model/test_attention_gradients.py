@@ -52,7 +52,7 @@ def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):
         )
         objective()
         (at_first,) = soft
-        largest = torch.zeros_like(at_first).scatter(2, at_first.argmax(2, keepdim=True), 1.0)
+        largest = torch.zeros_like(at_first).scatter(-1, at_first.argmax(-1, keepdim=True), 1.0)
         moved = (largest * (at_first > 0) - at_first).detach()
         monkeypatch.setattr(nmt.model.attention, "_straight_through", lambda weights, _: weights + moved)
     insensitive = {"linear": ["score.query.weight"]}.get(score, [])

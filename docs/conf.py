@@ -31,7 +31,7 @@ myst_links_external_new_tab = False
 # cache: run the tutorial if it has changed; force: run it, as continuous integration does; off: show it as it is.
 nb_execution_mode = os.environ.get("NMT_DOCS_EXECUTE", "cache")
 nb_execution_cache_path = str(Path(__file__).parents[1] / "build" / "tutorial")
-nb_execution_timeout = 900  # seconds for a cell
+nb_execution_timeout = 1800  # seconds for a cell, also on a busy machine
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True

@@ -91,7 +91,7 @@ def stop_again_and_again(config: Config, number: signal.Signals, times: int, see
         if attempt % 4 == 0:
             time.sleep(generator.uniform(0, 0.3))  # before the first update, as a rule
         else:
-            events = _events(config) + generator.randint(0, 5)
+            events = _events(config) + generator.randint(1, 6)
             while _events(config) < events and process.is_alive():
                 time.sleep(0.001)
             time.sleep(generator.uniform(0, 0.03))  # an update and its save take about as long

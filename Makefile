@@ -2,6 +2,7 @@
 #              make train CONFIG=configs/… ARGS="--set name=…"   train and evaluate any config
 # make translate TEXT="…"   set up, translate German to English with the model in checkpoints/multi30k-de-en
 # make test    set up, run the tests                                make check   lint, format, types
+# make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
 # make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
@@ -12,7 +13,10 @@ ARGS ?=
 EXECUTE ?= cache
 BIN := .venv/bin
 
-.PHONY: setup translate train test check docs ablation bench
+OLDEST := .venv-oldest
+OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
+
+.PHONY: setup translate train test test-oldest check docs ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -37,6 +41,19 @@ ablation: setup
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto
+
+test-oldest: $(OLDEST)/installed
+	$(OLDEST)/bin/python -m pytest --numprocesses auto tests/kernels tests/model tests/test_search.py
+
+# On Linux with an x86-64 processor, the package index has this PyTorch with CUDA alone: some 3 GB. For a build without
+# CUDA (200 MB), set PIP_FIND_LINKS to a folder or page that offers one. It pins another sympy than constraints.txt.
+$(OLDEST)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(OLDEST)
+	grep -vE '^(torch|sympy)==' constraints.txt > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --constraint $(OLDEST)/constraints.txt \
+	    torch~=$(OLDEST_TORCH).0 --editable '.[test]'
+	$(OLDEST)/bin/python -c 'import torch; print("torch", torch.__version__)'
+	touch $@
 
 bench: setup
 	for name in training search startup growth pipeline attention_growth scaling; do \

@@ -201,7 +201,7 @@ def test_a_hostile_state_of_training_is_refused(make_config: ConfigMaker) -> Non
         assert str(caught.value).startswith(str(folder / "last.pt"))
 
 
-@pytest.mark.parametrize("language", ["lex_attrs", "punctuation", "en.stop_words", "__init__", "../en", "\ud83d", "os"])
+@pytest.mark.parametrize("language", ["lex_attrs", "punctuation", "en.stop_words", "__init__", "../en", "os"])
 def test_a_module_that_is_not_a_language_is_refused(tmp_path: Path, contents: dict[str, Any], language: str) -> None:
     contents["config"]["data"]["source"] |= {"tokenizer": "spacy", "language": language}
     assert "language: spaCy has no tokenizer rules for" in refusal(tmp_path, contents)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -17,10 +17,16 @@ from nmt.model.encoder import Encoder
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
 from nmt.model.seq2seq import Seq2Seq
+from nmt.system.device import memory
+from nmt.system.errors import UserError
 
 
 def build_model(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
-    """A freshly initialised model for vocabularies of these sizes. Draws from torch's global random generator."""
+    """A freshly initialised model for vocabularies of these sizes. Draws from torch's global random generator.
+
+    Raises `UserError` if the machine's memory is too small to train it.
+    """
+    _refuse_too_large(config, source_types, target_types)
     model = _assemble(config, source_types, target_types)
     _tie(model, config)
     return model
@@ -30,6 +36,32 @@ def build_empty(config: ModelConfig, source_types: int, target_types: int) -> Se
     """The same model without values: its weights are on PyTorch's meta device, with their shapes and no memory."""
     with torch.device("meta"), _WithoutValues():
         return _assemble(config, source_types, target_types)
+
+
+def _refuse_too_large(config: ModelConfig, source_types: int, target_types: int) -> None:
+    """Raise `UserError`, which names the largest size, before memory is taken: the system kills who takes too much."""
+    # Of 32 bits each: weights, and on a processor gradients and Adam's two moments as well.
+    numbers_per_weight = 1 if torch.cuda.is_available() else 4
+    largest, field = max(_sizes(config.model_dump(), "model"))
+    try:
+        weights = sum(parameter.numel() for parameter in build_empty(config, source_types, target_types).parameters())
+    except RuntimeError:  # more than 64 bits can count
+        raise UserError(f"{field} ({largest:,}) makes a model that no memory can hold: lower it") from None
+    needed = 4 * numbers_per_weight * weights
+    if needed > memory():
+        raise UserError(
+            f"{field} ({largest:,}) makes a model of {weights:,} parameters, which take {needed / 2**30:,.0f} GiB of "
+            f"memory; there are {memory() / 2**30:,.1f}: lower it"
+        )
+
+
+def _sizes(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[int, str]]:
+    """All whole numbers in nested values, with their dotted names."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _sizes(value, f"{prefix}.{name}")
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield value, f"{prefix}.{name}"
 
 
 def fill(model: Seq2Seq, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:

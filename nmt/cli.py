@@ -17,6 +17,7 @@ from importlib import import_module
 from nmt import __version__
 from nmt.commands.options import Parser
 from nmt.system.errors import UserError
+from nmt.system.streams import open_closed_streams
 
 COMMANDS = {  # modules of nmt.commands, each with what it is for
     "train": "train a model from a YAML config, then score it on the test set",
@@ -28,8 +29,13 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
 }
 
 
+# What the system says against a path, wherever it is first used.
+_OF_A_PATH = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EIO, errno.ESTALE)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    open_closed_streams()
     # German text, whatever the locale says. Any of the streams may have been closed.
     for stream, wrong in ((sys.stdin, "surrogateescape"), (sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
@@ -47,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        sys.unraisablehook = lambda _: None  # objects that were cut off half-way complain as they are deleted
         print("\nStopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # whoever read the output has gone, as `head` does: there is no use in going on
@@ -55,6 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             print(f"error: {error.filename}: file names are limited to 255 bytes: shorten it", file=sys.stderr)
+            return 2
+        if error.filename is not None and error.errno in _OF_A_PATH:
+            print(f"error: {error.filename}: {error.strerror}: check the path and its permissions", file=sys.stderr)
             return 2
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise

@@ -19,6 +19,7 @@ from nmt.system import bundled, files
 from nmt.system.errors import UserError, placing
 from nmt.system.parallel import in_parallel
 from nmt.system.startup import kept_for_good
+from nmt.system.streams import output_is_closed
 
 if TYPE_CHECKING:
     from nmt.commands.unfinished import Writer
@@ -126,6 +127,10 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
         raise UserError("--resume needs the --output FILE that was interrupted")
     if options.dictionary is not None and not options.replace_unk:
         raise UserError("--dictionary is only used with --replace-unk: give both options, or neither")
+    if options.output is None and options.attention is None and output_is_closed():
+        raise UserError(
+            "standard output is closed, so that the translations would be lost: use --input FILE --output FILE"
+        )
     if not text and options.input is None and sys.stdin is None:
         raise UserError("there is no standard input to read: give TEXT or --input FILE")
     if options.attention is not None:

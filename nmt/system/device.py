@@ -29,6 +29,14 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
+def memory() -> int:
+    """The bytes of the machine's memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+_OUT_OF_MEMORY = ("can't allocate memory", "bad_alloc", "overflow", "negative dimension")  # the last two: of sizes
+
+
 @contextmanager
 def explaining_memory(message: Callable[[], str]) -> Iterator[None]:
     """Raise `UserError` with that message if the block runs out of memory."""
@@ -37,7 +45,7 @@ def explaining_memory(message: Callable[[], str]) -> Iterator[None]:
     except (torch.OutOfMemoryError, MemoryError):
         raise UserError(message()) from None
     except RuntimeError as error:  # PyTorch raises it on a CPU, with this text
-        if "can't allocate memory" not in str(error):
+        if not any(words in str(error) for words in _OUT_OF_MEMORY):
             raise
         raise UserError(message()) from None
 

@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -38,7 +38,8 @@ def replacing(path: Path, kept: Path | None = None) -> Iterator[IO[bytes]]:
             temporary.replace(path)
             _flush_folder(path.parent)
         finally:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # such as a folder of that name
+                temporary.unlink()
 
 
 @contextmanager
@@ -64,7 +65,8 @@ def require_regular(path: Path) -> None:
 def remove_temporary(folder: Path) -> None:
     """Remove the temporary files of processes that were killed inside `replacing`. No process may be inside it now."""
     for path in folder.glob(f".*{TEMPORARY}"):
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # such as a folder of that name
+            path.unlink()
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Parallel text on disk: two files, in which line n of one translates line n of the other."""
 
 import gzip
+import hashlib
+import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,11 @@ class ParallelText:
 
     source: list[str]
     target: list[str]
+
+    @property
+    def digest(self) -> str:
+        """A hash of all of it, in its order."""
+        return hashlib.sha256(json.dumps([self.source, self.target]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
         if damaged is not None:
             print(f"{damaged}. A run would continue from {folder / PREVIOUS}", file=sys.stderr)
         if loaded is not None:
-            check_continues(config, prepared.pairs, loaded, folder / LAST)
+            check_continues(config, prepared, loaded, folder / LAST)
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs
     model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))

@@ -12,9 +12,15 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from nmt.system.errors import UserError
 from nmt.system.files import writing
+from nmt.training.curves import Curves
 
 NAME = "metrics.jsonl"
+
+
+class RemovedFile(UserError):
+    """`metrics.jsonl` was removed while it was written."""
 
 
 class EventLog:
@@ -30,6 +36,7 @@ class EventLog:
             self._file = TemporaryFile() if folder is None else self._path.open("ab")  # noqa: SIM115  # until `close`
             self._file.truncate(min(size, self._file.tell()))
             self._file.seek(0, os.SEEK_END)
+        self._keeps = folder is not None
         self._tensorboard = None if folder is None else _summary_writer(folder, update)
 
     @property
@@ -43,9 +50,10 @@ class EventLog:
     def write(self, event: str, update: int, epoch: int, **values: Any) -> dict[str, Any]:
         """Add an event, and return it as it was given; in the file, `finite` of it stands.
 
-        Raises `UserError` if the file cannot be written.
+        Raises `RemovedFile` if the file is gone, `UserError` if it cannot be written.
         """
         entry = {"event": event, "update": update, "epoch": epoch} | values
+        self._refuse_removed()
         with writing(self._path):
             self._file.write(json.dumps(finite(entry), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
@@ -54,6 +62,16 @@ class EventLog:
                 if isinstance(value, int | float):
                     self._tensorboard.add_scalar(f"{event}/{name}", value, update)
         return entry
+
+    def _refuse_removed(self) -> None:
+        if not self._keeps:
+            return
+        try:
+            if os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno())):
+                return
+        except OSError:
+            pass
+        raise RemovedFile(f"{self._path} was removed or replaced during training")
 
     def close(self) -> None:
         with suppress(OSError):  # a full disk was reported when the event was written
@@ -74,7 +92,6 @@ def tensorboard_folder(folder: Path) -> Path | None:
 
 def _summary_writer(folder: Path, update: int) -> Any:
     try:
-        from torch.utils.tensorboard import SummaryWriter
+        return Curves(folder / "tensorboard", update)
     except ImportError:
         return None
-    return SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)

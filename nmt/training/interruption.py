@@ -47,7 +47,7 @@ class StopSignals:
     def _handle(self, _number: int, _: FrameType | None) -> None:
         self.requested = True
         for either in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(either, signal.default_int_handler)
+            signal.signal(either, _stop_now)
         print(
             "\nStopping after this update, then saving. Press Ctrl-C again to stop immediately.",
             file=sys.stderr,
@@ -55,6 +55,11 @@ class StopSignals:
         )
         if self._abandon:
             raise Interrupted
+
+
+def _stop_now(number: int, frame: FrameType | None) -> None:
+    sys.unraisablehook = lambda _: None  # objects that are cut off half-way complain as they are deleted
+    signal.default_int_handler(number, frame)
 
 
 @contextmanager

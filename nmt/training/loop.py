@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from nmt.checkpoint.file import DamagedFile
@@ -13,7 +13,7 @@ from nmt.data.batching import Batch, Batches, collate
 from nmt.schedules.learning_rate import Now
 from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError
-from nmt.training.event_log import EventLog
+from nmt.training.event_log import EventLog, RemovedFile
 from nmt.training.folder import LAST
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.learner import make_learner
@@ -57,11 +57,23 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
     log = EventLog(task.folder if task.world.is_main else None, metrics_size, state.update)
     task.progress.begin(state.update, total_updates(config, len(batches)))
     try:
-        _run(Session(task, state, learner, log, Pace(), stop), batches)
+        session = Session(task, state, learner, log, Pace(), stop)
+        _run(session, batches)
+    except RemovedFile as error:
+        raise UserError(f"{error}; {_saved_once_more(session)}") from None
     finally:
         task.progress.close()
         log.close()
     return state
+
+
+def _saved_once_more(session: Session) -> str:
+    """Save the state before a run ends early, if that is possible; returns how to go on."""
+    if session.task.world.size == 1:  # several processes would have to save together
+        with suppress(UserError):
+            save(session)
+            return f"the state of training is saved: continue with --resume, from update {session.state.update}"
+    return "start over, or continue from the last checkpoint with --resume"
 
 
 def _run(session: Session, batches: Batches) -> None:

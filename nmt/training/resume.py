@@ -18,8 +18,8 @@ from nmt.checkpoint.contents import Loaded, check_weights
 from nmt.checkpoint.file import DamagedFile
 from nmt.config.reading import differences, explain
 from nmt.config.run import Config
-from nmt.data.training_set import TrainingSet
 from nmt.system.errors import UserError
+from nmt.system.files import writing
 from nmt.system.values import shown
 from nmt.training.distributed import World
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS
@@ -37,6 +37,7 @@ class _TrainingPart(BaseModel):
     optimizer: dict[int, dict[str, Tensor]]  # of each parameter, in the model's order
     average: dict[str, Tensor] | None
     text: str  # a digest of all training text
+    validation: str | None = None  # a digest of the validation text; nmt 0.1 kept none
     random: list[Tensor]  # of each process
     random_cuda: list[Tensor | None]
     metrics_size: Annotated[int, Field(ge=0, lt=2**63)]
@@ -48,10 +49,13 @@ def seed_processes(seed: int, world: World) -> None:
         torch.manual_seed(random.Random(f"{seed} {world.rank}").getrandbits(63))
 
 
-def training_part(state: State, learner: Learner, text: str, metrics_size: int, world: World) -> dict[str, Any]:
+def training_part(
+    state: State, learner: Learner, text: str, validation: str, metrics_size: int, world: World
+) -> dict[str, Any]:
     """What a checkpoint needs beside model and config, as plain values and tensors. Every process must call it.
 
-    `text` is a digest of the training text, `metrics_size` the length of `metrics.jsonl` in bytes.
+    `text` and `validation` are digests of the training and the validation text, `metrics_size` is the length of
+    `metrics.jsonl` in bytes.
     """
     cuda = learner.model.device.type == "cuda"
     generators = world.gather((torch.get_rng_state(), torch.cuda.get_rng_state() if cuda else None))
@@ -60,6 +64,7 @@ def training_part(state: State, learner: Learner, text: str, metrics_size: int, 
         "optimizer": learner.optimizer.state_dict()["state"],
         "average": None if learner.average is None else dict(learner.average.model.state_dict()),
         "text": text,
+        "validation": validation,
         "random": [cpu for cpu, _ in generators],
         "random_cuda": [gpu for _, gpu in generators],
         "metrics_size": metrics_size,
@@ -138,30 +143,37 @@ def load_last(config: Config, prepared: Prepared, folder: Path, world: World) ->
     if damaged is not None:
         last, previous = folder / LAST, folder / PREVIOUS
         print(f"{damaged}. Continuing from the checkpoint before it, {previous}", file=sys.stderr)
-        if last.exists():
-            last.replace(folder / "damaged.pt")
-        previous.replace(last)
+        with writing(kept := folder / "damaged.pt"):
+            if last.exists():
+                last.replace(kept)
+            previous.replace(last)
     elif loaded is None:
         print(f"{folder / LAST} does not exist yet: starting from the beginning", file=sys.stderr)
     if world.is_main:
         world.wait()
     if loaded is not None:
-        check_continues(config, prepared.pairs, loaded, folder / LAST)
+        check_continues(config, prepared, loaded, folder / LAST)
     return loaded
 
 
-def check_continues(config: Config, pairs: TrainingSet, loaded: Loaded, last: Path) -> None:
+def check_continues(config: Config, prepared: Prepared, loaded: Loaded, last: Path) -> None:
     """Raise `UserError` unless training with this config and text can continue from what was loaded from `last`."""
     if loaded.training is None:
         raise UserError(f"{last} is for translation only, like {BEST}: training cannot continue from it")
     before, now = loaded.config.model_dump(include=_FIXED), config.model_dump(include=_FIXED)
     for field in differences(before, now):
         raise UserError(f"{last} was trained with another {field}: resume with the one in {last.with_name(CONFIG)}")
+    pairs = prepared.pairs
     text = loaded.training.get("text"), loaded.source.vocabulary, loaded.target.vocabulary
     if text != (pairs.text, pairs.source.vocabulary, pairs.target.vocabulary):
         raise UserError(
             f"{last} was trained on another text, or with other tokens: restore the training files, or start another "
             "run with --set name=NAME"
+        )
+    if loaded.training.get("validation") not in (None, prepared.validation.digest):
+        raise UserError(
+            f"{last} was validated on another text, whose scores cannot be compared: restore the validation files, or "
+            "start another run with --set name=NAME"
         )
 
 
@@ -201,4 +213,5 @@ _FIXED: Any = {
         "moving_average": True,
         "early_stopping": {"metric"},
     },
+    "search": {"beam_size", "length_penalty", "max_length", "max_source_length", "precision"},
 }

@@ -18,7 +18,9 @@ def save(session: Session) -> None:
     """
     refuse_infinite(session)
     task, learner = session.task, session.learner
-    training = training_part(session.state, learner, task.pairs.text, session.log.size, task.world)
+    training = training_part(
+        session.state, learner, task.pairs.text, task.validation.digest, session.log.size, task.world
+    )
     if task.world.is_main:
         path = task.folder / LAST
         checkpoint.save(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 import torch
 
 from nmt.config.run import Config
-from nmt.data.batching import Example, collate
+from nmt.data.batching import Batch, Example, collate
 from nmt.decoding import longest_first
 from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
+from nmt.system.device import explaining_memory
 from nmt.text.codec import Codec
 from nmt.text.corpus import ParallelText
 from nmt.training.distributed import ALONE, World
@@ -60,7 +62,8 @@ def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, worl
     try:
         for begin in range(0, len(own), batch_size):
             batch = collate([examples[i] for i in own[begin : begin + batch_size]])
-            losses.append((own[begin], batch_loss(model, batch, smoothing=0.0).nll.item()))
+            with explaining_memory(partial(_out_of_memory, batch)):
+                losses.append((own[begin], batch_loss(model, batch, smoothing=0.0).nll.item()))
     finally:
         model.train(was_training)
     of_batch = dict(chain.from_iterable(world.gather(losses)))
@@ -68,3 +71,11 @@ def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, worl
         of_batch[order[begin]] for begin in range(0, len(order), batch_size)
     )  # summed in the same order by any number of processes
     return nll / sum(len(example.target) + 1 for example in examples)
+
+
+def _out_of_memory(batch: Batch) -> str:
+    sentences, source = batch.source.shape
+    return (
+        f"data: out of memory for the loss of {sentences} validation sentences with up to {source} source and "
+        f"{batch.target_input.shape[1]} target tokens: split the longest lines, or lower search.batch_size"
+    )

@@ -1,0 +1,183 @@
+"""Runs and commands in odd surroundings: closed streams, files that go away, folders of other users, no memory."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.runs import ConfigMaker, after_update, events, finish, run_and_stop
+
+import nmt
+from nmt.cli import main
+from nmt.config.reading import to_yaml
+from nmt.system import files
+from nmt.system.errors import UserError
+from nmt.training.curves import Curves
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(nmt.__file__).parents[1]), *sys.path])}
+
+
+def shell(command: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", command], env=ENVIRONMENT, capture_output=True, encoding="utf-8", timeout=120, check=False, **more
+    )
+
+
+def test_closed_streams_are_like_those_of_a_daemon(tmp_path: Path, make_config: ConfigMaker) -> None:
+    config = tmp_path / "a.yaml"
+    config.write_text(to_yaml(make_config("training.max_updates=1", "name=a")), encoding="utf-8")
+    program = f"{sys.executable} -m nmt"
+    closed = shell(f"{program} train {config} <&- >&- 2>&-")
+    assert closed.returncode == 0
+    assert (tmp_path / "runs" / "a" / "evaluation.json").exists()
+    for opened in (tmp_path / "runs" / "a").iterdir():  # nothing meant for a stream is in a file
+        assert opened.suffix != ".jsonl" or all(map(json.loads, opened.read_text(encoding="utf-8").splitlines()))
+    translated = shell(f"{program} translate {tmp_path}/runs/a/best.pt 'Ba De' >&-")
+    assert translated.returncode == 2
+    assert translated.stderr.startswith("error: standard output is closed")
+
+
+@pytest.mark.parametrize("gone", ["metrics.jsonl", "."])
+def test_files_that_go_away_end_a_run_with_its_state_saved(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    config = make_config("training.max_updates=12")
+    folder = Path(config.output_dir) / config.name
+
+    def remove() -> None:
+        if gone == ".":
+            shutil.rmtree(folder)
+        else:
+            (folder / gone).unlink()
+
+    with monkeypatch.context() as patch:
+        after_update(patch, 6, remove)
+        with pytest.raises(UserError, match=r"metrics\.jsonl was removed .* continue with --resume, from update 8"):
+            finish(config)
+    finish(config, resume=True)
+    assert [event["update"] for event in events(folder, "train")] == [12]
+
+
+def test_curves_that_cannot_be_written_are_reported_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tensorboard")
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(UserError, match="file cannot be written"):
+        Curves(tmp_path / "file", 0)
+    folder = tmp_path / "tensorboard"
+    curves = Curves(folder, 0)
+    curves.add_scalar("train/loss", 1.0, 1)
+    shutil.rmtree(folder)
+    for update in range(2, 2000):
+        curves.add_scalar("train/loss", 1.0, update)
+    curves.close()
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    assert said.count("its curves end here") <= 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["search.beam_size=3", "search.length_penalty=0.5", "search.max_length=9", "search.max_source_length=20"],
+)
+def test_another_search_is_refused_on_resume(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    run_and_stop(monkeypatch, make_config(), 3)
+    with pytest.raises(UserError, match=rf"was trained with another {change.partition('=')[0]}"):
+        finish(make_config(change), resume=True)
+
+
+def test_another_validation_text_is_refused_on_resume(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, corpus: Path
+) -> None:
+    config = make_config()
+    run_and_stop(monkeypatch, config, 3)
+    path = corpus / "validation.tgt"
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(whole.replace("kip", "lom", 1), encoding="utf-8")
+    with pytest.raises(UserError, match=r"last\.pt was validated on another text"):
+        finish(config, resume=True)
+    path.write_text(whole, encoding="utf-8")
+    finish(config, resume=True)
+
+
+def test_folders_in_the_way_of_files(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = make_config("training.checkpoint_every=1")
+    folder = run_and_stop(monkeypatch, config, 3)
+    (folder / f".last.pt.{os.getpid()}{files.TEMPORARY}").mkdir()
+    with pytest.raises(UserError, match=r"last\.pt cannot be written"):
+        finish(config, resume=True)
+    (folder / f".last.pt.{os.getpid()}{files.TEMPORARY}").rmdir()
+    (folder / "last.pt").write_bytes(b"damaged")
+    (folder / "damaged.pt").mkdir()
+    with pytest.raises(UserError, match=r"damaged\.pt cannot be written"):
+        finish(config, resume=True)
+
+
+PROGRAM = """
+import sys
+from support.crashes import obey_permissions
+from nmt.cli import main
+obey_permissions()
+good, closed = sys.argv[1:]
+for arguments in (
+    ["train", good, "--set", f"data.folder={closed}/data", "--set", "name=b"],
+    ["train", good, "--set", f"output_dir={closed}/runs"],
+    ["train", good, "--resume", "--set", f"output_dir={closed}"],
+    ["train", f"{closed}/a.yaml"],
+    ["average", f"{closed}/a.pt", "--output", f"{closed}/b.pt"],
+    ["translate", f"{closed}/a.pt", "x"],
+    ["translate", "--input", f"{closed}/a"],
+    ["evaluate", f"{closed}/a.pt"],
+):
+    print(main(arguments))
+"""
+
+
+def test_folders_of_other_users(tmp_path: Path, make_config: ConfigMaker) -> None:
+    good, closed = tmp_path / "good.yaml", tmp_path / "closed"
+    good.write_text(to_yaml(make_config()), encoding="utf-8")
+    closed.mkdir(mode=0o000)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, good, closed],
+        env=ENVIRONMENT,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert done.stdout.split() == ["2"] * 8
+    assert "Traceback" not in done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 8
+    assert all(str(closed) in error for error in errors)
+
+
+@pytest.mark.parametrize(
+    "field", ["embedding_size", "encoder.hidden_size", "decoder.hidden_size", "decoder.readout_size", "attention.size"]
+)
+def test_a_model_that_no_memory_holds_names_its_field(make_config: ConfigMaker, field: str) -> None:
+    config = make_config(f"model.{field}=1000000000")
+    with pytest.raises(UserError, match=rf"model\.{field} \(1,000,000,000\) makes a model"):
+        finish(config)
+
+
+def test_a_beam_that_no_memory_holds_is_refused(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["translate", best, "--beam", "999999999", "Ba De"]) == 2
+    assert "search.beam_size (999,999,999) is too large" in capsys.readouterr().err
+
+
+def test_a_validation_line_that_no_memory_holds_is_named(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nmt.training import validation
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 230400000000 bytes")
+
+    monkeypatch.setattr(validation, "batch_loss", fail)
+    with pytest.raises(UserError, match=r"out of memory for the loss of 4 validation sentences with up to . source"):
+        finish(make_config("training.max_updates=1"))

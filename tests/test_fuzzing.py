@@ -1,14 +1,13 @@
 """Whatever comes in, there is a result or one clear line: never a traceback, never a hang.
 
-Each property gets a hundred inputs. `python -m pytest tests/test_fuzzing.py --hypothesis-profile long` takes 5,000.
+Each property gets a hundred inputs. `python -m pytest tests/test_fuzzing*.py --hypothesis-profile long` takes 5,000.
 """
 
-import gzip
 import io
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -16,22 +15,19 @@ from unittest.mock import patch
 
 import pytest
 import torch
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.fuzzing import SCALARS, TEXT, one_line
 from support.texts import data_config
 
 from nmt.build import build_model
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
-from nmt.config.reading import load_config, to_yaml
 from nmt.config.run import Config, DataConfig
 from nmt.data.training_set import load_training_set
-from nmt.evaluation.alignment import read_links
-from nmt.parts import Section
 from nmt.system.errors import UserError
-from nmt.text.corpus import ParallelText, read_pairs
+from nmt.text.corpus import ParallelText
 from nmt.training import event_log, loop
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
@@ -39,107 +35,11 @@ from nmt.training.update import update
 from nmt.translator import Translator
 
 CPU = torch.device("cpu")
-# What breaks programs: controls, other line ends, right to left, combining, joined, half characters' neighbours, marks.
-AWKWARD = "\x00\x1b\t\r\x0b\x0c\x85\u2028\u2029\ufeff\u200b\u200d\u202e\u0301\u0660אבאدİßﬁ👩🏽日本▁⁄½<>|\"'&;-.,  aB1"
-TEXT = st.one_of(
-    st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=40),
-    st.text(AWKWARD, max_size=40),
-    st.lists(st.sampled_from(["ba", "DE", "fi.", "<unk>", "<eos>", "<pad>", "|||", "▁", "👩‍👩‍👧‍👦"])).map(" ".join),
-)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzzing")
-
-
-def one_line(function: Callable[[], object], *beginnings: object) -> object:
-    """The function's result, or None if it refused with one line that begins with one of these."""
-    try:
-        return function()
-    except UserError as error:
-        said = str(error)
-    assert len(said.splitlines()) == 1
-    assert any(said.startswith(str(UserError(str(beginning)))) for beginning in beginnings), said
-    return None
-
-
-# The config
-
-NAMES = sorted(
-    {name for section in (Config, *Section.__subclasses__()) for name in section.model_fields} | {"", "a.b", "Name"}
-)
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=8),
-    st.sampled_from(["luong", "files", "dot"]),
-)
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=3), inner, max_size=5)
-    ),
-    max_leaves=20,
-)
-
-
-@given(values=VALUES)
-def test_any_yaml_as_config(place: Path, values: object) -> None:
-    path = place / "any.yaml"
-    path.write_text(yaml.safe_dump(values), encoding="utf-8", errors="replace")
-    config = one_line(lambda: load_config(path), path)
-    if config is not None:
-        path.write_text(to_yaml(config), encoding="utf-8")
-        assert load_config(path) == config
-
-
-@given(
-    data=st.binary(max_size=60) | TEXT.map(str.encode) | st.text("{}[]:-&*!|>#%@ \n'\"ab1", max_size=40).map(str.encode)
-)
-def test_any_bytes_as_config(place: Path, data: bytes) -> None:
-    path = place / "any.yaml"
-    path.write_bytes(data)
-    one_line(lambda: load_config(path), path)
-
-
-FIELDS = st.sampled_from(NAMES)
-
-
-@given(override=TEXT | st.tuples(FIELDS, FIELDS, SCALARS).map(lambda parts: "{}.{}={}".format(*parts)))
-def test_any_override(place: Path, override: str) -> None:
-    path = place / "good.yaml"
-    path.write_text("name: good\n", encoding="utf-8")
-    one_line(lambda: load_config(path, [override]), path, " ".join(f"--set {override}".splitlines()))
-
-
-# Text
-
-BYTES = st.one_of(
-    st.binary(max_size=80),
-    st.lists(TEXT, max_size=5).map(lambda lines: "\n".join(lines).encode()),
-    st.lists(TEXT, max_size=5).map(lambda lines: gzip.compress("\n".join(lines).encode())),
-)
-
-
-@given(source=BYTES, target=BYTES, ending=st.sampled_from(["txt", "gz"]))
-def test_any_bytes_as_corpus(place: Path, source: bytes, target: bytes, ending: str) -> None:
-    paths = place / f"source.{ending}", place / f"target.{ending}"
-    for path, data in zip(paths, (source, target), strict=True):
-        path.write_bytes(data)
-    pairs = one_line(lambda: read_pairs(*paths), *paths)
-    if isinstance(pairs, ParallelText):
-        assert len(pairs.source) == len(pairs.target) > 0
-        assert not any("\n" in line for line in pairs.source + pairs.target)
-
-
-@given(data=BYTES | st.text("0123456789-?: \n", max_size=60).map(str.encode))
-def test_any_bytes_as_alignment(place: Path, data: bytes) -> None:
-    path = place / "any.align"
-    path.write_bytes(data)
-    one_line(lambda: read_links(path), path)
 
 
 # Checkpoints

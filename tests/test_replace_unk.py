@@ -119,8 +119,8 @@ def test_raw_words_and_dictionary_in_every_wiring_and_n_best(
     found = translator.translate(sentences, **options, replace_unk=True, dictionary=dictionary)
     for sentence, *translations in zip(sentences, before, copied, found, strict=True):
         assert all(len(t.n_best) == (beam_size if beam_size > 1 else 0) for t in translations)
+        assert "<unk>" in translations[0].tokens
         for old, raw, new in zip(*((t, *t.n_best) for t in translations), strict=True):
-            assert "<unk>" in old.tokens
             best = [sentence.split()[s] for s in old.attention[:, :-1].argmax(dim=1).tolist()]
             unknown = [token == "<unk>" for token in old.tokens]
             words = [dictionary.get(word, dictionary.get(word.lower(), word)) for word in best]

@@ -16,7 +16,7 @@ def after_each_word(variant, layers=1):
 
 def context_of(decoder, readout):
     """A Bahdanau readout is [s; c; E y]."""
-    hidden = decoder.recurrent[0].in_features
+    hidden = decoder.recurrent[0].weight.shape[1]
     return readout[:, hidden:-EMBEDDING]
 
 

@@ -47,7 +47,7 @@ import os
 from nmt.system.parallel import in_parallel
 
 def work_on(_):
-    print(os.getpid(), flush=True)
+    os.write(1, f"{os.getpid()}\\n".encode())  # at once, or two workers' lines could mix
     while True:
         sum(range(10**6))
 

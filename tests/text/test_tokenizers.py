@@ -7,6 +7,7 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentencepiece import SentencePieceProcessor
 
 from nmt.system.errors import UserError
 from nmt.text.tokenizers import Tokenizer, make_tokenizer
@@ -261,15 +262,21 @@ def test_sentencepiece_learns_from_long_lines() -> None:
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-@pytest.mark.parametrize(("size", "complaint"), [(30_000, "too large"), (5, "too small")])
-def test_sentencepiece_vocabulary_of_impossible_size(model_type: str, size: int, complaint: str) -> None:
-    with pytest.raises(UserError, match=rf"vocabulary_size: {size} is {complaint}") as raised:
-        train_sentencepiece(GERMAN, size, model_type, lowercase=True)  # type: ignore[arg-type]
+def test_sentencepiece_vocabulary_that_is_too_small(model_type: str) -> None:
+    with pytest.raises(UserError, match=r"vocabulary_size: 5 is too small") as raised:
+        train_sentencepiece(GERMAN, 5, model_type, lowercase=True)  # type: ignore[arg-type]
     limit = int(next(word for word in reversed(str(raised.value).split()) if word.isdigit()))
     train_sentencepiece(GERMAN, limit, model_type, lowercase=True)  # type: ignore[arg-type]
-    beyond = limit + 1 if complaint == "too large" else limit - 1
-    with pytest.raises(UserError, match=complaint):
-        train_sentencepiece(GERMAN, beyond, model_type, lowercase=True)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="too small"):
+        train_sentencepiece(GERMAN, limit - 1, model_type, lowercase=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_sentencepiece_vocabulary_is_capped_at_what_the_text_gives(model_type: str) -> None:
+    capped = train_sentencepiece(GERMAN, 30_000, model_type, lowercase=True)  # type: ignore[arg-type]
+    size = SentencePieceProcessor(model_proto=capped).get_piece_size()
+    assert size < 30_000
+    assert train_sentencepiece(GERMAN, size, model_type, lowercase=True) == capped  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", [[], [""], [" \u2028", "▁"]])

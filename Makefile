@@ -2,6 +2,7 @@
 #              make train CONFIG=configs/… ARGS="--set name=…"   train and evaluate any config
 # make translate TEXT="…"   set up, translate German to English with the model in checkpoints/multi30k-de-en
 # make test    set up, run the tests                                make check   lint, format, types
+# make test-fast   the tests that train nothing and start no other process
 # make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
 # make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
 # make ablation   train every attention mechanism, write docs/ablation
@@ -16,7 +17,7 @@ BIN := .venv/bin
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup translate train test test-oldest check docs ablation bench
+.PHONY: setup translate train test test-fast test-oldest check docs ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -41,6 +42,10 @@ ablation: setup
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto
+
+test-fast: setup
+	$(BIN)/python -m pytest --numprocesses auto tests/config tests/schedules tests/text tests/kernels tests/test_search.py \
+	    tests/test_parts.py tests/test_sizes.py tests/model/test_attention.py tests/model/test_attention_gradients.py
 
 test-oldest: $(OLDEST)/installed
 	$(OLDEST)/bin/python -m pytest --numprocesses auto tests/kernels tests/model tests/test_search.py

@@ -16,12 +16,12 @@ def mechanism(attention: AttentionConfig) -> str:
 
 
 def variants(attention: AttentionConfig) -> list[str]:
-    """The other fields that are not what this wiring, score and scope have by default: "hard", "heads 4"."""
+    """The other fields that are not what this wiring, score and scope have by default: "hard", "4 heads"."""
     axes = {"wiring": attention.wiring, "score": attention.score, "scope": attention.scope}
     default = AttentionConfig.model_validate(axes).model_dump()
     words = []
     for field, value in attention.model_dump(exclude={"window"}).items():
         if value != default[field]:
             word = field.replace("_", " ")
-            words.append(word if value is True else f"no {word}" if value is False else f"{word} {value}")
+            words.append(word if value is True else f"no {word}" if value is False else f"{value} {word}")
     return sorted(words)

@@ -15,7 +15,7 @@ from nmt.evaluation.report import legend
         ({"wiring": "luong", "score": "scaled_dot", "scope": "local_p"}, "Luong, scaled dot, local-p"),
         (
             {"wiring": "luong", "score": "general", "heads": 4, "hard": True, "input_feeding": False},
-            "Luong, general, hard, heads 4, no input feeding",
+            "Luong, general, 4 heads, hard, no input feeding",
         ),
     ],
 )

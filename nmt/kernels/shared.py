@@ -30,18 +30,21 @@ TOGETHER = 32  # uses in one product: enough for a fast one, and what they left 
 
 
 def reused(tensor: Tensor) -> Tensor:
-    """The same tensor, for many uses; itself if it is that already, needs no gradient, or the kernels are plain.
+    """The same tensor, for many uses; itself if it is that already, or the kernels are plain.
 
     Its gradient reaches what it was made of, not itself.
     """
-    if _is_shared(tensor) or not (torch.is_grad_enabled() and tensor.requires_grad and can_share()):
+    if _is_shared(tensor) or in_use() == "plain":
+        return tensor
+    tensor = tensor.contiguous()  # once, or each use would make a copy
+    if not (torch.is_grad_enabled() and tensor.requires_grad and can_share()):
         return tensor
     return _Shared.apply(tensor)  # type: ignore[no-untyped-call]
 
 
 def can_share() -> bool:
-    """Whether tensors are shared at all."""
-    return in_use() == "fast" and private.has_backward_passes()
+    """Whether tensors can be shared; without gradients there is nothing to share, and nothing to try out."""
+    return in_use() == "fast" and (not torch.is_grad_enabled() or private.has_backward_passes())
 
 
 @contextmanager

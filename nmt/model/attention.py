@@ -76,7 +76,7 @@ class Heads(nn.Module):
 
     def split(self, projected: Float[Tensor, "B L D"]) -> Float[Tensor, "B n L d"]:
         """The projections' parts, one for each head."""
-        return projected.unflatten(2, (self.count, -1)).transpose(1, 2).contiguous()
+        return projected.unflatten(2, (self.count, -1)).transpose(1, 2)
 
     def join(self, contexts: Float[Tensor, "B n T d"]) -> Float[Tensor, "B T D"]:
         """The contexts of all heads, joined and projected."""
@@ -123,7 +123,7 @@ class Attention(nn.Module):
 
     def prepare(self, encoded: Encoded) -> Memory:
         """Project keys and values, once per sentence."""
-        values = encoded.values.contiguous()  # now, or a window would copy all of it at every step
+        values = encoded.values
         scored, averaged = _halves(values) if self.key_value else (values, values)
         if self.heads is not None:
             scored = self.heads.split(self.heads.key(scored))

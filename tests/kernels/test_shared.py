@@ -157,6 +157,18 @@ def test_what_is_shared_or_needs_no_gradient_stays_as_it_is():
         assert reused(origin) is origin
 
 
+@pytest.mark.parametrize("gradient", [True, False])
+def test_it_lies_in_one_piece(gradient):
+    origin = draw(B, S, X).requires_grad_(gradient)
+    tensor = reused(origin.mT)
+    assert tensor.is_contiguous()
+    assert torch.equal(tensor, origin.mT)
+    with torch.no_grad():
+        assert reused(origin.mT).is_contiguous()
+    if gradient:
+        assert torch.equal(torch.autograd.grad((tensor**2).sum(), origin)[0], 2 * origin)
+
+
 @EVERY_USE
 def test_a_tensor_that_is_not_shared_has_its_gradient_too(use):
     case = Case(use)

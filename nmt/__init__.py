@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from nmt.translator import Translation, Translator
 
 __all__ = ["Translation", "Translator", "__version__"]
-__version__ = "0.2.0"  # the only place: pyproject.toml reads it from here
+__version__ = "0.3.0"  # the only place: pyproject.toml reads it from here
 
 
 def __getattr__(name: str) -> Any:

@@ -101,6 +101,7 @@ def _assemble(config: ModelConfig, source_types: int, target_types: int) -> Seq2
         config.encoder.dropout,
         config.embedding_dropout,
         config.word_dropout,
+        config.encoder.self_attention,
     )
     return Seq2Seq(encoder, _make_decoder(config, target_embedding, encoder.memory_size))
 
@@ -125,7 +126,7 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
     )
     match config.attention.wiring:
         case "bahdanau" | "none":
-            return BahdanauDecoder(embedding, attention, sizes)
+            return BahdanauDecoder(embedding, attention, sizes, config.decoder.readout)
         case "luong":
             return LuongDecoder(embedding, attention, sizes, input_feeding=config.attention.input_feeding)
 
@@ -133,7 +134,7 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
 def make_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
     """`value_size` is that of the vectors scored, and of those averaged."""
     heads, score_query, score_memory = None, query_size, value_size
-    if config.heads > 1:
+    if config.heads > 1 or config.projected:
         heads = Heads(config.heads, query_size, value_size, value_size)
         score_query = score_memory = query_size // config.heads
     options = config.chosen("score").arguments(config.heads)

@@ -41,7 +41,9 @@ class AttentionConfig(AttentionFields):
     key_value: bool = False
     """Half of each memory vector is scored, and the other half averaged."""
     heads: Count = 1
-    """The number of attention heads."""
+    """The number of attention heads. Several project queries, keys and values."""
+    projected: bool = False
+    """A single head projects queries, keys and values, too."""
     coverage: bool = False
     """The score sees how much weight each position has got so far."""
 
@@ -55,12 +57,14 @@ class AttentionConfig(AttentionFields):
         found = super().idle(values)
         if wiring == "bahdanau":
             found["input_feeding"] = Idle("wiring: bahdanau", "wiring to luong")
+        if isinstance(heads := values.get("heads"), int) and heads > 1:
+            found["projected"] = Idle(f"heads: {heads}, which are projected", "heads to 1")
         return found
 
     @model_validator(mode="after")
     def _variants_need_keys(self) -> Self:
         if self.wiring != "none" and not SCORES[self.score].reads_memory:
-            for field in ("key_value", "heads", "coverage"):
+            for field in ("key_value", "heads", "projected", "coverage"):
                 value, default = getattr(self, field), type(self).model_fields[field].default
                 if value != default:
                     raise ValueError(
@@ -80,6 +84,19 @@ class EncoderConfig(Section):
     """The number of layers."""
     dropout: DropoutRate = 0.3
     """Dropout between layers and on the memory."""
+    self_attention: Annotated[int, Field(ge=0, le=1_000_000_000, strict=True)] = 0
+    """The number of heads of a self-attention over the states, which makes the memory. 0: none. With
+    `attention.wiring: bahdanau` or `luong`."""
+
+    @model_validator(mode="after")
+    def _heads_divide_the_memory(self) -> Self:
+        size = 2 * self.hidden_size
+        if self.self_attention and size % self.self_attention:
+            raise ValueError(
+                f"self_attention: {self.self_attention} does not divide 2 × hidden_size ({size}); set self_attention "
+                f"to a divisor of it, or hidden_size to a multiple of {self.self_attention}"
+            )
+        return self
 
 
 class DecoderConfig(Section):
@@ -91,9 +108,19 @@ class DecoderConfig(Section):
     """The number of layers."""
     dropout: DropoutRate = 0.3
     """Dropout between layers and before the output layer."""
+    readout: Literal["tanh", "linear", "maxout"] = "tanh"
+    """With `attention.wiring: bahdanau` or `none`: what the output layer reads of r, which is state, context and last
+    word, joined. `tanh`: tanh(W r + b). `maxout`: the larger one of each two numbers in W r + b. `linear`: r itself."""
     readout_size: Count | None = None
-    """With `attention.wiring: bahdanau` or `none`: the size of the layer below the output layer. By default
-    `embedding_size`."""
+    """With `attention.wiring: bahdanau` or `none`, and `readout: tanh` or `maxout`: the size of the layer below the
+    output layer. By default `embedding_size`."""
+
+    @classmethod
+    def idle(cls, values: Mapping[str, Any]) -> dict[str, Idle]:
+        found = super().idle(values)
+        if values.get("readout") == "linear":
+            found["readout_size"] = Idle("readout: linear", "readout to tanh or maxout")
+        return found
 
 
 class ModelConfig(Section):
@@ -116,25 +143,44 @@ class ModelConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _luong_has_no_readout_layer(cls, values: Any, info: ValidationInfo) -> Any:
-        decoder, attention = (values.get(s) if isinstance(values, dict) else None for s in ("decoder", "attention"))
-        if not (isinstance(decoder, dict) and isinstance(attention, dict) and attention.get("wiring") == "luong"):
+    def _every_part_is_read(cls, values: Any, info: ValidationInfo) -> Any:
+        """Refuse, or drop, what the attention's wiring has no use for in the other sections."""
+        attention = values.get("attention") if isinstance(values, dict) else None
+        if not isinstance(attention, dict):
             return values
-        if (size := decoder.get("readout_size")) is not None:
-            complaint = (
-                f"decoder.readout_size ({size}) has no effect with attention.wiring: luong; remove it, or set "
-                "attention.wiring to bahdanau"
-            )
-            if not isinstance(info.context, list):
-                raise ValueError(complaint)
-            info.context.append(complaint)
-        return values | {"decoder": {f: v for f, v in decoder.items() if f != "readout_size"}}
+        for part, field, wiring, other in (
+            ("decoder", "readout_size", "luong", "bahdanau"),
+            ("encoder", "self_attention", "none", "bahdanau or luong"),
+        ):
+            section = values.get(part)
+            if not isinstance(section, dict) or attention.get("wiring") != wiring:
+                continue
+            if value := section.get(field):
+                complaint = (
+                    f"{part}.{field} ({value}) has no effect with attention.wiring: {wiring}; remove it, or set "
+                    f"attention.wiring to {other}"
+                )
+                if not isinstance(info.context, list):
+                    raise ValueError(complaint)
+                info.context.append(complaint)
+            values = values | {part: {f: v for f, v in section.items() if f != field}}
+        return values
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
-        attention, hidden = self.attention, self.decoder.hidden_size
+        attention, hidden, kind = self.attention, self.decoder.hidden_size, self.decoder.readout
         if attention.wiring != "none":
             self._require_fitting_sizes(attention, hidden)
+        if attention.wiring == "luong" and kind != "tanh":
+            raise ValueError(
+                f"decoder.readout: {kind} cannot be combined with attention.wiring: luong, whose readout is "
+                "tanh(W [c; h]); set decoder.readout to tanh, or attention.wiring to bahdanau"
+            )
+        if self.tied_embeddings != "none" and kind == "linear":
+            raise ValueError(
+                f"tied_embeddings: {self.tied_embeddings} cannot be combined with decoder.readout: linear, which is "
+                "longer than an embedding; set tied_embeddings to none, or decoder.readout to tanh"
+            )
         readout = self.decoder.readout_size or self.embedding_size
         if self.tied_embeddings != "none" and attention.wiring != "luong" and readout != self.embedding_size:
             raise ValueError(
@@ -159,7 +205,8 @@ class ModelConfig(Section):
         vector, formula = (
             (encoder, "encoder.hidden_size") if attention.key_value else (2 * encoder, "2 × encoder.hidden_size")
         )
-        if score.equal_sizes_or is not None and attention.heads == 1 and hidden != vector:
+        projected = attention.heads > 1 or attention.projected
+        if score.equal_sizes_or is not None and not projected and hidden != vector:
             key_value = " with attention.key_value" if attention.key_value else ""
             raise ValueError(
                 f"attention.score: {attention.score}{key_value} needs decoder.hidden_size ({hidden}) = {formula} "

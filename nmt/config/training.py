@@ -54,8 +54,8 @@ class TeacherForcingConfig(TeacherForcingFields):
 
     schedule: TeacherForcingName = "constant"
     """How the probability of reading the reference falls during training."""
-    granularity: Literal["token", "batch"] = "token"
-    """What one toss of the coin decides."""
+    granularity: Literal["token", "step", "batch"] = "token"
+    """What one toss of the coin decides: a token; a time step of all sentences of a batch; a whole batch."""
 
     @classmethod
     def idle(cls, values: Mapping[str, Any]) -> dict[str, Idle]:

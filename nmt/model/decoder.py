@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -21,10 +21,12 @@ from nmt.kernels import Dropout, GRUCell, GRUGates, Linear
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.embedding import EmbeddingDropout
 from nmt.model.encoder import Encoded
+from nmt.text.vocabulary import BOS, PAD
 
 # One (N, H) a layer, bottom first; the number t of steps done (N); with coverage the sum of the weights so far (N, S);
 # with Luong's input feeding h̃ (N, H).
 State: TypeAlias = tuple[Tensor, ...]
+Readout: TypeAlias = Literal["tanh", "linear", "maxout"]
 
 
 class GRUStack(nn.Module):
@@ -118,12 +120,24 @@ class Decoder(nn.Module, ABC):
         """
 
     @abstractmethod
+    def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
+        """What the output layer reads of any number of readouts at once, but for dropout."""
+
     def features(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
         """What the output layer reads of any number of readouts at once."""
+        return self.dropout(self.summary(readouts))
 
     def logits(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N V"]:
         """Unnormalised log-probabilities of the next token, for any number of readouts at once."""
         return self.output(self.features(readouts))
+
+    @torch.no_grad()  # a choice among tokens has no gradient
+    def best(self, readouts: Float[Tensor, "N R"]) -> Int[Tensor, " N"]:
+        """The most likely next token, as greedy search takes it: without dropout of the output layer's input, and
+        never PAD or BOS, which no target holds."""
+        logits = self.output(self.summary(readouts))
+        logits[:, [PAD, BOS]] = -torch.inf
+        return logits.argmax(dim=1)
 
     def forward(
         self,
@@ -135,16 +149,14 @@ class Decoder(nn.Module, ABC):
         """Run all of T: readouts and attention weights (B T W).
 
         `tokens` are the reference's, behind BOS. Where `use_reference` is False the model reads its own most likely
-        last token instead (scheduled sampling, Bengio et al. 2015, section 2.4); at t = 0 it always reads BOS.
+        last token instead (`best`; scheduled sampling, Bengio et al. 2015, section 2.4); at t = 0 it always reads BOS.
         """
         readouts: list[Tensor] = []
         alignments: list[Alignment] = []
         # Unbound, not sliced: the gradient is then stacked once, where slices would each add a tensor of full size.
         for t, inputs in enumerate(self.embed(tokens).unbind(1)):
             if use_reference is not None and t > 0:
-                with torch.no_grad():  # a choice among tokens has no gradient
-                    last = self.logits(readouts[-1]).argmax(dim=1)
-                own = self.embed(last)
+                own = self.embed(self.best(readouts[-1]))
                 inputs = torch.where(use_reference[:, t, None], inputs, own)
             readout, state, alignment = self.step(inputs, state, memory)
             readouts.append(readout)
@@ -167,15 +179,25 @@ class Decoder(nn.Module, ABC):
 class BahdanauDecoder(Decoder):
     """Attention before the RNN step, queried by the previous state (Bahdanau et al. 2015, section 3.1 and A.2).
 
-    c_t = attend(s_{t−1});  s_t = GRU([E y_{t−1}; c_t], s_{t−1});  readout [s_t; c_t; E y_{t−1}], of which the output
-    layer reads tanh(W_o ·). The paper's is a maxout layer, which in A.2.2 reads s_{i−1}; here it is s_t, as in its
-    equation 4.
+    c_t = attend(s_{t−1});  s_t = GRU([E y_{t−1}; c_t], s_{t−1});  readout r = [s_t; c_t; E y_{t−1}]. The output layer
+    reads tanh(W_o r + b_o); with `maxout` of A.2.2 the larger one of each two neighbours in W_o r + b_o, of twice the
+    size; with `linear`, as tutorials have it, r itself. In A.2.2 it is s_{i−1} that is read; here it is s_t, as in the
+    paper's equation 4.
     """
 
-    def __init__(self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes) -> None:
-        super().__init__(embedding, attention, sizes, output_inputs=sizes.readout)
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        attention: Attention | FixedContext,
+        sizes: DecoderSizes,
+        readout: Readout = "tanh",
+    ) -> None:
+        joined = sizes.hidden + sizes.context + embedding.embedding_dim
+        super().__init__(embedding, attention, sizes, output_inputs=joined if readout == "linear" else sizes.readout)
         self.context_gates = GRUGates(sizes.context, sizes.hidden, bias=False)
-        self.readout = Linear(sizes.hidden + sizes.context + embedding.embedding_dim, sizes.readout)
+        self.kind = readout
+        if readout != "linear":
+            self.readout = Linear(joined, sizes.readout * (2 if readout == "maxout" else 1))
 
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
         embedded = self.embedding_dropout(self.embedding(tokens))
@@ -190,8 +212,14 @@ class BahdanauDecoder(Decoder):
         hidden = self.rnn(gates + self.context_gates(context), hidden)
         return torch.cat([hidden[-1], context, embedded], dim=1), (*hidden, *past), alignment
 
-    def features(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
-        return self.dropout(torch.tanh(self.readout(readouts)))
+    def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
+        match self.kind:
+            case "tanh":
+                return torch.tanh(self.readout(readouts))
+            case "linear":
+                return readouts
+            case "maxout":
+                return self.readout(readouts).unflatten(-1, (-1, 2)).amax(dim=-1)
 
 
 class LuongDecoder(Decoder):
@@ -232,8 +260,8 @@ class LuongDecoder(Decoder):
         """h̃ = tanh(W_c [c; h])."""
         return torch.tanh(self.combine(torch.cat([context, hidden], dim=-1)))
 
-    def features(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
-        return self.dropout(readouts)
+    def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
+        return readouts
 
     def forward(
         self,

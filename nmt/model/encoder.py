@@ -10,19 +10,23 @@ from torch import Tensor, nn
 
 from nmt.kernels import BidirectionalGRU, Dropout
 from nmt.model.embedding import EmbeddingDropout
+from nmt.model.self_attention import SelfAttention
 
 
 class Encoded(NamedTuple):
     """A batch of encoded sentences; M is twice the encoder's hidden size."""
 
-    values: Float[Tensor, "B S M"]  # [→h_s; ←h_s] of the top layer, 0 at padding
+    values: Float[Tensor, "B S M"]  # [→h_s; ←h_s] of the top layer, or self-attention over these; 0 at padding
     final: Float[Tensor, "B M"]  # [→h at the last position; ←h at the first] of the top layer
     mask: Bool[Tensor, "B S"]  # True at the sentence's own positions
     lengths: Int[Tensor, " B"]  # their number, EOS counted
 
 
 class Encoder(nn.Module):
-    """Embedding and a bidirectional GRU, whose backward direction starts at each sentence's own last token."""
+    """Embedding and a bidirectional GRU, whose backward direction starts at each sentence's own last token.
+
+    With `self_attention` heads, if that is not 0, the memory is self-attention over the GRU's states.
+    """
 
     def __init__(
         self,
@@ -32,6 +36,7 @@ class Encoder(nn.Module):
         dropout: float,
         embedding_dropout: float,
         word_dropout: float = 0.0,
+        self_attention: int = 0,
     ) -> None:
         super().__init__()
         self.embedding = embedding
@@ -39,6 +44,7 @@ class Encoder(nn.Module):
         self.rnn = BidirectionalGRU(embedding.embedding_dim, hidden_size, layers, dropout)
         self.dropout = Dropout(dropout)
         self.memory_size = 2 * hidden_size
+        self.self_attention = SelfAttention(self.memory_size, self_attention) if self_attention else None
 
     def forward(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoded:
         """Encode padded source ids. `lengths` count EOS and lie on the CPU."""
@@ -46,4 +52,6 @@ class Encoder(nn.Module):
         values, final = self.rnn(embedded, lengths)
         lengths = lengths.to(source.device)
         mask = torch.arange(source.shape[1], device=source.device) < lengths.unsqueeze(1)
+        if self.self_attention is not None:
+            values = self.self_attention(values, mask)
         return Encoded(self.dropout(values), self.dropout(final), mask, lengths)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
 
 import torch
 from jaxtyping import Bool
@@ -40,7 +41,7 @@ def update(
     nll = torch.zeros((), device=model.device)
     bf16 = config.precision == "bf16"
     for number, batch in enumerate(batches, start=1):
-        use_reference = batch and toss(batch.target_input.shape, ratio, per_token=forcing.granularity == "token")
+        use_reference = batch and toss(batch.target_input.shape, ratio, forcing.granularity)
         with products_in_bf16(bf16), gradients_summed(learner.losses, now=number == len(batches)):
             with autocast(model.device, wanted=bf16):
                 loss = learner.losses(batch, use_reference)
@@ -64,9 +65,15 @@ def gradients_summed(losses: nn.Module, *, now: bool) -> AbstractContextManager[
     return losses.no_sync() if isinstance(losses, DistributedDataParallel) and not now else nullcontext()
 
 
-def toss(shape: Sequence[int], ratio: float, *, per_token: bool) -> Bool[Tensor, "B T"] | None:
-    """Where the decoder reads the reference, or None for everywhere: a coin for each token, or one for the batch."""
+def toss(
+    shape: Sequence[int], ratio: float, granularity: Literal["token", "step", "batch"]
+) -> Bool[Tensor, "B T"] | None:
+    """Where the decoder reads the reference, or None for everywhere.
+
+    A coin is tossed for each token, for each time step of all sentences, or once for the batch.
+    """
     if ratio >= 1:
         return None
-    coins = torch.rand(tuple(shape)) if per_token else torch.rand(1).expand(tuple(shape))
-    return coins < ratio
+    sentences, steps = shape
+    coins = {"token": (sentences, steps), "step": (1, steps), "batch": (1, 1)}[granularity]
+    return (torch.rand(coins) < ratio).expand(sentences, steps)

@@ -35,7 +35,13 @@ def test_every_scope_is_compared(scope: str, compared: list[Config]) -> None:
 def test_every_wiring_and_variant_is_compared(compared: list[Config]) -> None:
     attention = [config.model.attention for config in compared]
     assert {chosen.wiring for chosen in attention} == {"none", "bahdanau", "luong"}
-    for variant, default in (("hard", False), ("key_value", False), ("coverage", False), ("heads", 1)):
+    for variant, default in (
+        ("hard", False),
+        ("key_value", False),
+        ("coverage", False),
+        ("heads", 1),
+        ("projected", False),
+    ):
         assert any(getattr(chosen, variant) != default for chosen in attention)
 
 

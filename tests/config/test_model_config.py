@@ -28,6 +28,7 @@ REFUSED = [
     (4, 8, {"heads": 4, "size": 6}, ["heads: 4 does not divide attention.size (6)"], {"size": 4}),
     (4, 8, {"heads": 8, "key_value": True}, ["heads: 8 does not divide encoder.hidden_size (4)"], {"heads": 4}),
     (4, 8, {"score": "location", "heads": 2}, ["heads: 2", "score: location"], {"heads": 1}),
+    (4, 8, {"score": "location", "projected": True}, ["projected: true", "score: location"], {"projected": False}),
     (4, 8, {"score": "location", "key_value": True}, ["key_value: true", "score: location"], {"key_value": False}),
     (4, 8, {"score": "location", "coverage": True}, ["coverage: true", "score: location"], {"score": "general"}),
 ]

@@ -10,6 +10,7 @@ from torch import nn
 
 from nmt.kernels.bidirectional import packed_gru, sequence_gru
 from nmt.model.encoder import Encoder
+from nmt.model.self_attention import SelfAttention
 
 E, HIDDEN = 4, 3
 LENGTHS = (4, 8, 1, 6)
@@ -110,6 +111,20 @@ def test_dropout_works_in_training_alone():
     assert not torch.equal(first.values, second.values)
     assert not torch.equal(first.final, second.final)
     assert (first.values == 0).double().mean() > 0.3 + (plain(source, lengths).values == 0).double().mean() / 2
+
+
+@pytest.mark.parametrize("heads", [1, 2, 6])
+def test_self_attention_is_pytorchs(heads):
+    size, values = 6, draw(len(LENGTHS), 9, 6)
+    own = SelfAttention(size, heads).double()
+    randomise(own)
+    pytorchs = nn.MultiheadAttention(size, heads, bias=False, batch_first=True).double()
+    projections = [layer.weight.data for layer in (own.query, own.key, own.value)]
+    pytorchs.in_proj_weight.data, pytorchs.out_proj.weight.data = torch.cat(projections), own.output.weight.data
+    mask = torch.arange(9) < torch.tensor(LENGTHS).unsqueeze(1)
+    found, _ = pytorchs(values, values, values, key_padding_mask=~mask)
+    expected = nn.functional.layer_norm(values + found, (size,), own.norm.weight, own.norm.bias)
+    torch.testing.assert_close(own(values, mask), expected * mask.unsqueeze(2), **TOLERANCE)
 
 
 def gru_results(run, rnn, inputs, lengths):

@@ -8,6 +8,7 @@ from support.decoding import COVERING, EVERY, SPREAD, TOLERANCE, step
 from support.tiny_models import (
     EMBEDDING,
     LUONG,
+    OTHER,
     SOURCES,
     TARGET_TYPES,
     TARGETS,
@@ -24,9 +25,12 @@ from support.tiny_models import (
 
 from nmt.data.batching import pad
 from nmt.model.decoder import Decoder
-from nmt.text.vocabulary import BOS, EOS
+from nmt.text.vocabulary import BOS, EOS, PAD
 
 EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+
+
+CHECKED = ("attention", "recurrent", "readout")  # by finite differences
 
 
 def run(model, state, memory, inputs, use_reference=None):
@@ -93,7 +97,7 @@ def test_all_of_the_target_at_once_has_the_gradient_of_the_loop(variant):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING]))
+@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING, *OTHER]))
 def test_the_gradient_of_a_whole_pass_is_that_of_finite_differences(variant):
     """It goes from step to step through the states, h̃ and the coverage."""
     model, inputs, factor = tiny_model(variant, window=1), pad(decoder_inputs()), draw(3, 5, TARGET_TYPES)
@@ -102,7 +106,7 @@ def test_the_gradient_of_a_whole_pass_is_that_of_finite_differences(variant):
         readouts, _ = model.decoder(inputs, *encode(model))
         return (model.decoder.logits(readouts) * factor).sum()
 
-    names = [name for name, _ in model.named_parameters() if "attention" in name or "recurrent" in name]
+    names = [name for name, _ in model.named_parameters() if any(kind in name for kind in CHECKED)]
     parameters = dict(model.named_parameters())
     gradients = torch.autograd.grad(objective(), [parameters[name] for name in names])
     for name, gradient in zip(names, gradients, strict=True):
@@ -149,9 +153,30 @@ def test_elsewhere_the_model_reads_its_own_best_token(variant, use_reference):
         for t in range(5):
             last = int(inputs[b, t]) if use_reference[b, t] and t > 0 else own
             logits, expected, carried = formula.step(last, carried, values, final)
-            own = int(np.argmax(logits))
+            possible = logits.copy()
+            possible[[PAD, BOS]] = -np.inf  # no target holds them
+            own = int(np.argmax(possible))
             np.testing.assert_allclose(decoder.logits(readouts[b, t]).detach(), logits, rtol=0, atol=1e-11)
             np.testing.assert_allclose(weights[b, t, : len(expected)].detach(), expected, rtol=0, atol=1e-11)
+
+
+@EVERY_WIRING
+def test_it_reads_what_greedy_search_would_take(variant):
+    """Whatever the output layer thinks of PAD and BOS; and the choice draws no dropout: the output layer's, the only
+    one there is here, is drawn once, for the loss."""
+    model = tiny_model(variant)
+    decoder, inputs = model.decoder, pad(decoder_inputs())
+    with torch.no_grad():
+        decoder.output.bias[[PAD, BOS]] = 100.0
+    state, memory = encode(model)
+    expected, _ = run(model, state, memory, inputs, choose(0))
+    assert not torch.isin(decoder.best(expected.flatten(0, 1)), torch.tensor([PAD, BOS])).any()
+    decoder.dropout.train().p = 0.9
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    found, _ = run(model, state, memory, inputs, choose(0))
+    assert torch.equal(found, expected)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @EVERY_WIRING

@@ -98,15 +98,15 @@ def test_ratios_fall_to_the_minimum_and_stay(config: dict[str, Any], minimum: fl
 
 def test_full_teacher_forcing_tosses_no_coin() -> None:
     before = torch.get_rng_state()
-    assert toss((3, 4), 1.0, per_token=True) is None
-    assert toss((3, 4), 1.0, per_token=False) is None
+    for granularity in ("token", "step", "batch"):
+        assert toss((3, 4), 1.0, granularity) is None
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_a_coin_a_token() -> None:
     torch.manual_seed(1)
     for share in (0.2, 0.7):
-        coins = toss((100, 100), share, per_token=True)
+        coins = toss((100, 100), share, "token")
         assert coins is not None
         assert coins.shape == (100, 100)
         assert abs(coins.float().mean().item() - share) < 0.02  # four standard deviations
@@ -117,7 +117,7 @@ def test_a_coin_a_batch() -> None:
     torch.manual_seed(1)
     seen = []
     for _ in range(2000):
-        coins = toss((2, 3), 0.7, per_token=False)
+        coins = toss((2, 3), 0.7, "batch")
         assert coins is not None
         assert coins.shape == (2, 3)
         assert coins.all() == coins.any()
@@ -125,8 +125,17 @@ def test_a_coin_a_batch() -> None:
     assert abs(sum(seen) / len(seen) - 0.7) < 0.04
 
 
-@pytest.mark.parametrize("per_token", [True, False])
-def test_without_teacher_forcing_no_coin_falls_on_the_reference(per_token: bool) -> None:
-    coins = toss((50, 50), 0.0, per_token=per_token)
+def test_a_coin_a_time_step() -> None:
+    torch.manual_seed(1)
+    coins = toss((3, 4000), 0.7, "step")
+    assert coins is not None
+    assert coins.shape == (3, 4000)
+    assert torch.equal(coins.all(dim=0), coins.any(dim=0))  # one for all sentences
+    assert abs(coins[0].float().mean().item() - 0.7) < 0.03
+
+
+@pytest.mark.parametrize("granularity", ["token", "step", "batch"])
+def test_without_teacher_forcing_no_coin_falls_on_the_reference(granularity: Any) -> None:
+    coins = toss((50, 50), 0.0, granularity)
     assert coins is not None
     assert not coins.any()

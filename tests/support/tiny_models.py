@@ -17,7 +17,7 @@ from nmt.parts import options_of
 from nmt.text.codec import Codec
 from nmt.text.tokenizers import make_tokenizer
 from nmt.text.vocabulary import BOS, SPECIALS, Vocabulary
-from support.formulas import AttentionWeights, DecoderWeights, bidirectional_gru
+from support.formulas import AttentionWeights, DecoderWeights, bidirectional_gru, self_attention
 
 torch.set_num_threads(1)  # the tensors here are so small that threads would only wait for each other
 
@@ -26,18 +26,18 @@ torch.set_num_threads(1)  # the tensors here are so small that threads would onl
 
 @dataclass(frozen=True)
 class Variant:
-    """One combination of the attention's axes; `extra` is one of EXTRAS, or nothing."""
+    """One combination of the attention's axes; `extra` is one of EXTRAS, `other` one of OTHERS, or nothing."""
 
     wiring: str
     score: str = "additive"
     scope: str = "global"
     input_feeding: bool = False
     extra: str = ""
+    other: str = ""
 
     def __str__(self):
-        if self.wiring == "none":
-            return self.wiring
-        parts = [self.wiring, self.score, self.scope, "feeding" if self.input_feeding else "", self.extra]
+        axes = [self.score, self.scope, "feeding" if self.input_feeding else "", self.extra]
+        parts = [self.wiring, *([] if self.wiring == "none" else axes), self.other]
         return "-".join(part for part in parts if part)
 
 
@@ -45,7 +45,14 @@ EXTRAS = {
     "hard": {"hard": True},
     "key_value": {"key_value": True},
     "heads": {"heads": 2},
+    "projected": {"projected": True},
     "coverage": {"coverage": True},
+}
+# What else a model may be made of: sections of its config.
+OTHERS = {
+    "maxout": {"decoder": {"readout": "maxout"}},
+    "linear": {"decoder": {"readout": "linear"}},
+    "self_attention": {"encoder": {"self_attention": 2}},
 }
 LOCAL = [name for name, scope in SCOPES.items() if issubclass(scope, LocalScope)]
 COMBINATIONS = list(product(SCORES, SCOPES))
@@ -56,7 +63,12 @@ BAHDANAU += [Variant("bahdanau", score, scope, extra=extra) for score, scope, ex
 LUONG = [Variant("luong", *axes) for axes in COMBINATIONS]
 LUONG += [Variant("luong", score, scope, extra=extra) for score, scope, extra in VARIED]
 LUONG_FEEDING = [Variant(v.wiring, v.score, v.scope, True, v.extra) for v in LUONG]
-VARIANTS = [*BAHDANAU, *LUONG, *LUONG_FEEDING, Variant("none")]
+OTHER = [
+    *(Variant(wiring, other=readout) for wiring in ("bahdanau", "none") for readout in ("maxout", "linear")),
+    Variant("bahdanau", "general", "local_p", extra="key_value", other="self_attention"),
+    Variant("luong", input_feeding=True, other="self_attention"),
+]
+VARIANTS = [*BAHDANAU, *LUONG, *LUONG_FEEDING, Variant("none"), *OTHER]
 # Each score, and in each wiring each scope and each variant: for tests of what the axes do not decide together.
 REPRESENTATIVE = [
     *(Variant("bahdanau", score) for score in SCORES),
@@ -77,9 +89,13 @@ def in_turns(alike, turn):
 
 TURNS = [list(in_turns(alike, turn)) for turn, alike in enumerate((BAHDANAU, LUONG, LUONG_FEEDING))]
 # Some in which each two of wiring, score and scope meet, and each two of wiring, extra and scope
-PAIRWISE = [*TURNS[0], *TURNS[1], *TURNS[2], Variant("none")]
+PAIRWISE = [*TURNS[0], *TURNS[1], *TURNS[2], Variant("none"), *OTHER]
 # Each score, scope, extra and wiring at least once, for tests that train
-EACH_ONCE = [*(kinds[number % len(TURNS)] for number, kinds in enumerate(zip(*TURNS, strict=True))), Variant("none")]
+EACH_ONCE = [
+    *(kinds[number % len(TURNS)] for number, kinds in enumerate(zip(*TURNS, strict=True))),
+    Variant("none"),
+    *OTHER,
+]
 
 SOURCE_WORDS = tuple("abcdefgh")
 TARGET_WORDS = tuple("klmnopq")
@@ -116,10 +132,11 @@ def config_of(variant: Variant, layers: int = 1, window: int = WINDOW, **changes
         encoder += 1
     if variant.extra == "heads" or SCORES[variant.score].equal_sizes_or:
         decoder = 2 * encoder
+    other = OTHERS.get(variant.other, {})
     values = {
         "embedding_size": EMBEDDING,
-        "encoder": {"hidden_size": encoder, "layers": layers},
-        "decoder": {"hidden_size": decoder, "layers": layers},
+        "encoder": {"hidden_size": encoder, "layers": layers} | other.get("encoder", {}),
+        "decoder": {"hidden_size": decoder, "layers": layers} | other.get("decoder", {}),
         "attention": attention,
     }
     return ModelConfig.model_validate(values | changes)
@@ -206,7 +223,9 @@ def decoder_weights(model, variant: Variant) -> DecoderWeights:
     if variant.wiring == "luong":
         own["w_c"] = _array(decoder.combine.weight)
     else:
-        own["w_o"], own["b_o"] = _linear(decoder.readout)
+        own["readout"] = variant.other if variant.other in ("maxout", "linear") else "tanh"
+        if own["readout"] != "linear":
+            own["w_o"], own["b_o"] = _linear(decoder.readout)
     return DecoderWeights(
         wiring=variant.wiring,
         input_feeding=variant.input_feeding,
@@ -238,4 +257,6 @@ def gru_weights(rnn: torch.nn.GRU):
 def encode_alone(model, source: Sequence[int]):
     """Values (S M) and final state of one sentence, by the formulas; `source` comes with its EOS."""
     embedding = _array(model.encoder.embedding.weight)
-    return bidirectional_gru([embedding[i] for i in source], gru_weights(model.encoder.rnn))
+    values, final = bidirectional_gru([embedding[i] for i in source], gru_weights(model.encoder.rnn))
+    own = model.encoder.self_attention
+    return values if own is None else self_attention(values, own.heads, _parameters(own)), final

@@ -56,6 +56,22 @@ def bidirectional_gru(inputs, layers):
     return np.stack(inputs), np.concatenate([there[-1], back[0]])
 
 
+def self_attention(values, heads, p):
+    """LayerNorm(v + MultiHead(v, v, v)), position by position and head by head; `p` holds the matrices by name."""
+    matrices = [np.split(p[f"{name}.weight"], heads) for name in ("query", "key", "value")]
+    new = []
+    for v in values:
+        contexts = []
+        for w_q, w_k, w_v in zip(*matrices, strict=True):
+            q = w_q @ v
+            weights = softmax([q @ (w_k @ other) / np.sqrt(len(q)) for other in values])
+            contexts.append(sum(weight * (w_v @ other) for weight, other in zip(weights, values, strict=True)))
+        x = v + p["output.weight"] @ np.concatenate(contexts)
+        deviation = np.sqrt(((x - x.mean()) ** 2).mean() + 1e-5)
+        new.append(p["norm.weight"] * (x - x.mean()) / deviation + p["norm.bias"])
+    return np.stack(new)
+
+
 # Scores and scopes: a file each, found by name
 
 
@@ -107,7 +123,7 @@ class AttentionWeights:
             return final, np.ones(1)
         pairs = [halves(v) if self.key_value else (v, v) for v in values]
         scored, averaged = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        if self.count == 1:
+        if not self.heads:
             return self.one_head(h, scored, averaged, t, coverage)
         contexts, weights = [], []
         matrices = (np.split(self.heads[name], self.count) for name in ("query", "key", "value"))
@@ -152,6 +168,7 @@ class DecoderWeights:
     w_c: np.ndarray | None = None  # Luong
     w_o: np.ndarray | None = None  # Bahdanau
     b_o: np.ndarray | None = None
+    readout: str = "tanh"
 
     def initial(self, values, final):
         """The first state: the bridge of the final states, h̃ = 0, no coverage."""
@@ -170,10 +187,18 @@ class DecoderWeights:
         else:
             context, weights = self.attention(hidden[-1], values, final, state.t, state.coverage)
             hidden = gru_layers(np.concatenate([word, context]), hidden, self.layers)
-            readout = np.tanh(self.w_o @ np.concatenate([hidden[-1], context, word]) + self.b_o)
-            logits = self.w_y @ readout + self.b_y
+            logits = self.w_y @ self.read(np.concatenate([hidden[-1], context, word])) + self.b_y
         coverage = None if state.coverage is None else state.coverage + weights
         return logits, weights, DecoderState(hidden, fed, state.t + 1, coverage)
+
+    def read(self, joined):
+        """What the output layer of Bahdanau's wiring reads of [s; c; E y]."""
+        if self.readout == "linear":
+            return joined
+        layer = self.w_o @ joined + self.b_o
+        if self.readout == "maxout":
+            return np.array([max(layer[2 * j], layer[2 * j + 1]) for j in range(len(layer) // 2)])
+        return np.tanh(layer)
 
     def decode(self, tokens, values, final):
         """Logits (T V) and weights (T S) of a whole pass over the tokens that the decoder reads, BOS first."""

@@ -1,0 +1,164 @@
+"""What is said of config fields that have no effect or do not go together, and the defaults that a choice brings."""
+
+from pathlib import Path
+
+import pytest
+from support.config_reading import read, refusal, value_at
+
+from nmt.config.reading import load_config, to_yaml
+
+# Fields without effect
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "fix"),
+    [
+        ("training.schedule={kind: cosine, factor: 0.5}", "factor (0.5)", "kind to halving or plateau"),
+        ("training.schedule={kind: halving, patience: 2}", "patience (2)", "kind to plateau"),
+        ("training.teacher_forcing={decay: 0.5}", "decay (0.5)", "schedule to exponential, inverse_sigmoid or linear"),
+        ("training.teacher_forcing={granularity: batch}", "granularity (batch)", "ratio below 1"),
+        ("model.attention={window: 10}", "window (10)", "scope to local_m or local_p"),
+        ("model.attention={score: general, size: 7}", "size (7)", "score to additive or concat"),
+        ("model.attention={positions: 7}", "positions (7)", "score to location"),
+        ("model.attention={wiring: bahdanau, input_feeding: true}", "input_feeding (true)", "wiring to luong"),
+        ("model.attention={wiring: none, hard: false}", "hard (false)", "wiring to bahdanau or luong"),
+        ("model={decoder: {readout_size: 8}, attention: {wiring: luong}}", "readout_size (8)", "wiring to bahdanau"),
+        ("model.decoder={readout: linear, readout_size: 8}", "readout_size (8)", "readout to tanh or maxout"),
+        ("model.attention={heads: 2, projected: true}", "projected (true)", "heads to 1"),
+        (
+            "model={encoder: {self_attention: 4}, attention: {wiring: none}}",
+            "encoder.self_attention (4)",
+            "wiring to bahdanau or luong",
+        ),
+        ("data.source={language: de, subword_model: bpe}", "subword_model (bpe)", "tokenizer to sentencepiece"),
+        ("data.mirror=there", "mirror (there)", "corpus to multi30k"),
+    ],
+)
+def test_a_field_without_effect_is_refused_with_what_gives_it_one(
+    tmp_path: Path, section: str, field: str, fix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = refusal(tmp_path, "name: x", section)
+    assert f"{field} has no effect with " in message
+    assert fix in message
+    name, _, value = section.partition("=")
+    path = tmp_path / "config.yaml"
+    config = load_config(path, [f"{name}={value}"], forgiving=True)
+    assert read(tmp_path, to_yaml(config)) == config
+    assert f"{field} has no effect" in capsys.readouterr().err
+
+
+def test_null_is_no_value_for_an_option(tmp_path: Path) -> None:
+    assert read(tmp_path, "name: x\nmodel: {attention: {scope: local_m, window: null}}").model.attention.window == 10
+    assert read(tmp_path, "name: x\nmodel: {attention: {score: dot, size: null}, decoder: {hidden_size: 512}}")
+
+
+# Combinations
+
+
+FILES = (
+    "corpus: files, source: {language: de, train: a, validation: b}, target: {language: en, train: c, validation: d}"
+)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "fragments"),
+    [
+        (
+            ["data.joint_vocabulary=true", "data.source={language: de, lowercase: false}"],
+            ["joint_vocabulary: true", "source.lowercase (False)", "target.lowercase (True)", "set both"],
+        ),
+        (
+            ["data.source.extra=[a.de, b.de]", "data.target.extra=[a.en]"],
+            ["source.extra has 2 files", "target.extra 1", "set both"],
+        ),
+        (
+            ["data.joint_vocabulary=true", "data.target={language: en, min_frequency: 2}"],
+            ["source.min_frequency (1)", "target.min_frequency (2)", "joint_vocabulary to false"],
+        ),
+        (["data.source={language: de, train: a}"], ["source.train", "corpus is sample", "set corpus to files"]),
+        (["data.corpus=files"], ["corpus: files", "source.train", "set it"]),
+        ([f"data={{{FILES}}}", "data.target.train=null"], ["corpus: files", "target.train", "set it"]),
+        ([f"data={{{FILES}}}", "data.source.test=e"], ["source.test", "target.test", "set both, or none"]),
+        (
+            ["model.attention.score=dot"],
+            ["model:", "attention.score: dot", "decoder.hidden_size (256)", "encoder.hidden_size (512)", "to 512"],
+        ),
+        (
+            ["model.tied_embeddings=target", "model.attention.wiring=luong", "model.embedding_size=8"],
+            ["tied_embeddings: target", "embedding_size (8)", "decoder.hidden_size (256)", "set both to the same size"],
+        ),
+        (["model.tied_embeddings=all"], ["model.tied_embeddings: all", "data.joint_vocabulary: true", "set it"]),
+        (
+            ["model.tied_embeddings=target", "model.decoder.readout_size=8"],
+            ["tied_embeddings: target", "decoder.readout_size (8)", "embedding_size (256)", "remove readout_size"],
+        ),
+        (
+            ["model.attention.wiring=luong", "model.decoder.readout=maxout"],
+            ["decoder.readout: maxout", "attention.wiring: luong", "readout to tanh"],
+        ),
+        (
+            ["model.tied_embeddings=target", "model.decoder.readout=linear"],
+            ["tied_embeddings: target", "decoder.readout: linear", "tied_embeddings to none"],
+        ),
+        (
+            ["model.encoder.self_attention=3"],
+            ["model.encoder: self_attention: 3 does not divide 2 × hidden_size (512)", "to a multiple of 3"],
+        ),
+        (["training.teacher_forcing.decay=0.5"], ["decay (0.5)", "schedule: constant", "remove it"]),
+        (
+            ["training.teacher_forcing={schedule: exponential, decay: 2}"],
+            ["schedule: exponential", "decay between 0 and 1", "(here: 2.0)"],
+        ),
+        (
+            ["training.teacher_forcing={schedule: inverse_sigmoid, decay: 1}"],
+            ["schedule: inverse_sigmoid", "decay between 1 and", "(here: 1.0)"],
+        ),
+        (
+            ["training.teacher_forcing={schedule: linear, decay: 0.1, ratio: 0.3, minimum: 0.4}"],
+            ["minimum (0.4)", "ratio (0.3)", "lower it"],
+        ),
+        (["training.schedule={kind: inverse_sqrt, warmup: 0}"], ["kind: inverse_sqrt", "warmup above 0", "set it"]),
+        (["training.max_epochs=null"], ["max_epochs", "max_updates", "set one"]),
+    ],
+)
+def test_bad_combination_names_the_fields_and_the_fix(
+    tmp_path: Path, overrides: list[str], fragments: list[str]
+) -> None:
+    message = refusal(tmp_path, "name: x", *overrides)
+    for fragment in fragments:
+        assert fragment in message
+
+
+@pytest.mark.parametrize(
+    ("choice", "field", "value"),
+    [
+        ("data.source.tokenizer=sentencepiece", "data.source.vocabulary_size", 4000),
+        ("data.source.tokenizer=spacy", "data.source.vocabulary_size", None),
+        ("training.teacher_forcing.schedule=linear", "training.teacher_forcing.decay", 0.0001),
+        ("training.teacher_forcing.schedule=exponential", "training.teacher_forcing.decay", 0.9999),
+        ("training.teacher_forcing.schedule=inverse_sigmoid", "training.teacher_forcing.decay", 1000),
+        ("training.schedule.kind=inverse_sqrt", "training.schedule.warmup", 1000),
+    ],
+)
+def test_a_choice_alone_brings_a_default_that_fits_it(tmp_path: Path, choice: str, field: str, value: object) -> None:
+    config = read(tmp_path, "name: x", choice)
+    assert value_at(config, field) == value
+    assert read(tmp_path, to_yaml(config)) == config
+    *_, name = field.split(".")
+    other = read(tmp_path, "name: x", choice, f"{field}={7 if name != 'decay' or value == 1000 else 0.5}")
+    assert value_at(other, field) in (7, 0.5)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["model.attention.score=dot", "model.decoder.hidden_size=512"],
+        ["model.tied_embeddings=target", "model.attention.wiring=luong"],
+        ["model.tied_embeddings=target", "model.embedding_size=8"],
+        ["model.tied_embeddings=all", "data.joint_vocabulary=true"],
+        [f"data={{{FILES}}}"],
+        ["training.max_epochs=null", "training.max_updates=3"],
+    ],
+)
+def test_good_combinations_are_let_through(tmp_path: Path, overrides: list[str]) -> None:
+    read(tmp_path, "name: x", *overrides)

@@ -98,6 +98,8 @@ def keep_store(building: Path, path: Path, meta: dict[str, Any]) -> Store:
             file.flush()
             os.fsync(file.fileno())
         shutil.rmtree(path, ignore_errors=True)
+        if path.is_file():
+            path.unlink()
         building.rename(path)
     store = open_store(path)
     if store is None:

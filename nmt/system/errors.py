@@ -14,7 +14,8 @@ class UserError(Exception):
 
     def __init__(self, text: str) -> None:
         # It may quote a file or another program: lines, control characters, and far more than fits a screen.
-        super().__init__(_CONTROLS.sub(lambda found: repr(found[0])[1:-1], " ".join(_cut(text).splitlines())))
+        line = " ".join(_cut(text).splitlines())
+        super().__init__(_cut(_CONTROLS.sub(lambda found: repr(found[0])[1:-1], line)))
 
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # what would move a terminal's cursor, or is no text

@@ -1,0 +1,5 @@
+"""A long walk through odd input: whatever comes in, there is a result or one clear line.
+
+`PYTHONPATH=tests python -m support.walk --inputs 1000000` tries a million inputs in all families together, which takes
+about an hour. The suite takes a few of each (tests/test_walk.py).
+"""

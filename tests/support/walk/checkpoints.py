@@ -1,0 +1,268 @@
+"""Checkpoints: any value anywhere in them, loaded and resumed; cut, flipped, with a right checksum and a wrong one."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+
+from nmt.build import build_model
+from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint import file as checkpoint_file
+from nmt.config.run import Config
+from nmt.data.training_set import load_training_set
+from nmt.text.corpus import ParallelText
+from nmt.training import loop
+from nmt.training.interruption import StopSignals
+from nmt.training.run import run
+from nmt.training.update import update
+from nmt.translator import Translator
+from support.texts import data_config
+from support.walk.family import Try, refused
+from support.walk.odd import altered, text
+
+CPU = torch.device("cpu")
+KINDS = ("spacy", "sentencepiece", "whitespace", "char")
+TEXT = ParallelText(["ba de fi go hu", "DE fi. ja"] * 3, ["kip lom mun", "nar Pes. rit"] * 3)
+_COMMENT = 7 + 64  # bytes of a checksum at the end of a file
+
+
+def _config(name: str, folder: Path, kind: str, **more: Any) -> Config:
+    data = data_config(folder, TEXT, kind, 18 if kind == "sentencepiece" else None)
+    values = {
+        "name": name,
+        "data": data.model_dump(),
+        "model": {"embedding_size": 4, "encoder": {"hidden_size": 3}, "decoder": {"hidden_size": 5}},
+        "search": {"beam_size": 2, "max_length": 6, "max_source_length": 12},
+    }
+    return Config.model_validate(values | more)
+
+
+@functools.cache
+def models(folder: Path) -> dict[str, Path]:
+    """Checkpoints of tiny untrained models, one for each kind of tokens."""
+    paths = {}
+    for kind in KINDS:
+        place = folder / kind
+        place.mkdir(exist_ok=True)
+        config = _config(kind, place, kind)
+        pairs = load_training_set(config.data)
+        torch.manual_seed(1)
+        model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
+        paths[kind] = place / "good.pt"
+        checkpoint.save(paths[kind], config, pairs.source, pairs.target, model)
+    return paths
+
+
+def places(contents: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value in nested dictionaries and lists; of a long list to its ends."""
+    if path:
+        yield path
+    if isinstance(contents, dict):
+        for key, value in contents.items():
+            yield from places(value, (*path, key))
+    elif isinstance(contents, list):
+        for key in sorted({0, 1, 4, len(contents) - 1} & {*range(len(contents))}):
+            yield from places(contents[key], (*path, key))
+
+
+def _tensor(change: Callable[[Tensor], Any]) -> Callable[[Any], Any]:
+    """A change of tensors; other values become a list of themselves."""
+    return lambda old: change(old) if isinstance(old, Tensor) else [old, old]
+
+
+def _repeated(_: Any) -> list[Any]:
+    value: list[Any] = ["x"]
+    for _ in range(9):
+        value = [value] * 10
+    return value
+
+
+PLANTED: list[Callable[[Any], Any]] = [
+    *(lambda _, value=value: value for value in (None, True, 0, -1, 7, 1.5, -1e308, float("nan"), float("inf"))),
+    *(lambda _, value=value: value for value in (2**31, 2**63, 2**70, 10**400, "", "x", "\ud83d", "a\nb", "x" * 10**5)),
+    *(lambda _, value=value: value for value in ("../../x", "/dev/zero", "en.stop_words", [], {}, (), ["x"], {"x": 1})),
+    *(lambda _, value=value: value for value in (torch.zeros(()), torch.zeros(4), torch.zeros(0), torch.tensor(-1.0))),
+    lambda _: torch.zeros(4, dtype=torch.uint8),
+    lambda _: torch.zeros(4, dtype=torch.complex64),
+    lambda _: torch.zeros(4, dtype=torch.float8_e4m3fn),
+    lambda _: torch.zeros(()).expand(10**6, 10**6),
+    lambda _: torch.zeros(4, device="meta"),
+    lambda _: torch.full((4,), 1e300, dtype=torch.float64),
+    lambda _: torch.float32,
+    _repeated,
+    _tensor(lambda old: -old if old.is_floating_point() else old.flip(0)),
+    _tensor(lambda old: old.double() * 1e300),
+    _tensor(lambda old: old * float("nan")),
+    _tensor(lambda old: old.long()),
+    _tensor(lambda old: old.half()),
+    _tensor(lambda old: old.t() if old.dim() == 2 else old[:-1] if old.dim() else old.view(1)),
+    _tensor(lambda old: old[:1].expand(old.shape) if old.dim() else old),
+    _tensor(lambda old: torch.full_like(old, 255 if old.dtype == torch.uint8 else 1e30)),
+]
+_NOTHING = len(PLANTED)  # stands for leaving the value out
+
+
+def plant(contents: dict[str, Any], place: tuple[Any, ...], number: int) -> None:
+    """Put the planted value of that number into the place, or leave out what is there."""
+    *parents, last = place
+    holder: Any = contents
+    for key in parents:
+        if not isinstance(holder, dict | list) or (isinstance(holder, dict) and key not in holder):
+            return  # something else was planted there
+        holder = holder[key] if isinstance(holder, dict) or len(holder) > key else None
+    if isinstance(holder, list) and last < len(holder) and number < _NOTHING:
+        holder[last] = PLANTED[number](holder[last])
+    elif isinstance(holder, dict) and last in holder:
+        if number == _NOTHING:
+            del holder[last]
+        else:
+            holder[last] = PLANTED[number](holder[last])
+
+
+def planted(good: Path, path: Path, choices: list[tuple[tuple[Any, ...], int]]) -> None:
+    """Write the checkpoint with other values in some places, and a checksum that is right."""
+    contents = checkpoint_file.read(good)
+    for place, number in choices:
+        plant(contents, place, number)
+    checkpoint_file.write(path, contents)
+
+
+def _choices(of: list[tuple[Any, ...]], number: int, chance: Random) -> list[tuple[tuple[Any, ...], int]]:
+    if number < len(of) * (_NOTHING + 1):
+        return [(of[number // (_NOTHING + 1)], number % (_NOTHING + 1))]
+    return [(chance.choice(of), chance.randrange(_NOTHING + 1)) for _ in range(chance.randrange(1, 4))]
+
+
+def begin_loaded(folder: Path) -> tuple[Try, int]:
+    """Every place × every planted value; what loads, translates."""
+    good = models(folder)
+    of = {kind: list(places(checkpoint_file.read(good[kind]))) for kind in KINDS}
+    counts = [len(of[kind]) * (_NOTHING + 1) for kind in KINDS]
+    path = folder / "planted.pt"
+
+    def attempt(number: int, chance: Random) -> bool:
+        kind = number
+        for name, count in zip(KINDS, counts, strict=True):
+            if kind < count:
+                planted(good[name], path, _choices(of[name], kind, chance))
+                break
+            kind -= count
+        else:
+            name = chance.choice(KINDS)
+            planted(good[name], path, _choices(of[name], number, chance))
+        return refused(lambda: Translator.load(path, device="cpu").translate(["ba DE x"]), path)
+
+    return attempt, sum(counts)
+
+
+def begin_resumed(folder: Path) -> tuple[Try, int]:
+    """Every place × every planted value in the checkpoint of a run that is resumed."""
+    config = _stopped(folder)
+    good = Path(config.output_dir) / config.name / "last.pt"
+    resumed = config.model_copy(update={"output_dir": str(folder / "resumed")})
+    place = Path(resumed.output_dir) / config.name
+    of = list(places(checkpoint_file.read(good)))
+
+    def attempt(number: int, chance: Random) -> bool:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        planted(good, place / "last.pt", _choices(of, number, chance))
+        return refused(lambda: run(resumed, StopSignals(), resume=True), place, "training.learning_rate")
+
+    return attempt, len(of) * (_NOTHING + 1)
+
+
+def _stopped(folder: Path) -> Config:
+    """A run of three updates that has made two."""
+    training = {
+        "max_updates": 3,
+        "batch_size": 3,
+        "checkpoint_every": 1,
+        "moving_average": 0.9,
+        "threads": 1,
+        "device": "cpu",
+        "schedule": {"kind": "plateau"},
+        "optimizer": "adamw",
+    }
+    config = _config("stopped", folder, "whitespace", output_dir=str(folder / "runs"), training=training)
+    if (Path(config.output_dir) / config.name / "last.pt").exists():
+        return config
+    stop = StopSignals()
+
+    def stopping(*given: Any) -> float:
+        stop.requested = given[4] == 1
+        return update(*given)
+
+    with patch.object(loop, "update", stopping):
+        assert not refused(lambda: run(config, stop, resume=False))
+    return config
+
+
+def begin_bytes(folder: Path) -> tuple[Try, int]:
+    """Cut, flipped, moved bytes, whose checksum is wrong."""
+    whole = models(folder)["char"].read_bytes()
+    path = folder / "changed.pt"
+
+    def attempt(_: int, chance: Random) -> bool:
+        path.write_bytes(altered(whole, chance))
+        assert refused(lambda: checkpoint.load(path, CPU), path), "it was accepted"
+        return True
+
+    return attempt, 0
+
+
+def _with_checksum(body: bytes) -> bytes:
+    return body + b"sha256:" + hashlib.sha256(body).hexdigest().encode()
+
+
+def begin_sealed(folder: Path) -> tuple[Try, int]:
+    """The same bytes changed by somebody who makes the checksums right: of the file, and of the archive's parts."""
+    whole = models(folder)["whitespace"].read_bytes()[:-_COMMENT]
+    with zipfile.ZipFile(io.BytesIO(whole[:-2] + b"\0\0")) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    pickled = next(name for name in parts if name.endswith("data.pkl"))
+    path = folder / "sealed.pt"
+
+    def attempt(_: int, chance: Random) -> bool:
+        body = altered(whole, chance) if chance.random() < 0.2 else _archive(parts, pickled, chance)
+        path.write_bytes(_with_checksum(body))
+        return refused(lambda: checkpoint.load(path, CPU), path)
+
+    return attempt, 0
+
+
+def _archive(parts: dict[str, bytes], pickled: str, chance: Random) -> bytes:
+    changed = pickled if chance.random() < 0.8 else chance.choice(list(parts))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", chance.choice([zipfile.ZIP_STORED] * 9 + [zipfile.ZIP_DEFLATED])) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, altered(content, chance) if name == changed else content)
+    return buffer.getvalue()[:-2] + _COMMENT.to_bytes(2, "little")
+
+
+def begin_subwords(folder: Path) -> tuple[Try, int]:
+    """A sentencepiece model that was tampered with, in a checkpoint whose checksum is right; what loads, translates."""
+    contents = checkpoint_file.read(models(folder)["sentencepiece"])
+    whole = {side: bytes(contents[side]["subword_model"].numpy()) for side in ("source", "target")}
+    path = folder / "tampered.pt"
+
+    def attempt(_: int, chance: Random) -> bool:
+        side = chance.choice(["source", "target"])
+        tampered = {s: altered(model, chance) if s == side else model for s, model in whole.items()}
+        for name, model in tampered.items():
+            contents[name]["subword_model"] = torch.tensor(list(model), dtype=torch.uint8)
+        checkpoint_file.write(path, contents)
+        return refused(lambda: Translator.load(path, device="cpu").translate(["ba DE ½ ﬁ", text(chance)]), path)
+
+    return attempt, 0

@@ -1,0 +1,148 @@
+"""Configs: every field with every odd value through `nmt train --check`, several at once, and YAML of any kind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+
+import yaml
+
+from nmt.config.reading import _all_fields, load_config, to_yaml
+from nmt.config.run import Config
+from support.cli import write_corpus
+from support.walk.family import Try, command, refused
+from support.walk.odd import ODD, SYNTAX, altered, text
+
+FIELDS = [*_all_fields(Config), "x", "data.x", "model.attention.x.y"]
+_LIKELY = ["1", "2", "4", "0.5", "0.9", "true", "false", "null", "x", "de", "luong", "[]", "0"]
+_KEYS = sorted({part for field in FIELDS for part in field.split(".")})
+
+
+def tiny(folder: Path) -> Path:
+    """A config file that trains a tiny model."""
+    values = write_corpus(folder)
+    values["training"]["device"] = "cpu"
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump(values), encoding="utf-8")
+    return path
+
+
+def begin_fields(folder: Path) -> tuple[Try, int]:
+    """Every field × every odd value, as `nmt train CONFIG --check --set FIELD=VALUE`."""
+    path = str(tiny(folder))
+
+    def attempt(number: int, _chance: Random) -> bool:
+        field, value = FIELDS[number // len(ODD)], ODD[number % len(ODD)]
+        refusal, _ = command("train", path, "--check", "--set", f"{field}={value}")
+        return refusal
+
+    return attempt, len(FIELDS) * len(ODD)
+
+
+def begin_settings(folder: Path) -> tuple[Try, int]:
+    """Several fields with odd values, as they are read; what is accepted is written and read again."""
+    path, again = folder / "name.yaml", folder / "again.yaml"
+    path.write_text("name: good\n", encoding="utf-8")
+
+    def attempt(_: int, chance: Random) -> bool:
+        overrides = [_override(chance) for _ in range(chance.randrange(1, 4))]
+        return _read_twice(path, again, overrides)
+
+    return attempt, 0
+
+
+def _override(chance: Random) -> str:
+    match chance.randrange(20):
+        case 0:
+            return text(chance)
+        case 1:
+            return f"{text(chance)}={text(chance)}"
+        case _:
+            value = chance.choice([chance.choice(ODD), chance.choice(_LIKELY), chance.choice(_LIKELY), text(chance)])
+            return f"{chance.choice(FIELDS)}={value}"
+
+
+def _read_twice(path: Path, again: Path, overrides: list[str]) -> bool:
+    read: list[Config] = []
+    if refused(lambda: read.append(load_config(path, overrides)), path, *(f"--set {given}" for given in overrides)):
+        return True
+    again.write_text(to_yaml(read[0]), encoding="utf-8")
+    assert load_config(again) == read[0]
+    return False
+
+
+def begin_yaml(folder: Path) -> tuple[Try, int]:
+    """YAML and what is not quite YAML as a config file."""
+    path, again = folder / "any.yaml", folder / "again.yaml"
+    good = yaml.safe_dump({k: v for k, v in write_corpus(folder).items() if k != "data"}).encode()
+
+    def attempt(_: int, chance: Random) -> bool:
+        path.write_bytes(_any_yaml(chance, good))
+        return _read_twice(path, again, [])
+
+    return attempt, 0
+
+
+def _any_yaml(chance: Random, good: bytes) -> bytes:
+    match chance.randrange(6):
+        case 0:
+            return chance.randbytes(chance.randrange(80))
+        case 1:
+            return "".join(chance.choices(SYNTAX, k=chance.randrange(50))).encode()
+        case 2:
+            return altered(good, chance)
+        case 3:
+            return (text(chance) + "\n" + text(chance)).encode("utf-16" if chance.random() < 0.2 else "utf-8")
+        case _:
+            lines = ["name: good"]
+            for _ in range(chance.randrange(6)):
+                value = chance.choice([chance.choice(ODD), chance.choice(_LIKELY), "", ""])
+                lines.append("  " * chance.randrange(3) + f"{chance.choice(_KEYS)}: {value}")
+            return "\n".join(lines).encode("utf-8", "surrogatepass")
+
+
+def begin_options(folder: Path) -> tuple[Try, int]:
+    """Every option of every command with every odd value, and arguments of any kind."""
+    from importlib import import_module
+
+    from nmt.cli import COMMANDS
+
+    path = str(tiny(folder))
+    best = str(folder / "runs" / "tiny" / "best.pt")
+    if not os.path.exists(best):
+        refusal, _ = command("train", path)
+        assert not refusal
+    needed = {
+        "train": [path, "--check"],
+        "translate": [best, "ba de"],
+        "evaluate": [best, "--split", "validation", "--data-folder", str(folder / "data")],
+        "average": [best],
+        "split": [],
+        "ablation": ["missing.yaml"],
+    }
+    cases = []
+    for name in COMMANDS:
+        for action in import_module(f"nmt.commands.{name}").parser()._actions:
+            for option in [option for option in action.option_strings if option not in ("-h", "--help", "--attention")]:
+                values = ODD if action.nargs != 0 else [""]
+                cases += [(name, option, value) for value in values]
+
+    def attempt(number: int, chance: Random) -> bool:
+        if number < len(cases):
+            name, option, value = cases[number]
+            given = [option] if not value and option in ("--check", "--half") else [option, value]
+            arguments = [name, *needed[name], *given]
+        else:
+            name = chance.choice([*COMMANDS, text(chance)])
+            arguments = [name, *(text(chance) for _ in range(chance.randrange(4)))]
+            arguments.insert(1, best if name == "translate" else "missing.yaml")  # or all mechanisms would be trained
+        try:
+            refusal, _ = command(*arguments, given=b"")
+        except SystemExit as end:  # --help and --version
+            if end.code:
+                raise
+            return False
+        return refusal
+
+    return attempt, len(cases)

@@ -1,0 +1,86 @@
+"""What a family of inputs is, and what may come of an input: a result, or one line that says what is wrong."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+from unittest.mock import patch
+
+from nmt.cli import main
+from nmt.system.errors import MOST, UserError
+
+Try = Callable[[int, Random], bool]
+"""Try the input of a number; returns whether it was refused. Raises AssertionError, or anything, if neither is true."""
+
+
+class Family(NamedTuple):
+    """Inputs of one kind, each with a number. The first `systematic` ones are all there are of a kind; then chance."""
+
+    name: str
+    what: str
+    share: float
+    """Of all inputs of a walk that are left to chance."""
+    begin: Callable[[Path], tuple[Try, int]]
+    """Make what the inputs need in a folder; returns how to try one, and how many are systematic."""
+    few: int
+    """Numbers that the suite tries."""
+    together: int = 1
+    """Inputs (lines) that are tried with one number."""
+    by_chance: bool = True
+    """Whether there are more than the systematic ones."""
+
+
+def refused(function: Callable[[], object], *beginnings: object) -> bool:
+    """Whether the function refused its input in the way that is promised; its output is not shown.
+
+    The message begins with one of some texts (paths, as a rule), if any are given.
+    """
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            function()
+    except UserError as error:
+        said = str(error)
+        check_line(said)
+        begins = [str(UserError(str(beginning)))[:200] for beginning in beginnings]
+        assert not begins or any(map(said.startswith, begins)), said
+        return True
+    return False
+
+
+def check_line(line: str) -> None:
+    """Fail unless this can stand on a screen as one line, and says something."""
+    assert len(line.splitlines()) == 1, f"not one line: {line!r}"
+    assert len(line) <= MOST, f"{len(line)} characters: {line[:200]!r}"
+    assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in line), repr(line)
+
+
+def command(*arguments: str, given: bytes | None = None) -> tuple[bool, str]:
+    """Whether a command refused, and its standard output. Exit codes other than 0 and 2, and tracebacks, are errors.
+
+    `given` is what standard input holds.
+    """
+    out, errors = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(errors), patch.object(sys, "stdin", None):
+        if given is None:
+            code = main(arguments)
+        else:
+            path = Path("standard-input")
+            path.write_bytes(given)
+            with path.open(encoding="utf-8") as file, patch.object(sys, "stdin", file):
+                code = main(arguments)
+    out.flush()
+    written, said = out.buffer.getvalue().decode(), errors.getvalue()
+    assert code in (0, 2), f"exit code {code}"
+    assert "Traceback" not in said, said
+    lines = said.split("\n")
+    assert sum(line.startswith("error: ") for line in lines) == (code == 2), said
+    if code == 2:
+        assert lines[-1] == "", said
+        check_line(lines[-2].removeprefix("error: "))
+        assert lines[-2].startswith("error: "), said
+    return code == 2, written

@@ -61,7 +61,7 @@ $(OLDEST)/installed: pyproject.toml constraints.txt
 	touch $@
 
 bench: setup
-	for name in training search startup growth pipeline attention_growth scaling; do \
+	for name in training beside search startup growth pipeline attention_growth scaling; do \
 	    echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit; done
 
 check: setup

@@ -20,6 +20,7 @@ from nmt.kernels.packed import packed
 from nmt.kernels.precision import autocast, products_in_bf16
 from nmt.model.protocol import TranslationModel
 from nmt.search import Hypothesis, beam_search, select
+from nmt.system.denormals import flush_denormals
 from nmt.system.device import explaining_memory
 from nmt.text.vocabulary import BOS, EOS, PAD
 
@@ -47,6 +48,7 @@ def decode(
 
     Raises `UserError` if a batch does not fit into memory.
     """
+    flush_denormals()
     order = [i for i in longest_first(sources) if sources[i]]
     ready = packed(model, search.precision)
     for begin in range(0, len(order), search.batch_size):

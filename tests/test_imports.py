@@ -88,7 +88,7 @@ def test_imports_point_downwards(module: str) -> None:
 
 
 def test_packages_import_nothing_by_themselves() -> None:
-    assert IMPORTS["nmt"] <= {"typing", "nmt.translator"}
+    assert IMPORTS["nmt"] <= {"os", "typing", "nmt.translator"}
     for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation", "nmt.ablation", "nmt.plots"):
         assert IMPORTS[package] == set()
 

@@ -14,6 +14,7 @@ from nmt.kernels.linear import Linear
 from nmt.kernels.products import inner_products, weighted_sums
 from nmt.kernels.shared import reused, reused_weights
 from nmt.kernels.switch import in_use, use
+from nmt.system.denormals import flush_denormals
 
 __all__ = [
     "BidirectionalGRU",
@@ -31,3 +32,5 @@ __all__ = [
     "use",
     "weighted_sums",
 ]
+
+flush_denormals()

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch
 from nmt.kernels.precision import autocast, products_in_bf16
+from nmt.system.denormals import flush_denormals
 from nmt.training.distributed import ALONE, World
 from nmt.training.learner import Learner
 
@@ -33,6 +34,7 @@ def update(
     all batches and all processes, so that n batches, or n processes, equal one batch n times as large. A process passes
     None for a batch that it has no part in. `rate` is the learning rate, `done` the number of updates made before.
     """
+    flush_denormals()  # in this thread, which may be another than that of the import
     model, optimizer = learner.model, learner.optimizer
     [tokens] = world.total(sum(batch.target_tokens for batch in batches if batch))
     forcing = config.teacher_forcing

@@ -40,10 +40,12 @@ _SHARE = 2**16  # of one thread: PyTorch gives at least half as many numbers to 
 def _reach_workers() -> None:
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
-        openmp = ctypes.CDLL(next(path for line in maps if "libgomp" in (path := line.split(maxsplit=5)[-1])))
         process = ctypes.CDLL(None)
         environment = ctypes.create_string_buffer(256)  # an fenv_t has 32 bytes or fewer
         process.fegetenv(environment)
-        openmp.GOMP_parallel(process.fesetenv, environment, torch.get_num_threads(), 0)
-    except (OSError, StopIteration, AttributeError):
+        for path in {
+            line.split(maxsplit=5)[-1] for line in maps if "libgomp" in line
+        }:  # other packages bring their own
+            ctypes.CDLL(path).GOMP_parallel(process.fesetenv, environment, torch.get_num_threads(), 0)
+    except (OSError, AttributeError):
         pass  # another system: slower where it matters, and otherwise the same

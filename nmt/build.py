@@ -102,6 +102,7 @@ def _assemble(config: ModelConfig, source_types: int, target_types: int) -> Seq2
         config.embedding_dropout,
         config.word_dropout,
         config.encoder.self_attention,
+        config.cell,
     )
     return Seq2Seq(encoder, _make_decoder(config, target_embedding, encoder.memory_size))
 
@@ -123,6 +124,7 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
         embedding_dropout=config.embedding_dropout,
         word_dropout=config.word_dropout,
         dropout=config.decoder.dropout,
+        cell=config.cell,
     )
     match config.attention.wiring:
         case "bahdanau" | "none":

@@ -76,7 +76,7 @@ class AttentionConfig(AttentionFields):
 
 
 class EncoderConfig(Section):
-    """The bidirectional GRU that reads the source."""
+    """The bidirectional RNN that reads the source."""
 
     hidden_size: Count = 256
     """The size of the state in each direction. A memory vector has M = 2 × `hidden_size` numbers."""
@@ -100,7 +100,7 @@ class EncoderConfig(Section):
 
 
 class DecoderConfig(Section):
-    """The GRU that writes the target."""
+    """The RNN that writes the target."""
 
     hidden_size: Count = 256
     """The size of the state, H."""
@@ -134,6 +134,8 @@ class ModelConfig(Section):
     """Dropout of whole embeddings: the model reads text with gaps."""
     tied_embeddings: Literal["none", "target", "all"] = "none"
     """Which layers share one matrix. `target`: the decoder's input and output. `all`: the encoder's input, too."""
+    cell: Literal["gru", "lstm"] = "gru"
+    """What encoder and decoder are made of."""
     encoder: EncoderConfig = EncoderConfig()
     """The encoder."""
     decoder: DecoderConfig = DecoderConfig()

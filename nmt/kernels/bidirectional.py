@@ -1,6 +1,6 @@
-"""A bidirectional GRU over padded sentences.
+"""A bidirectional GRU or LSTM over padded sentences.
 
-The fast form runs `gru_sequence`, the plain twin PyTorch's own GRU over packed sentences.
+The fast form runs `gru_sequence` or `lstm_sequence`, the plain twin PyTorch's own over packed sentences.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from nmt.kernels.dropout import dropout
 from nmt.kernels.gru import gru_sequence
-from nmt.kernels.initial import GATES, glorot, orthogonal, zero
+from nmt.kernels.initial import GATES, LSTM_GATES, forgetting_nothing, glorot, orthogonal, zero
 from nmt.kernels.linear import linear
+from nmt.kernels.lstm import lstm_sequence
 from nmt.kernels.switch import fast
 
 
@@ -28,13 +29,7 @@ class BidirectionalGRU(nn.GRU):
         super().__init__(inputs, hidden, layers, batch_first=True, bidirectional=True, dropout=between)
 
     def reset_parameters(self) -> None:
-        for name, parameter in self.named_parameters():
-            if name.startswith("bias"):
-                zero(parameter)
-            elif name.startswith("weight_hh"):
-                orthogonal(parameter, GATES)
-            else:
-                glorot(parameter, GATES)
+        _initialise(self, GATES)
 
     def forward(  # type: ignore[override]  # padded sentences, and no other first state than 0
         self, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
@@ -43,23 +38,55 @@ class BidirectionalGRU(nn.GRU):
 
         `lengths` lie on the CPU. The backward direction starts at each sentence's own last position.
         """
-        return sequence_gru(self, inputs, lengths) if fast(inputs) else packed_gru(self, inputs, lengths)
+        return sequence_rnn(self, inputs, lengths) if fast(inputs) else packed_rnn(self, inputs, lengths)
 
 
-def packed_gru(
-    rnn: nn.GRU, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
+class BidirectionalLSTM(nn.LSTM):
+    """`torch.nn.LSTM` likewise; the forget gates' bias begins at 1. It starts from memory cells of zeros."""
+
+    def __init__(self, inputs: int, hidden: int, layers: int, dropout: float) -> None:
+        between = dropout if layers > 1 else 0.0
+        super().__init__(inputs, hidden, layers, batch_first=True, bidirectional=True, dropout=between)
+
+    def reset_parameters(self) -> None:
+        _initialise(self, LSTM_GATES)
+
+    def forward(  # type: ignore[override]  # as for the GRU
+        self, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
+        """As `BidirectionalGRU.forward`."""
+        return sequence_rnn(self, inputs, lengths) if fast(inputs) else packed_rnn(self, inputs, lengths)
+
+
+def _initialise(rnn: nn.GRU | nn.LSTM, gates: int) -> None:
+    for name, parameter in rnn.named_parameters():
+        if name.startswith("bias_hh") and gates == LSTM_GATES:
+            forgetting_nothing(parameter)
+        elif name.startswith("bias"):
+            zero(parameter)
+        elif name.startswith("weight_hh"):
+            orthogonal(parameter, gates)
+        else:
+            glorot(parameter, gates)
+
+
+def packed_rnn(
+    rnn: nn.GRU | nn.LSTM, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
 ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
-    """PyTorch's own GRU (cuDNN's, on a GPU)."""
+    """PyTorch's own GRU or LSTM (cuDNN's, on a GPU)."""
     packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
-    outputs, last = nn.GRU.forward(rnn, packed)
+    if isinstance(rnn, nn.LSTM):
+        outputs, (last, _) = nn.LSTM.forward(rnn, packed)
+    else:
+        outputs, last = nn.GRU.forward(rnn, packed)
     values, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
     return values, torch.cat([last[-2], last[-1]], dim=1)
 
 
-def sequence_gru(
-    rnn: nn.GRU, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
+def sequence_rnn(
+    rnn: nn.GRU | nn.LSTM, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
 ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
-    """The same by `gru_sequence`.
+    """The same by `gru_sequence` or `lstm_sequence`.
 
     Both directions run from left to right, the backward one over sentences that are mirrored within their own length:
     so the padding is at the end, where it reaches nothing that is kept.
@@ -79,7 +106,11 @@ def sequence_gru(
                 getattr(rnn, f"{name}_l{layer}{suffix}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
             )
             gates = linear(outputs, input_weight, input_bias).index_select(0, rows).view(length, batch, -1)
-            states = gru_sequence(gates, gates.new_zeros(batch, rnn.hidden_size), weight, bias)
+            zeros = gates.new_zeros(batch, rnn.hidden_size)
+            if isinstance(rnn, nn.LSTM):
+                states = lstm_sequence(gates, zeros, zeros, weight, bias)
+            else:
+                states = gru_sequence(gates, zeros, weight, bias)
             directions.append(states.flatten(0, 1).index_select(0, rows))  # mirrored twice is straight
         outputs = torch.cat(directions, dim=1)
     forward, backward = directions

@@ -9,7 +9,7 @@ Shapes: N rows, B sentences, T steps, H state, G = 3H gates, in the order reset,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -38,6 +38,9 @@ class GRUGates(Linear):
 class GRUCell(nn.Module):
     """`torch.nn.GRUCell`, which is given its inputs' part of the gates. Its first weights are orthogonal."""
 
+    Gates = GRUGates
+    states: ClassVar[int] = 1  # of a layer
+
     def __init__(self, hidden: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(GATES * hidden, hidden))
@@ -48,9 +51,9 @@ class GRUCell(nn.Module):
         orthogonal(self.weight, GATES)
         zero(self.bias)
 
-    def forward(self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]) -> Float[Tensor, "N H"]:
+    def forward(self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]) -> tuple[Float[Tensor, "N H"]]:
         """The state after one step."""
-        return gru_update(gates, linear(hidden, for_all_uses(self.weight), self.bias), hidden)
+        return (gru_update(gates, linear(hidden, for_all_uses(self.weight), self.bias), hidden),)
 
     def sequence(self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"]) -> Float[Tensor, "T B H"]:
         """The states after each of T steps."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
-GATES = 3  # of a GRU, whose weights are one matrix
+GATES, LSTM_GATES = 3, 4  # of a GRU and of an LSTM, whose weights are one matrix
 
 
 def glorot(weight: Float[Tensor, "O I"], matrices: int = 1) -> None:
@@ -35,3 +35,10 @@ def zero(bias: Float[Tensor, " O"]) -> None:
     """Zeros."""
     if not bias.is_meta:
         nn.init.zeros_(bias)
+
+
+def forgetting_nothing(bias: Float[Tensor, " G"]) -> None:
+    """Ones for an LSTM's forget gates (Jozefowicz et al. 2015, section 2.2), and zeros."""
+    zero(bias)
+    if not bias.is_meta:
+        nn.init.ones_(bias.chunk(LSTM_GATES)[1])

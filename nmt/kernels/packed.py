@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from nmt.kernels import private
 from nmt.kernels.gru import GRUCell, gru_sequence, gru_update
 from nmt.kernels.linear import few_sizes
+from nmt.kernels.lstm import LSTMCell, lstm_sequence, lstm_update
 from nmt.kernels.switch import in_use
 
 Model = TypeVar("Model")
@@ -44,12 +45,14 @@ def packed(module: Model, precision: str = "float32") -> Model:
             if isinstance(child, nn.Linear):
                 setattr(parent, name, kind(child))
             elif isinstance(child, GRUCell):
-                setattr(parent, name, _PackedCell(kind(child)))
+                setattr(parent, name, _PackedGRUCell(kind(child)))
+            elif isinstance(child, LSTMCell):
+                setattr(parent, name, _PackedLSTMCell(kind(child)))
     return copy
 
 
 class _PackedLinear(nn.Module, ABC):
-    def __init__(self, layer: nn.Linear | GRUCell) -> None:
+    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
         super().__init__()
         self.weight, self.bias = layer.weight, layer.bias  # for those who ask; `product` has its own
         self.out_features = len(layer.weight)
@@ -62,19 +65,37 @@ class _PackedLinear(nn.Module, ABC):
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]: ...
 
 
-class _PackedCell(nn.Module):
+class _PackedGRUCell(nn.Module):
     """A `GRUCell` with a packed layer for its recurrent gates."""
 
     def __init__(self, recurrent: _PackedLinear) -> None:
         super().__init__()
         self.recurrent = recurrent
 
-    def forward(self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]) -> Float[Tensor, "N H"]:
-        return gru_update(gates, self.recurrent(hidden), hidden)
+    def forward(self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]) -> tuple[Float[Tensor, "N H"]]:
+        return (gru_update(gates, self.recurrent(hidden), hidden),)
 
     def sequence(self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"]) -> Float[Tensor, "T B H"]:
         """As `GRUCell.sequence`, in float32. Search uses it once, to find all attention weights."""
         return gru_sequence(gates, hidden, self.recurrent.weight, self.recurrent.bias)
+
+
+class _PackedLSTMCell(nn.Module):
+    """The same of an `LSTMCell`."""
+
+    def __init__(self, recurrent: _PackedLinear) -> None:
+        super().__init__()
+        self.recurrent = recurrent
+
+    def forward(
+        self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"], cell: Float[Tensor, "N H"]
+    ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "N H"]]:
+        return lstm_update(gates, self.recurrent(hidden), cell)
+
+    def sequence(
+        self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"], cell: Float[Tensor, "B H"]
+    ) -> Float[Tensor, "T B H"]:
+        return lstm_sequence(gates, hidden, cell, self.recurrent.weight, self.recurrent.bias)
 
 
 class _Rounded(_PackedLinear):
@@ -82,7 +103,7 @@ class _Rounded(_PackedLinear):
 
     dtype = torch.bfloat16
 
-    def __init__(self, layer: nn.Linear | GRUCell) -> None:
+    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
         super().__init__(layer)
         self.factors = layer.weight.detach().to(self.dtype)
         self.shift = None if layer.bias is None else layer.bias.detach().to(self.dtype)
@@ -94,7 +115,7 @@ class _Rounded(_PackedLinear):
 class _RoundedBlocks(_Rounded):
     """The same by oneDNN's product, of weights in its own layout."""
 
-    def __init__(self, layer: nn.Linear | GRUCell) -> None:
+    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
         super().__init__(layer)
         self.factors = private.blocks(self.factors)
 
@@ -112,7 +133,7 @@ class _Blocks(_RoundedBlocks):
 class _Bytes(_PackedLinear):
     """Factors that are whole numbers to ±127, times a scale of each row and of each output; their sums are exact."""
 
-    def __init__(self, layer: nn.Linear | GRUCell) -> None:
+    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
         super().__init__(layer)
         weight, self.scales = _in_bytes(layer.weight.detach())
         self.columns = weight.t()
@@ -129,7 +150,7 @@ class _Bytes(_PackedLinear):
 class _PlainBytes(_Bytes):
     """The same by a product of float64 numbers, which holds such sums exactly."""
 
-    def __init__(self, layer: nn.Linear | GRUCell) -> None:
+    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
         super().__init__(layer)
         self.columns = self.columns.double()
 

@@ -17,50 +17,24 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.kernels import Dropout, GRUCell, GRUGates, Linear
+from nmt.kernels import Dropout, Linear
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.embedding import EmbeddingDropout
 from nmt.model.encoder import Encoded
+from nmt.model.recurrent import CELLS, Cell, RecurrentStack
 from nmt.text.vocabulary import BOS, PAD
 
-# One (N, H) a layer, bottom first; the number t of steps done (N); with coverage the sum of the weights so far (N, S);
-# with Luong's input feeding h̃ (N, H).
+# One (N, H) a layer, bottom first; of LSTMs one memory cell (N, H) a layer; the number t of steps done (N); with
+# coverage the sum of the weights so far (N, S); with Luong's input feeding h̃ (N, H).
 State: TypeAlias = tuple[Tensor, ...]
 Readout: TypeAlias = Literal["tanh", "linear", "maxout"]
 
 
-class GRUStack(nn.Module):
-    """Layers of GRU cells that take one step. What enters the first layer's gates is computed by the caller."""
-
-    def __init__(self, hidden_size: int, layers: int, dropout: float) -> None:
-        super().__init__()
-        self.upper = nn.ModuleList(GRUGates(hidden_size, hidden_size) for _ in range(layers - 1))
-        self.recurrent = nn.ModuleList(GRUCell(hidden_size) for _ in range(layers))
-        self.dropout = Dropout(dropout)
-
-    def forward(self, gates: Float[Tensor, "N G"], hidden: State) -> State:
-        """The new states, one a layer, from the old ones and the first layer's input gates."""
-        new: list[Tensor] = []
-        for layer, (cell, old) in enumerate(zip(self.recurrent, hidden, strict=True)):
-            if layer:
-                gates = self.upper[layer - 1](self.dropout(new[-1]))
-            new.append(cell(gates, old))
-        return tuple(new)
-
-    def sequence(self, gates: Float[Tensor, "B T G"], hidden: State) -> Float[Tensor, "B T H"]:
-        """The top layer's states after each of T steps, whose input gates are all known."""
-        outputs = gates.transpose(0, 1)
-        for layer, (cell, old) in enumerate(zip(self.recurrent, hidden, strict=True)):
-            if layer:
-                outputs = self.upper[layer - 1](self.dropout(outputs))
-            outputs = cell.sequence(outputs, old)  # type: ignore[operator]  # nn.ModuleList forgets what it holds
-        return outputs.transpose(0, 1)
-
-
 @dataclass(frozen=True)
 class DecoderSizes:
-    """Sizes of a memory vector (M), a context, H, and Bahdanau's layer below the output's; the number of layers; the
-    dropout rates, of the embedding's numbers; of whole embeddings; between layers and before the output."""
+    """Sizes of a memory vector (M), a context, H, and Bahdanau's layer below the output's; the number of layers;
+    the dropout rates, of the embedding's numbers; of whole embeddings; between layers and before the output; and what
+    the layers are made of."""
 
     memory: int
     context: int
@@ -70,10 +44,11 @@ class DecoderSizes:
     embedding_dropout: float
     word_dropout: float
     dropout: float
+    cell: Cell = "gru"
 
 
 class Decoder(nn.Module, ABC):
-    """What the wirings share: the embedding, the initial state, the GRU layers, the output layer, the loop over T."""
+    """What the wirings share: the embedding, the initial state, the layers, the output layer, the loop over T."""
 
     def __init__(
         self,
@@ -83,12 +58,13 @@ class Decoder(nn.Module, ABC):
         output_inputs: int,
     ) -> None:
         super().__init__()
-        self.layers = sizes.layers
+        kind = CELLS[sizes.cell]
+        self.layers, self.states = sizes.layers, sizes.layers * kind.states
         self.embedding = embedding
-        self.embedding_gates = GRUGates(embedding.embedding_dim, sizes.hidden)
+        self.embedding_gates = kind.Gates(embedding.embedding_dim, sizes.hidden)
         self.attention = attention
-        self.bridge = Linear(sizes.memory, sizes.layers * sizes.hidden)
-        self.rnn = GRUStack(sizes.hidden, sizes.layers, sizes.dropout)
+        self.bridge = Linear(sizes.memory, self.states * sizes.hidden)
+        self.rnn = RecurrentStack(sizes.cell, sizes.hidden, sizes.layers, sizes.dropout)
         self.output = Linear(output_inputs, embedding.num_embeddings)
         self.embedding_dropout = EmbeddingDropout(sizes.embedding_dropout, sizes.word_dropout)
         self.dropout = Dropout(sizes.dropout)
@@ -98,13 +74,17 @@ class Decoder(nn.Module, ABC):
         return self.attention.prepare(encoded)
 
     def initial_state(self, encoded: Encoded) -> State:
-        """tanh(W_s [→h; ←h]) of the encoder's final states for each layer.
+        """tanh(W_s [→h; ←h]) of the encoder's final states for each layer, and for each memory cell of LSTMs.
 
         Bahdanau et al. 2015, A.2.2 use ←h alone; the forward half is what a decoder without attention lives on.
         """
-        hidden = torch.tanh(self.bridge(encoded.final)).chunk(self.layers, dim=1)
+        hidden = torch.tanh(self.bridge(encoded.final)).chunk(self.states, dim=1)
         coverage = (torch.zeros_like(encoded.values[:, :, 0]),) if self.attention.coverage else ()
         return (*hidden, torch.zeros_like(encoded.lengths), *coverage)
+
+    def top(self, state: State) -> Float[Tensor, "N H"]:
+        """The top layer's state: the query, and what the output is made of."""
+        return state[self.layers - 1]
 
     @abstractmethod
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
@@ -194,7 +174,7 @@ class BahdanauDecoder(Decoder):
     ) -> None:
         joined = sizes.hidden + sizes.context + embedding.embedding_dim
         super().__init__(embedding, attention, sizes, output_inputs=joined if readout == "linear" else sizes.readout)
-        self.context_gates = GRUGates(sizes.context, sizes.hidden, bias=False)
+        self.context_gates = CELLS[sizes.cell].Gates(sizes.context, sizes.hidden, bias=False)
         self.kind = readout
         if readout != "linear":
             self.readout = Linear(joined, sizes.readout * (2 if readout == "maxout" else 1))
@@ -207,10 +187,10 @@ class BahdanauDecoder(Decoder):
         self, inputs: Float[Tensor, "N I"], state: State, memory: Memory
     ) -> tuple[Float[Tensor, "N R"], State, Alignment]:
         gates, embedded = inputs.split([self.embedding_gates.out_features, self.embedding.embedding_dim], dim=1)
-        hidden, past = state[: self.layers], state[self.layers :]
-        context, alignment, past = self.attend(hidden[-1], memory, past)
+        hidden, past = state[: self.states], state[self.states :]
+        context, alignment, past = self.attend(self.top(hidden), memory, past)
         hidden = self.rnn(gates + self.context_gates(context), hidden)
-        return torch.cat([hidden[-1], context, embedded], dim=1), (*hidden, *past), alignment
+        return torch.cat([self.top(hidden), context, embedded], dim=1), (*hidden, *past), alignment
 
     def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
         match self.kind:
@@ -234,7 +214,8 @@ class LuongDecoder(Decoder):
         self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes, *, input_feeding: bool
     ) -> None:
         super().__init__(embedding, attention, sizes, output_inputs=sizes.hidden)
-        self.feed_gates = GRUGates(sizes.hidden, sizes.hidden, bias=False) if input_feeding else None
+        gates = CELLS[sizes.cell].Gates
+        self.feed_gates = gates(sizes.hidden, sizes.hidden, bias=False) if input_feeding else None
         self.combine = Linear(sizes.context + sizes.hidden, sizes.hidden, bias=False)
 
     def initial_state(self, encoded: Encoded) -> State:
@@ -250,9 +231,9 @@ class LuongDecoder(Decoder):
         if self.feed_gates is not None:
             *rest, fed = state
             state, inputs = tuple(rest), inputs + self.feed_gates(fed)
-        hidden, past = self.rnn(inputs, state[: self.layers]), state[self.layers :]
-        context, alignment, past = self.attend(hidden[-1], memory, past)
-        attentional = self.attentional(context, hidden[-1])
+        hidden, past = self.rnn(inputs, state[: self.states]), state[self.states :]
+        context, alignment, past = self.attend(self.top(hidden), memory, past)
+        attentional = self.attentional(context, self.top(hidden))
         state = (*hidden, *past)
         return attentional, state if self.feed_gates is None else (*state, attentional), alignment
 
@@ -273,7 +254,7 @@ class LuongDecoder(Decoder):
         """As `Decoder.forward`. Where nothing that attention gives is fed back, one attention answers all of T."""
         if self.feed_gates is not None or self.attention.coverage or use_reference is not None:
             return super().forward(tokens, state, memory, use_reference)
-        queries = self.rnn.sequence(self.embed(tokens), state[: self.layers])
+        queries = self.rnn.sequence(self.embed(tokens), state[: self.states])
         t = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
         context, alignment = self.attention(queries, memory, t)
         return self.attentional(context, queries), alignment

@@ -1,4 +1,4 @@
-"""The bidirectional GRU encoder (Bahdanau et al. 2015, section 3.2)."""
+"""The bidirectional encoder (Bahdanau et al. 2015, section 3.2)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.kernels import BidirectionalGRU, Dropout
+from nmt.kernels import Dropout
 from nmt.model.embedding import EmbeddingDropout
+from nmt.model.recurrent import BIDIRECTIONAL, Cell
 from nmt.model.self_attention import SelfAttention
 
 
@@ -23,9 +24,9 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Embedding and a bidirectional GRU, whose backward direction starts at each sentence's own last token.
+    """Embedding and a bidirectional GRU or LSTM, whose backward direction starts at each sentence's own last token.
 
-    With `self_attention` heads, if that is not 0, the memory is self-attention over the GRU's states.
+    With `self_attention` heads, if that is not 0, the memory is self-attention over their states.
     """
 
     def __init__(
@@ -37,11 +38,12 @@ class Encoder(nn.Module):
         embedding_dropout: float,
         word_dropout: float = 0.0,
         self_attention: int = 0,
+        cell: Cell = "gru",
     ) -> None:
         super().__init__()
         self.embedding = embedding
         self.embedding_dropout = EmbeddingDropout(embedding_dropout, word_dropout)
-        self.rnn = BidirectionalGRU(embedding.embedding_dim, hidden_size, layers, dropout)
+        self.rnn = BIDIRECTIONAL[cell](embedding.embedding_dim, hidden_size, layers, dropout)
         self.dropout = Dropout(dropout)
         self.memory_size = 2 * hidden_size
         self.self_attention = SelfAttention(self.memory_size, self_attention) if self_attention else None

@@ -23,7 +23,11 @@ Maker = Callable[..., tuple[Config, Translator]]
 CPU = torch.device("cpu")
 KINDS = {
     "bahdanau": [],
-    "luong": ["model.attention={wiring: luong, score: general, scope: local_p}", "model.decoder.layers=2"],
+    "luong": [
+        "model.attention={wiring: luong, score: general, scope: local_p}",
+        "model.decoder.layers=2",
+        "model.cell=lstm",
+    ],
     "none": ["model.attention.wiring=none"],
     "sentencepiece": [
         "data.joint_vocabulary=true",

@@ -1,35 +1,36 @@
-"""A decoder's step against plain NumPy, its GRU against PyTorch's, and that hypotheses share a memory."""
+"""A decoder's step against plain NumPy, its cells against PyTorch's, and that hypotheses share a memory."""
 
 import numpy as np
 import pytest
 import torch
 from support.attention_cases import draw
 from support.decoding import COVERING, EVERY, SPREAD, TOLERANCE, random_state, step
-from support.formulas import DecoderState, gru_layers
+from support.formulas import DecoderState, layered
 from support.tiny_models import (
+    OTHER,
     SOURCES,
     TARGET_TYPES,
     WIRINGS,
     decoder_weights,
     encode,
     encode_alone,
-    gru_weights,
     parametrised,
     randomise,
+    rnn_weights,
     tiny_model,
 )
 from torch import nn
 
 from nmt.kernels.gru import gru_update
-from nmt.model.decoder import GRUStack
+from nmt.model.recurrent import RecurrentStack
 from nmt.search import select
 from nmt.text.vocabulary import EOS
 
 
 def state_of_sentence(model, state, b, length):
     """Row `b` of a state as the formulas want it; `length` is the number of the sentence's source positions."""
-    layers = model.decoder.layers
-    hidden, (t, *rest) = state[:layers], state[layers:]
+    states = model.decoder.states
+    hidden, (t, *rest) = state[:states], state[states:]
     coverage = rest.pop(0)[b, :length].detach().numpy() if model.decoder.attention.coverage else None
     fed = rest[0][b].detach().numpy() if rest else np.zeros(hidden[0].shape[1])
     return DecoderState([tensor[b].detach().numpy() for tensor in hidden], fed, t[b].item(), coverage)
@@ -58,10 +59,11 @@ def test_the_update_is_that_of_a_gru():
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
-def test_the_stack_is_torchs_gru_taken_step_by_step(layers):
+@pytest.mark.parametrize(("cell", "kind"), [("gru", nn.GRU), ("lstm", nn.LSTM)])
+def test_the_stack_is_torchs_taken_step_by_step(cell, kind, layers):
     n, steps, inputs, hidden = 4, 6, 3, 5
-    rnn = nn.GRU(inputs, hidden, layers, batch_first=True).double()
-    stack = GRUStack(hidden, layers, dropout=0.5).double().eval()
+    rnn = kind(inputs, hidden, layers, batch_first=True).double()
+    stack = RecurrentStack(cell, hidden, layers, dropout=0.5).double().eval()
     randomise(rnn)
     for layer in range(layers):
         stack.recurrent[layer].weight.data = getattr(rnn, f"weight_hh_l{layer}").data
@@ -69,27 +71,29 @@ def test_the_stack_is_torchs_gru_taken_step_by_step(layers):
         if layer:
             stack.upper[layer - 1].weight.data = getattr(rnn, f"weight_ih_l{layer}").data
             stack.upper[layer - 1].bias.data = getattr(rnn, f"bias_ih_l{layer}").data
-    x, first = draw(n, steps, inputs), draw(layers, n, hidden, seed=2)
-    outputs, last = rnn(x, first)
-    state = first.unbind(0)
+    x, first = draw(n, steps, inputs), draw(layers * (2 if cell == "lstm" else 1), n, hidden, seed=2)
+    outputs, last = rnn(x, tuple(first.split(layers)) if cell == "lstm" else first)
+    state, gates = first.unbind(0), x @ rnn.weight_ih_l0.T + rnn.bias_ih_l0
+    torch.testing.assert_close(stack.sequence(gates, state), outputs, **TOLERANCE)
     for t in range(steps):
-        state = stack(x[:, t] @ rnn.weight_ih_l0.T + rnn.bias_ih_l0, state)
-        torch.testing.assert_close(state[-1], outputs[:, t], **TOLERANCE)
-    torch.testing.assert_close(torch.stack(state), last, **TOLERANCE)
+        state = stack(gates[:, t], state)
+        torch.testing.assert_close(state[layers - 1], outputs[:, t], **TOLERANCE)
+    torch.testing.assert_close(torch.stack(state), torch.cat(last) if cell == "lstm" else last, **TOLERANCE)
 
 
-def test_the_reference_is_torchs_gru_too():
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
+def test_the_reference_is_torchs_too(kind):
     layers, steps, inputs, hidden = 2, 4, 3, 5
-    rnn = nn.GRU(inputs, hidden, layers, bidirectional=True).double()
+    rnn = kind(inputs, hidden, layers, bidirectional=True).double()
     randomise(rnn)
     x = draw(steps, inputs)
-    forward = nn.GRU(inputs, hidden).double()
-    for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
-        getattr(forward, f"{kind}_l0").data = getattr(rnn, f"{kind}_l0").data
+    forward = kind(inputs, hidden).double()
+    for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+        getattr(forward, f"{name}_l0").data = getattr(rnn, f"{name}_l0").data
     expected, _ = forward(x)
-    states = [np.zeros(hidden)]
+    states = [np.zeros(hidden)] * (2 if kind is nn.LSTM else 1)
     for t in range(steps):
-        states = gru_layers(x[t].numpy(), states, [gru_weights(rnn)[0][0]])
+        states = layered(x[t].numpy(), states, [rnn_weights(rnn)[0][0]])
         np.testing.assert_allclose(states[0], expected[t].detach(), **TOLERANCE)
 
 
@@ -117,10 +121,10 @@ def test_one_step_is_that_of_the_formulas(variant, layers):
         np.testing.assert_allclose(weights[b, :positions].detach(), expected_weights, **TOLERANCE)
         assert (weights[b, positions:] == 0).all()
         assert_same_state(after, expected, **TOLERANCE)
-    assert len(new) == layers + 1 + (variant.extra == "coverage") + variant.input_feeding
+    assert len(new) == model.decoder.states + 1 + (variant.extra == "coverage") + variant.input_feeding
 
 
-@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING]))
+@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING, *OTHER]))
 @pytest.mark.parametrize("layers", [1, 3])
 def test_the_initial_state_is_the_bridge_of_the_final_states(variant, layers):
     model = tiny_model(variant, layers)

@@ -1,14 +1,14 @@
-"""The encoder against one-directional GRUs that run over each sentence by itself, and batches put in another order."""
+"""The encoder against one-directional RNNs that run over each sentence by itself, and batches put in another order."""
 
 import numpy as np
 import pytest
 import torch
 from support.attention_cases import draw
-from support.formulas import bidirectional_gru
-from support.tiny_models import SOURCE_TYPES, gru_weights, randomise
+from support.formulas import bidirectional
+from support.tiny_models import SOURCE_TYPES, randomise, rnn_weights
 from torch import nn
 
-from nmt.kernels.bidirectional import packed_gru, sequence_gru
+from nmt.kernels.bidirectional import packed_rnn, sequence_rnn
 from nmt.model.encoder import Encoder
 from nmt.model.self_attention import SelfAttention
 
@@ -18,8 +18,12 @@ TOLERANCE = {"rtol": 0, "atol": 1e-12}
 LAYERS = pytest.mark.parametrize("layers", [1, 2, 3])
 
 
-def make(layers, dropout=0.0, embedding_dropout=0.0):
-    encoder = Encoder(nn.Embedding(SOURCE_TYPES, E), HIDDEN, layers, dropout, embedding_dropout).double()
+CELLS = pytest.mark.parametrize("cell", ["gru", "lstm"])
+
+
+def make(layers, dropout=0.0, embedding_dropout=0.0, cell="gru"):
+    embedding = nn.Embedding(SOURCE_TYPES, E)
+    encoder = Encoder(embedding, HIDDEN, layers, dropout, embedding_dropout, cell=cell).double()
     randomise(encoder)
     return encoder.eval()
 
@@ -33,16 +37,18 @@ def batch(lengths=LENGTHS, padding=1, seed=5):
 
 
 def one_direction(rnn, layer, direction):
-    """Layer `layer` of a bidirectional GRU, one direction of it, as a GRU of its own that reads forwards."""
-    own = nn.GRU(rnn.input_size if layer == 0 else 2 * HIDDEN, HIDDEN, batch_first=True).double()
+    """Layer `layer` of a bidirectional RNN, one direction of it, as one of its own that reads forwards."""
+    kind = nn.LSTM if isinstance(rnn, nn.LSTM) else nn.GRU
+    own = kind(rnn.input_size if layer == 0 else 2 * HIDDEN, HIDDEN, batch_first=True).double()
     for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
         getattr(own, f"{kind}_l0").data.copy_(getattr(rnn, f"{kind}_l{layer}{direction}"))
     return own
 
 
 @LAYERS
-def test_values_are_those_of_each_sentence_run_alone(layers):
-    encoder = make(layers)
+@CELLS
+def test_values_are_those_of_each_sentence_run_alone(layers, cell):
+    encoder = make(layers, cell=cell)
     source, lengths = batch()
     encoded = encoder(source, lengths)
     for b, length in enumerate(LENGTHS):
@@ -52,18 +58,20 @@ def test_values_are_those_of_each_sentence_run_alone(layers):
             back, first = one_direction(encoder.rnn, layer, "_reverse")(rows.flip(1))  # begins at the last token
             rows = torch.cat([there, back.flip(1)], dim=2)
         torch.testing.assert_close(encoded.values[b, :length], rows[0], **TOLERANCE)
+        last, first = (final[0] if isinstance(final, tuple) else final for final in (last, first))
         torch.testing.assert_close(encoded.final[b], torch.cat([last[0, 0], first[0, 0]]), **TOLERANCE)
         assert (encoded.values[b, length:] == 0).all()
 
 
 @LAYERS
-def test_values_are_those_of_the_formulas(layers):
-    encoder = make(layers)
+@CELLS
+def test_values_are_those_of_the_formulas(layers, cell):
+    encoder = make(layers, cell=cell)
     source, lengths = batch()
     encoded = encoder(source, lengths)
     embedding = encoder.embedding.weight.detach().numpy()
     for b, length in enumerate(LENGTHS):
-        values, final = bidirectional_gru([embedding[i] for i in source[b, :length]], gru_weights(encoder.rnn))
+        values, final = bidirectional([embedding[i] for i in source[b, :length]], rnn_weights(encoder.rnn))
         np.testing.assert_allclose(encoded.values[b, :length].detach(), values, **TOLERANCE)
         np.testing.assert_allclose(encoded.final[b].detach(), final, **TOLERANCE)
 
@@ -127,7 +135,7 @@ def test_self_attention_is_pytorchs(heads):
     torch.testing.assert_close(own(values, mask), expected * mask.unsqueeze(2), **TOLERANCE)
 
 
-def gru_results(run, rnn, inputs, lengths):
+def rnn_results(run, rnn, inputs, lengths):
     """The values, and the gradients by inputs and parameters of an objective that padding is a part of, too."""
     inputs = inputs.clone().requires_grad_()
     values, final = run(rnn, inputs, torch.tensor(lengths))
@@ -140,18 +148,19 @@ def gru_results(run, rnn, inputs, lengths):
 @LAYERS
 @pytest.mark.parametrize("lengths", [LENGTHS, (6, 1, 8, 4), (1, 4, 6, 8), (5, 5), (1, 1, 1), (7,), (1,)], ids=str)
 @pytest.mark.parametrize("wider", [0, 2])
-def test_the_gru_by_hand_is_pytorchs(layers, lengths, wider):
-    rnn = make(layers).rnn
+@CELLS
+def test_the_rnn_by_hand_is_pytorchs(layers, lengths, wider, cell):
+    rnn = make(layers, cell=cell).rnn
     inputs = draw(len(lengths), max(lengths) + wider, E)
-    expected = gru_results(packed_gru, rnn, inputs, lengths)
-    for one, other in zip(gru_results(sequence_gru, rnn, inputs, lengths), expected, strict=True):
+    expected = rnn_results(packed_rnn, rnn, inputs, lengths)
+    for one, other in zip(rnn_results(sequence_rnn, rnn, inputs, lengths), expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
     rnn.float()
-    for one, other in zip(gru_results(sequence_gru, rnn, inputs.float(), lengths), expected, strict=True):
+    for one, other in zip(rnn_results(sequence_rnn, rnn, inputs.float(), lengths), expected, strict=True):
         torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("run", [sequence_gru, packed_gru])
+@pytest.mark.parametrize("run", [sequence_rnn, packed_rnn])
 def test_dropout_is_between_layers_in_training_alone(run):
     """A rate of 1 leaves nothing of what the upper layer reads: its states are the same whatever the source."""
     lengths = torch.tensor(LENGTHS)

@@ -168,7 +168,7 @@ def test_dropout_is_off_in_evaluation(variant, layers):
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-        elif isinstance(module, torch.nn.GRU):
+        elif isinstance(module, torch.nn.RNNBase):
             module.dropout = 0.0
     (trained, *_), _ = run(model, EXAMPLES)
     (evaluated, *_), _ = run(model.eval(), EXAMPLES)

@@ -14,8 +14,8 @@ COVERING = [v for v in VARIANTS if v.extra == "coverage"]
 
 def random_state(model, state):
     """As if some steps had been taken: the states of the layers, t, coverage if there is any, h̃ if it is fed."""
-    layers = model.decoder.layers
-    hidden, (t, *rest) = state[:layers], state[layers:]
+    states = model.decoder.states
+    hidden, (t, *rest) = state[:states], state[states:]
     rest = [draw(*tensor.shape, seed=20 + i) for i, tensor in enumerate(rest)]
     if model.decoder.attention.coverage:
         rest[0] = rest[0].abs()

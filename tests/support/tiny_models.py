@@ -17,7 +17,7 @@ from nmt.parts import options_of
 from nmt.text.codec import Codec
 from nmt.text.tokenizers import make_tokenizer
 from nmt.text.vocabulary import BOS, SPECIALS, Vocabulary
-from support.formulas import AttentionWeights, DecoderWeights, bidirectional_gru, self_attention
+from support.formulas import AttentionWeights, DecoderWeights, bidirectional, self_attention
 
 torch.set_num_threads(1)  # the tensors here are so small that threads would only wait for each other
 
@@ -53,6 +53,7 @@ OTHERS = {
     "maxout": {"decoder": {"readout": "maxout"}},
     "linear": {"decoder": {"readout": "linear"}},
     "self_attention": {"encoder": {"self_attention": 2}},
+    "lstm": {"cell": "lstm"},
 }
 LOCAL = [name for name, scope in SCOPES.items() if issubclass(scope, LocalScope)]
 COMBINATIONS = list(product(SCORES, SCOPES))
@@ -67,6 +68,8 @@ OTHER = [
     *(Variant(wiring, other=readout) for wiring in ("bahdanau", "none") for readout in ("maxout", "linear")),
     Variant("bahdanau", "general", "local_p", extra="key_value", other="self_attention"),
     Variant("luong", input_feeding=True, other="self_attention"),
+    *(Variant(wiring, other="lstm") for wiring in ("bahdanau", "luong", "none")),
+    Variant("luong", "general", input_feeding=True, extra="coverage", other="lstm"),
 ]
 VARIANTS = [*BAHDANAU, *LUONG, *LUONG_FEEDING, Variant("none"), *OTHER]
 # Each score, and in each wiring each scope and each variant: for tests of what the axes do not decide together.
@@ -138,6 +141,7 @@ def config_of(variant: Variant, layers: int = 1, window: int = WINDOW, **changes
         "encoder": {"hidden_size": encoder, "layers": layers} | other.get("encoder", {}),
         "decoder": {"hidden_size": decoder, "layers": layers} | other.get("decoder", {}),
         "attention": attention,
+        "cell": other.get("cell", "gru"),
     }
     return ModelConfig.model_validate(values | changes)
 
@@ -240,7 +244,7 @@ def decoder_weights(model, variant: Variant) -> DecoderWeights:
     )
 
 
-def gru_weights(rnn: torch.nn.GRU):
+def rnn_weights(rnn: torch.nn.RNNBase):
     """For each layer (forward, backward): W_ih, b_ih, W_hh, b_hh."""
     return [
         tuple(
@@ -257,6 +261,6 @@ def gru_weights(rnn: torch.nn.GRU):
 def encode_alone(model, source: Sequence[int]):
     """Values (S M) and final state of one sentence, by the formulas; `source` comes with its EOS."""
     embedding = _array(model.encoder.embedding.weight)
-    values, final = bidirectional_gru([embedding[i] for i in source], gru_weights(model.encoder.rnn))
+    values, final = bidirectional([embedding[i] for i in source], rnn_weights(model.encoder.rnn))
     own = model.encoder.self_attention
     return values if own is None else self_attention(values, own.heads, _parameters(own)), final

@@ -130,8 +130,8 @@ def test_n_processes_make_the_updates_of_one_with_n_times_the_batch(folder: Path
 
 
 def test_several_processes_stop_and_resume_as_one_does(folder: Path) -> None:
-    whole = train(configured(folder, "whole", "training.max_updates=16"), 2)
-    stopped = configured(folder, "stopped", "training.max_updates=16")
+    whole = train(configured(folder, "whole", "training.max_updates=16", "model.cell=lstm"), 2)
+    stopped = configured(folder, "stopped", "training.max_updates=16", "model.cell=lstm")
     run = train(stopped, 2, stop_at=11)
     assert contents(run)["training"]["state"]["update"] == 11
     assert_same_run(train(stopped, 2), whole)

@@ -31,20 +31,28 @@ from nmt.training.run import run
 Straight = Callable[..., Path]
 
 
-@pytest.mark.parametrize("wiring", ["bahdanau", "luong", "none"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [],
+        ["attention.wiring=luong", "cell=lstm", "encoder.self_attention=2"],
+        ["attention.wiring=none", "decoder.readout=maxout"],
+    ],
+    ids=str,
+)
 def test_stop_and_resume_change_no_bit(
-    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch, wiring: str
+    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch, parts: list[str]
 ) -> None:
     """10 updates = 6 + stop + resume + 4, with dropout, scheduled sampling, accumulation, in mid-epoch."""
-    axes = f"model.attention.wiring={wiring}"
-    config = make_config(*HARD, axes)
+    axes = [f"model.{part}" for part in parts]
+    config = make_config(*HARD, *axes)
     folder = run_and_stop(monkeypatch, config, 6)
     state = contents(folder)["training"]["state"]
     assert (state["update"], state["epoch"], state["batch"]) == (6, 1, 4)
     torch.manual_seed(99)  # whatever the process did before
     assert finish(config, resume=True) == folder
     assert contents(folder)["training"]["state"]["update"] == UPDATES
-    assert_same_run(folder, straight(axes) if wiring != "bahdanau" else straight())
+    assert_same_run(folder, straight(*axes))
 
 
 def test_resuming_draws_the_epoch_s_subwords_again(

@@ -32,28 +32,47 @@ def gru(x, h, weights):
     return (1 - z) * n + z * h
 
 
-def gru_layers(x, states, layers):
-    """One step of a stack of layers, of which each reads the new state of the one below."""
-    new = []
-    for h, weights in zip(states, layers, strict=True):
-        x = gru(x, h, weights)
-        new.append(x)
+def lstm(x, h, c, weights):
+    """One layer, one step: the equations in the documentation of `torch.nn.LSTM`."""
+    w_ih, b_ih, w_hh, b_hh = (np.split(matrix, 4) for matrix in weights)
+    i, f, g, o = (w_ih[k] @ x + b_ih[k] + w_hh[k] @ h + b_hh[k] for k in range(4))
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(c), c
+
+
+def cell(x, state, weights):
+    """One step of a GRU, whose state is (h,), or of an LSTM, whose state is (h, c): the weights tell which."""
+    size = weights[2].shape[1]
+    return (gru(x, *state, weights),) if len(weights[2]) == 3 * size else lstm(x, *state, weights)
+
+
+def layered(x, states, layers):
+    """One step of a stack of layers, of which each reads the new state of the one below.
+
+    `states` are the layers' h, bottom first, and behind them those of their c, if they have any.
+    """
+    new = list(states)
+    for number, weights in enumerate(layers):
+        new[number :: len(layers)] = cell(x, states[number :: len(layers)], weights)
+        x = new[number]
     return new
 
 
-def bidirectional_gru(inputs, layers):
+def bidirectional(inputs, layers):
     """`layers` holds (forward weights, backward weights) from the bottom. Returns [→h_s; ←h_s] and [→h_last; ←h_0]."""
     for forward, backward in layers:
-        h, there = np.zeros(forward[2].shape[1]), []
-        for x in inputs:
-            h = gru(x, h, forward)
-            there.append(h)
-        h, back = np.zeros(backward[2].shape[1]), []
-        for x in reversed(inputs):
-            h = gru(x, h, backward)
-            back.insert(0, h)
+        there, back = one_direction(inputs, forward), one_direction(inputs[::-1], backward)[::-1]
         inputs = [np.concatenate(both) for both in zip(there, back, strict=True)]
     return np.stack(inputs), np.concatenate([there[-1], back[0]])
+
+
+def one_direction(inputs, weights):
+    size = weights[2].shape[1]
+    state, outputs = (np.zeros(size),) * (len(weights[2]) // size - 2), []
+    for x in inputs:
+        state = cell(x, state, weights)
+        outputs.append(state[0])
+    return outputs
 
 
 def self_attention(values, heads, p):
@@ -148,7 +167,7 @@ class AttentionWeights:
 class DecoderState:
     """What a hypothesis carries from step to step."""
 
-    hidden: list  # of each layer
+    hidden: list  # of each layer, and of each its memory cell
     fed: np.ndarray  # h̃ of Luong's input feeding
     t: int
     coverage: np.ndarray | None
@@ -162,7 +181,7 @@ class DecoderWeights:
     embedding: np.ndarray
     w_s: np.ndarray
     b_s: np.ndarray
-    layers: list  # of each layer's GRU, whose first reads [E y; c] or [E y; h̃]
+    layers: list  # of each layer's GRU or LSTM, whose first reads [E y; c] or [E y; h̃]
     w_y: np.ndarray
     b_y: np.ndarray
     w_c: np.ndarray | None = None  # Luong
@@ -172,22 +191,22 @@ class DecoderWeights:
 
     def initial(self, values, final):
         """The first state: the bridge of the final states, h̃ = 0, no coverage."""
-        hidden = np.split(np.tanh(self.w_s @ final + self.b_s), len(self.layers))
+        hidden = np.split(np.tanh(self.w_s @ final + self.b_s), len(self.w_s) // self.layers[0][2].shape[1])
         coverage = np.zeros(len(values)) if self.attention.coverage else None
-        return DecoderState(hidden, np.zeros_like(hidden[-1]), 0, coverage)
+        return DecoderState(hidden, np.zeros_like(hidden[0]), 0, coverage)
 
     def step(self, y, state, values, final):
         """Logits, attention weights, new state."""
-        word, hidden, fed = self.embedding[y], state.hidden, state.fed
+        word, hidden, fed, top = self.embedding[y], state.hidden, state.fed, len(self.layers) - 1
         if self.wiring == "luong":
-            hidden = gru_layers(np.concatenate([word, fed]) if self.input_feeding else word, hidden, self.layers)
-            context, weights = self.attention(hidden[-1], values, final, state.t, state.coverage)
-            fed = np.tanh(self.w_c @ np.concatenate([context, hidden[-1]]))
+            hidden = layered(np.concatenate([word, fed]) if self.input_feeding else word, hidden, self.layers)
+            context, weights = self.attention(hidden[top], values, final, state.t, state.coverage)
+            fed = np.tanh(self.w_c @ np.concatenate([context, hidden[top]]))
             logits = self.w_y @ fed + self.b_y
         else:
-            context, weights = self.attention(hidden[-1], values, final, state.t, state.coverage)
-            hidden = gru_layers(np.concatenate([word, context]), hidden, self.layers)
-            logits = self.w_y @ self.read(np.concatenate([hidden[-1], context, word])) + self.b_y
+            context, weights = self.attention(hidden[top], values, final, state.t, state.coverage)
+            hidden = layered(np.concatenate([word, context]), hidden, self.layers)
+            logits = self.w_y @ self.read(np.concatenate([hidden[top], context, word])) + self.b_y
         coverage = None if state.coverage is None else state.coverage + weights
         return logits, weights, DecoderState(hidden, fed, state.t + 1, coverage)
 

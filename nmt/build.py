@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,23 +19,43 @@ from nmt.model.scores import SCORES
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import memory
 from nmt.system.errors import UserError
+from nmt.text.tokenizers import SPACE_MARK
+from nmt.text.vocabulary import Vocabulary
 
 
-def build_model(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
+def build_model(config: ModelConfig, source_types: int, target_types: int, segment_ends: Sequence[int] = ()) -> Seq2Seq:
     """A freshly initialised model for vocabularies of these sizes. Draws from torch's global random generator.
 
+    `segment_ends` are the source ids that end a segment, for an attention that knows segments.
     Raises `UserError` if the machine's memory is too small to train it.
     """
     _refuse_too_large(config, source_types, target_types)
-    model = _assemble(config, source_types, target_types)
+    model = _assemble(config, source_types, target_types, segment_ends)
     _tie(model, config)
     return model
 
 
-def build_empty(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
+def build_empty(config: ModelConfig, source_types: int, target_types: int, segment_ends: Sequence[int] = ()) -> Seq2Seq:
     """The same model without values: its weights are on PyTorch's meta device, with their shapes and no memory."""
     with torch.device("meta"), _WithoutValues():
-        return _assemble(config, source_types, target_types)
+        return _assemble(config, source_types, target_types, segment_ends)
+
+
+def segment_ends(config: AttentionConfig, source: Vocabulary) -> tuple[int, ...]:
+    """The ids of the source tokens that end a segment; none for an attention that knows no segments.
+
+    Raises `UserError` if it does, and there are no such tokens.
+    """
+    if config.wiring == "none" or not SCOPES[config.scope].has_segments:
+        return ()
+    texts = config.chosen("scope").segment_ends
+    ids = tuple(i for i, token in enumerate(source.tokens) if token.removeprefix(SPACE_MARK) in texts)
+    if not ids:
+        raise UserError(
+            f"model.attention.segment_ends: none of {', '.join(texts)} is a source token of this text; name tokens "
+            f"that end its sentences, or set model.attention.scope to global"
+        )
+    return ids
 
 
 def _refuse_too_large(config: ModelConfig, source_types: int, target_types: int) -> None:
@@ -89,7 +109,7 @@ def _tie(model: Seq2Seq, config: ModelConfig) -> None:
         model.decoder.output.weight = model.decoder.embedding.weight
 
 
-def _assemble(config: ModelConfig, source_types: int, target_types: int) -> Seq2Seq:
+def _assemble(config: ModelConfig, source_types: int, target_types: int, segment_ends: Sequence[int]) -> Seq2Seq:
     target_embedding = Embedding(target_types, config.embedding_size)
     source_embedding = (
         target_embedding if config.tied_embeddings == "all" else Embedding(source_types, config.embedding_size)
@@ -104,17 +124,19 @@ def _assemble(config: ModelConfig, source_types: int, target_types: int) -> Seq2
         config.encoder.self_attention,
         config.cell,
     )
-    return Seq2Seq(encoder, _make_decoder(config, target_embedding, encoder.memory_size))
+    return Seq2Seq(encoder, _make_decoder(config, target_embedding, encoder.memory_size, segment_ends))
 
 
-def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int) -> Decoder:
+def _make_decoder(
+    config: ModelConfig, embedding: nn.Embedding, memory_size: int, segment_ends: Sequence[int]
+) -> Decoder:
     attention: Attention | FixedContext
     if config.attention.wiring == "none":
         attention, context_size = FixedContext(), memory_size
     else:
         # With key_value, half of a memory vector is scored, and the other half is what a context averages.
         context_size = memory_size // 2 if config.attention.key_value else memory_size
-        attention = make_attention(config.attention, config.decoder.hidden_size, context_size)
+        attention = make_attention(config.attention, config.decoder.hidden_size, context_size, segment_ends)
     sizes = DecoderSizes(
         memory=memory_size,
         context=context_size,
@@ -133,13 +155,20 @@ def _make_decoder(config: ModelConfig, embedding: nn.Embedding, memory_size: int
             return LuongDecoder(embedding, attention, sizes, input_feeding=config.attention.input_feeding)
 
 
-def make_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
+def make_attention(
+    config: AttentionConfig, query_size: int, value_size: int, segment_ends: Sequence[int] = ()
+) -> Attention:
     """`value_size` is that of the vectors scored, and of those averaged."""
     heads, score_query, score_memory = None, query_size, value_size
     if config.heads > 1 or config.projected:
         heads = Heads(config.heads, query_size, value_size, value_size)
         score_query = score_memory = query_size // config.heads
-    options = config.chosen("score").arguments(config.heads)
-    score = SCORES[config.score](score_query, score_memory, coverage=config.coverage, **options)
-    scope = SCOPES[config.scope](score_query, **config.chosen("scope").model_dump())
+    kind, options = SCORES[config.score], config.chosen("score").arguments(config.heads)
+    score = kind(score_query, score_memory, coverage=config.coverage, **options)
+    scope_kind = SCOPES[config.scope]
+    if scope_kind.has_segments:
+        of_segments = kind(score_query, score_memory, **options)
+        scope = scope_kind(score_query, score=of_segments, ends=segment_ends)  # type: ignore[call-arg]
+    else:
+        scope = scope_kind(score_query, **config.chosen("scope").model_dump())
     return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value)

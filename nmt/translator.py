@@ -21,6 +21,7 @@ from nmt.decoding import Decoded
 from nmt.kernels.precision import check_precision
 from nmt.model.ensemble import Ensemble
 from nmt.model.protocol import TranslationModel
+from nmt.model.scopes.hierarchical import segments as numbered_segments
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
@@ -45,7 +46,8 @@ class Translation:
     Both token lists end with `<eos>` (the hypothesis only if the search got that far), because attention does: it is
     (T S), a row per token and a column per source token, or None for a model without attention or if not asked for.
     `score` is the log-probability in nats divided by the length penalty. `n_best` holds the sentence's translations,
-    best first and this one among them, if more than one was asked for.
+    best first and this one among them, if more than one was asked for. `segments` are the numbers of the source
+    tokens' segments, from 0, if attention was asked for and knows segments (`model.attention.scope: hierarchical`).
     """
 
     text: str
@@ -54,10 +56,25 @@ class Translation:
     score: float
     attention: Float[Tensor, "T S"] | None
     n_best: tuple[Translation, ...] = ()
+    segments: tuple[int, ...] | None = None
+
+    @property
+    def levels(self) -> tuple[Float[Tensor, "T G"], Float[Tensor, "T S"]] | None:
+        """Attention to segments, γ, and to tokens within each segment, β, where attention knows segments.
+
+        `attention` is their product. Where a segment has weight 0, β is 0, too.
+        """
+        if self.attention is None or not self.segments:
+            return None
+        numbers = torch.tensor(self.segments)
+        of_segments = self.attention.new_zeros(len(self.attention), int(numbers.max()) + 1)
+        of_segments = of_segments.index_add(1, numbers, self.attention)
+        return of_segments, torch.nan_to_num(self.attention / of_segments[:, numbers])
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the attention as a heat map: source tokens along the top, the translation's down the side.
 
+        Where it knows segments, and there are several, each of its two levels is a heat map.
         Returns the matplotlib figure, which a notebook shows; with `path` it is also written there, as .png, .svg or
         .pdf. Raises `UserError` if there is no attention to draw, the path has another suffix or cannot be written.
         """
@@ -65,8 +82,11 @@ class Translation:
             raise UserError("this translation has no attention: use a model with attention, and translate with it")
         if not self.tokens:
             raise UserError("the sentence is empty, so there is no attention to draw")
-        from nmt.plots.heat_map import heat_map
+        from nmt.plots.heat_map import heat_map, level_maps
 
+        if self.segments is not None and self.segments[-1] > 0 and self.levels is not None:
+            of_segments, within = (level.numpy() for level in self.levels)
+            return level_maps(of_segments, within, self.segments, self.source_tokens, self.tokens, path)
         return heat_map(self.attention.numpy(), self.source_tokens, self.tokens, path)
 
     def _repr_html_(self) -> str:
@@ -178,7 +198,8 @@ class Translator:
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
         translations = [replace(nothing, n_best=(nothing,) if n_best > 1 else ())] * len(sentences)
         for i, decoded in decoding.decode(self.model, sources, search, n_best=n_best, attention=weights):
-            ranked = tuple(self._translation(sentences[i], each, wanted) for each in decoded)
+            segments = self._segments(sources[i]) if attention else None
+            ranked = tuple(self._translation(sentences[i], each, wanted, segments) for each in decoded)
             translations[i] = replace(ranked[0], n_best=ranked if n_best > 1 else ())
         return translations
 
@@ -235,7 +256,13 @@ class Translator:
         begin = " ".join(sentence[:40].split())
         print(f"cut off after {where} (search.max_source_length): {begin} …", file=sys.stderr)
 
-    def _translation(self, sentence: str, decoded: Decoded, wanted: _Wanted) -> Translation:
+    def _segments(self, ids: Sequence[int]) -> tuple[int, ...] | None:
+        ends = self.model.segment_ends
+        return tuple(numbered_segments(torch.tensor([[*ids, EOS]]), ends)[0].tolist()) if ends else None
+
+    def _translation(
+        self, sentence: str, decoded: Decoded, wanted: _Wanted, segments: tuple[int, ...] | None
+    ) -> Translation:
         hypothesis, weights = decoded
         tokens = self.target.vocabulary.decode(hypothesis.ids)
         if wanted.replace_unk and weights is not None and UNK_TOKEN in tokens:
@@ -248,4 +275,5 @@ class Translator:
             source_tokens=[*self.source.tokenizer.tokenize(sentence)[: self.search.max_source_length], EOS_TOKEN],
             score=hypothesis.score,
             attention=weights if wanted.attention else None,
+            segments=segments,
         )

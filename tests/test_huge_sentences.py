@@ -2,7 +2,6 @@
 
 import io
 from contextlib import redirect_stderr
-from pathlib import Path
 
 import pytest
 from support.walk.checkpoints import models

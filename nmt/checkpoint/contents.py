@@ -15,7 +15,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor
 
-from nmt.build import build_empty, fill
+from nmt.build import build_empty, fill, segment_ends
 from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.file import DamagedFile
 from nmt.config.data import SideConfig
@@ -129,7 +129,8 @@ def load(path: str | Path, device: torch.device) -> Loaded:
     source = _codec(config.data.source, contents.source, f"{path}: source")
     target = _codec(config.data.target, contents.target, f"{path}: target")
     try:
-        model = build_empty(config.model, len(source.vocabulary), len(target.vocabulary))
+        ends = segment_ends(config.model.attention, source.vocabulary)
+        model = build_empty(config.model, len(source.vocabulary), len(target.vocabulary), ends)
     except RuntimeError:
         raise DamagedFile(f"{path}: no memory can hold a model of the sizes in its config: use another copy") from None
     check_weights(str(path), model.state_dict(), contents.model)

@@ -38,6 +38,10 @@ def _as_json(translation: Translation) -> dict[str, Any]:
         "score": translation.score,
         "attention": None if translation.attention is None else translation.attention.tolist(),
     }
+    if translation.levels is not None:
+        of_segments, within = translation.levels
+        entry["segments"] = list(translation.segments or ())
+        entry["segment_attention"], entry["word_attention"] = of_segments.tolist(), within.tolist()
     if translation.n_best:
         entry["n_best"] = [_as_json(alternative) for alternative in translation.n_best]
     return entry

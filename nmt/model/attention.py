@@ -31,6 +31,7 @@ class Memory(NamedTuple):
     keys: Float[Tensor, "B *n S A"]
     mask: Bool[Tensor, "B *#n S"]  # True where there is something to look at, False at padding
     lengths: Int[Tensor, "B *#n"]  # the sentence's own number of positions, EOS counted
+    of_scope: tuple[Tensor, ...] = ()  # what else the scope needs of the sentences
 
 
 class Alignment(NamedTuple):
@@ -132,7 +133,8 @@ class Attention(nn.Module):
         if self.score.positions is not None:
             mask = mask & (torch.arange(mask.shape[1], device=mask.device) < self.score.positions)
         keys = self.score.keys(scored)
-        return Memory(reused(averaged), reused(keys), mask, encoded.lengths)
+        of_scope = self.scope.prepare(encoded.source, mask, scored)
+        return Memory(reused(averaged), reused(keys), mask, encoded.lengths, of_scope)
 
     def forward(
         self,
@@ -167,18 +169,20 @@ class Attention(nn.Module):
         window = self.scope(query, t, memory.mask, memory.lengths, together)
         if window.positions is None:
             scores = self.score(query, memory.keys, coverage)
-            weights = self._weights(scores, window)
+            weights = self._weights(scores, window, query, memory)
             return weighted_sums(weights, memory.values), Alignment(weights, None)
         # Each query has keys and values of its own, (*B T W ·), and is alone with them: (*B T 1 H).
         keys, values = (gather_windows(x, window.positions) for x in (memory.keys, memory.values))
         if coverage is not None:
             coverage = coverage.gather(-1, window.positions.expand(*coverage.shape[:-1], -1)).unsqueeze(-2)
         scores = self.score(query.unsqueeze(-2), keys, coverage).squeeze(-2)
-        weights = self._weights(scores, window)
+        weights = self._weights(scores, window, query, memory)
         return weighted_sums(weights.unsqueeze(-2), values).squeeze(-2), Alignment(weights, window.positions)
 
-    def _weights(self, scores: Float[Tensor, "*B T W"], window: Window) -> Float[Tensor, "*B T W"]:
-        weights = _normalised(scores, window)
+    def _weights(
+        self, scores: Float[Tensor, "*B T W"], window: Window, query: Float[Tensor, "*B T H"], memory: Memory
+    ) -> Float[Tensor, "*B T W"]:
+        weights = self.scope.weights(scores, window, query, memory.of_scope)
         return _straight_through(weights, window.inside) if self.hard else weights
 
 
@@ -205,14 +209,6 @@ def _halves(values: Float[Tensor, "B S M"]) -> tuple[Float[Tensor, "B S M/2"], F
     """Half of each direction's state twice, so that either half has seen the sentence from both sides."""
     first, second = values.unflatten(2, (2, -1)).chunk(2, dim=3)
     return first.flatten(2), second.flatten(2)
-
-
-def _normalised(scores: Float[Tensor, "*B T W"], window: Window) -> Float[Tensor, "*B T W"]:
-    if window.fade is None:
-        return scores.masked_fill(~window.inside, -torch.inf).softmax(dim=-1)
-    # Not −∞, because a window may have nothing inside: its weights are 0 then, not the quotient of 0 by 0.
-    lowest = torch.finfo(scores.dtype).min
-    return scores.masked_fill(~window.inside, lowest).softmax(dim=-1) * window.fade
 
 
 def _straight_through(weights: Float[Tensor, "*B T W"], inside: Bool[Tensor, "*#BT W"]) -> Float[Tensor, "*B T W"]:

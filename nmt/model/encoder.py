@@ -21,6 +21,7 @@ class Encoded(NamedTuple):
     final: Float[Tensor, "B M"]  # [→h at the last position; ←h at the first] of the top layer
     mask: Bool[Tensor, "B S"]  # True at the sentence's own positions
     lengths: Int[Tensor, " B"]  # their number, EOS counted
+    source: Int[Tensor, "B S"]  # the ids
 
 
 class Encoder(nn.Module):
@@ -56,4 +57,4 @@ class Encoder(nn.Module):
         mask = torch.arange(source.shape[1], device=source.device) < lengths.unsqueeze(1)
         if self.self_attention is not None:
             values = self.self_attention(values, mask)
-        return Encoded(self.dropout(values), self.dropout(final), mask, lengths)
+        return Encoded(self.dropout(values), self.dropout(final), mask, lengths, source)

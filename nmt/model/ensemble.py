@@ -36,6 +36,12 @@ class Ensemble(nn.Module):
         return any(model.has_attention for model in self._all)
 
     @property
+    def segment_ends(self) -> tuple[int, ...]:
+        """The source ids that end a segment; none unless all that have attention agree on them."""
+        each = {model.segment_ends for model in self._all if model.has_attention}
+        return each.pop() if len(each) == 1 else ()
+
+    @property
     def _all(self) -> list[Seq2Seq]:
         return list(self.models)  # type: ignore[arg-type]  # nn.ModuleList forgets what it holds
 

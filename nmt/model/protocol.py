@@ -29,6 +29,10 @@ class TranslationModel(Protocol):
     def has_attention(self) -> bool:
         """Whether `weights` means anything."""
 
+    @property
+    def segment_ends(self) -> tuple[int, ...]:
+        """The source ids that end a segment of the source; none if attention knows no segments."""
+
     def encode(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> tuple[Any, Any]:
         """The first state and the memory of padded source ids."""
 

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.kernels import reused_weights
-from nmt.model.attention import Alignment, FixedContext, Memory
+from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.decoder import Decoder, State
 from nmt.model.encoder import Encoder
 
@@ -28,6 +28,12 @@ class Seq2Seq(nn.Module):
     @property
     def has_attention(self) -> bool:
         return not isinstance(self.decoder.attention, FixedContext)
+
+    @property
+    def segment_ends(self) -> tuple[int, ...]:
+        """The source ids that end a segment; none if attention knows no segments."""
+        attention = self.decoder.attention
+        return attention.scope.ends if isinstance(attention, Attention) else ()
 
     def encode(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> tuple[State, Memory]:
         """The decoder's initial state and memory for padded source ids."""

@@ -72,6 +72,27 @@ def heat_map(
     return figure
 
 
+def level_maps(
+    of_segments: Float[np.ndarray, "T G"],
+    within: Float[np.ndarray, "T S"],
+    segments: Sequence[int],
+    source: Sequence[str],
+    target: Sequence[str],
+    path: str | Path | None = None,
+) -> Picture:
+    """Draw the two levels of attention: to segments, and to tokens within each. `segments` numbers the tokens' ones.
+
+    Raises where `heat_map` does.
+    """
+    if path is not None:
+        picture_format(Path(path))
+    matrices = [of_segments[:, list(segments)], within]
+    (figure,) = heat_maps(matrices, source, target, titles=["Which sentence", "Which word of each sentence"])
+    if path is not None:
+        save(figure, Path(path))
+    return figure
+
+
 def heat_maps(
     matrices: Sequence[Float[np.ndarray, "T S"]],
     source: Sequence[str],

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from nmt.build import build_model
+from nmt.build import build_model, segment_ends
 from nmt.config.run import Config
 from nmt.data.batching import Batches, collate
 from nmt.data.training_set import TrainingSet
@@ -46,7 +46,8 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
             check_continues(config, prepared, loaded, folder / LAST)
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs
-    model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
+    ends = segment_ends(config.model.attention, pairs.source.vocabulary)
+    model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary), ends)
     learner = make_learner(model.to(prepared.device), config.training)
     progress.summary(summarize(config, folder, prepared, model))
     batches = batches_of(pairs, config.training, epoch=0)

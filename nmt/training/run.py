@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from nmt.build import build_model
+from nmt.build import build_model, segment_ends
 from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.system import files
@@ -41,13 +41,15 @@ def run(
     with stop.abandoning():
         prepared = prepare(config, world)
     source, target = prepared.pairs.source, prepared.pairs.target
+    ends = segment_ends(config.model.attention, source.vocabulary)
     with held(folder) if world.is_main else nullcontext():
         loaded = load_last(config, prepared, folder, world) if resume else None
         if not resume and world.is_main:
             refuse_used(folder)
         torch.manual_seed(config.training.seed)
         if loaded is None:
-            model = build_model(config.model, len(source.vocabulary), len(target.vocabulary)).to(prepared.device)
+            types = len(source.vocabulary), len(target.vocabulary)
+            model = build_model(config.model, *types, ends).to(prepared.device)
         else:
             model = loaded.model
         if world.is_main:

@@ -21,10 +21,11 @@ from support.attention_cases import (
     named,
     queries,
     run,
+    source_of,
     steps,
 )
-from support.formulas import formula_of, softmax
-from support.tiny_models import attention_weights
+from support.formulas import Memory, formula_of, softmax
+from support.tiny_models import ENDS, attention_weights, numbered_segments
 from torch import nn
 
 from nmt.model.attention import Alignment, FixedContext
@@ -43,7 +44,8 @@ def assert_equal_to_the_formulas(attention, score, query, values, lengths):
     for b, length in enumerate(lengths):
         for i in range(query.shape[1]):
             seen = None if coverage is None else coverage[b, i, :length].numpy()
-            expected = formula(query[b, i].numpy(), values[b, :length].numpy(), None, t[b, i].item(), seen)
+            vectors = Memory(values[b, :length].numpy(), numbered_segments(source_of(length).tolist(), ENDS))
+            expected = formula(query[b, i].numpy(), vectors, None, t[b, i].item(), seen)
             np.testing.assert_allclose(context[b, i].detach(), expected[0], rtol=0, atol=1e-12)
             np.testing.assert_allclose(weights[b, i, :length].detach(), expected[1], rtol=0, atol=1e-12)
             assert (weights[b, i, length:] == 0).all()
@@ -103,13 +105,17 @@ def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(case, window
     total = weights.sum(2)
     assert (weights >= 0).all()
     assert (total <= 1 + 1e-14).all()
-    if scope == "global" or (scope == "local_m" and score != "location") or ("hard" in extras and score != "location"):
+    if (
+        scope in ("global", "hierarchical")
+        or (scope == "local_m" and score != "location")
+        or ("hard" in extras and score != "location")
+    ):
         torch.testing.assert_close(total, torch.ones_like(total), rtol=0, atol=1e-14)
     elif score != "location":  # the Gaussian takes from them, and nothing is put back
         assert ((total > 0) & (total < 1)).all()
     for b, length in enumerate(LENGTHS):
         assert (weights[b, :, length:] == 0).all()
-        if scope == "global" and "hard" not in extras:
+        if scope in ("global", "hierarchical") and "hard" not in extras:
             assert (weights[b, :, : min(length, known)] > 0).all()
             assert (weights[b, :, known:] == 0).all()
         if "hard" in extras and "heads" not in extras:

@@ -20,6 +20,7 @@ from support.tiny_models import (
     tiny_model,
 )
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from nmt.kernels.gru import gru_update
 from nmt.model.recurrent import RecurrentStack
@@ -159,9 +160,10 @@ def test_hypotheses_of_one_sentence_share_its_memory(variant, layers):
 def test_a_step_does_not_change_what_it_is_given(variant):
     model = tiny_model(variant)
     state, memory = encode(model)
-    copies = [tensor.clone() for tensor in (*state, *memory)]
+    given = tree_leaves((state, memory))
+    copies = [tensor.clone() for tensor in given]
     inputs = model.decoder.embed(torch.tensor([4, 8, 6]))
     embedded = inputs.clone()
     model.decoder.step(inputs, state, memory)
     assert torch.equal(inputs, embedded)
-    assert all(torch.equal(one, other) for one, other in zip((*state, *memory), copies, strict=True))
+    assert all(torch.equal(one, other) for one, other in zip(given, copies, strict=True))

@@ -9,7 +9,7 @@ from nmt.config.model import AttentionConfig
 from nmt.model.encoder import Encoded
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
-from support.tiny_models import COMBINATIONS, EXTRAS, randomise, tiny_options
+from support.tiny_models import COMBINATIONS, ENDS, EXTRAS, randomise, tiny_options
 
 LENGTHS = (4, 7, 1)
 B, T, S, M, A, H = 3, 5, 7, 8, 10, 6
@@ -51,7 +51,7 @@ def make(case, window=2, seed=0):
     score, scope, extras = case
     settings = {"score": score, "scope": scope, **{k: v for extra in extras for k, v in EXTRAS[extra].items()}}
     settings |= tiny_options(SCORES[score], size=A) | tiny_options(SCOPES[scope], window=window)
-    attention = make_attention(AttentionConfig(**settings), query_size(score, extras), value_size(extras))
+    attention = make_attention(AttentionConfig(**settings), query_size(score, extras), value_size(extras), ENDS)
     scale = 0.4 if "projected" in extras else 0.7  # three products in a row, which must not saturate the softmax
     randomise(attention.double(), seed, scale)
     return attention
@@ -64,7 +64,12 @@ def draw(*shape, seed=1):
 def encoded(values, lengths=LENGTHS):
     lengths = torch.tensor(lengths)
     mask = torch.arange(values.shape[1]) < lengths.unsqueeze(1)
-    return Encoded(values, draw(len(values), M, seed=9), mask, lengths)
+    return Encoded(values, draw(len(values), M, seed=9), mask, lengths, source_of(values.shape[1]).expand_as(mask))
+
+
+def source_of(length):
+    """Some source ids: every third one ends a segment."""
+    return torch.where(torch.arange(length) % 3 == 1, ENDS[0], 4)
 
 
 def queries(case, *, batch=B, count=T, seed=2):

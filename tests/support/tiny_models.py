@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import torch
@@ -16,8 +16,8 @@ from nmt.model.scores import SCORES
 from nmt.parts import options_of
 from nmt.text.codec import Codec
 from nmt.text.tokenizers import make_tokenizer
-from nmt.text.vocabulary import BOS, SPECIALS, Vocabulary
-from support.formulas import AttentionWeights, DecoderWeights, bidirectional, self_attention
+from nmt.text.vocabulary import BOS, EOS, SPECIALS, Vocabulary
+from support.formulas import AttentionWeights, DecoderWeights, Memory, bidirectional, self_attention
 
 torch.set_num_threads(1)  # the tensors here are so small that threads would only wait for each other
 
@@ -107,6 +107,7 @@ EMBEDDING, ENCODER_HIDDEN, DECODER_HIDDEN, ADDITIVE = 4, 3, 5, 7
 WINDOW = 2
 POSITIONS = 5  # that location knows: not all there are
 OPTIONS = {"size": ADDITIVE, "positions": POSITIONS, "window": WINDOW}  # of parts; others keep their defaults
+ENDS = (5, 7)  # source ids that end a segment
 
 # B = 3, S = 8 (one sentence of EOS alone), T = 5: all different from each other, and from the sizes above.
 SOURCES = [[4, 9, 11, 5], [7, 6, 5, 4, 8, 10, 4], []]
@@ -156,7 +157,7 @@ def randomise(module: torch.nn.Module, seed: int = 0, scale: float = 0.7) -> Non
 
 def tiny_model(variant: Variant, layers: int = 1, seed: int = 0, window: int = WINDOW):
     """In double precision and evaluation mode."""
-    model = build_model(config_of(variant, layers, window), SOURCE_TYPES, TARGET_TYPES).double().eval()
+    model = build_model(config_of(variant, layers, window), SOURCE_TYPES, TARGET_TYPES, ENDS).double().eval()
     randomise(model, seed)
     return model
 
@@ -199,7 +200,7 @@ def attention_weights(attention, score: str) -> AttentionWeights:
         name,
         _parameters(attention.score),
         _parameters(scope),
-        {field: getattr(scope, field) for field in options_of(type(scope)).model_fields},
+        {field: getattr(scope, field) for field in options_of(type(scope)).model_fields if hasattr(scope, field)},
         hard=attention.hard,
         key_value=attention.key_value,
         coverage=attention.coverage,
@@ -263,4 +264,15 @@ def encode_alone(model, source: Sequence[int]):
     embedding = _array(model.encoder.embedding.weight)
     values, final = bidirectional([embedding[i] for i in source], rnn_weights(model.encoder.rnn))
     own = model.encoder.self_attention
-    return values if own is None else self_attention(values, own.heads, _parameters(own)), final
+    if own is not None:
+        values = self_attention(values, own.heads, _parameters(own))
+    return Memory(values, numbered_segments(source, model.segment_ends)), final
+
+
+def numbered_segments(source: Sequence[int], ends: Sequence[int]):
+    """The number of each position's segment, found word by word; `source` comes with its EOS."""
+    numbers = [0]
+    for last, token in pairwise(source):
+        begins = last in ends and token not in ends and token != EOS
+        numbers.append(numbers[-1] + begins)
+    return numbers

@@ -119,6 +119,14 @@ def halves(v):
     return np.concatenate([forward[:size], backward[:size]]), np.concatenate([forward[size:], backward[size:]])
 
 
+class Memory(list):
+    """A sentence's memory vectors, and the number of each position's segment: by default all have the same."""
+
+    def __init__(self, vectors, segments=None):
+        super().__init__(vectors)
+        self.segments = [0] * len(self) if segments is None else list(segments)
+
+
 @dataclass
 class AttentionWeights:
     """`score` and `scope` of the config, each with its parameters by their names in the module, and the scope's
@@ -142,6 +150,7 @@ class AttentionWeights:
             return final, np.ones(1)
         pairs = [halves(v) if self.key_value else (v, v) for v in values]
         scored, averaged = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        self.options["segments"] = values.segments
         if not self.heads:
             return self.one_head(h, scored, averaged, t, coverage)
         contexts, weights = [], []
@@ -157,7 +166,8 @@ class AttentionWeights:
         score_of = formula_of("scores", self.score).score
         features = [None] * len(scored) if coverage is None else coverage
         scores = [score_of(h, v, s, self.of_score, c) for s, (v, c) in enumerate(zip(scored, features, strict=True))]
-        weights = formula_of("scopes", self.scope).weights(h, scores, t, self.of_scope, self.options)
+        options = self.options | {"vectors": scored, "score_of": score_of}
+        weights = formula_of("scopes", self.scope).weights(h, scores, t, self.of_scope, options)
         if self.hard and weights.any():
             weights = np.eye(len(weights))[np.argmax(weights)]
         return sum(weight * v for weight, v in zip(weights, averaged, strict=True)), weights

@@ -1,0 +1,93 @@
+"""Hierarchical attention: what a segment is, that one segment is global attention, and how both levels are shown."""
+
+import json
+from argparse import Namespace
+
+import pytest
+import torch
+from support.attention_cases import LENGTHS, B, M, S, draw, encoded, make, queries, steps
+from support.tiny_models import ENDS, SOURCES, Variant, encode_alone, tiny_codecs, tiny_model
+
+from nmt.build import segment_ends
+from nmt.commands.results import lines_of
+from nmt.config.model import AttentionConfig
+from nmt.config.search import SearchConfig
+from nmt.model.scopes.hierarchical import segments
+from nmt.model.scores import SCORES
+from nmt.system.errors import UserError
+from nmt.text.vocabulary import EOS, PAD, SPECIALS, Vocabulary
+from nmt.translator import Translator
+
+A, DOT, MARK = 8, 5, 7  # a word, and two ids that end a segment
+
+
+@pytest.mark.parametrize(
+    ("source", "numbers"),
+    [
+        ([A, A, DOT, EOS], [0, 0, 0, 0]),  # the end of the source is no segment of its own
+        ([A, DOT, A, A, MARK, EOS, PAD, PAD], [0, 0, 1, 1, 1, 1, 1, 1]),
+        ([A, DOT, DOT, MARK, A, EOS], [0, 0, 0, 0, 1, 1]),  # several ends belong together
+        ([DOT, A, EOS], [0, 1, 1]),
+        ([A, A, EOS], [0, 0, 0]),
+        ([EOS, PAD], [0, 0]),
+    ],
+)
+def test_a_segment_ends_behind_an_end_that_a_word_follows(source, numbers):
+    assert segments(torch.tensor([source]), (DOT, MARK)).tolist() == [numbers]
+    assert segments(torch.tensor([source]), ()).tolist() == [[0] * len(source)]
+
+
+@pytest.mark.parametrize("extras", [(), ("heads",), ("hard",)])
+@pytest.mark.parametrize("score", SCORES)
+def test_with_one_segment_it_is_global_attention(score, extras):
+    """Bit for bit, also beside sentences of several segments."""
+    if extras == ("heads",) and not SCORES[score].reads_memory:
+        return
+    case, query, values = (score, "hierarchical", extras), queries((score, "global", extras)), draw(B, S, M)
+    attention, flat = make(case), make((score, "global", extras))
+    flat.load_state_dict({name: p for name, p in attention.state_dict().items() if not name.startswith("scope")})
+    source = encoded(values, LENGTHS)
+    one = source._replace(source=torch.cat([torch.full((1, S), A), source.source[1:]]))
+    context, alignment = attention(query, attention.prepare(one), steps())
+    expected, expected_alignment = flat(query, flat.prepare(one), steps())
+    assert torch.equal(alignment.weights[0], expected_alignment.weights[0])
+    assert torch.equal(context[0], expected[0])
+    if score != "linear" and extras != ("hard",):
+        assert not torch.allclose(alignment.weights[1], expected_alignment.weights[1])
+
+
+def test_the_ends_are_found_among_the_source_tokens():
+    config = AttentionConfig.model_validate({"scope": "hierarchical", "segment_ends": [".", "?"]})
+    vocabulary = Vocabulary((*SPECIALS, "▁.", "a", ".", "!", "etc."))
+    assert segment_ends(config, vocabulary) == (4, 6)
+    assert segment_ends(AttentionConfig(), vocabulary) == ()
+    with pytest.raises(
+        UserError, match=r"model\.attention\.segment_ends: none of \., \? is a source token.*scope to global"
+    ):
+        segment_ends(config, Vocabulary((*SPECIALS, "a", "b.")))
+
+
+def test_both_levels_are_told_and_drawn(tmp_path):
+    model = tiny_model(Variant("luong", "general", "hierarchical", True))
+    translator = Translator(model, *tiny_codecs(), SearchConfig(beam_size=2, max_length=6))
+    text = translator.source.vocabulary.decode(SOURCES[1])
+    (translation,) = translator.translate([" ".join(text)])
+    memory, _ = encode_alone(model, [*SOURCES[1], EOS])
+    assert translation.segments == tuple(memory.segments)
+    assert len(set(memory.segments)) == 3
+    of_segments, within = translation.levels
+    product = of_segments[:, list(translation.segments)] * within
+    torch.testing.assert_close(product, translation.attention, rtol=0, atol=1e-12)
+    torch.testing.assert_close(of_segments.sum(1), torch.ones(len(of_segments)).double(), rtol=0, atol=1e-12)
+    for number in range(3):
+        inside = within[:, torch.tensor(memory.segments) == number].sum(1)
+        torch.testing.assert_close(inside, torch.ones_like(inside), rtol=0, atol=1e-12)
+    (line,) = lines_of([translation], 0, Namespace(json=True, n_best=1))
+    written = json.loads(line)
+    assert written["segments"] == memory.segments
+    assert written["segment_attention"] == of_segments.tolist()
+    assert written["word_attention"] == within.tolist()
+    figure = translation.plot(tmp_path / "levels.svg")
+    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["Which sentence", "Which word of each sentence"]
+    assert translator.translate([" ".join(text)], attention=False)[0].levels is None
+    assert model.segment_ends == ENDS

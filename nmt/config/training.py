@@ -21,7 +21,7 @@ from nmt.parts import (
 from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
 from nmt.schedules.teacher_forcing import TEACHER_FORCING_SCHEDULES
 
-Precision = Literal["float32", "bf16"]
+Precision = Literal["auto", "float32", "bf16"]
 Threads = Annotated[int, Field(ge=1, le=1024, strict=True)]
 
 if TYPE_CHECKING:
@@ -132,9 +132,10 @@ class TrainingConfig(Section):
     """The seed of all random numbers: initial weights, order of batches, dropout."""
     device: str = "auto"
     """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …"""
-    precision: Precision = "float32"
+    precision: Precision = "auto"
     """`bf16`: the matrix products of updates take bfloat16 factors and sum in float32, which is faster where the
-    processor or GPU multiplies bfloat16."""
+    processor or GPU multiplies bfloat16. `auto`: `bf16` on processors that do (AMX, AVX512-BF16), else `float32`. A
+    resumed run keeps what it began with."""
     threads: Threads | None = None
     """Processor threads. By default PyTorch's choice."""
 

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import BFloat16, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.linear import multiply, weight_gradient
+from nmt.kernels.linear import as_factor, few_sizes, multiply, weight_gradient
+from nmt.kernels.rounded import product_by_weight
 from nmt.kernels.switch import fast
 
 CHUNK = 512  # tokens: enough for a fast product
@@ -68,6 +69,33 @@ def summed(log_probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], 
     return Loss((1 - smoothing) * nll + smoothing * uniform, nll.detach())
 
 
+def _of_exact(
+    inputs: Float[Tensor, "N F"], weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+) -> tuple[Loss, Float[Tensor, "N V"]]:
+    """The loss and the probabilities."""
+    logits = multiply(inputs, weight.t(), bias)
+    log_probabilities = torch.log_softmax(logits, dim=1, out=logits)
+    return summed(log_probabilities, targets, smoothing), log_probabilities.exp_()
+
+
+def _of_rounded(
+    inputs: BFloat16[Tensor, "N F"], weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+) -> tuple[Loss, BFloat16[Tensor, "N V"]]:
+    """The same in bfloat16, which the products before and behind it give and take: half the numbers to move.
+
+    The sum of the exponentials is that of the largest logit and the largest probability, log Z = z − log p, whose
+    relative error of 2⁻⁹ is all that enters the loss.
+    """
+    logits = few_sizes(inputs, lambda rows: product_by_weight(rows, weight.t(), bias))
+    probabilities = torch.softmax(logits, dim=1)
+    normalizers = logits.amax(dim=1).float() - probabilities.amax(dim=1).float().log()
+    nll = (normalizers - logits.gather(1, targets.unsqueeze(1)).squeeze(1).float()).sum()
+    if smoothing == 0:
+        return Loss(nll, nll), probabilities
+    uniform = normalizers.sum() - logits.sum(dtype=torch.float32) / len(weight)
+    return Loss((1 - smoothing) * nll + smoothing * uniform, nll), probabilities
+
+
 class _OutputLoss(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -77,15 +105,17 @@ class _OutputLoss(torch.autograd.Function):
         of_features, of_weight, of_bias = torch.empty_like(features), None, torch.zeros_like(bias)
         losses = []
         for inputs, wanted, of_inputs in zip(*(x.split(CHUNK) for x in (features, targets, of_features)), strict=True):
-            logits = multiply(inputs, weight.t(), bias)
-            log_probabilities = torch.log_softmax(logits, dim=1, out=logits)
-            losses.append(summed(log_probabilities, wanted, smoothing))
+            inputs = as_factor(inputs)
+            loss, probabilities = (_of_rounded if inputs.dtype == torch.bfloat16 else _of_exact)(
+                inputs, weight, bias, wanted, smoothing
+            )
+            losses.append(loss)
             if wants_gradient:
                 # p − ε/V, and 1 − ε less at the reference
-                of_logits = log_probabilities.exp_().sub_(smoothing / types)
+                of_logits = probabilities.sub_(smoothing / types) if smoothing else probabilities
                 of_logits[torch.arange(len(wanted)), wanted] -= 1 - smoothing
                 of_inputs.copy_(multiply(of_logits, weight))
-                of_bias += of_logits.sum(dim=0)
+                of_bias += of_logits.sum(dim=0, dtype=of_bias.dtype)
                 of_chunk = weight_gradient(inputs, of_logits)
                 of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)
         if wants_gradient:

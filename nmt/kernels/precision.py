@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import torch
 
@@ -23,13 +24,14 @@ def products_in_bf16(wanted: bool) -> Iterator[None]:
     """In its block, if wanted, the fast kernels' products round factors and results to bfloat16, and sum in float32.
 
     This holds for forward and backward passes on a processor. Where it has such instructions (AVX512-BF16) a product
-    takes half the time. The plain twin, which PyTorch's own functions need as well, is `autocast`.
+    takes half the time. Weights must not change in the block: they are rounded once (see `nmt.kernels.rounded`). The
+    plain twin, which PyTorch's own functions need as well, is `autocast`.
     """
-    token = _BF16.set(wanted)
+    token = _PREPARED.set({} if wanted else None)
     try:
         yield
     finally:
-        _BF16.reset(token)
+        _PREPARED.reset(token)
 
 
 def autocast(device: torch.device, *, wanted: bool) -> torch.autocast:
@@ -40,7 +42,13 @@ def autocast(device: torch.device, *, wanted: bool) -> torch.autocast:
 
 def in_bf16() -> bool:
     """Whether products are to round their factors to bfloat16."""
-    return _BF16.get()
+    return _PREPARED.get() is not None
 
 
-_BF16 = ContextVar("products_in_bf16", default=False)
+def prepared_weights() -> dict[Any, Any]:
+    """What has been made of weights in this block; empty outside of one, where nothing is kept."""
+    store = _PREPARED.get()
+    return {} if store is None else store
+
+
+_PREPARED: ContextVar[dict[Any, Any] | None] = ContextVar("prepared_weights", default=None)

@@ -18,6 +18,7 @@ from nmt.system.errors import UserError
 from nmt.training.folder import LAST, PREVIOUS, refuse_used
 from nmt.training.learner import make_learner
 from nmt.training.loop import out_of_memory
+from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import batches_of, prepare
 from nmt.training.progress import Progress, TextProgress
 from nmt.training.resume import check_continues, last_whole
@@ -38,18 +39,22 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
         refuse_used(folder)
     _refuse_unwritable(folder)
     prepared = prepare(config)
+    recorded = None
     if resume:
         loaded, damaged = last_whole(folder, torch.device("cpu"))
         if damaged is not None:
             print(f"{damaged}. A run would continue from {folder / PREVIOUS}", file=sys.stderr)
         if loaded is not None:
             check_continues(config, prepared, loaded, folder / LAST)
+            recorded = loaded.config.training.precision
+    chosen_precision = choose_precision(config.training.precision, prepared.device, recorded)
+    wanted, config = config, with_precision(config, chosen_precision.precision)
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs
     ends = segment_ends(config.model.attention, pairs.source.vocabulary)
     model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary), ends)
     learner = make_learner(model.to(prepared.device), config.training)
-    progress.summary(summarize(config, folder, prepared, model))
+    progress.summary(summarize(wanted, folder, prepared, model, chosen_precision))
     batches = batches_of(pairs, config.training, epoch=0)
     largest = collate(pairs.examples(batches[_largest(pairs, batches)], "check"))
     chosen = [largest] * config.training.accumulate

@@ -15,6 +15,7 @@ from nmt.training.distributed import ALONE, World, job, restarted
 from nmt.training.folder import CONFIG, JOB, held, job_of, refuse_used
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import train
+from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import prepare
 from nmt.training.progress import Progress, TextProgress
 from nmt.training.resume import load_last
@@ -46,6 +47,8 @@ def run(
         loaded = load_last(config, prepared, folder, world) if resume else None
         if not resume and world.is_main:
             refuse_used(folder)
+        recorded = loaded and loaded.config.training.precision
+        chosen = choose_precision(config.training.precision, prepared.device, recorded, world)
         torch.manual_seed(config.training.seed)
         if loaded is None:
             types = len(source.vocabulary), len(target.vocabulary)
@@ -56,7 +59,8 @@ def run(
             if (name := job()) is not None:
                 files.write(folder / JOB, name.encode())
             files.write(folder / CONFIG, to_yaml(config).encode())
-            progress.summary(summarize(config, folder, prepared, model, world))
-        task = Task(config, prepared.pairs, prepared.validation, model, folder, world, progress)
+            progress.summary(summarize(config, folder, prepared, model, chosen, world))
+        decided = with_precision(config, chosen.precision)
+        task = Task(decided, prepared.pairs, prepared.validation, model, folder, world, progress)
         train(task, stop, loaded.training if loaded else None)
     return folder

@@ -18,6 +18,7 @@ from nmt.parts import Section, options_of
 from nmt.system.wording import counted
 from nmt.training.distributed import ALONE, World
 from nmt.training.event_log import tensorboard_folder
+from nmt.training.precision import Chosen
 from nmt.training.prepare import Prepared, batches_of
 from nmt.training.state import total_updates
 
@@ -50,6 +51,8 @@ class Summary(NamedTuple):
     """Validations without a better score that end training early."""
     device: str
     precision: str
+    precision_reason: str | None
+    """Why `auto` chose it."""
     threads: int
     processes: int
     changed: dict[str, Any]
@@ -69,6 +72,7 @@ class Summary(NamedTuple):
             "" if self.patience is None else f", or {counted(self.patience, 'validation')} without a better score"
         )
         processes = "" if self.processes == 1 else f" in each of {self.processes} processes"
+        reason = "" if self.precision_reason is None else f" ({self.precision_reason})"
         lines = {
             "Run": f"{self.folder} (all settings are in its config.yaml)",
             "Corpus": f"{self.corpus}, {source}→{target}: {counted(self.training_pairs, 'training pair')} "
@@ -77,14 +81,16 @@ class Summary(NamedTuple):
             "Model": f"{attention}; {self.parameters:,} parameters",
             "Training": f"{counted(self.updates, 'update')}{stopping}; {self.batches_per_epoch} batches per epoch, "
             f"filled to {100 * self.filled:.1f} % with tokens",
-            "Device": f"{self.device}, {counted(self.threads, 'thread')}{processes}, {self.precision}",
+            "Device": f"{self.device}, {counted(self.threads, 'thread')}{processes}, {self.precision}{reason}",
             "Changed": "\n".join(_settings(self.changed)),
             "Curves": self.tensorboard and f"tensorboard --logdir {self.tensorboard}",
         }
         return "".join(f"{name:<{INDENT}}{_indented(text)}\n" for name, text in lines.items() if text)
 
 
-def summarize(config: Config, folder: Path, prepared: Prepared, model: Seq2Seq, world: World = ALONE) -> Summary:
+def summarize(
+    config: Config, folder: Path, prepared: Prepared, model: Seq2Seq, chosen: Chosen, world: World = ALONE
+) -> Summary:
     """The essentials of a run of `config`, whose results go to `folder`."""
     pairs, attention, training = prepared.pairs, config.model.attention, config.training
     batches = batches_of(pairs, training, 0, world)
@@ -107,7 +113,8 @@ def summarize(config: Config, folder: Path, prepared: Prepared, model: Seq2Seq, 
         filled=fill_rate(pairs.lengths, batches),
         patience=training.early_stopping.patience,
         device=str(prepared.device),
-        precision=training.precision,
+        precision=chosen.precision,
+        precision_reason=chosen.reason,
         threads=torch.get_num_threads(),
         processes=world.size,
         changed={name: value for name, value in changed_settings(config) if name not in ("name", "output_dir")},

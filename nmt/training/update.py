@@ -18,6 +18,7 @@ from nmt.kernels.precision import autocast, products_in_bf16
 from nmt.system.denormals import flush_denormals
 from nmt.training.distributed import ALONE, World
 from nmt.training.learner import Learner
+from nmt.training.precision import choose_precision
 
 
 def update(
@@ -41,7 +42,7 @@ def update(
     ratio = forcing.chosen("schedule").at(done)
     optimizer.zero_grad()
     nll = torch.zeros((), device=model.device)
-    bf16 = config.precision == "bf16"
+    bf16 = choose_precision(config.precision, model.device).precision == "bf16"
     for number, batch in enumerate(batches, start=1):
         use_reference = batch and toss(batch.target_input.shape, ratio, forcing.granularity)
         with products_in_bf16(bf16), gradients_summed(learner.losses, now=number == len(batches)):

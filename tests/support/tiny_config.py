@@ -48,6 +48,7 @@ def config_maker(folder: Path, corpus: Path) -> ConfigMaker:
             "learning_rate": 0.01,
             "log_every": 4,
             "device": "cpu",
+            "precision": "float32",
             "threads": 1,
         },
         "search": {"beam_size": 2, "max_length": 8, "batch_size": 4},

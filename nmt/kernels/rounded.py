@@ -1,0 +1,70 @@
+"""Products of bfloat16 factors, whose sums are float32: activations are rounded as they come, weights once an update.
+
+A decoder multiplies by each weight at every step. Rounding a weight takes up to half as long as a product by it where
+the processor has matrix units, and so does laying it out in oneDNN's blocks, which each product of a plain matrix does
+anew. What has been made of a weight is kept until the end of `products_in_bf16`'s block.
+
+Shapes: N rows, I inputs, O outputs.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import BFloat16, Float
+from torch import Tensor
+
+from nmt.kernels import private
+from nmt.kernels.precision import prepared_weights
+
+USES_BEFORE_BLOCKS = 3  # of an output layer's weight there are few, and its blocks take as long as a product
+
+
+def rounded(tensor: Float[Tensor, "*N"]) -> BFloat16[Tensor, "*N"]:
+    """The nearest bfloat16 numbers."""
+    return tensor.bfloat16()
+
+
+def product_by_weight(
+    rows: BFloat16[Tensor, "N I"], weight: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None
+) -> BFloat16[Tensor, "N O"]:
+    """rows · weight + bias. The weight must not change before the block of `products_in_bf16` ends."""
+    factors = _prepared(weight)
+    shift = None if bias is None else _prepared(bias)
+    return _product(rows, factors, shift)
+
+
+def product(left: BFloat16[Tensor, "N I"], right: BFloat16[Tensor, "I O"]) -> BFloat16[Tensor, "N O"]:
+    """left · right, of which nothing is kept."""
+    return _product(dense(left), dense(right).t(), None)
+
+
+def dense(matrix: Tensor) -> Tensor:
+    """The same matrix, its rows or its columns one behind the other: with gaps the kernel is a hundred times slower."""
+    return matrix if matrix.t().is_contiguous() else matrix.contiguous()
+
+
+def _product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if private.has_product(torch.bfloat16):
+        return private.product(rows, weight, bias)
+    return F.linear(rows, weight, bias)
+
+
+class _Prepared:
+    """A weight (I O), rounded, as (O I); or a bias. It holds the weight, whose address names it in the store."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self.weight, self.uses = weight.detach(), 0
+        self.factors = rounded(self.weight) if weight.dim() == 1 else rounded(dense(self.weight)).t()
+
+
+def _prepared(weight: Tensor) -> Tensor:
+    store = prepared_weights()
+    name = (weight.data_ptr(), weight.shape, weight.stride())
+    if name not in store:
+        store[name] = _Prepared(weight)
+    found = store[name]
+    found.uses += 1
+    if found.uses == USES_BEFORE_BLOCKS and weight.dim() == 2 and private.has_blocks(torch.bfloat16):
+        found.factors = private.blocks(found.factors)
+    return found.factors

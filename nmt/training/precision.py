@@ -1,0 +1,45 @@
+"""Which precision a run's products have: the config's, that of the run's first part, or the fastest one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast, get_args
+
+import torch
+
+from nmt.config.run import Config
+from nmt.config.training import TrainingConfig
+from nmt.kernels import in_use
+from nmt.kernels.processor import Precision, fastest_precision, this_processor
+from nmt.training.distributed import ALONE, World
+
+
+class Chosen(NamedTuple):
+    precision: Precision
+    reason: str | None
+    """Why it was chosen; None if the config names it."""
+
+
+def choose_precision(wanted: str, device: torch.device, recorded: str | None = None, world: World = ALONE) -> Chosen:
+    """The precision that `training.precision` asks for: itself, or for `auto` what fits the device.
+
+    `recorded` is the precision of the checkpoint that training continues from: for the same bits it stays, wherever the
+    rest is trained. Several processes follow the first one. Every process must call it.
+    """
+    chosen = _choose(wanted, device, recorded)
+    [bf16] = world.total(world.is_main and chosen.precision == "bf16")
+    return chosen._replace(precision="bf16" if bf16 else "float32")
+
+
+def with_precision(config: Config, precision: Precision) -> Config:
+    """The config as it is kept in checkpoints, where training finds the precision again."""
+    training: TrainingConfig = config.training.model_copy(update={"precision": precision})
+    return config.model_copy(update={"training": training})
+
+
+def _choose(wanted: str, device: torch.device, recorded: str | None) -> Chosen:
+    for named, reason in ((wanted, None), (recorded, "as before")):
+        if named is not None and named in get_args(Precision):
+            return Chosen(cast(Precision, named), reason)
+    if in_use() == "plain":
+        return Chosen("float32", "the plain kernels")
+    return Chosen(*fastest_precision(this_processor(), device))

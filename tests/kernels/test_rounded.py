@@ -1,0 +1,73 @@
+"""Products of bfloat16 factors: what a weight is made into is made once an update, whatever the number of steps."""
+
+import pytest
+import torch
+from support.attention_cases import draw
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from nmt.kernels import GRUCell, reused_weights
+from nmt.kernels.linear import multiply, weight_gradient
+from nmt.kernels.output_loss import output_loss, plain_output_loss
+from nmt.kernels.precision import products_in_bf16
+
+
+class Conversions(TorchDispatchMode):
+    """Counts the tensors of a shape that are made bfloat16."""
+
+    def __init__(self, *shapes):
+        super().__init__()
+        self.shapes, self.count = shapes, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        if function is torch.ops.aten._to_copy.default:
+            self.count += made.dtype == torch.bfloat16 and tuple(made.shape) in self.shapes
+        return made
+
+
+@pytest.mark.parametrize("steps", [2, 20])
+def test_a_weight_is_rounded_once_for_each_direction(steps):
+    cell = GRUCell(24)
+    hidden = draw(5, 24).float()
+    with products_in_bf16(True), Conversions((72, 24), (24, 72)) as conversions, reused_weights(cell):
+        for _ in range(steps):
+            hidden = cell(draw(5, 72).float(), hidden)
+        hidden.sum().backward()
+    assert conversions.count == 2
+    assert cell.weight.grad is not None
+
+
+def test_a_changed_weight_is_rounded_anew_in_the_next_block():
+    rows, weight = draw(5, 24).float(), draw(24, 7, seed=1).float()
+    for _ in range(2):
+        with products_in_bf16(True):
+            found = [multiply(rows, weight) for _ in range(5)]  # plain, and then in blocks
+        expected = rows.bfloat16().double() @ weight.bfloat16().double()
+        for one in found:
+            torch.testing.assert_close(one.double(), expected, rtol=2**-8, atol=2**-8)
+        weight.mul_(2)
+
+
+@pytest.mark.parametrize("rows", [3, 64, 256, 300, 700])
+def test_gradients_of_a_weight_at_any_number_of_rows(rows):
+    inputs, gradients = draw(rows, 24).float(), draw(rows, 7, seed=1).float()
+    with products_in_bf16(True):
+        found = weight_gradient(inputs, gradients)
+    expected = gradients.bfloat16().double().t() @ inputs.bfloat16().double()
+    torch.testing.assert_close(found.double(), expected, rtol=2**-8, atol=2**-8)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("scale", [1.0, 300.0])  # with the latter some probabilities are 0
+def test_the_output_layer_s_loss_in_bfloat16(smoothing, scale):
+    features, weight, bias = draw(40, 8).float() * scale, draw(30, 8, seed=1).float(), draw(30, seed=2).float()
+    targets = torch.arange(40) % 30
+    results = []
+    for function in (plain_output_loss, output_loss):
+        leaves = [x.bfloat16().float().requires_grad_() for x in (features, weight, bias)]
+        with products_in_bf16(function is output_loss):
+            loss = function(*leaves, targets, smoothing)
+            loss.smoothed.backward()
+        results.append([loss.smoothed, loss.nll, *(leaf.grad for leaf in leaves)])
+    for one, other in zip(*results, strict=True):
+        assert (one - other).norm() <= 0.01 * one.norm()

@@ -1,4 +1,4 @@
-"""The command line: `nmt train`, `nmt translate`, `nmt evaluate`, `nmt average`, `nmt ablation`.
+"""The command line: `nmt train`, `nmt translate`, and so on.
 
 Exit codes: 0 done; 2 wrong input (one line on standard error); 130 stopped by Ctrl-C or SIGTERM, in training after
 saving; 1 a bug in nmt (with its traceback). Nothing heavy is imported before a command needs it.
@@ -25,6 +25,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "evaluate": "score models on a test set, also by sentence length, and compare them",
     "split": "make training, validation and test sets from one pair of files",
     "average": "average several checkpoints of one run, or halve the size of one",
+    "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
     "ablation": "train one model per attention mechanism and write a page that compares them",
 }
 

@@ -18,8 +18,9 @@ from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate, pad_source
 from nmt.kernels.packed import packed
 from nmt.kernels.precision import autocast, products_in_bf16
-from nmt.model.protocol import TranslationModel
-from nmt.search import Hypothesis, beam_search, select
+from nmt.model.protocol import Choice, TranslationModel
+from nmt.search import Hypothesis, Step, beam_search, select
+from nmt.selection.lexical import Selection, candidates
 from nmt.system.denormals import flush_denormals
 from nmt.system.device import explaining_memory
 from nmt.text.vocabulary import BOS, EOS, PAD
@@ -37,14 +38,16 @@ def decode(
     sources: Sequence[Sequence[int]],
     search: SearchConfig,
     *,
+    selection: Selection | None = None,
     n_best: int = 1,
     attention: bool = True,
 ) -> Iterator[tuple[int, list[Decoded]]]:
     """Search with beams: yields the place of each source in `sources`, and its `n_best` hypotheses, best first.
 
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
-    `search.batch_size`, so that they come longest first. `attention` is for models that have it, and costs one more
-    run of the decoder over the finished hypotheses.
+    `search.batch_size`, so that they come longest first. With a `selection` a translation holds only the types that it
+    chooses for its sentence, and scores are by probabilities that are 0 for all others. `attention` is for models that
+    have it, and costs one more run of the decoder over the finished hypotheses.
 
     Raises `UserError` if a batch does not fit into memory.
     """
@@ -57,7 +60,7 @@ def decode(
         out_of_memory = partial(_out_of_memory, len(batch), len(batch[0]), search)
         # The contexts are left before anything is yielded: the caller's own computations are none of theirs.
         with _without_dropout(ready), _in_precision(model, search.precision), explaining_memory(out_of_memory):
-            decoded = _decode_batch(ready, batch, search, n_best, attention)
+            decoded = _decode_batch(ready, batch, search, selection, n_best, attention)
         yield from zip(chosen, decoded, strict=True)
 
 
@@ -88,14 +91,17 @@ def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
 
 @torch.inference_mode()
 def _decode_batch(
-    model: TranslationModel, sources: Sequence[Sequence[int]], search: SearchConfig, n_best: int, attention: bool
+    model: TranslationModel,
+    sources: Sequence[Sequence[int]],
+    search: SearchConfig,
+    selection: Selection | None,
+    n_best: int,
+    attention: bool,
 ) -> list[list[Decoded]]:
     padded, lengths = pad_source(sources)
     state, memory = model.encode(padded.to(model.device), lengths)
-    found = beam_search(
-        partial(_step, model),
-        state,
-        memory,
+    find = partial(
+        beam_search,
         bos=BOS,
         eos=EOS,
         beam_size=search.beam_size,
@@ -103,6 +109,11 @@ def _decode_batch(
         max_length=search.max_length,
         n_best=n_best,
     )
+    if selection is None:
+        found = find(partial(_step, model), state, memory)
+    else:
+        types = candidates(selection, padded).to(model.device)
+        found = _in_types(find(*_limited(model, types, state, memory)), types)
     if not attention:
         return [[Decoded(hypothesis, None) for hypothesis in hypotheses] for hypotheses in found]
     # The decoder runs over all hypotheses of the batch once more, now that it is known which ones are kept.
@@ -120,6 +131,31 @@ def _step(
     log_probabilities, state = model.log_probabilities(tokens, state, memory)
     log_probabilities[:, PAD] = log_probabilities[:, BOS] = -torch.inf  # no target ever holds them
     return log_probabilities, state
+
+
+def _limited(
+    model: TranslationModel, types: Int[Tensor, "B C"], state: Any, memory: Any
+) -> tuple[Step, Any, tuple[Any, Int[Tensor, "B C"], Choice]]:
+    """What a search among each sentence's C types needs: its step, whose ids are their places, state and memory."""
+    union, places = types.unique(return_inverse=True)
+    barred = (types == PAD) | (types == BOS)
+    bar = torch.zeros(types.shape, device=types.device).masked_fill_(barred, -torch.inf)
+    return partial(_step_among, model.limited(union)), state, (memory, types, Choice(places, bar))
+
+
+def _step_among(
+    model: TranslationModel, places: Int[Tensor, " N"], state: Any, memory: tuple[Any, Tensor, Choice]
+) -> tuple[Float[Tensor, "N C"], Any]:
+    own, types, choice = memory
+    tokens = types.gather(1, places.view(len(types), -1)).flatten()
+    return model.log_probabilities(tokens, state, own, choice)
+
+
+def _in_types(found: list[list[Hypothesis]], types: Int[Tensor, "B C"]) -> list[list[Hypothesis]]:
+    return [
+        [Hypothesis(tuple(own[place] for place in hypothesis.ids), hypothesis.score) for hypothesis in hypotheses]
+        for own, hypotheses in zip(types.tolist(), found, strict=True)
+    ]
 
 
 def _weights(

@@ -22,6 +22,7 @@ from nmt.kernels.precision import check_precision
 from nmt.model.ensemble import Ensemble
 from nmt.model.protocol import TranslationModel
 from nmt.model.scopes.hierarchical import segments as numbered_segments
+from nmt.selection.lexical import Selection, joined
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
@@ -118,13 +119,24 @@ class _Wanted:
 
 
 class Translator:
-    """A model (or an ensemble) with its codecs and the search settings that it was trained with."""
+    """A model (or an ensemble) with its codecs and the search settings that it was trained with.
 
-    def __init__(self, model: TranslationModel, source: Codec, target: Codec, search: SearchConfig) -> None:
+    `selection` says which target types are searched for a sentence; without one, all are.
+    """
+
+    def __init__(
+        self,
+        model: TranslationModel,
+        source: Codec,
+        target: Codec,
+        search: SearchConfig,
+        selection: Selection | None = None,
+    ) -> None:
         self.model = model
         self.source = source
         self.target = target
         self.search = search
+        self.selection = selection
 
     @classmethod
     def load(cls, path: str | Path | None = None, *others: str | Path, device: str = "auto") -> Translator:
@@ -146,7 +158,8 @@ class Translator:
             check_same_tokens(path, first, other_path, other)
         models = [contents.model for contents in loaded.values()]
         model = Ensemble(models) if others else first.model
-        return cls(model, first.source, first.target, first.config.search)
+        selection = joined([contents.selection for contents in loaded.values()])
+        return cls(model, first.source, first.target, first.config.search, selection)
 
     @property
     def has_attention(self) -> bool:
@@ -161,6 +174,7 @@ class Translator:
         max_length: int | None = None,
         batch_size: int | None = None,
         precision: SearchPrecision | None = None,
+        vocabulary_selection: bool | None = None,
         n_best: int = 1,
         replace_unk: bool = False,
         dictionary: Mapping[str, str] | None = None,
@@ -170,7 +184,9 @@ class Translator:
 
         Sentences of similar length share a batch, which changes no result (with few bits: only by rounding). An empty
         sentence has an empty translation. A sentence with more than `search.max_source_length` tokens is cut off
-        there, and a line on standard error says so.
+        there, and a line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds a
+        selection: a translation then consists of the words that it chooses, and other words count as impossible in
+        its score.
         `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the word
         that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
         `attention=False` saves the time that computing the weights takes.
@@ -188,20 +204,12 @@ class Translator:
             max_length=max_length,
             batch_size=batch_size,
             precision=precision,
+            vocabulary_selection=vocabulary_selection,
         )
         wanted = _Wanted(search, n_best, replace_unk, dictionary, attention)
         self._check(wanted)
         keep_freed_memory()
-        sentences = [self._of_usable_length(number, text) for number, text in enumerate(sentences, start=1)]
-        sources = self._encode(sentences)
-        weights = self.has_attention and (attention or replace_unk)
-        nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention and self.has_attention else None)
-        translations = [replace(nothing, n_best=(nothing,) if n_best > 1 else ())] * len(sentences)
-        for i, decoded in decoding.decode(self.model, sources, search, n_best=n_best, attention=weights):
-            segments = self._segments(sources[i]) if attention else None
-            ranked = tuple(self._translation(sentences[i], each, wanted, segments) for each in decoded)
-            translations[i] = replace(ranked[0], n_best=ranked if n_best > 1 else ())
-        return translations
+        return self._found([self._of_usable_length(n, text) for n, text in enumerate(sentences, start=1)], wanted)
 
     def forced_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[Float[Tensor, "T S"]]:
         """The attention with which the model would write the given target texts: one matrix per pair, in their order.
@@ -216,6 +224,25 @@ class Translator:
         pairs = [(self.source.encode(s), self.target.encode(t)) for s, t in zip(sources, targets, strict=True)]
         ids = [source for source, _ in pairs], [target for _, target in pairs]
         return decoding.forced_weights(self.model, *ids, self.search.batch_size)
+
+    def _found(self, sentences: Sequence[str], wanted: _Wanted) -> list[Translation]:
+        sources = self._encode(sentences)
+        attention, several = wanted.attention and self.has_attention, wanted.n_best > 1
+        nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
+        translations = [replace(nothing, n_best=(nothing,) if several else ())] * len(sentences)
+        found = decoding.decode(
+            self.model,
+            sources,
+            wanted.search,
+            selection=self.selection if wanted.search.vocabulary_selection else None,
+            n_best=wanted.n_best,
+            attention=attention or wanted.replace_unk,
+        )
+        for i, decoded in found:
+            segments = self._segments(sources[i]) if wanted.attention else None
+            ranked = tuple(self._translation(sentences[i], each, wanted, segments) for each in decoded)
+            translations[i] = replace(ranked[0], n_best=ranked if several else ())
+        return translations
 
     def _check(self, wanted: _Wanted) -> None:
         check_precision("search.precision", wanted.search.precision, self.model.device)

@@ -23,6 +23,7 @@ LAYERS = [
     ["nmt.parts"],
     ["nmt.kernels"],
     ["nmt.text", "nmt.schedules"],
+    ["nmt.selection"],
     ["nmt.model"],
     ["nmt.config"],
     ["nmt.build"],

@@ -22,23 +22,28 @@ from nmt.config.data import SideConfig
 from nmt.config.reading import differences, explain, parse_config
 from nmt.config.run import Config
 from nmt.model.seq2seq import Seq2Seq
+from nmt.selection.lexical import Selection
 from nmt.system.errors import UserError, placing
 from nmt.system.values import is_unicode, shown
 from nmt.text.codec import Codec
 from nmt.text.sentencepiece_file import check_normalizer
 from nmt.text.vocabulary import SPECIALS
 
-FORMAT = 2
+FORMAT, OLDEST = 3, 2  # that is written, and that is read: files of format 2 have no selection
 
 
 class Loaded(NamedTuple):
-    """A checkpoint's contents. `training` is the loop's state, or None where the file serves translation alone."""
+    """A checkpoint's contents. `training` is the loop's state, or None where the file serves translation alone.
+
+    `selection` is None where search takes the whole vocabulary.
+    """
 
     config: Config
     source: Codec
     target: Codec
     model: Seq2Seq
     training: dict[str, Any] | None
+    selection: Selection | None = None
 
 
 class _Schema(BaseModel):
@@ -50,6 +55,11 @@ class _Side(_Schema):
     subword_model: Tensor | None
 
 
+class _Selection(_Schema):
+    likeliest: Tensor
+    frequent: Tensor
+
+
 class _Contents(_Schema):
     """What a file holds, by its types. Training checks its own part."""
 
@@ -59,6 +69,7 @@ class _Contents(_Schema):
     target: _Side
     model: dict[str, Tensor]
     training: dict[str, Any] | None
+    selection: _Selection | None = None
 
 
 def save(
@@ -68,6 +79,7 @@ def save(
     target: Codec,
     model: Seq2Seq,
     training: dict[str, Any] | None = None,
+    selection: Selection | None = None,
     kept: Path | None = None,
 ) -> None:
     """Write a checkpoint so that `path` holds, at any moment, the old file or the new one whole.
@@ -81,8 +93,16 @@ def save(
         "target": target.state(),
         "model": dict(model.state_dict()),
         "training": training,
+        "selection": None if selection is None else selection._asdict(),
     }
     checkpoint_file.write(path, contents, kept)
+
+
+def set_selection(path: str | Path, output: Path, selection: Selection | None) -> None:
+    """Write a checkpoint with another selection, or with none; all else stays as it is in the file `path`."""
+    contents = checkpoint_file.read(path)
+    contents |= {"format": FORMAT, "selection": None if selection is None else selection._asdict()}
+    checkpoint_file.write(output, contents)
 
 
 def average(loaded: Mapping[str, Loaded]) -> Loaded:
@@ -117,7 +137,7 @@ def load(path: str | Path, device: torch.device) -> Loaded:
     Raises `UserError` if there is none, or one of another version of nmt, `DamagedFile` if it is not what was written.
     """
     read = checkpoint_file.read(path)
-    if type(number := read.get("format")) is int and number != FORMAT and 0 < number < 1000:
+    if type(number := read.get("format")) is int and not OLDEST <= number <= FORMAT and 0 < number < 1000:
         newer = "a newer nmt: update nmt" if number > FORMAT else "an older nmt: train again, or use that version"
         raise UserError(f"{path} was written by {newer} (format {number}, not {FORMAT})")
     try:
@@ -135,7 +155,8 @@ def load(path: str | Path, device: torch.device) -> Loaded:
         raise DamagedFile(f"{path}: no memory can hold a model of the sizes in its config: use another copy") from None
     check_weights(str(path), model.state_dict(), contents.model)
     fill(model, config.model, contents.model)
-    return Loaded(config, source, target, model.to(device).eval(), contents.training)
+    selection = _selection(contents.selection, (len(source.vocabulary), len(target.vocabulary)), str(path))
+    return Loaded(config, source, target, model.to(device).eval(), contents.training, selection)
 
 
 def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
@@ -153,6 +174,20 @@ def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
     except (TypeError, ValueError, RuntimeError) as error:
         raise DamagedFile(f"{what}.subword_model cannot be used ({type(error).__name__}): use another copy") from None
     return codec
+
+
+def _selection(state: _Selection | None, types: tuple[int, int], where: str) -> Selection | None:
+    """The selection of models with so many source and target types. Raises `DamagedFile` if it is not one of theirs."""
+    if state is None:
+        return None
+    selection = Selection(state.likeliest, state.frequent)
+    for name, ids, shape in zip(selection._fields, selection, ((types[0], None), (None,)), strict=True):
+        of_types = len(shape) == ids.dim() and shape[0] in (None, len(ids))
+        if ids.dtype not in (torch.int16, torch.int32) or not of_types:
+            raise DamagedFile(f"{where}: selection.{name} is {_described(ids)}, which cannot be: use another copy")
+        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < types[1]:
+            raise DamagedFile(f"{where}: selection.{name} holds a number that is no target type's: use another copy")
+    return selection
 
 
 def _check_tokens(tokens: list[str], what: str) -> None:

@@ -34,6 +34,6 @@ def run(options: argparse.Namespace) -> int:
     loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
     mean = checkpoint.average(loaded)
     model = mean.model.half() if options.half else mean.model
-    checkpoint.save(options.output, mean.config, mean.source, mean.target, model)
+    checkpoint.save(options.output, mean.config, mean.source, mean.target, model, selection=mean.selection)
     print(f"Written: {options.output} ({options.output.stat().st_size / 1e6:.1f} MB)")
     return 0

@@ -90,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
         beam_size=options.beam,
         length_penalty=options.length_penalty,
         precision=options.precision,
+        vocabulary_selection=options.vocabulary_selection,
         mechanisms=mechanisms,
     )
     print(table)

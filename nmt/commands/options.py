@@ -37,6 +37,11 @@ def add_search_options(command: Parser) -> None:
         choices=("float32", "bf16", "int8"),
         help="bf16 is faster on GPUs and processors that support bfloat16, int8 is the fastest on processors",
     )
+    command.add_argument(
+        "--vocabulary-selection",
+        action=argparse.BooleanOptionalAction,
+        help="search only among words that are likely beside those of the sentence, or among all",
+    )
     command.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
     command.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
 

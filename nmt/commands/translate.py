@@ -184,8 +184,8 @@ def _writer(
 
 def _decisive(options: argparse.Namespace, checkpoints: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
     """All that decides what is written, as plain values: what must be the same when an output is continued."""
-    plain = ("beam", "length_penalty", "precision", "max_length", "batch_size", "n_best", "json", "replace_unk")
-    chosen = {f"--{name.replace('_', '-')}": getattr(options, name) for name in plain}
+    plain = ("beam", "length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size", "n_best")
+    chosen = {f"--{name.replace('_', '-')}": getattr(options, name) for name in (*plain, "json", "replace_unk")}
     read = {"checkpoint": map(Path, checkpoints), "--dictionary": [options.dictionary] if options.dictionary else []}
     digests = {name: [_digest(path) for path in paths] for name, paths in read.items()}
     text = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
@@ -251,6 +251,7 @@ def _translate_block(
         max_length=options.max_length,
         batch_size=options.batch_size,
         precision=options.precision,
+        vocabulary_selection=options.vocabulary_selection,
         n_best=options.n_best,
         replace_unk=options.replace_unk,
         dictionary=dictionary,

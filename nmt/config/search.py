@@ -24,6 +24,11 @@ class SearchConfig(Section):
     """Source sentences with more tokens are cut off there, with a message on standard error."""
     batch_size: Count = 64
     """Sentences that are searched at once."""
+    vocabulary_selection: bool = True
+    """Whether a translation takes only words that are likely beside those of its sentence, or frequent.
+
+    They are learnt from the training text, if there are more than 4,000 target types; fewer are all taken. Searching
+    among them is about half as much work. No other computation is affected, such as that of the validation loss."""
     precision: SearchPrecision = "float32"
     """As `training.precision`, or `int8` on processors: the decoder's products take whole numbers to ±127."""
 

@@ -23,6 +23,9 @@ from nmt.data import building, numbering
 from nmt.data.batching import Example
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
+from nmt.selection import lexical
+from nmt.selection.ibm1 import Side
+from nmt.selection.lexical import Selection
 from nmt.system.errors import placing
 from nmt.text import vocabulary
 from nmt.text.codec import Codec
@@ -54,6 +57,13 @@ class TrainingSet:
     def lengths(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Of each pair, source and target, in tokens, without marks of beginning and end."""
         return self.rows[0].lengths, self.rows[1].lengths
+
+    @cached_property
+    def selection(self) -> Selection | None:
+        """Which target types search takes beside which source types. Learning it takes seconds."""
+        types = self.source.vocabulary, self.target.vocabulary
+        source, target = (Side(rows.values, rows.lengths, len(own)) for rows, own in zip(self.rows, types, strict=True))
+        return lexical.learn(source, target, types)
 
     @property
     def capped(self) -> list[str]:

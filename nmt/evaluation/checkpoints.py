@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,7 @@ def evaluate(
     beam_size: int | None = None,
     length_penalty: float | None = None,
     precision: SearchPrecision | None = None,
+    vocabulary_selection: bool | None = None,
     mechanisms: Mapping[str, str] | None = None,
 ) -> str:
     """Evaluate every model (checkpoint → translator) on one test set; returns the table for the terminal.
@@ -73,13 +75,8 @@ def evaluate(
     outputs, alignments = {}, {}
     for checkpoint, translator in translators.items():
         print(f"Translating {len(test_set.text.source)} sentences with {checkpoint}", file=sys.stderr, flush=True)
-        translations = translator.translate(
-            test_set.text.source,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            precision=precision,
-            attention=False,
-        )
+        translate = partial(translator.translate, beam_size=beam_size, length_penalty=length_penalty, attention=False)
+        translations = translate(test_set.text.source, precision=precision, vocabulary_selection=vocabulary_selection)
         outputs[checkpoint] = [translation.text for translation in translations]
         alignments[checkpoint] = alignment_score(translator, test_set) if aligned else None
     source_language, target_language = languages

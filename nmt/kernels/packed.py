@@ -9,8 +9,9 @@ Shapes: N rows, I inputs, O outputs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from copy import deepcopy
-from typing import TypeVar
+from copy import copy, deepcopy
+from functools import cached_property
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -19,11 +20,12 @@ from torch import Tensor, nn
 
 from nmt.kernels import private
 from nmt.kernels.gru import GRUCell, gru_sequence, gru_update
-from nmt.kernels.linear import few_sizes
+from nmt.kernels.linear import Linear, few_sizes
 from nmt.kernels.lstm import LSTMCell, lstm_sequence, lstm_update
 from nmt.kernels.switch import in_use
 
 Model = TypeVar("Model")
+Parent = TypeVar("Parent", bound=nn.Module)
 
 
 def packed(module: Model, precision: str = "float32") -> Model:
@@ -39,8 +41,8 @@ def packed(module: Model, precision: str = "float32") -> Model:
     parameter = next(module.parameters())
     if parameter.device.type != "cpu" or parameter.dtype != torch.float32:
         return module
-    copy = deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
-    for parent in list(copy.modules()):
+    other = deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
+    for parent in list(other.modules()):
         for name, child in parent.named_children():
             if isinstance(child, nn.Linear):
                 setattr(parent, name, kind(child))
@@ -48,14 +50,41 @@ def packed(module: Model, precision: str = "float32") -> Model:
                 setattr(parent, name, _PackedGRUCell(kind(child)))
             elif isinstance(child, LSTMCell):
                 setattr(parent, name, _PackedLSTMCell(kind(child)))
-    return copy
+    return other
+
+
+def with_outputs(layer: nn.Module, rows: Int[Tensor, " R"]) -> nn.Module:
+    """The layer, packed as it was, with these of its outputs alone.
+
+    oneDNN compiles each size of a product. So there are up to 255 outputs more, all alike, that nobody has asked for.
+    """
+    assert isinstance(layer, Linear | _PackedLinear)
+    rows = F.pad(rows, (0, min(-len(rows) % 256, layer.out_features - len(rows))))
+    fewer = copy(layer)
+    fewer._parameters = {
+        name: None if own is None else nn.Parameter(own[rows], False) for name, own in layer._parameters.items()
+    }
+    fewer.out_features = len(rows)
+    return fewer if isinstance(layer, Linear) else type(layer)(fewer)
+
+
+def with_child(parent: Parent, name: str, child: nn.Module) -> Parent:
+    """A shallow copy of a module with another child of that name."""
+    other = copy(parent)
+    other._modules = {**parent._modules, name: child}
+    return other
 
 
 class _PackedLinear(nn.Module, ABC):
-    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
+    """The products' own form of the weights is computed when it is first needed: of an output layer it may never be."""
+
+    weight: Tensor
+    bias: Any  # a tensor, or None
+
+    def __init__(self, layer: nn.Module) -> None:
         super().__init__()
-        self.weight, self.bias = layer.weight, layer.bias  # for those who ask; `product` has its own
-        self.out_features = len(layer.weight)
+        self.weight, self.bias = layer.get_parameter("weight"), layer._parameters.get("bias")
+        self.out_features = len(self.weight)
 
     def forward(self, inputs: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
         outputs = self.product(inputs.reshape(-1, inputs.shape[-1]))
@@ -103,10 +132,13 @@ class _Rounded(_PackedLinear):
 
     dtype = torch.bfloat16
 
-    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
-        super().__init__(layer)
-        self.factors = layer.weight.detach().to(self.dtype)
-        self.shift = None if layer.bias is None else layer.bias.detach().to(self.dtype)
+    @cached_property
+    def factors(self) -> Tensor:
+        return self.weight.detach().to(self.dtype)
+
+    @cached_property
+    def shift(self) -> Tensor | None:
+        return None if self.bias is None else self.bias.detach().to(self.dtype)
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         return F.linear(rows.to(self.dtype), self.factors, self.shift).to(rows.dtype)
@@ -115,9 +147,9 @@ class _Rounded(_PackedLinear):
 class _RoundedBlocks(_Rounded):
     """The same by oneDNN's product, of weights in its own layout."""
 
-    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
-        super().__init__(layer)
-        self.factors = private.blocks(self.factors)
+    @cached_property
+    def factors(self) -> Tensor:
+        return private.blocks(self.weight.detach().to(self.dtype))
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         outputs = few_sizes(rows.to(self.dtype), lambda some: private.product(some, self.factors, self.shift))
@@ -133,29 +165,31 @@ class _Blocks(_RoundedBlocks):
 class _Bytes(_PackedLinear):
     """Factors that are whole numbers to ±127, times a scale of each row and of each output; their sums are exact."""
 
-    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
-        super().__init__(layer)
-        weight, self.scales = _in_bytes(layer.weight.detach())
-        self.columns = weight.t()
+    @cached_property
+    def factors(self) -> tuple[Tensor, Tensor]:
+        """The weight's whole numbers, transposed, and the scales of the outputs."""
+        weight, scales = _in_bytes(self.weight.detach())
+        return weight.t(), scales
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         numbers, scales = _in_bytes(rows)
-        outputs = self.sums(numbers).float().mul_(self.scales).mul_(scales.unsqueeze(1))
+        outputs = self.sums(numbers).float().mul_(self.factors[1]).mul_(scales.unsqueeze(1))
         return outputs if self.bias is None else outputs.add_(self.bias)
 
     def sums(self, numbers: Int8[Tensor, "N I"]) -> Int[Tensor, "N O"] | Float[Tensor, "N O"]:
-        return few_sizes(numbers, lambda some: private.byte_product(some, self.columns))
+        return few_sizes(numbers, lambda some: private.byte_product(some, self.factors[0]))
 
 
 class _PlainBytes(_Bytes):
     """The same by a product of float64 numbers, which holds such sums exactly."""
 
-    def __init__(self, layer: nn.Linear | GRUCell | LSTMCell) -> None:
-        super().__init__(layer)
-        self.columns = self.columns.double()
+    @cached_property
+    def factors(self) -> tuple[Tensor, Tensor]:
+        weight, scales = super().factors
+        return weight.double(), scales
 
     def sums(self, numbers: Int8[Tensor, "N I"]) -> Int[Tensor, "N O"] | Float[Tensor, "N O"]:
-        return numbers.double() @ self.columns
+        return numbers.double() @ self.factors[0]
 
 
 def _in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from nmt.model.attention import Memory
 from nmt.model.decoder import State
+from nmt.model.protocol import Choice
 from nmt.model.seq2seq import Seq2Seq
 
 
@@ -53,12 +54,20 @@ class Ensemble(nn.Module):
         return states, memories
 
     def log_probabilities(
-        self, tokens: Int[Tensor, " N"], state: tuple[State, ...], memory: tuple[Memory, ...]
+        self,
+        tokens: Int[Tensor, " N"],
+        state: tuple[State, ...],
+        memory: tuple[Memory, ...],
+        choice: Choice | None = None,
     ) -> tuple[Float[Tensor, "N V"], tuple[State, ...]]:
-        """Of each hypothesis' next token, from its last one; and the new states."""
+        """Of each hypothesis' next token, among all types or those of a choice, from its last one; and the states."""
         members = zip(self._all, state, memory, strict=True)
-        each, states = zip(*(model.log_probabilities(tokens, s, m) for model, s, m in members), strict=True)
+        each, states = zip(*(model.log_probabilities(tokens, s, m, choice) for model, s, m in members), strict=True)
         return torch.stack(each).logsumexp(dim=0) - math.log(len(each)), states
+
+    def limited(self, types: Int[Tensor, " V"]) -> Ensemble:
+        """The same models, whose next tokens are only these target types."""
+        return Ensemble([model.limited(types) for model in self._all])
 
     def weights(
         self, tokens: Int[Tensor, "B T"], state: tuple[State, ...], memory: tuple[Memory, ...]

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+
+class Choice(NamedTuple):
+    """Of each sentence the C types that may occur in its translation. Batch-first, so that search can select sentences.
+
+    A place is that of a type in the output layer, which may know fewer types than the vocabulary (`limited`); one
+    that only fills up the C has −∞ in `bar`, all others have 0.
+    """
+
+    places: Int[Tensor, "B C"]
+    bar: Float[Tensor, "B C"]
+
+    def of(self, logits: Float[Tensor, "N V"]) -> Float[Tensor, "N C"]:
+        """The chosen logits of each sentence's N/B rows, which are neighbours."""
+        rows = logits.unflatten(0, (len(self.places), -1))
+        chosen = rows.gather(2, self.places.unsqueeze(1).expand(-1, rows.shape[1], -1))
+        return chosen.add_(self.bar.unsqueeze(1)).flatten(0, 1)
 
 
 @runtime_checkable
@@ -36,8 +53,16 @@ class TranslationModel(Protocol):
     def encode(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> tuple[Any, Any]:
         """The first state and the memory of padded source ids."""
 
-    def log_probabilities(self, tokens: Int[Tensor, " N"], state: Any, memory: Any) -> tuple[Float[Tensor, "N V"], Any]:
-        """Log-probabilities of each hypothesis' next token, given its last one; and the new state."""
+    def log_probabilities(
+        self, tokens: Int[Tensor, " N"], state: Any, memory: Any, choice: Choice | None = None
+    ) -> tuple[Float[Tensor, "N V"], Any]:
+        """Log-probabilities of each hypothesis' next token, given its last one; and the new state.
+
+        With a choice those of the C types that are chosen, whose probabilities add up to 1.
+        """
+
+    def limited(self, types: Int[Tensor, " V"]) -> TranslationModel:
+        """The same model, whose next tokens are only these target types, in this order. It shares its other layers."""
 
     def weights(self, tokens: Int[Tensor, "B T"], state: Any, memory: Any) -> Float[Tensor, "B T S"]:
         """The attention weights while target tokens, BOS first, are read."""

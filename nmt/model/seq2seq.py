@@ -7,9 +7,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.kernels import reused_weights
+from nmt.kernels.packed import with_child, with_outputs
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.decoder import Decoder, State
 from nmt.model.encoder import Encoder
+from nmt.model.protocol import Choice
 
 
 class Seq2Seq(nn.Module):
@@ -59,11 +61,17 @@ class Seq2Seq(nn.Module):
         return self.decoder.features(readouts.flatten(0, 1).index_select(0, places)), alignment
 
     def log_probabilities(
-        self, tokens: Int[Tensor, " N"], state: State, memory: Memory
+        self, tokens: Int[Tensor, " N"], state: State, memory: Memory, choice: Choice | None = None
     ) -> tuple[Float[Tensor, "N V"], State]:
-        """Of each hypothesis' next token, from its last one; and the new state."""
+        """Of each hypothesis' next token, among all types or those of a choice, from its last one; and the state."""
         readout, state, _ = self.decoder.step(self.decoder.embed(tokens), state, memory)
-        return self.decoder.logits(readout).log_softmax(dim=1), state
+        logits = self.decoder.logits(readout)
+        return (logits if choice is None else choice.of(logits)).log_softmax(dim=1), state
+
+    def limited(self, types: Int[Tensor, " V"]) -> Seq2Seq:
+        """The same model, whose output layer knows only these target types. It shares its other layers."""
+        output = with_outputs(self.decoder.output, types)
+        return with_child(self, "decoder", with_child(self.decoder, "output", output))
 
     def weights(self, tokens: Int[Tensor, "B T"], state: State, memory: Memory) -> Float[Tensor, "B T S"]:
         """The attention weights while target tokens, BOS first, are read."""

@@ -22,7 +22,7 @@ from nmt.training.pace import Pace, Tokens
 from nmt.training.prepare import batches_of
 from nmt.training.progress import Example
 from nmt.training.resume import restore, seed_processes
-from nmt.training.saving import advice, refuse_infinite, save, save_best
+from nmt.training.saving import advice, refuse_infinite, save, save_best, selection_of
 from nmt.training.session import Session, Task
 from nmt.training.state import (
     State,
@@ -215,7 +215,13 @@ def _validate(session: Session) -> bool:
         # Several processes are in step, and none can leave alone.
         with session.stop.abandoning() if task.world.size == 1 else nullcontext():
             validation = validate(
-                learner.result, task.pairs.source, task.pairs.target, task.config, task.validation, task.world
+                learner.result,
+                task.pairs.source,
+                task.pairs.target,
+                task.config,
+                task.validation,
+                task.world,
+                selection_of(task),
             )
     except Interrupted:
         return False

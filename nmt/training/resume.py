@@ -213,5 +213,5 @@ _FIXED: Any = {
         "moving_average": True,
         "early_stopping": {"metric"},
     },
-    "search": {"beam_size", "length_penalty", "max_length", "max_source_length", "precision"},
+    "search": {"beam_size", "length_penalty", "max_length", "max_source_length", "precision", "vocabulary_selection"},
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from nmt.checkpoint import contents as checkpoint
+from nmt.selection.lexical import Selection
 from nmt.system.errors import UserError
 from nmt.training.folder import BEST, LAST, PREVIOUS, keep_checkpoint
 from nmt.training.resume import training_part
-from nmt.training.session import Session
+from nmt.training.session import Session, Task
 
 
 def save(session: Session) -> None:
@@ -30,6 +31,7 @@ def save(session: Session) -> None:
             task.pairs.target,
             learner.model,
             training,
+            selection_of(task),
             kept=task.folder / PREVIOUS,
         )
         if (count := task.config.training.keep_checkpoints) is not None:
@@ -40,7 +42,15 @@ def save(session: Session) -> None:
 def save_best(session: Session) -> None:
     """Save the model as `best.pt`, for translation alone."""
     task = session.task
-    checkpoint.save(task.folder / BEST, task.config, task.pairs.source, task.pairs.target, session.learner.result)
+    model = session.learner.result
+    checkpoint.save(
+        task.folder / BEST, task.config, task.pairs.source, task.pairs.target, model, selection=selection_of(task)
+    )
+
+
+def selection_of(task: Task) -> Selection | None:
+    """What search selects of the vocabulary, if it is to."""
+    return task.pairs.selection if task.config.search.vocabulary_selection else None
 
 
 def refuse_infinite(session: Session) -> None:

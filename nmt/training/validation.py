@@ -14,6 +14,7 @@ from nmt.data.batching import Batch, Example, collate
 from nmt.decoding import longest_first
 from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
+from nmt.selection.lexical import Selection
 from nmt.system.device import explaining_memory
 from nmt.text.codec import Codec
 from nmt.text.corpus import ParallelText
@@ -29,14 +30,20 @@ class Validation(NamedTuple):
 
 
 def validate(
-    model: Seq2Seq, source: Codec, target: Codec, config: Config, text: ParallelText, world: World = ALONE
+    model: Seq2Seq,
+    source: Codec,
+    target: Codec,
+    config: Config,
+    text: ParallelText,
+    world: World = ALONE,
+    selection: Selection | None = None,
 ) -> Validation:
     """A model's loss under teacher forcing, and its BLEU by the same search as everywhere else.
 
     References are lower-cased for a model that writes no capitals. Several processes share the batches, and all get the
     same result, which is that of one.
     """
-    translator = Translator(model, source, target, config.search)
+    translator = Translator(model, source, target, config.search, selection)
     examples = [
         Example(source.encode(sentence), target.encode(translation))
         for sentence, translation in zip(text.source, text.target, strict=True)

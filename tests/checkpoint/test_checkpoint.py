@@ -195,8 +195,8 @@ def test_foreign_files_are_refused_and_never_run(tmp_path: Path) -> None:
     [
         ({"model": {}}, "is not an nmt checkpoint: format: "),
         ({"format": "2"}, "is not an nmt checkpoint: format: "),
-        ({"format": 1}, "written by an older nmt: train again, or use that version (format 1, not 2)"),
-        ({"format": 3}, "written by a newer nmt: update nmt (format 3, not 2)"),
+        ({"format": 1}, "written by an older nmt: train again, or use that version (format 1, not 3)"),
+        ({"format": 4}, "written by a newer nmt: update nmt (format 4, not 3)"),
         ([1, 2], "holds a list"),
         (torch.zeros(2), "holds a Tensor"),
     ],

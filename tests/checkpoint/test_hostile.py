@@ -16,6 +16,7 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.unpickling import unpickle
 from nmt.config.run import Config
+from nmt.selection.lexical import Selection
 from nmt.system.errors import UserError
 from nmt.text import sentencepiece_file
 from nmt.text.sentencepiece_file import check_normalizer
@@ -24,6 +25,7 @@ from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
 CPU = torch.device("cpu")
+SOURCE_TYPES = 12
 BIAS, EMBEDDING = "decoder.output.bias", "decoder.embedding.weight"
 
 
@@ -31,7 +33,8 @@ BIAS, EMBEDDING = "decoder.output.bias", "decoder.embedding.weight"
 def contents(tmp_path: Path, make_translator: Maker) -> dict[str, Any]:
     config, translator = make_translator()
     path = tmp_path / "good.pt"
-    checkpoint.save(path, config, translator.source, translator.target, translator.model)
+    selection = Selection(torch.zeros(SOURCE_TYPES, 2, dtype=torch.int16), torch.zeros(3, dtype=torch.int16))
+    checkpoint.save(path, config, translator.source, translator.target, translator.model, selection=selection)
     return checkpoint_file.read(path)
 
 
@@ -73,6 +76,24 @@ def inside_itself() -> list[Any]:
         ("target", "tokens", lambda: ["<unk>", "<pad>", "<bos>", "<eos>", "a\nb"], r"'a\nb' cannot be a token"),
         ("target", "tokens", lambda: repeated(9), "it repeats its values without end"),
         ("target", "tokens", inside_itself, "deep in others"),
+        ("selection", "frequent", lambda: torch.zeros(3), "selection.frequent is real numbers of shape (3,), which"),
+        ("selection", "frequent", lambda: torch.zeros(3, dtype=torch.int64), "selection.frequent is torch.int64"),
+        ("selection", "frequent", lambda: torch.zeros((), dtype=torch.int16), "selection.frequent is torch.int16 of s"),
+        (
+            "selection",
+            "frequent",
+            lambda: torch.full((1,), 12, dtype=torch.int16),
+            "frequent holds a number that is no",
+        ),
+        ("selection", "likeliest", lambda: torch.full((12, 1), -1, dtype=torch.int16), "likeliest holds a number that"),
+        ("selection", "likeliest", lambda: torch.zeros(11, 2, dtype=torch.int16), "selection.likeliest is torch.int16"),
+        (
+            "selection",
+            "likeliest",
+            lambda: torch.zeros((), dtype=torch.int16).expand(12, 10**9),
+            "larger than its stor",
+        ),
+        ("selection", "likeliest", lambda: None, "selection.likeliest: "),
         ("config", "name", lambda: 10**5000, "not an nmt checkpoint"),
         ("config", "name", lambda: "x" * 10**6, "name: "),
     ],

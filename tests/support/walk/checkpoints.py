@@ -21,6 +21,7 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
+from nmt.selection.lexical import Selection
 from nmt.text.corpus import ParallelText
 from nmt.training import loop
 from nmt.training.interruption import StopSignals
@@ -60,7 +61,9 @@ def models(folder: Path) -> dict[str, Path]:
         torch.manual_seed(1)
         model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
         paths[kind] = place / "good.pt"
-        checkpoint.save(paths[kind], config, pairs.source, pairs.target, model)
+        likeliest = torch.zeros(len(pairs.source.vocabulary), 2, dtype=torch.int16)
+        selection = Selection(likeliest, torch.arange(6, dtype=torch.int16))
+        checkpoint.save(paths[kind], config, pairs.source, pairs.target, model, selection=selection)
     return paths
 
 
@@ -108,7 +111,7 @@ PLANTED: list[Callable[[Any], Any]] = [
     _tensor(lambda old: old.half()),
     _tensor(lambda old: old.t() if old.dim() == 2 else old[:-1] if old.dim() else old.view(1)),
     _tensor(lambda old: old[:1].expand(old.shape) if old.dim() else old),
-    _tensor(lambda old: torch.full_like(old, 255 if old.dtype == torch.uint8 else 1e30)),
+    _tensor(lambda old: torch.full_like(old, 1e30 if old.is_floating_point() else 255)),
 ]
 _NOTHING = len(PLANTED)  # stands for leaving the value out
 

@@ -118,6 +118,7 @@ def begin_options(folder: Path) -> tuple[Try, int]:
         "translate": [best, "ba de"],
         "evaluate": [best, "--split", "validation", "--data-folder", str(folder / "data")],
         "average": [best],
+        "select": [best],
         "split": [],
         "ablation": ["missing.yaml"],
     }

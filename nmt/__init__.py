@@ -4,7 +4,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nmt.translator import Translation, Translator
+    from nmt.translation import Translation
+    from nmt.translator import Translator
 
 __all__ = ["Translation", "Translator", "__version__"]
 __version__ = "0.3.0"  # the only place: pyproject.toml reads it from here

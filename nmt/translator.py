@@ -1,13 +1,11 @@
-"""Strings in, translations out: text, tokens, score and attention as values."""
+"""Strings in, translations out."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -30,81 +28,11 @@ from nmt.system.values import is_unicode
 from nmt.text.codec import Codec
 from nmt.text.unknown_words import copied, replacements
 from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK_TOKEN
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+from nmt.translation import Translation
 
 # A sentence has at most so many characters for each token that the search takes, or else this many.
 CHARACTERS_OF_A_TOKEN, SHORTEST_CUT = 20, 10_000
 MOST_CANDIDATES = 2**31  # of one step of one sentence: hypotheses × words, each with 4 bytes
-
-
-@dataclass(frozen=True)
-class Translation:
-    """One translation of one sentence. In a notebook it shows its text, its score and its attention.
-
-    Both token lists end with `<eos>` (the hypothesis only if the search got that far), because attention does: it is
-    (T S), a row per token and a column per source token, or None for a model without attention or if not asked for.
-    `score` is the log-probability in nats divided by the length penalty. `n_best` holds the sentence's translations,
-    best first and this one among them, if more than one was asked for. `segments` are the numbers of the source
-    tokens' segments, from 0, if attention was asked for and knows segments (`model.attention.scope: hierarchical`).
-    """
-
-    text: str
-    tokens: list[str]
-    source_tokens: list[str]
-    score: float
-    attention: Float[Tensor, "T S"] | None
-    n_best: tuple[Translation, ...] = ()
-    segments: tuple[int, ...] | None = None
-
-    @property
-    def levels(self) -> tuple[Float[Tensor, "T G"], Float[Tensor, "T S"]] | None:
-        """Attention to segments, γ, and to tokens within each segment, β, where attention knows segments.
-
-        `attention` is their product. Where a segment has weight 0, β is 0, too.
-        """
-        if self.attention is None or not self.segments:
-            return None
-        numbers = torch.tensor(self.segments)
-        of_segments = self.attention.new_zeros(len(self.attention), int(numbers.max()) + 1)
-        of_segments = of_segments.index_add(1, numbers, self.attention)
-        return of_segments, torch.nan_to_num(self.attention / of_segments[:, numbers])
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw the attention as a heat map: source tokens along the top, the translation's down the side.
-
-        Where it knows segments, and there are several, each of its two levels is a heat map.
-        Returns the matplotlib figure, which a notebook shows; with `path` it is also written there, as .png, .svg or
-        .pdf. Raises `UserError` if there is no attention to draw, the path has another suffix or cannot be written.
-        """
-        if self.attention is None:
-            raise UserError("this translation has no attention: use a model with attention, and translate with it")
-        if not self.tokens:
-            raise UserError("the sentence is empty, so there is no attention to draw")
-        from nmt.plots.heat_map import heat_map, level_maps
-
-        if self.segments is not None and self.segments[-1] > 0 and self.levels is not None:
-            of_segments, within = (level.numpy() for level in self.levels)
-            return level_maps(of_segments, within, self.segments, self.source_tokens, self.tokens, path)
-        return heat_map(self.attention.numpy(), self.source_tokens, self.tokens, path)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        if not self.tokens:
-            return "<div><i>(empty sentence)</i></div>"
-        shown = [f"<div><b>{escape(self.text)}</b> (score {self.score:.2f})</div>"]
-        if self.attention is not None:
-            from nmt.plots.table import attention_table
-
-            shown.append(attention_table(self.attention.numpy(), self.source_tokens, self.tokens))
-        else:
-            shown.append(f"<div>tokens: {escape(' '.join(self.tokens))}</div>")
-        if self.n_best:
-            others = "".join(f"<li>{escape(t.text)} ({t.score:.2f})</li>" for t in self.n_best)
-            shown.append(f"<ol>{others}</ol>")
-        return "".join(shown)
 
 
 @dataclass(frozen=True)

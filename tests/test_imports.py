@@ -13,7 +13,8 @@ import pytest
 import nmt
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
-from nmt.translator import Translation, Translator
+from nmt.translation import Translation
+from nmt.translator import Translator
 
 ROOT = Path(nmt.__file__).parent
 # From the bottom to the top. A module imports from layers below its own, and inside its own package.
@@ -32,6 +33,7 @@ LAYERS = [
     ["nmt.search"],
     ["nmt.checkpoint"],
     ["nmt.decoding", "nmt.plots"],
+    ["nmt.translation"],
     ["nmt.translator"],
     ["nmt.evaluation"],
     ["nmt.training"],
@@ -89,7 +91,7 @@ def test_imports_point_downwards(module: str) -> None:
 
 
 def test_packages_import_nothing_by_themselves() -> None:
-    assert IMPORTS["nmt"] <= {"os", "typing", "nmt.translator"}
+    assert IMPORTS["nmt"] <= {"os", "typing", "nmt.translation", "nmt.translator"}
     for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation", "nmt.ablation", "nmt.plots"):
         assert IMPORTS[package] == set()
 

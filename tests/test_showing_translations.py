@@ -10,7 +10,7 @@ import torch
 
 from nmt.plots.table import MOST_CELLS, attention_table
 from nmt.system.errors import UserError
-from nmt.translator import Translation
+from nmt.translation import Translation
 
 WEIGHTS = torch.tensor([[0.75, 0.25, 0.0], [0.125, 0.5, 0.375]])
 SHOWN = Translation("a <b>", ["<b>", "<eos>"], ["ein", "&", "<eos>"], -1.234, WEIGHTS)

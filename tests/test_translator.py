@@ -11,7 +11,8 @@ from nmt.system.device import choose_device
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.text.vocabulary import BOS, EOS, UNK
-from nmt.translator import Translation, Translator
+from nmt.translation import Translation
+from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
 WIRINGS = ["bahdanau", "luong", "none"]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nmt.translator import Translation
+    from nmt.translation import Translation
 
 
 def lines_of(translations: Sequence[Translation], first: int, options: argparse.Namespace) -> list[str]:

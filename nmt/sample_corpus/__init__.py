@@ -39,6 +39,7 @@ def write(folder: Path, seed: int = 1) -> None:
 
     Raises `UserError` if that is not possible. Several processes may do this at the same time.
     """
+    files.make_folder(folder)  # generating takes seconds: first see whether there is a place for it
     for split, pairs in generate(seed).items():
         lines = {
             "de": [detokenise(pair.source) for pair in pairs],

@@ -9,19 +9,30 @@ from pathlib import Path
 from nmt.ablation import page, result, runs
 from nmt.ablation.configs import load_configs
 from nmt.ablation.measure import test_set_of
+from nmt.system.errors import UserError
 from nmt.training.interruption import StopSignals
 
 
 def compare(
-    configs: Sequence[str], overrides: Sequence[str], *, output: Path, jobs: int, machine: str | None = None
+    configs: Sequence[str],
+    overrides: Sequence[str],
+    *,
+    output: Path,
+    jobs: int,
+    machine: str | None = None,
+    seeds: int = 1,
+    base: str | None = None,
 ) -> int:
     """Train and measure the configs (files; none: every mechanism), then write the page. Finished runs are skipped.
 
-    `overrides` are `a.b=VALUE` for each config, `jobs` the number of runs at once, `machine` what the page calls it.
+    `overrides` are `a.b=VALUE` for each config, `jobs` the number of runs at once, `machine` what the page calls it,
+    `seeds` the number of runs of each mechanism, `base` the name of the one that the others are tested against.
     Returns the exit code: 0; 2 or 1 if a run failed, because of its input or of a bug; 130 if it was stopped.
     Raises `UserError` before anything is run if the configs do not go together, or folders or page cannot be used.
     """
-    chosen = load_configs(configs, overrides)
+    chosen = load_configs(configs, overrides, seeds)
+    if base is not None and base not in (names := [config.name for config in chosen[: len(chosen) // seeds]]):
+        raise UserError(f"--base {base}: no config has this name; there are {', '.join(names)}")
     page.check(output)
     test_set = test_set_of(chosen[0])
     stop = StopSignals()
@@ -34,10 +45,13 @@ def compare(
     if done:
         settings = [part for override in overrides for part in ("--set", override)]
         arguments = [*configs, "--output", str(output), "--jobs", str(jobs), *settings]
+        arguments += ["--seeds", str(seeds)] if seeds > 1 else []
+        arguments += ["--base", base] if base is not None else []
         made = page.Making(
             command=shlex.join(["python", "scripts/ablation.py", *arguments]),
             machine=machine,
             missing=[failure.name for failure in failures],
+            base=base,
         )
         results = [result.read(result.path_of(config)) for config in done]
         print(f"Written: {', '.join(map(str, page.write(output, results, test_set, made)))}")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from nmt.ablation import result
+from nmt.ablation.seeds import with_seeds
 from nmt.config.reading import differences, load_config, parse_config
 from nmt.config.run import Config
 from nmt.model.scopes import SCOPES
@@ -16,13 +19,22 @@ from nmt.system.errors import UserError
 DEFAULT_CONFIGS = Path("configs/ablation")
 
 
-def load_configs(paths: Sequence[str], overrides: Sequence[str]) -> list[Config]:
-    """The configs to compare, with `a.b=VALUE` overrides applied to each.
+# What a mechanism is; all else is the same in a comparison.
+_COMPARED: Any = {
+    "name": True,
+    "model": {"attention": True, "cell": True, "encoder": {"self_attention"}, "decoder": {"readout", "readout_size"}},
+    "training": {"teacher_forcing"},
+}
+
+
+def load_configs(paths: Sequence[str], overrides: Sequence[str], seeds: int = 1) -> list[Config]:
+    """The configs to compare, with `a.b=VALUE` overrides applied to each, and each with so many seeds.
 
     Without paths these are the configs in configs/ablation of the current folder or else the bundled ones. The bundled
     ones are completed: a score or scope that none of them has gets a config of its own.
 
-    Raises `UserError` unless they differ only in name and `model.attention`, or if a run's folder has another run.
+    All mechanisms come with their own seed first, then all with the next one. Raises `UserError` unless they differ
+    only in name and mechanism, or if a run's folder has another run.
     """
     here = {path.resolve(): str(path) for path in sorted(DEFAULT_CONFIGS.glob("*.yaml"))}
     bundled = {path.resolve(): str(path) for path in ablation_configs()}
@@ -33,9 +45,12 @@ def load_configs(paths: Sequence[str], overrides: Sequence[str]) -> list[Config]
     if not paths and (here or bundled).keys() == bundled.keys():
         configs |= {f"the config made for {config.name}": config for config in missing(configs.values())}
     _check_comparable(configs)
-    for config in configs.values():
+    seeded = [list(with_seeds(config, seeds)) for config in configs.values()]
+    chosen_seeds = list(chain.from_iterable(zip(*seeded, strict=True)))
+    _check_names(chosen_seeds)
+    for config in chosen_seeds:
         _check_folder(config)
-    return list(configs.values())
+    return chosen_seeds
 
 
 def missing(configs: Iterable[Config]) -> Iterator[Config]:
@@ -62,7 +77,7 @@ def _check_comparable(configs: Mapping[str, Config]) -> None:
     for path, config in others:
         for field in differences(_common(first_config), _common(config)):
             raise UserError(
-                f"{first} and {path} differ in {field}, so that more than attention would be compared; set both alike"
+                f"{first} and {path} differ in {field}, so that more than mechanisms would be compared; set both alike"
             )
         folder = result.folder_of(config)
         if folder in folders:
@@ -70,9 +85,17 @@ def _check_comparable(configs: Mapping[str, Config]) -> None:
         folders[folder] = path
 
 
+def _check_names(configs: Iterable[Config]) -> None:
+    folders: set[Path] = set()
+    for config in configs:
+        if (folder := result.folder_of(config)) in folders:
+            raise UserError(f"two runs would be in {folder}: give the configs names that do not end in -seedN")
+        folders.add(folder)
+
+
 def _common(config: Config) -> dict[str, object]:
     """What all runs of a comparison share."""
-    return config.model_dump(exclude={"name": True, "model": {"attention"}})
+    return config.model_dump(exclude=_COMPARED)
 
 
 def _check_folder(config: Config) -> None:

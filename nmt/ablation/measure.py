@@ -14,9 +14,16 @@ from nmt.config.run import Config
 from nmt.data.batching import Example
 from nmt.data.splits import gold_links
 from nmt.evaluation import report
-from nmt.evaluation.alignment import word_pairs
+from nmt.evaluation.alignment import (
+    AlignmentScore,
+    attend_words,
+    best_links,
+    right_sentence,
+    score_alignment,
+    word_pairs,
+)
 from nmt.evaluation.by_length import bootstrap_interval
-from nmt.evaluation.checkpoints import TestSet, alignment_score, corpus_test_set
+from nmt.evaluation.checkpoints import TestSet, corpus_test_set
 from nmt.evaluation.mechanisms import mechanism
 from nmt.evaluation.scores import bleu_statistics
 from nmt.system.device import choose_device, describe_machine
@@ -47,7 +54,7 @@ def measure(config: Config) -> Result:
     loaded = checkpoint.load(best, choose_device(config.training.device))
     translator = Translator.of({str(best): loaded})
     test_set = test_set_of(config)
-    text, alignment = test_set.text, alignment_score(translator, test_set)
+    text, (alignment, right_sentence) = test_set.text, _alignment(translator, test_set)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
     (evaluation,) = evaluations = report.evaluate_outputs(
         {str(best): hypotheses},
@@ -60,7 +67,7 @@ def measure(config: Config) -> Result:
         samples=SAMPLES,
         seed=SEED,
         alignments={str(best): alignment},
-        mechanisms={str(best): mechanism(config.model.attention)},
+        mechanisms={str(best): mechanism(config.model)},
     )
     report.write(folder, evaluations, [], test_set.corpus)
     low, high = bootstrap_interval(bleu_statistics(hypotheses, text.target), SAMPLES, SEED)
@@ -77,10 +84,20 @@ def measure(config: Config) -> Result:
         by_length=tuple(evaluation.by_length),
         perplexity=perplexity(mean_loss(loaded.model, examples, config.search.batch_size)),
         alignment=alignment,
+        right_sentence=right_sentence,
         target_tokens_per_second=_speed(events),
         minutes=events[-1]["seconds"] / 60,
         machine=describe_machine(loaded.model.device),
     )
+
+
+def _alignment(translator: Translator, test_set: TestSet) -> tuple[AlignmentScore | None, float | None]:
+    """The score of the attention against gold links, and how often the right sentence has the most weight."""
+    if not translator.has_attention or test_set.words is None or test_set.words.links is None:
+        return None, None
+    weights = list(attend_words(translator, test_set.text, test_set.words))
+    score = score_alignment([best_links(w) for w in weights], test_set.words.links)
+    return score, right_sentence(weights, test_set.words)
 
 
 def _events(folder: Path) -> list[dict[str, Any]]:

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from nmt.ablation.pictures import error_percent, pictures
 from nmt.ablation.result import Result
+from nmt.ablation.seeds import Mechanism, base_of, difference, mean_and_deviation, mechanisms
 from nmt.config.model import AttentionConfig
 from nmt.config.run import Config
+from nmt.config.training import TeacherForcingConfig
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
 from nmt.evaluation.checkpoints import TestSet
@@ -26,11 +28,13 @@ WIRINGS = ("none", "bahdanau", "luong")
 
 
 class Making(NamedTuple):
-    """How a page was made: the command, the machine's name if not the one found, the runs that failed."""
+    """How a page was made: the command, the machine's name if not the one found, the runs that failed, the name of
+    the mechanism that the others are tested against if not the default."""
 
     command: str
     machine: str | None
     missing: Sequence[str]
+    base: str | None = None
 
 
 def check(output: Path) -> None:
@@ -43,12 +47,14 @@ def write(output: Path, results: Sequence[Result], test_set: TestSet, made: Maki
     """Write the page and its pictures, and return their paths. Raises `UserError` where one cannot be written."""
     path = output / "README.md"
     ordered = sorted(results, key=lambda result: WIRINGS.index(result.config.model.attention.wiring))
-    drawn = pictures(ordered, test_set)
+    found = mechanisms(ordered)
+    firsts = [mechanism.first for mechanism in found]
+    drawn = pictures(firsts, test_set)
     blocks = [
-        _setting(ordered, test_set, made),
-        _table(ordered),
+        _setting(ordered, found, test_set, made),
+        _table(found, made.base),
         *(f"![{alternative}]({name})" for name, (alternative, _) in drawn.items()),
-        _length_table(ordered),
+        _length_table(firsts),
     ]
     page = _with_results(_present(path), "\n\n".join(blocks), path)
     for name, (_, content) in drawn.items():
@@ -80,13 +86,12 @@ def _with_results(page: str, results: str, path: Path) -> str:
     return f"{before}{BEGIN}\n\n{results}\n\n{END}{after}"
 
 
-def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:
+def _setting(results: Sequence[Result], found: Sequence[Mechanism], test_set: TestSet, made: Making) -> str:
     """What was run, on what, how it was measured."""
     config = results[0].config
     lines = [
         f"Made by `{made.command}`.",
-        f"Each model was trained once, with seed {config.training.seed}; the configs differ only in name and "
-        "`model.attention`.",
+        *_runs(found, made.base),
         "",
         f"- Corpus: {_corpus(config, test_set)}",
         f"- Budget: {_budget(config)} for each model",
@@ -99,9 +104,34 @@ def _setting(results: Sequence[Result], test_set: TestSet, made: Making) -> str:
         "word with the largest attention weight; none without attention or gold links",
         "- Target tokens/s: median during training; minutes: training and validation",
     ]
+    if any(result.right_sentence is not None for result in results):
+        lines.append(
+            "- Right sentence: of sources with several sentences, how often the one with the most weight is one that "
+            "the word of the reference is linked to"
+        )
     if made.missing:
         lines.append(f"- **Missing, because the run failed:** {', '.join(made.missing)}")
     return "\n".join(lines)
+
+
+def _runs(found: Sequence[Mechanism], base_name: str | None) -> list[str]:
+    """How often each mechanism was trained, and what the test against the base is."""
+    differ = "the configs differ only in name and mechanism"
+    seeds = sorted({seed for mechanism in found for seed in mechanism.bleus})
+    if len(seeds) == 1:
+        return [f"Each model was trained once, with seed {seeds[0]}; {differ}."]
+    lines = [
+        f"Each mechanism was trained with the seeds {', '.join(map(str, seeds))}; {differ}. BLEU, perplexity, AER, "
+        "speed and minutes are means over the seeds, with the standard deviation of BLEU. Pictures and the table by "
+        f"length are of seed {seeds[0]}."
+    ]
+    if (base := base_of(found, base_name)) is not None:
+        lines.append(
+            f"*Difference* is that of the mean BLEU to {base.first.name}; p is that of a paired, two-sided t-test over "
+            "the seeds, not corrected for the number of rows: it finds only differences that are large beside the "
+            "spread over seeds."
+        )
+    return lines
 
 
 def _corpus(config: Config, test_set: TestSet) -> str:
@@ -122,24 +152,61 @@ def _budget(config: Config) -> str:
     return f"{' or '.join(limits)} of at most {batch}"
 
 
-def _table(results: Sequence[Result]) -> str:
-    heads = ["mechanism", "wiring", "score", "scope", "variant", "BLEU", "perplexity"]
-    heads += ["AER %", "target tokens/s", "parameters", "minutes"]
+def _table(found: Sequence[Mechanism], base_name: str | None) -> str:
+    several = any(len(mechanism.results) > 1 for mechanism in found)
+    sentences = any(mechanism.first.right_sentence is not None for mechanism in found)
+    base = base_of(found, base_name) if several else None
+    heads = ["mechanism", "wiring", "score", "scope", "variant", "BLEU"]
+    heads += ["difference (p)"] * (base is not None) + ["perplexity", "AER %"] + ["right sentence %"] * sentences
+    heads += ["target tokens/s", "parameters", "minutes"]
     rows = []
-    for result in results:
-        attention = result.config.model.attention
-        axes = ["–"] * 3 if attention.wiring == "none" else [attention.score, _scope(attention), _variants(attention)]
-        speed = result.target_tokens_per_second
+    for mechanism in found:
+        results, first = mechanism.results, mechanism.first
+        attention = first.config.model.attention
+        axes = ["–"] * 2 if attention.wiring == "none" else [attention.score, _scope(attention)]
         rows.append([
-            result.name, attention.wiring, *axes,
-            f"{result.bleu:.2f} ({result.bleu_low:.2f}–{result.bleu_high:.2f})",
-            f"{result.perplexity:.3f}",
-            _alignment(result.alignment),
-            "–" if speed is None else f"{speed:,.0f}",
-            f"{result.parameters:,}",
-            f"{result.minutes:.1f}",
+            first.name, attention.wiring, *axes, _variants(first.config),
+            _bleu(mechanism, several),
+            *([_difference(mechanism, base)] if base is not None else []),
+            _mean([result.perplexity for result in results], "{:.3f}"),
+            _alignments([result.alignment for result in results]),
+            *([_mean([_percent(result.right_sentence) for result in results], "{:.1f}")] if sentences else []),
+            _mean([result.target_tokens_per_second for result in results], "{:,.0f}"),
+            f"{first.parameters:,}",
+            _mean([result.minutes for result in results], "{:.1f}"),
         ])  # fmt: skip
     return _markdown(heads, rows, left=5)
+
+
+def _bleu(mechanism: Mechanism, several: bool) -> str:
+    if not several:
+        first = mechanism.first
+        return f"{first.bleu:.2f} ({first.bleu_low:.2f}–{first.bleu_high:.2f})"
+    mean, deviation = mean_and_deviation(list(mechanism.bleus.values()))
+    return f"{mean:.2f} ± {'?' if deviation is None else f'{deviation:.2f}'}"
+
+
+def _difference(mechanism: Mechanism, base: Mechanism) -> str:
+    if mechanism == base or (found := difference(mechanism, base)) is None:
+        return "–"
+    mean, p = found
+    return f"{mean:+.2f}" if p is None else f"{mean:+.2f} ({p:.3f})"
+
+
+def _percent(fraction: float | None) -> float | None:
+    return None if fraction is None else 100 * fraction
+
+
+def _mean(values: Sequence[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return form.format(mean_and_deviation(known)[0]) if known else "–"
+
+
+def _alignments(scores: Sequence[AlignmentScore | None]) -> str:
+    """One score with its interval, or the mean of several."""
+    if len(scores) == 1:
+        return _alignment(scores[0])
+    return _mean([None if score is None else 100 * score.error_rate for score in scores], "{:.1f}")
 
 
 def _alignment(score: AlignmentScore | None) -> str:
@@ -154,8 +221,11 @@ def _scope(attention: AttentionConfig) -> str:
     return attention.scope if window is None else f"{attention.scope}, D = {window}"
 
 
-def _variants(attention: AttentionConfig) -> str:
-    return ", ".join(variants(attention)) or "–"
+def _variants(config: Config) -> str:
+    words, forcing = variants(config.model), config.training.teacher_forcing
+    if forcing != TeacherForcingConfig():
+        words.append(f"teacher forcing: {forcing.schedule} {forcing.ratio:g}, a coin a {forcing.granularity}")
+    return ", ".join(words) or "–"
 
 
 def _length_table(results: Sequence[Result]) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nmt.ablation.result import Result, folder_of
-from nmt.config.model import AttentionConfig
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.checkpoints import TestSet, heat_maps
-from nmt.evaluation.mechanisms import mechanism, variants
+from nmt.evaluation.mechanisms import is_plain, mechanism
 from nmt.evaluation.report import described, legend
 from nmt.translator import Translator
 
@@ -31,7 +30,7 @@ def _curve_pictures(results: Sequence[Result], test_set: TestSet) -> Pictures:
     from nmt.plots.style import render
 
     where = described(test_set.corpus, test_set.split)
-    plain = [result for result in results if _is_plain(result.config.model.attention)]
+    plain = [result for result in results if is_plain(result.config.model)]
     others = [result for result in results if result not in plain]
     if len(results) <= MOST_CURVES or not plain or not others:
         groups: dict[str, tuple[str, Sequence[Result]]] = {"bleu_by_length.png": ("", results)}
@@ -72,7 +71,7 @@ def _heat_map_pictures(results: Sequence[Result], test_set: TestSet) -> Pictures
     from nmt.plots.style import render
 
     attentive = [result for result in results if result.config.model.attention.wiring != "none"]
-    attentive.sort(key=lambda result: not _is_plain(result.config.model.attention))  # scores first, then variants
+    attentive.sort(key=lambda result: not is_plain(result.config.model))  # scores first, then variants
     line = _heat_map_line(test_set)
     if not attentive or line is None:
         return {}
@@ -92,12 +91,7 @@ def _heat_map_pictures(results: Sequence[Result], test_set: TestSet) -> Pictures
 
 def _titles(results: Sequence[Result]) -> list[str]:
     """What pictures call each result: its mechanism, with the run's name where two share one."""
-    return legend([mechanism(result.config.model.attention) for result in results], [r.name for r in results])
-
-
-def _is_plain(attention: AttentionConfig) -> bool:
-    """Whether only wiring and score are chosen: global scope and no variant."""
-    return attention.wiring == "none" or (attention.scope == "global" and not variants(attention))
+    return legend([mechanism(result.config.model) for result in results], [r.name for r in results])
 
 
 def error_percent(score: AlignmentScore) -> tuple[float, float, float]:

@@ -26,6 +26,7 @@ class Result(Section):
     by_length: tuple[Bucket, ...]
     perplexity: float  # per target token, the end of the sentence counted
     alignment: AlignmentScore | None  # None without attention or gold links
+    right_sentence: float | None = None  # of sources of several sentences; None also where there are none
     target_tokens_per_second: float | None  # in training: the median of the log's laps
     minutes: float  # of training and validation
     machine: str

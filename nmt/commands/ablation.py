@@ -24,6 +24,15 @@ def parser() -> Parser:
     parser.add_argument(
         "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="runs at once (default: all cores)"
     )
+    parser.add_argument(
+        "--seeds", type=positive, default=1, metavar="N", help="train each mechanism N times, with N seeds (default: 1)"
+    )
+    parser.add_argument(
+        "--base",
+        metavar="NAME",
+        help="with --seeds: the config that the others are tested against (default: the first with global attention "
+        "and no variant)",
+    )
     parser.add_argument("--machine", metavar="TEXT", help="how the page names the machine (default: as detected)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config"
@@ -35,4 +44,12 @@ def run(options: argparse.Namespace) -> int:
     """Train every config's model under one budget, then write a page that compares them."""
     from nmt.ablation.compare import compare
 
-    return compare(options.configs, options.set, output=options.output, jobs=options.jobs, machine=options.machine)
+    return compare(
+        options.configs,
+        options.set,
+        output=options.output,
+        jobs=options.jobs,
+        machine=options.machine,
+        seeds=options.seeds,
+        base=options.base,
+    )

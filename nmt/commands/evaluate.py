@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     languages = (first.data.source.language, first.data.target.language)
     test_set = _test_set(options, configs)
     translators = {path: Translator.of({path: loaded[path]}) for path in options.checkpoints}
-    mechanisms = {path: mechanism(configs[path].model.attention) for path in options.checkpoints}
+    mechanisms = {path: mechanism(configs[path].model) for path in options.checkpoints}
     if options.ensemble:
         name = f"ensemble of {len(options.ensemble)}"
         translators[name] = Translator.of({path: loaded[path] for path in options.ensemble})

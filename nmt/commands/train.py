@@ -99,7 +99,7 @@ def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progres
         languages=languages,
         edges=config.evaluation.length_edges,
         output=folder,
-        mechanisms={str(best): mechanism(config.model.attention)},
+        mechanisms={str(best): mechanism(config.model)},
     )
     example = min(test_set.text.source, key=lambda sentence: abs(len(sentence) - 40))
     commands = [

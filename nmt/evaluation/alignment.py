@@ -7,10 +7,11 @@ links count words: weights are summed to words first, and links are made of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -30,6 +31,7 @@ Link = tuple[int, int]
 WordKind = Literal["spacy", "whitespace"]
 
 PAIRS_AT_ONCE = 512  # whose weights are in memory at a time: those of a whole test set in characters would fill it
+SENTENCE_ENDS = (".", "!", "?")
 _LINK = re.compile(r"([0-9]{1,9})([-?])([0-9]{1,9})")
 
 
@@ -151,6 +153,28 @@ def best_links(weights: Float[np.ndarray, "T S"]) -> frozenset[Link]:
     if not weights.size:
         return frozenset()
     return frozenset((int(s), t) for t, s in enumerate(weights.argmax(axis=1)) if weights[t, s] > 0)
+
+
+def right_sentence(weights: Iterable[Float[np.ndarray, "T S"]], words: WordPairs) -> float | None:
+    """How often the source sentence with the most weight is one that the target word is linked to, as a fraction.
+
+    Of all target words with a link in pairs whose source has several sentences, each up to `.`, `!` or `?`; None if
+    there are none. Any attention can be asked this: a sentence's weight is the sum over its words.
+    """
+    right = total = 0
+    for matrix, source, links in zip(weights, words.source, words.links or (), strict=True):
+        numbers = [0]
+        for last, word in pairwise(source):
+            numbers.append(numbers[-1] + (last in SENTENCE_ENDS and word not in SENTENCE_ENDS))
+        if numbers[-1] == 0:
+            continue
+        sums = np.stack([matrix[:, np.array(numbers) == n].sum(axis=1) for n in range(numbers[-1] + 1)], axis=1)
+        linked: dict[int, set[int]] = {}
+        for s, t in links.possible:
+            linked.setdefault(t, set()).add(numbers[s])
+        total += len(linked)
+        right += sum(bool(sums[t].any()) and int(sums[t].argmax()) in sentences for t, sentences in linked.items())
+    return right / total if total else None
 
 
 def word_attention(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.config.model import AttentionConfig
+from nmt.config.model import ModelConfig
 from nmt.evaluation.mechanisms import mechanism
 from nmt.evaluation.report import legend
 
@@ -20,7 +20,17 @@ from nmt.evaluation.report import legend
     ],
 )
 def test_a_mechanism_is_named_by_what_it_is(fields: dict[str, object], name: str) -> None:
-    assert mechanism(AttentionConfig.model_validate(fields)) == name
+    assert mechanism(ModelConfig.model_validate({"attention": fields, "decoder": {"hidden_size": 512}})) == name
+
+
+def test_so_are_the_parts_around_attention() -> None:
+    parts = {"cell": "lstm", "encoder": {"self_attention": 4}, "decoder": {"readout": "maxout"}}
+    assert mechanism(ModelConfig.model_validate(parts)) == (
+        "Bahdanau, additive, LSTM, encoder self-attention, maxout readout"
+    )
+    assert mechanism(ModelConfig.model_validate({"attention": {"wiring": "none"}, "cell": "lstm"})) == (
+        "no attention, LSTM"
+    )
 
 
 def test_runs_are_named_where_they_share_a_mechanism() -> None:

@@ -6,7 +6,7 @@
 Each training is a process of its own with all cores and the sizes and data of `peers.yaml`. Target tokens per second
 are counted in a window of seconds in which all of the row's processes run, and the medians of several rounds are
 printed. `--spin` sets GOMP_SPINCOUNT, how long PyTorch's threads wait for each other in a busy loop: `nmt` is what nmt
-sets by itself, and `default` what OpenMP does without it (where OMP_NUM_THREADS is not set).
+sets by itself, and `default` what OpenMP does without it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def row(trainings: int, loops: int, spin: str, options: argparse.Namespace) -> f
     """The target tokens per second of all trainings together."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
     if spin == "default":
-        environment["OMP_WAIT_POLICY"] = ""  # which OpenMP ignores, and nmt takes for a choice
+        environment["GOMP_SPINCOUNT"] = "300000"  # what it takes where nothing is set
     elif spin != "nmt":
         environment["GOMP_SPINCOUNT"] = spin
     child = [sys.executable, __file__, "--seconds", str(options.seconds)]
@@ -103,7 +103,7 @@ def train(what: list[str], seconds: float) -> None:
 
     mechanism, precision = what
     config = peers.configured(load_config(peers.CONFIG, [f"training.precision={precision}"]), mechanism)
-    batches, types = speeds.real_batches(config, 30)
+    batches, types = speeds.real_batches(config)
     learner = make_learner(build_model(config.model, *types).train(), config.training)
 
     def one(number: int) -> int:

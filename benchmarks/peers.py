@@ -35,9 +35,10 @@ ATTENTION = {
     "luong": {"wiring": "luong", "score": "general", "input_feeding": False},
 }
 
-# A mechanism of nmt → the nearest one in a toolkit. Both toolkits attend after the recurrent step only.
+# A mechanism of nmt → the nearest one in a toolkit. OpenNMT-py and JoeyNMT attend after the recurrent step only;
+# Marian's s2s between two of them, with an encoder of 512 a direction.
 MODELS: dict[str, dict[str, tuple[str, ...]]] = {
-    "bahdanau": {"opennmt": ("mlp", "1"), "joeynmt": ("bahdanau",)},  # additive
+    "bahdanau": {"opennmt": ("mlp", "1"), "joeynmt": ("bahdanau",), "marian": ("s2s",)},  # additive
     "luong_feeding": {"opennmt": ("general", "1"), "joeynmt": ("luong",)},
     "luong": {"opennmt": ("general", "0")},
 }

@@ -53,7 +53,14 @@ def config_of(name: str, folder: Path) -> dict[str, object]:
         "data": {"corpus": "files", "max_length": 200, **sides},
         "model": {"embedding_size": 64, "encoder": {"hidden_size": 48}, "decoder": {"hidden_size": memory, "layers": 2}}
         | {"attention": attention},
-        "training": {"batch_size": 16, "threads": 1, "learning_rate": 0.002, "moving_average": 0.9, "device": "cpu"},
+        "training": {
+            "batch_size": 16,
+            "threads": 1,
+            "learning_rate": 0.002,
+            "moving_average": 0.9,
+            "device": "cpu",
+            "precision": "float32",
+        },
         "search": {"beam_size": 2, "max_length": 20},
     }
 

@@ -5,8 +5,9 @@
     python benchmarks/training.py --encoder 512 --peers PEERS --runners RUNNERS
 
 Whole updates on Multi30k are timed, with the sizes and data of `peers.yaml`: padding, forward and backward pass,
-clipping, Adam. The mechanisms (with `--plain` each also by PyTorch's own functions) and the peers (`peers.py`) take
-turns, round after round, and medians are printed. Tokens are those with a loss: end tokens count, padding does not.
+clipping, Adam. They walk through the batches of an epoch, the same ones for each row. The mechanisms in each of the
+`--precisions` (with `--plain` also by PyTorch's own functions) and the peers (`peers.py`) take turns, round after
+round, and medians are printed. Tokens are those with a loss: end tokens count, padding does not.
 
 The limit is the number of multiply-adds that the model needs (`multiply_adds`) at the rate of a product of two
 2048 × 2048 float32 matrices, measured in every round: with PyTorch's own product (`@`), and with nmt's kernels.
@@ -18,8 +19,9 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import cycle, islice
 from typing import Any
 
 import peers
@@ -35,6 +37,7 @@ from nmt.kernels import use
 from nmt.kernels.linear import multiply
 from nmt.system.device import choose_device, describe_machine
 from nmt.training.learner import Learner, make_learner
+from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import batches_of
 from nmt.training.update import update
 
@@ -44,10 +47,8 @@ Batches = list[list[Example]]
 def main() -> None:
     options = parse()
     torch.set_num_threads(options.threads)
-    config = load_config(
-        peers.CONFIG, [f"model.encoder.hidden_size={options.encoder}", f"training.precision={options.precision}"]
-    )
-    batches, types = real_batches(config, options.updates)
+    config = load_config(peers.CONFIG, [f"model.encoder.hidden_size={options.encoder}"])
+    batches, types = real_batches(config)
     needed = {name: multiply_adds(peers.configured(config, name), batches, types[1]) for name in peers.ATTENTION}
     rounds = peers.alternate(runs_of(options, config, batches, types), options.rounds)
     counted = {name: statistics.median(figures) for name, figures in rounds.items()}
@@ -56,15 +57,15 @@ def main() -> None:
     about = {
         "machine": describe_machine(choose_device(options.device)),
         "threads": options.threads,
-        "precision": options.precision,
+        "auto": choose_precision("auto", choose_device(options.device)).precision,
         "rounds": options.rounds,
         "updates": options.updates,
         "sizes": config.model.model_dump(mode="json", include={"embedding_size", "encoder", "decoder"})
         | {"source_types": types[0], "target_types": types[1], "batch_size": config.training.batch_size},
         "product_gflops": products,
         "multiply_adds_per_target_token": needed,
-        "target_tokens_per_second": {n: v for n, v in counted.items() if n in needed},
-        "fraction_of_limit": {r["mechanism"]: r["fraction_of_limit"] for r in results if r["program"] == "nmt"},
+        "precisions": options.precisions,
+        "target_tokens_per_second": counted,
     }
     if options.json:
         print(json.dumps(about | {"results": results}, indent=2))
@@ -79,7 +80,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--precision", default="float32", choices=["float32", "bf16"])
+    parser.add_argument("--mechanisms", nargs="+", default=list(peers.ATTENTION), choices=list(peers.ATTENTION))
+    parser.add_argument("--precisions", nargs="+", default=["float32", "auto"], choices=["float32", "bf16", "auto"])
     parser.add_argument(
         "--plain", action="store_true", help="also time each mechanism with PyTorch's own functions alone"
     )
@@ -91,11 +93,10 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def real_batches(config: Config, count: int) -> tuple[Batches, tuple[int, int]]:
-    """The first batches of an epoch, and the numbers of source and target types."""
+def real_batches(config: Config) -> tuple[Batches, tuple[int, int]]:
+    """The batches of an epoch, and the numbers of source and target types."""
     pairs = load_training_set(config.data)
-    places = batches_of(pairs, config.training, epoch=0)
-    batches = [pairs.examples(places[number], "") for number in range(count)]
+    batches = [pairs.examples(places, "") for places in batches_of(pairs, config.training, epoch=0)]
     return batches, (len(pairs.source.vocabulary), len(pairs.target.vocabulary))
 
 
@@ -129,14 +130,17 @@ def runs_of(
     """What takes turns: the mechanisms, the peers, and the two products."""
     device = choose_device(options.device)
     runs: dict[str, Callable[[], float]] = {}
-    for name in peers.ATTENTION:
-        mechanism = peers.configured(config, name)
-        torch.manual_seed(1)
-        model = build_model(mechanism.model, *types).to(device).train()
-        runs[name] = partial(speed, make_learner(model, mechanism.training), mechanism, batches)
-        runs[name]()  # not counted: it warms up
-        if options.plain:
-            runs[f"{name}, plain"] = partial(plainly, runs[name])
+    for name in options.mechanisms:
+        for precision in options.precisions:
+            mechanism = with_precision(peers.configured(config, name), choose_precision(precision, device).precision)
+            torch.manual_seed(1)
+            model = build_model(mechanism.model, *types).to(device).train()
+            learner = make_learner(model, mechanism.training)
+            train = partial(speed, learner, mechanism, cycle(batches), options.updates)
+            runs[f"{name}, nmt {precision}"] = train
+            train()  # not counted: it warms up
+            if options.plain:
+                runs[f"{name}, plain {precision}"] = partial(plainly, train)
         for peer in peers.installed(options):
             if peer.name in (models := peers.MODELS[name]):
                 runs[f"{name}, {peer.name}"] = partial(speed_of_peer, peer, models[peer.name], options)
@@ -146,10 +150,10 @@ def runs_of(
     return runs
 
 
-def speed(learner: Learner, config: Config, batches: Batches) -> float:
-    """Target tokens per second."""
+def speed(learner: Learner, config: Config, batches: Iterator[list[Example]], updates: int) -> float:
+    """Target tokens per second over the next batches."""
     tokens, started = 0, time.perf_counter()
-    for examples in batches:
+    for examples in islice(batches, updates):
         batch = collate(examples)
         update(learner, [batch], config.training, config.training.learning_rate, done=0)
         tokens += batch.target_tokens
@@ -181,7 +185,7 @@ def result(name: str, speed: float, needed: dict[str, float], products: dict[str
     tokens = {kernel: 1e9 * gflops / 2 / needed[mechanism] for kernel, gflops in products.items()}
     return {
         "mechanism": mechanism,
-        "program": {"": "nmt", "plain": "nmt, plain"}.get(program, program),
+        "program": program,
         "target_tokens_per_second": speed,
         "fraction_of_limit": speed / tokens["torch"],
         "fraction_of_faster_limit": speed / max(tokens.values()),
@@ -193,17 +197,20 @@ def print_table(about: dict[str, Any], results: list[dict[str, Any]]) -> None:
     print(
         f"Embedding {sizes['embedding_size']}, encoder 2 × {sizes['encoder']['hidden_size']}, decoder "
         f"{sizes['decoder']['hidden_size']}, {sizes['source_types']} source and {sizes['target_types']} target types, "
-        f"batches of {sizes['batch_size']}, {about['precision']}; {about['threads']} threads, {about['machine']}; "
+        f"batches of {sizes['batch_size']}; auto is {about['auto']}; {about['threads']} threads, {about['machine']}; "
         f"medians of {about['rounds']} rounds of {about['updates']} updates"
     )
     print(f"A product of 2048 × 2048: {products['torch']:.0f} GFLOP/s by PyTorch, {products['ours']:.0f} by ours\n")
-    print(f"{'mechanism':<20}{'program':<12}{'tokens/s':>10}{'of limit':>10}{'of ours':>10}{'ours/theirs':>13}")
-    ours = about["target_tokens_per_second"]
+    of_ours = [precision for precision in ("float32", "auto", "bf16") if precision in about["precisions"]]
+    titles = "".join(f"{f'{precision}/this':>14}" for precision in of_ours)
+    print(f"{'mechanism':<16}{'program':<16}{'tokens/s':>10}{'of limit':>10}{'of ours':>10}{titles}")
+    speeds = about["target_tokens_per_second"]
     for r in results:
-        ratio = "" if r["program"] == "nmt" else f"{ours[r['mechanism']] / r['target_tokens_per_second']:.2f}"
+        ratios = (speeds[f"{r['mechanism']}, nmt {p}"] / r["target_tokens_per_second"] for p in of_ours)
         print(
-            f"{r['mechanism']:<20}{r['program']:<12}{r['target_tokens_per_second']:>10,.0f}"
-            f"{r['fraction_of_limit']:>10.2f}{r['fraction_of_faster_limit']:>10.2f}{ratio:>13}"
+            f"{r['mechanism']:<16}{r['program']:<16}{r['target_tokens_per_second']:>10,.0f}"
+            f"{r['fraction_of_limit']:>10.2f}{r['fraction_of_faster_limit']:>10.2f}"
+            + "".join(f"{ratio:>14.2f}" for ratio in ratios)
         )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +24,7 @@ from torch.autograd.function import once_differentiable
 from nmt.kernels import private
 from nmt.kernels.switch import fast, in_use
 
+Made = TypeVar("Made")
 Product: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 TOGETHER = 32  # uses in one product: enough for a fast one, and what they left need not be kept
@@ -88,6 +89,17 @@ def total(node: Any) -> Tensor:
     return parts.total
 
 
+def derived(tensor: Tensor, function: Callable[[Tensor], Made]) -> Made | None:
+    """What a function makes of a shared tensor, once for all its uses; None of a tensor that is not shared."""
+    if not _is_shared(tensor):
+        return None
+    node: Any = tensor.grad_fn
+    if function not in node.derived:
+        node.derived[function] = function(tensor.detach())
+    found: Made = node.derived[function]
+    return found
+
+
 def _is_shared(tensor: Tensor) -> bool:
     return hasattr(tensor.grad_fn, "parts")
 
@@ -124,7 +136,7 @@ class _Shared(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
         ctx.set_materialize_grads(False)  # no gradient is None, not a tensor of zeros
-        ctx.parts, ctx.shape = None, tensor.shape
+        ctx.parts, ctx.shape, ctx.derived = None, tensor.shape, {}
         ctx.zeros = partial(torch.zeros, tensor.shape, dtype=tensor.dtype, device=tensor.device)
         return tensor.view_as(tensor)
 
@@ -132,7 +144,7 @@ class _Shared(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, direct: Tensor | None) -> Tensor | None:
         """All uses have run backward by now. `direct` is the gradient of those that know nothing of sharing."""
-        parts, ctx.parts = _parts(ctx), None
+        parts, ctx.parts, ctx.derived = _parts(ctx), None, {}
         for product in list(parts.factors):
             parts.multiply(product)
         if parts.total is None or direct is None:

@@ -42,7 +42,8 @@ def test_heads_are_a_dimension_more(queries):
 def test_large_sums_saturate():
     query, keys, v = inputs(3, 5, 7)
     torch.testing.assert_close(*(f(1e3 * query, keys, v) for f in (additive_scores, plain_additive_scores)))
-    assert_twins(additive_scores, plain_additive_scores, [1e3 * query, keys, v])
+    for factors in ((1e3, 1), (1, 1e3), (30, 20), (19, 19)):
+        assert_twins(additive_scores, plain_additive_scores, [factors[0] * query, factors[1] * keys, v])
 
 
 def test_a_second_pass_gives_the_same_and_changes_no_input():

@@ -54,7 +54,8 @@ def make_config(folder: Path, name: str) -> Config:
         f"data: {{corpus: files, folder: {folder}, source: {side('de', 'src')}, target: {side('en', 'tgt')}}}\n"
         "model: {embedding_size: 6, word_dropout: 0.1, encoder: {hidden_size: 5}, decoder: {hidden_size: 7}}\n"
         f"training: {{max_updates: {UPDATES}, batch_size: 6, learning_rate: 0.01, log_every: 1, checkpoint_every: 1, "
-        "validate_every: 7, moving_average: 0.9, schedule: {kind: cosine, warmup: 3}, device: cpu, threads: 1}\n"
+        "validate_every: 7, moving_average: 0.9, schedule: {kind: cosine, warmup: 3}, device: cpu, threads: 1, "
+        "precision: float32}\n"
         "search: {beam_size: 2, max_length: 8}\n",
         encoding="utf-8",
     )

@@ -31,7 +31,8 @@ def main() -> None:
     results: dict[str, list[float]] = {}
     for _ in range(options.rounds):
         for spin, name in itertools.product(options.spin, ROWS):
-            results.setdefault(f"{spin}, {name}", []).append(row(*ROWS[name], spin, options))
+            results.setdefault(f"{spin}, {name}", []).append(speed := row(*ROWS[name], spin, options))
+            print(f"{spin}, {name}: {speed:,.0f}", file=sys.stderr, flush=True)
     speeds = {name: statistics.median(figures) for name, figures in results.items()}
     shares = {name: speed / speeds[f"{name.partition(',')[0]}, alone"] for name, speed in speeds.items()}
     if options.json:

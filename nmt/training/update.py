@@ -16,6 +16,7 @@ from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch
 from nmt.kernels.precision import autocast, products_in_bf16
 from nmt.system.denormals import flush_denormals
+from nmt.system.device import keep_freed_memory
 from nmt.training.distributed import ALONE, World
 from nmt.training.learner import Learner
 from nmt.training.precision import choose_precision
@@ -36,6 +37,7 @@ def update(
     None for a batch that it has no part in. `rate` is the learning rate, `done` the number of updates made before.
     """
     flush_denormals()  # in this thread, which may be another than that of the import
+    keep_freed_memory()
     model, optimizer = learner.model, learner.optimizer
     [tokens] = world.total(sum(batch.target_tokens for batch in batches if batch))
     forcing = config.teacher_forcing

@@ -16,7 +16,9 @@ from nmt.checkpoint.contents import Loaded, check_same_tokens, load
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig, SearchPrecision
 from nmt.decoding import Decoded
+from nmt.kernels import in_use
 from nmt.kernels.precision import check_precision
+from nmt.kernels.processor import fastest_search_precision, this_processor
 from nmt.model.ensemble import Ensemble
 from nmt.model.protocol import TranslationModel
 from nmt.model.scopes.hierarchical import segments as numbered_segments
@@ -90,6 +92,13 @@ class Translator:
         return cls(model, first.source, first.target, first.config.search, selection)
 
     @property
+    def fastest_precision(self) -> SearchPrecision:
+        """What `precision="auto"` means here: a rule from the features of the processor, or float32."""
+        if in_use() == "plain":
+            return "float32"
+        return fastest_search_precision(this_processor(), self.model.device)
+
+    @property
     def has_attention(self) -> bool:
         return self.model.has_attention
 
@@ -134,6 +143,8 @@ class Translator:
             precision=precision,
             vocabulary_selection=vocabulary_selection,
         )
+        if search.precision == "auto":
+            search = search.model_copy(update={"precision": self.fastest_precision})
         wanted = _Wanted(search, n_best, replace_unk, dictionary, attention)
         self._check(wanted)
         keep_freed_memory()

@@ -30,7 +30,13 @@ EACH = pytest.mark.parametrize("variant", **parametrised(REPRESENTATIVE))
 
 
 def translator_of(variant, layers=1, seed=0, **options):
-    options = {"beam_size": 3, "length_penalty": 0.0, "max_length": 6, "batch_size": 64} | options
+    options = {
+        "beam_size": 3,
+        "length_penalty": 0.0,
+        "max_length": 6,
+        "batch_size": 64,
+        "precision": "float32",
+    } | options
     return Translator(tiny_model(variant, layers, seed), *tiny_codecs(), SearchConfig(**options))
 
 

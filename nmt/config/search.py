@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from nmt.parts import Count, Section
 
-SearchPrecision = Literal["float32", "bf16", "int8"]
+SearchPrecision = Literal["auto", "float32", "bf16", "int8"]
 
 
 class SearchConfig(Section):
@@ -29,8 +29,12 @@ class SearchConfig(Section):
 
     They are learnt from the training text, if there are more than 4,000 target types; fewer are all taken. Searching
     among them is about half as much work. No other computation is affected, such as that of the validation loss."""
-    precision: SearchPrecision = "float32"
-    """As `training.precision`, or `int8` on processors: the decoder's products take whole numbers to ±127."""
+    precision: SearchPrecision = "auto"
+    """The decoder's products: `float32`, `bf16`, or on processors `int8`, whose factors are whole numbers to ±127.
+
+    `auto` is the fastest of them on the machine that searches, by its processor's features: `bf16` with AMX, otherwise
+    `int8` with VNNI, otherwise `bf16` with AVX512-BF16, otherwise `float32`, as on a GPU. BLEU is the same within 0.1.
+    """
 
 
 class EvaluationConfig(Section):

@@ -74,7 +74,10 @@ def evaluate(
     aligned = test_set.words is not None and test_set.words.links is not None
     outputs, alignments = {}, {}
     for checkpoint, translator in translators.items():
-        print(f"Translating {len(test_set.text.source)} sentences with {checkpoint}", file=sys.stderr, flush=True)
+        asked = precision or translator.search.precision
+        products = f"{translator.fastest_precision}, chosen by auto" if asked == "auto" else asked
+        count = len(test_set.text.source)
+        print(f"Translating {count} sentences with {checkpoint} ({products})", file=sys.stderr, flush=True)
         translate = partial(translator.translate, beam_size=beam_size, length_penalty=length_penalty, attention=False)
         translations = translate(test_set.text.source, precision=precision, vocabulary_selection=vocabulary_selection)
         outputs[checkpoint] = [translation.text for translation in translations]

@@ -34,6 +34,8 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--data-folder", str(tmp_path)],
         ["--device", "cpu", "--threads", "1"],
         ["--precision", "bf16"],
+        ["--no-vocabulary-selection"],
+        ["--vocabulary-selection"],
     ]
     assert all_named([*sets, *models, *shared], evaluate.parser())
     together = [word for options in shared for word in options]

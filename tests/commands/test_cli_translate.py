@@ -85,6 +85,8 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--device", "cpu", "--threads", "1"],
         ["--workers", "2"],
         ["--precision", "int8"],
+        ["--no-vocabulary-selection"],
+        ["--vocabulary-selection"],
     ]
     text = [[sentence, "--attention", str(tmp_path / "a.png")]]
     from_file = [["--input", str(file)], ["--input", str(file), "--output", str(tmp_path / "out"), "--resume"]]

@@ -31,7 +31,13 @@ def models_of(count=3):
 
 
 def translator_of(model, **options):
-    options = {"beam_size": 3, "length_penalty": 0.0, "max_length": 3, "batch_size": 64} | options
+    options = {
+        "beam_size": 3,
+        "length_penalty": 0.0,
+        "max_length": 3,
+        "batch_size": 64,
+        "precision": "float32",
+    } | options
     return Translator(model, *tiny_codecs(), SearchConfig(**options))
 
 

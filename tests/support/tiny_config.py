@@ -51,7 +51,7 @@ def config_maker(folder: Path, corpus: Path) -> ConfigMaker:
             "precision": "float32",
             "threads": 1,
         },
-        "search": {"beam_size": 2, "max_length": 8, "batch_size": 4},
+        "search": {"beam_size": 2, "max_length": 8, "batch_size": 4, "precision": "float32"},
     }
     path = folder / "tiny.yaml"
     path.write_text(yaml.safe_dump(values), encoding="utf-8")

@@ -2,14 +2,23 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from support.runs import HARD, ConfigMaker, assert_same_run, finish, run_and_stop
 
+from nmt import translator
 from nmt.checkpoint.contents import load
+from nmt.config.search import SearchConfig
 from nmt.kernels import linear, use
-from nmt.kernels.processor import Processor, fastest_library, fastest_precision, this_processor
+from nmt.kernels.processor import (
+    Processor,
+    fastest_library,
+    fastest_precision,
+    fastest_search_precision,
+    this_processor,
+)
 from nmt.training import precision
 from nmt.training.precision import choose_precision
 
@@ -47,6 +56,34 @@ def test_each_processor_gets_its_fastest_products(
     if library == "torch":
         assert torch.equal(linear.multiply(rows, weight.t()), rows @ weight.t())
     assert linear.has_kernel(rows) == (library == "onednn")
+
+
+VNNI = Processor("AuthenticAMD", frozenset({"avx512f", "avx512_bf16", "avx512_vnni"}))
+
+
+@pytest.mark.parametrize(
+    ("processor", "products"), [(AMX, "bf16"), (VNNI, "int8"), (ZEN4, "bf16"), (ZEN3, "float32"), (UNKNOWN, "float32")]
+)
+def test_search_takes_each_processors_fastest_products(
+    processor: Processor, products: str, make_translator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translator, "this_processor", lambda: processor)
+    taken = []
+    decode = translator.decoding.decode
+
+    def noting(model: Any, sources: Any, search: SearchConfig, **options: Any) -> Any:
+        taken.append(search.precision)
+        return decode(model, sources, search, **options)
+
+    monkeypatch.setattr(translator.decoding, "decode", noting)
+    _, tiny = make_translator("search.precision=auto")
+    found = tiny.translate(["Ba De"])
+    assert [t.tokens for t in found] == [t.tokens for t in tiny.translate(["Ba De"], precision=products)]
+    with use("plain"):
+        tiny.translate(["Ba De"])
+    tiny.translate(["Ba De"], precision="float32")
+    assert taken == [products, products, "float32", "float32"]
+    assert fastest_search_precision(processor, torch.device("cuda")) == "float32"
 
 
 def test_this_processor_has_features_where_linux_tells_them() -> None:

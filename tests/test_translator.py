@@ -212,7 +212,11 @@ def test_the_mode_is_left_as_it_was(make_translator: Maker, monkeypatch: pytest.
 def test_options_go_before_the_checkpoints_settings(make_translator: Maker, text: dict[str, ParallelText]) -> None:
     translator = make(make_translator, "luong")
     sentences = text["train"].source
-    wide = make(make_translator, "luong", "search={beam_size: 4, length_penalty: 0, max_length: 3, batch_size: 2}")
+    wide = make(
+        make_translator,
+        "luong",
+        "search={beam_size: 4, length_penalty: 0, max_length: 3, batch_size: 2, precision: float32}",
+    )
     found = translator.translate(sentences, beam_size=4, length_penalty=0.0, max_length=3, batch_size=2)
     assert [plain(t) for t in found] == [plain(t) for t in wide.translate(sentences)]
     assert max(len(t.tokens) for t in found) == 3

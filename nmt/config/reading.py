@@ -55,9 +55,9 @@ def parse_config(values: dict[str, Any], origin: str, ignored: list[str] | None 
 
     If a list `ignored` is given, fields that have no effect are not refused, and the list gets a line for each.
     """
-    for complaint in unusable(values):
-        raise UserError(f"{origin}: {complaint}")
     try:
+        for complaint in unusable(values):
+            raise UserError(f"{origin}: {complaint}")
         return Config.model_validate(values, context=ignored)
     except (ValidationError, RecursionError) as error:
         if isinstance(error, RecursionError):

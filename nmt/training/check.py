@@ -57,7 +57,7 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     progress.summary(summarize(wanted, folder, prepared, model, chosen_precision))
     batches = batches_of(pairs, config.training, epoch=0)
     largest = collate(pairs.examples(batches[_largest(pairs, batches)], "check"))
-    chosen = [largest] * config.training.accumulate
+    chosen = [largest] * min(config.training.accumulate, 2)  # a third one would take no more memory
     with explaining_memory(lambda: out_of_memory(chosen, 1)):
         update(learner, chosen, config.training, rate=0.0, done=0)
     rows, columns = largest.target_input.shape

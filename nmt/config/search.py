@@ -14,7 +14,7 @@ SearchPrecision = Literal["auto", "float32", "bf16", "int8"]
 class SearchConfig(Section):
     """Beam search."""
 
-    beam_size: Count = 5
+    beam_size: Annotated[int, Field(ge=1, le=10_000, strict=True)] = 5
     """The number of hypotheses that are kept. 1 is greedy search."""
     length_penalty: Annotated[float, Field(ge=0, le=10)] = 1.0
     """α of Wu et al. 2016, equation 14. 0: none."""

@@ -51,8 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
         return command.run(command.parser().parse_intermixed_args(chosen.arguments))
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return _refuse(str(error))
     except KeyboardInterrupt:
         sys.unraisablehook = lambda _: None  # objects that were cut off half-way complain as they are deleted
         print("\nStopped.", file=sys.stderr)
@@ -62,16 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            print(f"error: {error.filename}: file names are limited to 255 bytes: shorten it", file=sys.stderr)
-            return 2
+            return _refuse(f"{error.filename}: file names are limited to 255 bytes: shorten it")
         if error.filename is not None and error.errno in _OF_A_PATH:
-            print(f"error: {error.filename}: {error.strerror}: check the path and its permissions", file=sys.stderr)
-            return 2
+            return _refuse(f"{error.filename}: {error.strerror}: check the path and its permissions")
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again as it exits
-        print(f"error: cannot write the output ({error.strerror}): free some space, then try again", file=sys.stderr)
-        return 2
+        return _refuse(f"cannot write the output ({error.strerror}): free some space, then try again")
+
+
+def _refuse(text: str) -> int:
+    """Say what is wrong, on one line; returns the exit code."""
+    print(f"error: {UserError(text)}", file=sys.stderr)
+    return 2
 
 
 def _parser() -> Parser:

@@ -34,7 +34,11 @@ from nmt.translation import Translation
 
 # A sentence has at most so many characters for each token that the search takes, or else this many.
 CHARACTERS_OF_A_TOKEN, SHORTEST_CUT = 20, 10_000
-MOST_CANDIDATES = 2**31  # of one step of one sentence: hypotheses × words, each with 4 bytes
+
+
+def most_characters(search: SearchConfig) -> int:
+    """How many characters of a sentence are read at most, before tokens are counted."""
+    return max(SHORTEST_CUT, CHARACTERS_OF_A_TOKEN * search.max_source_length)
 
 
 @dataclass(frozen=True)
@@ -188,8 +192,6 @@ class Translator:
         n_best, beam_size = wanted.n_best, wanted.search.beam_size
         if not 1 <= n_best <= beam_size:
             raise UserError(f"n_best ({n_best}) must lie between 1 and beam_size ({beam_size}): raise beam_size")
-        if beam_size * len(self.target.vocabulary) > MOST_CANDIDATES:
-            raise UserError(f"search.beam_size ({beam_size:,}) is too large for any memory: lower it (--beam)")
         if wanted.replace_unk and not self.has_attention:
             raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")
         if wanted.dictionary is not None and not wanted.replace_unk:
@@ -202,7 +204,7 @@ class Translator:
         """
         if not is_unicode(sentence):
             raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
-        most = max(SHORTEST_CUT, CHARACTERS_OF_A_TOKEN * self.search.max_source_length)
+        most = most_characters(self.search)
         if len(sentence) > most and len(sentence := " ".join(sentence.split())) > most:
             self._say_cut(f"{most:,} of {len(sentence):,} characters", sentence)
             sentence = sentence[:most]

@@ -167,7 +167,15 @@ def test_a_model_that_no_memory_holds_names_its_field(make_config: ConfigMaker, 
 
 def test_a_beam_that_no_memory_holds_is_refused(best: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["translate", best, "--beam", "999999999", "Ba De"]) == 2
-    assert "search.beam_size (999,999,999) is too large" in capsys.readouterr().err
+    assert "search.beam_size: input should be less than or equal to 10000" in capsys.readouterr().err
+
+
+def test_a_validation_line_of_30000_words_is_named(make_config: ConfigMaker, corpus: Path) -> None:
+    for ending, word in (("src", "Ba "), ("tgt", "kip ")):
+        path = corpus / f"validation.{ending}"
+        path.write_text(f"{word}\n{word * 30_000}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"data\.source\.validation: .*validation\.src, line 2 has 90,000 characters"):
+        finish(make_config())
 
 
 def test_a_validation_line_that_no_memory_holds_is_named(

@@ -70,7 +70,7 @@ def override_search(search: SearchConfig, **options: int | float | str | None) -
     try:
         return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})
     except ValidationError as error:
-        raise UserError(explain(error)) from None
+        raise UserError(f"search.{explain(error)}") from None
 
 
 def to_yaml(config: Config) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 LONGEST_STRING = 10_000  # characters: no path or name is as long
 LARGEST = 2**64
+_PLAIN = (str, int, float, bytes, date, type(None))  # a date and bytes are refused by the field, by its name
 
 
 def is_unicode(text: str) -> bool:
@@ -30,7 +32,8 @@ def shown(value: object) -> str:
 def unusable(value: Any, path: str = "") -> Iterator[str]:
     """What no field can hold, in nested dictionaries and lists: the dotted name of each, and what is wrong with it.
 
-    Such are integers of more than 64 bits, text that is not Unicode, and text of more than `LONGEST_STRING` characters.
+    Such are integers of more than 64 bits, text that is not Unicode, text of more than `LONGEST_STRING` characters, and
+    what YAML's or a checkpoint's plain values are not, such as a set or a tensor.
     """
     where = f"{path}: " if path else ""
     if isinstance(value, dict):
@@ -42,6 +45,8 @@ def unusable(value: Any, path: str = "") -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from unusable(inner, path)
+    elif not isinstance(value, _PLAIN):
+        yield f"{where}a value of the kind {type(value).__name__} is no setting; give text, a number or a list"
     elif isinstance(value, int) and abs(value) >= LARGEST:
         yield f"{where}a number of {value.bit_length()} bits is too large; give one that fits the field"
     elif isinstance(value, str) and not is_unicode(value):

@@ -10,13 +10,15 @@ import torch
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batches, epoch_batches
-from nmt.data.splits import load_split
+from nmt.data.splits import split_paths
 from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.kernels.precision import check_precision
 from nmt.system.device import choose_device
+from nmt.system.errors import UserError
 from nmt.system.startup import kept_for_good
-from nmt.text.corpus import ParallelText
+from nmt.text.corpus import ParallelText, read_pairs
 from nmt.training.distributed import ALONE, World, this_device
+from nmt.translator import most_characters
 
 
 class Prepared(NamedTuple):
@@ -40,7 +42,7 @@ def prepare(config: Config, world: World = ALONE) -> Prepared:
     with kept_for_good():
         if not world.is_main:
             world.wait()
-        prepared = Prepared(device, load_training_set(config.data), load_split(config.data, "validation"))
+        prepared = Prepared(device, load_training_set(config.data), _validation_text(config))
         if world.is_main:
             world.wait()
             for line in prepared.pairs.capped:
@@ -51,3 +53,18 @@ def prepare(config: Config, world: World = ALONE) -> Prepared:
 def batches_of(pairs: TrainingSet, config: TrainingConfig, epoch: int, world: World = ALONE) -> Batches:
     """An epoch's batches, of all processes together; epochs are counted from 0."""
     return epoch_batches(pairs.lengths, world.size * config.batch_size, config.batch_unit, config.seed, epoch)
+
+
+def _validation_text(config: Config) -> ParallelText:
+    """Raises `UserError` for a line so long that its loss would take minutes and fill the memory."""
+    paths = split_paths(config.data, "validation")
+    text = read_pairs(*paths)
+    most = most_characters(config.search)
+    for side, path, lines in zip(("source", "target"), paths, (text.source, text.target), strict=True):
+        for number, line in enumerate(lines, start=1):
+            if len(line) > most:
+                raise UserError(
+                    f"data.{side}.validation: {path}, line {number} has {len(line):,} characters, more than {most:,}: "
+                    "split it, or raise search.max_source_length"
+                )
+    return text

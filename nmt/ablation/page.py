@@ -217,8 +217,11 @@ def _alignment(score: AlignmentScore | None) -> str:
 
 
 def _scope(attention: AttentionConfig) -> str:
-    window = attention.chosen("scope").model_dump().get("window")
-    return attention.scope if window is None else f"{attention.scope}, D = {window}"
+    options = attention.chosen("scope").model_dump()
+    if (window := options.get("window")) is None:
+        return attention.scope
+    narrowing = "" if options["narrow_from"] is None else f"{options['narrow_from']} → "
+    return f"{attention.scope}, D = {narrowing}{window}"
 
 
 def _variants(config: Config) -> str:

@@ -57,6 +57,8 @@ class AttentionConfig(AttentionFields):
         found = super().idle(values)
         if wiring == "bahdanau":
             found["input_feeding"] = Idle("wiring: bahdanau", "wiring to luong")
+        if values.get("narrow_from") is None:
+            found.setdefault("narrow_updates", Idle("narrow_from: null", "narrow_from to a number above window"))
         if isinstance(heads := values.get("heads"), int) and heads > 1:
             found["projected"] = Idle(f"heads: {heads}, which are projected", "heads to 1")
         return found

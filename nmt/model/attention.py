@@ -122,8 +122,8 @@ class Attention(nn.Module):
         """Whether `forward` needs it."""
         return self.score.coverage is not None
 
-    def prepare(self, encoded: Encoded) -> Memory:
-        """Project keys and values, once per sentence."""
+    def prepare(self, encoded: Encoded, done: int | None = None) -> Memory:
+        """Project keys and values, once per sentence. In training, `done` are the updates done before."""
         values = encoded.values
         scored, averaged = _halves(values) if self.key_value else (values, values)
         if self.heads is not None:
@@ -133,7 +133,7 @@ class Attention(nn.Module):
         if self.score.positions is not None:
             mask = mask & (torch.arange(mask.shape[1], device=mask.device) < self.score.positions)
         keys = self.score.keys(scored)
-        of_scope = self.scope.prepare(encoded.source, mask, scored)
+        of_scope = self.scope.prepare(encoded.source, mask, scored, done)
         return Memory(reused(averaged), reused(keys), mask, encoded.lengths, of_scope)
 
     def forward(
@@ -166,7 +166,7 @@ class Attention(nn.Module):
         coverage: Float[Tensor, "*B T S"] | None,
     ) -> tuple[Float[Tensor, "*B T M"], Alignment]:
         together = query.shape[-2] if self.score.batched else 1
-        window = self.scope(query, t, memory.mask, memory.lengths, together)
+        window = self.scope(query, t, memory.mask, memory.lengths, together, memory.of_scope)
         if window.positions is None:
             scores = self.score(query, memory.keys, coverage)
             weights = self._weights(scores, window, query, memory)
@@ -194,7 +194,7 @@ class FixedContext(nn.Module):
 
     coverage = False
 
-    def prepare(self, encoded: Encoded) -> Memory:
+    def prepare(self, encoded: Encoded, done: int | None = None) -> Memory:
         values = encoded.final.unsqueeze(1)
         return Memory(values, values, torch.ones_like(encoded.mask[:, :1]), torch.ones_like(encoded.lengths))
 

@@ -69,9 +69,9 @@ class Decoder(nn.Module, ABC):
         self.embedding_dropout = EmbeddingDropout(sizes.embedding_dropout, sizes.word_dropout)
         self.dropout = Dropout(sizes.dropout)
 
-    def prepare(self, encoded: Encoded) -> Memory:
-        """The encoder's memory with its keys, projected once per sentence."""
-        return self.attention.prepare(encoded)
+    def prepare(self, encoded: Encoded, done: int | None = None) -> Memory:
+        """The encoder's memory with its keys, projected once per sentence. In training, `done` are the updates done."""
+        return self.attention.prepare(encoded, done)
 
     def initial_state(self, encoded: Encoded) -> State:
         """tanh(W_s [→h; ←h]) of the encoder's final states for each layer, and for each memory cell of LSTMs.

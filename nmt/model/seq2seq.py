@@ -49,13 +49,15 @@ class Seq2Seq(nn.Module):
         target_input: Int[Tensor, "B T"],
         places: Int[Tensor, " N"],
         use_reference: Bool[Tensor, "B T"] | None = None,
+        done: int | None = None,
     ) -> tuple[Float[Tensor, "N F"], Alignment]:
         """What the output layer reads at N of the flattened target positions, and the weights (B T W) at all of them.
 
         `places` are those N, which leave out padding: nothing is worth computing there. `use_reference` is
-        `Decoder.forward`'s.
+        `Decoder.forward`'s. In training, `done` are the updates done before, on which a scope may depend.
         """
-        state, memory = self.encode(source, source_lengths)
+        encoded = self.encoder(source, source_lengths)
+        state, memory = self.decoder.initial_state(encoded), self.decoder.prepare(encoded, done)
         with reused_weights(self.decoder):  # at each of T steps
             readouts, alignment = self.decoder(target_input, state, memory, use_reference)
         return self.decoder.features(readouts.flatten(0, 1).index_select(0, places)), alignment

@@ -14,14 +14,18 @@ from nmt.model.seq2seq import Seq2Seq
 
 
 def batch_loss(
-    model: Seq2Seq, batch: Batch, smoothing: float, use_reference: Bool[Tensor, "B T"] | None = None
+    model: Seq2Seq,
+    batch: Batch,
+    smoothing: float,
+    use_reference: Bool[Tensor, "B T"] | None = None,
+    done: int | None = None,
 ) -> Loss:
-    """The loss of a batch, summed over its target tokens. `use_reference` is `Decoder.forward`'s."""
+    """The loss of a batch, summed over its target tokens. `use_reference` and `done` are `Seq2Seq.forward`'s."""
     places = send(batch.places, model.device)  # found on the CPU: for a GPU's own count one would have to wait
     batch = batch.to(model.device)
     if use_reference is not None:
         use_reference = use_reference.to(model.device)
-    features, _ = model(batch.source, batch.source_lengths, batch.target_input, places, use_reference)
+    features, _ = model(batch.source, batch.source_lengths, batch.target_input, places, use_reference, done)
     output = model.decoder.output
     return output_loss(features, output.weight, output.bias, batch.target_output.flatten()[places], smoothing)
 
@@ -34,11 +38,13 @@ class BatchLoss(nn.Module):
         self.model = model
         self.smoothing = smoothing
 
-    def forward(self, batch: Batch | None, use_reference: Bool[Tensor, "B T"] | None = None) -> Loss:
+    def forward(
+        self, batch: Batch | None, use_reference: Bool[Tensor, "B T"] | None = None, done: int | None = None
+    ) -> Loss:
         if batch is None:
             zero = torch.stack([0 * parameter.sum() for parameter in self.parameters()]).sum()
             return Loss(zero, zero.detach())
-        return batch_loss(self.model, batch, self.smoothing, use_reference)
+        return batch_loss(self.model, batch, self.smoothing, use_reference, done)
 
 
 def perplexity(loss: float) -> float:

@@ -49,7 +49,7 @@ def update(
         use_reference = batch and toss(batch.target_input.shape, ratio, forcing.granularity)
         with products_in_bf16(bf16), gradients_summed(learner.losses, now=number == len(batches)):
             with autocast(model.device, wanted=bf16):
-                loss = learner.losses(batch, use_reference)
+                loss = learner.losses(batch, use_reference, done)
             (loss.smoothed * (world.size / tokens)).backward()  # the processes' gradients are averaged
         nll += loss.nll.detach()
     norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])

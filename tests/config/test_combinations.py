@@ -25,6 +25,7 @@ from nmt.config.reading import load_config, to_yaml
         ("model={decoder: {readout_size: 8}, attention: {wiring: luong}}", "readout_size (8)", "wiring to bahdanau"),
         ("model.decoder={readout: linear, readout_size: 8}", "readout_size (8)", "readout to tanh or maxout"),
         ("model.attention={heads: 2, projected: true}", "projected (true)", "heads to 1"),
+        ("model.attention={scope: local_p, narrow_updates: 5}", "narrow_updates (5)", "narrow_from to a number above"),
         (
             "model={encoder: {self_attention: 4}, attention: {wiring: none}}",
             "encoder.self_attention (4)",
@@ -99,6 +100,10 @@ FILES = (
         (
             ["model.tied_embeddings=target", "model.decoder.readout=linear"],
             ["tied_embeddings: target", "decoder.readout: linear", "tied_embeddings to none"],
+        ),
+        (
+            ["model.attention={scope: local_m, window: 10, narrow_from: 10}"],
+            ["narrow_from (10) must be above window (10)", "raise it"],
         ),
         (
             ["model.encoder.self_attention=3"],

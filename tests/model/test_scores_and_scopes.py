@@ -21,6 +21,7 @@ from support.attention_cases import (
 from support.formulas.scopes.local_p import predicted_position, weights_around
 from support.tiny_models import COMBINATIONS, LOCAL
 
+from nmt.model.attention import Alignment
 from nmt.model.scopes import SCOPES
 from nmt.model.scopes.local_p import LocalPredictiveScope
 from nmt.model.scores import SCORES
@@ -116,6 +117,23 @@ def test_numbers_that_are_none_stay_so_and_point_nowhere(scope):
     context, weights = run(attention, queries(case, count=1) * torch.nan)
     assert context.isnan().all()
     assert weights.shape == (B, 1, S)
+
+
+@pytest.mark.parametrize("scope", LOCAL)
+def test_a_window_narrows_in_training_alone(scope):
+    """Geometrically, from narrow_from to window; of weights nothing else changes, gathered or not."""
+    case = ("general", scope, ())
+    attention, query, values = make(case, window=1), queries(case, batch=1, count=1), draw(1, 40, M)
+    attention.scope.narrow_from, attention.scope.narrow_updates = 16, 4
+    assert [attention.scope.window_after(done) for done in range(6)] == [16, 8, 4, 2, 1, 1]
+    source = encoded(values, (40,))
+    t = torch.tensor([[20]])
+    for done, window in ((0, 16), (2, 4), (3, 2), (4, 1), (None, 1)):
+        memory = attention.prepare(source, done)
+        found = [x.dense(40) if isinstance(x, Alignment) else x for x in attention(query, memory, t)]
+        expected = run(make(case, window), query, values, (40,), t)
+        for one, other in zip(found, expected, strict=True):
+            assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("score", ["additive", "concat"])

@@ -191,6 +191,20 @@ def test_bf16_is_float32_but_for_its_rounding(attention: dict[str, Any], layers:
     assert error < 0.05  # bfloat16 has 8 bits
 
 
+def test_an_update_narrows_the_window_by_the_updates_done() -> None:
+    narrowing = {"wiring": "luong", "scope": "local_p", "window": 1, "narrow_from": 4, "narrow_updates": 2}
+    sizes = {"hidden_size": 8, "dropout": 0}
+    config = {"embedding_size": 8, "embedding_dropout": 0, "encoder": sizes, "decoder": sizes, "attention": narrowing}
+    losses = []
+    for done in (0, 1, 2, 9):
+        torch.manual_seed(1)
+        model = build_model(ModelConfig.model_validate(config), 11, 11)
+        training = TrainingConfig()
+        losses.append(update(make_learner(model, training), [collate(EXAMPLES)], training, 0.0, done))
+    assert len(set(losses[:3])) == 3
+    assert losses[3] == losses[2] == pytest.approx(batch_loss(model, collate(EXAMPLES), 0.0).nll.item())
+
+
 def test_the_layer_below_bahdanaus_output_has_the_size_asked_for() -> None:
     by_default, wide = make_model("bahdanau"), make_model("bahdanau", decoder={"hidden_size": 7, "readout_size": 9})
     assert by_default.decoder.output.weight.shape == (11, 6)

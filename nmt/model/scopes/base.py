@@ -47,9 +47,14 @@ class Scope(nn.Module, Part, ABC):
         super().__init__()
 
     def prepare(
-        self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"], scored: Float[Tensor, "*B S M"]
+        self,
+        source: Int[Tensor, "B S"],
+        mask: Bool[Tensor, "B S"],
+        scored: Float[Tensor, "*B S M"],
+        done: int | None = None,
     ) -> tuple[Tensor, ...]:
-        """What `weights` needs of the source ids and of the vectors that are scored, computed once per sentence."""
+        """What else the scope needs, computed once per sentence: of its ids, of the vectors that are scored, and, in
+        training, of the number of updates done."""
         return ()
 
     @abstractmethod
@@ -60,10 +65,11 @@ class Scope(nn.Module, Part, ABC):
         mask: Bool[Tensor, "*#B S"],
         lengths: Int[Tensor, "*#B"],
         together: int = 1,
+        prepared: tuple[Tensor, ...] = (),
     ) -> Window:
         """The window of the queries, which are those of target positions t; `mask` is False at padding.
 
-        `together` is the number of queries that one pass over the source can answer.
+        `together` is the number of queries that one pass over the source can answer, `prepared` what `prepare` gave.
         """
 
     def weights(

@@ -23,5 +23,6 @@ class GlobalScope(Scope):
         mask: Bool[Tensor, "*#B S"],
         lengths: Int[Tensor, "*#B"],
         together: int = 1,
+        prepared: tuple[Tensor, ...] = (),
     ) -> Window:
         return Window(mask.unsqueeze(-2))

@@ -46,7 +46,11 @@ class HierarchicalScope(Scope):
         self.ends = tuple(ends)
 
     def prepare(
-        self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"], scored: Float[Tensor, "*B S M"]
+        self,
+        source: Int[Tensor, "B S"],
+        mask: Bool[Tensor, "B S"],
+        scored: Float[Tensor, "*B S M"],
+        done: int | None = None,
     ) -> tuple[Tensor, ...]:
         """Which positions are each segment's, (*#B G S), and the vectors that are scored."""
         numbers = segments(source, self.ends)
@@ -61,6 +65,7 @@ class HierarchicalScope(Scope):
         mask: Bool[Tensor, "*#B S"],
         lengths: Int[Tensor, "*#B"],
         together: int = 1,
+        prepared: tuple[Tensor, ...] = (),
     ) -> Window:
         return Window(mask.unsqueeze(-2))
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import model_validator
 from torch import Tensor
 
 from nmt.model.scopes.base import Scope, Window
@@ -18,6 +19,17 @@ class LocalOptions(Section):
 
     window: Count = 10
     """D: how many source positions a query sees on each side of the centre."""
+    narrow_from: Count | None = None
+    """D before the first update of training. From there it narrows to `window`, by the same factor in each update.
+    Validation and translation always use `window`. By default D is `window` from the beginning."""
+    narrow_updates: Count = 1000
+    """With `narrow_from`: the number of updates until D is `window`."""
+
+    @model_validator(mode="after")
+    def _it_narrows(self) -> LocalOptions:
+        if self.narrow_from is not None and self.narrow_from <= self.window:
+            raise ValueError(f"narrow_from ({self.narrow_from}) must be above window ({self.window}); raise it")
+        return self
 
 
 class LocalScope(Scope, ABC):
@@ -30,9 +42,31 @@ class LocalScope(Scope, ABC):
 
     Options: ClassVar[type[Section]] = LocalOptions
 
-    def __init__(self, query_size: int, *, window: int) -> None:
+    def __init__(
+        self, query_size: int, *, window: int, narrow_from: int | None = None, narrow_updates: int = 1
+    ) -> None:
         super().__init__(query_size)
         self.window = window
+        self.narrow_from = narrow_from
+        self.narrow_updates = narrow_updates
+
+    def window_after(self, done: int) -> int:
+        """D after some updates of training: D₀ (D/D₀)^(i/n), rounded, until i = n."""
+        if self.narrow_from is None or done >= self.narrow_updates:
+            return self.window
+        return round(self.narrow_from * (self.window / self.narrow_from) ** (done / self.narrow_updates))
+
+    def prepare(
+        self,
+        source: Int[Tensor, "B S"],
+        mask: Bool[Tensor, "B S"],
+        scored: Float[Tensor, "*B S M"],
+        done: int | None = None,
+    ) -> tuple[Tensor, ...]:
+        """The window's D while it narrows."""
+        if done is None or self.window_after(done) == self.window:
+            return ()
+        return (torch.tensor([self.window_after(done)]),)  # on the processor, which decides what is gathered
 
     @abstractmethod
     def centre(
@@ -40,7 +74,7 @@ class LocalScope(Scope, ABC):
     ) -> Float[Tensor, "*#B T"]:
         """p_t, in source positions of the sentence's own length."""
 
-    def fade(self, distance: Float[Tensor, "*B T W"]) -> Float[Tensor, "*B T W"]:
+    def fade(self, distance: Float[Tensor, "*B T W"], window: int) -> Float[Tensor, "*B T W"]:
         """What weights at this distance from the centre are multiplied by."""
         return torch.ones_like(distance)
 
@@ -51,18 +85,20 @@ class LocalScope(Scope, ABC):
         mask: Bool[Tensor, "*#B S"],
         lengths: Int[Tensor, "*#B"],
         together: int = 1,
+        prepared: tuple[Tensor, ...] = (),
     ) -> Window:
-        length, width = mask.shape[-1], 2 * self.window + 1
+        window = int(prepared[0]) if prepared else self.window
+        length, width = mask.shape[-1], 2 * window + 1
         centre = self.centre(query, t, lengths).unsqueeze(-1)
         if length <= width * together:
             distance, positions = torch.arange(length, device=query.device) - centre, None
             real = mask.unsqueeze(-2)
         else:
             # The window's first integer, moved inwards at the ends so that all of its places exist in memory.
-            first = (centre.detach() - self.window).ceil().long().clamp(0, length - width)
+            first = (centre.detach() - window).ceil().long().clamp(0, length - width)
             positions = first + torch.arange(width, device=query.device)
             distance = positions - centre
             real = mask.unsqueeze(-2).expand(*positions.shape[:-1], -1).gather(-1, positions)
-        inside = (distance.abs() <= self.window) & real
+        inside = (distance.abs() <= window) & real
         # With the mask once more, because a location score may know none of the places: all weights are then 0.
-        return Window(inside, positions, self.fade(distance) * inside)
+        return Window(inside, positions, self.fade(distance, window) * inside)

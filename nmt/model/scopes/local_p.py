@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -21,8 +23,8 @@ class LocalPredictiveScope(LocalScope):
     cost = "2D + 1 in the place of S, and H²"
     advice = "for long sources"
 
-    def __init__(self, query_size: int, *, window: int) -> None:
-        super().__init__(query_size, window=window)
+    def __init__(self, query_size: int, **window: Any) -> None:
+        super().__init__(query_size, **window)
         self.hidden = Linear(query_size, query_size, bias=False)
         self.v = Linear(query_size, 1, bias=False)
 
@@ -33,5 +35,5 @@ class LocalPredictiveScope(LocalScope):
         # Of bfloat16 products in float32: bfloat16 has no room for positions.
         return lengths.unsqueeze(-1) * torch.sigmoid(logit.to(torch.promote_types(logit.dtype, torch.float32)))
 
-    def fade(self, distance: Float[Tensor, "*B T W"]) -> Float[Tensor, "*B T W"]:
-        return torch.exp(-2 * (distance / self.window) ** 2)  # 2σ² = D²/2
+    def fade(self, distance: Float[Tensor, "*B T W"], window: int) -> Float[Tensor, "*B T W"]:
+        return torch.exp(-2 * (distance / window) ** 2)  # 2σ² = D²/2

@@ -199,7 +199,7 @@ def test_an_update_narrows_the_window_by_the_updates_done() -> None:
     for done in (0, 1, 2, 9):
         torch.manual_seed(1)
         model = build_model(ModelConfig.model_validate(config), 11, 11)
-        training = TrainingConfig()
+        training = TrainingConfig(precision="float32")
         losses.append(update(make_learner(model, training), [collate(EXAMPLES)], training, 0.0, done))
     assert len(set(losses[:3])) == 3
     assert losses[3] == losses[2] == pytest.approx(batch_loss(model, collate(EXAMPLES), 0.0).nll.item())

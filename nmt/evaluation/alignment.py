@@ -155,11 +155,12 @@ def best_links(weights: Float[np.ndarray, "T S"]) -> frozenset[Link]:
     return frozenset((int(s), t) for t, s in enumerate(weights.argmax(axis=1)) if weights[t, s] > 0)
 
 
-def right_sentence(weights: Iterable[Float[np.ndarray, "T S"]], words: WordPairs) -> float | None:
+def right_sentence(weights: Iterable[Float[np.ndarray, "_ _"]], words: WordPairs) -> float | None:
     """How often the source sentence with the most weight is one that the target word is linked to, as a fraction.
 
-    Of all target words with a link in pairs whose source has several sentences, each up to `.`, `!` or `?`; None if
-    there are none. Any attention can be asked this: a sentence's weight is the sum over its words.
+    `weights` has one matrix (T, S) for each pair. Of all target words with a link in pairs whose source has several
+    sentences, each up to `.`, `!` or `?`; None if there are none. Any attention can be asked this: a sentence's weight
+    is the sum over its words.
     """
     right = total = 0
     for matrix, source, links in zip(weights, words.source, words.links or (), strict=True):

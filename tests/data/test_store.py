@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -176,11 +177,20 @@ def test_of_two_runs_at_once_one_builds_and_the_other_waits(tmp_path: Path) -> N
     assert printed == [f"{everything(learn(tmp_path, TEXT, 'whitespace'))}\n"] * 2
 
 
-def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_of_two_runs_at_once_one_is_killed_and_the_other_builds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     killed = begin(tmp_path)
-    killed.kill()
-    killed.communicate()
     (left,) = (tmp_path / "cache").glob(".pairs-*")
-    learn(tmp_path, TEXT, "char")
+    (left / "half-written").touch()
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(learn, tmp_path, TEXT, "whitespace")
+        while "Waiting for another process" not in capsys.readouterr().err:
+            assert not other.done()
+        killed.kill()
+        killed.communicate()
+        built = other.result()
     assert not left.exists()
-    (_,) = stores(tmp_path)
+    (store,) = stores(tmp_path)
+    assert not (store / "half-written").exists()
+    assert everything(learn(tmp_path, TEXT, "whitespace")) == everything(built)

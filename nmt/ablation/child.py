@@ -1,12 +1,18 @@
-"""One run of the comparison, in a process of its own: `python -m nmt.ablation.child < config.yaml`.
+"""One run of the comparison, in a process of its own: `python -m nmt.ablation.child`.
 
-Exit codes are those of `nmt train`. The whole config comes through standard input, so that editing its file in the
-meantime changes nothing.
+Exit codes are those of `nmt train`. The whole config comes through standard input, up to YAML's end of a document
+(`...`), so that editing its file in the meantime changes nothing. When standard input ends, the process that has
+started this one has ended, in any way: the run saves and ends, too.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from typing import IO
 
 import yaml
 
@@ -24,10 +30,26 @@ def main() -> int:
     stop = StopSignals()
     try:
         with stop.installed():
-            return _train_and_measure(parse_config(yaml.safe_load(sys.stdin), "standard input"), stop)
+            config = parse_config(yaml.safe_load("".join(_document(sys.stdin))), "standard input")
+            threading.Thread(target=stop_at_end, args=(sys.stdin.fileno(),), daemon=True).start()
+            return _train_and_measure(config, stop)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+def _document(stream: IO[str]) -> Iterator[str]:
+    for line in stream:
+        if line == "...\n":
+            return
+        yield line
+
+
+def stop_at_end(descriptor: int) -> None:
+    """Wait for the end of what can be read there; then stop this process as SIGTERM does."""
+    while os.read(descriptor, 1024):  # not by `sys.stdin`, whose lock would be held as the process ends
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _train_and_measure(config: Config, stop: StopSignals) -> int:

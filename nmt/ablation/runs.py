@@ -90,8 +90,10 @@ def _start(config: Config) -> Child:
             start_new_session=True,
         )
     assert process.stdin is not None
-    with suppress(BrokenPipeError), process.stdin:  # if it has ended already, its exit code says so
-        process.stdin.write(to_yaml(config).encode())
+    # It stays open: the run reads there that this process lives, and saves and ends when it does not.
+    with suppress(BrokenPipeError):  # if it has ended already, its exit code says so
+        process.stdin.write(to_yaml(config).encode() + b"...\n")
+        process.stdin.flush()
     _say(f"{config.name}: started; log: {path}")
     return Child(config, process, path, time.monotonic())
 
@@ -99,6 +101,9 @@ def _start(config: Config) -> Child:
 def _ended(child: Child, *, stopped: bool) -> Failure | None:
     """Report how a run has ended; returns its failure, if it failed."""
     name, code = child.config.name, child.process.returncode
+    assert child.process.stdin is not None
+    with suppress(BrokenPipeError):
+        child.process.stdin.close()
     minutes = (time.monotonic() - child.started) / 60
     if code == 0:
         measured = result.read(result.path_of(child.config))

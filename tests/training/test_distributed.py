@@ -91,11 +91,15 @@ def _train(yaml_text: str, environment: dict[str, str], stop_at: int | None) -> 
         run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True, world=world)
 
 
-def train(config: Config, count: int, stop_at: int | None = None) -> Path:
-    """Train to the end, or until one process is told to stop; returns the run's folder."""
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+        return free.getsockname()[1]
+
+
+def train(config: Config, count: int, stop_at: int | None = None) -> Path:
+    """Train to the end, or until one process is told to stop; returns the run's folder."""
+    port = str(free_port())
     shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "same"}
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["nmt.training.run", "sacrebleu", "torch._dynamo"])
@@ -137,12 +141,14 @@ def test_several_processes_stop_and_resume_as_one_does(folder: Path) -> None:
     assert_same_run(train(stopped, 2), whole)
 
 
-def torchrun(folder: Path, config: Path, *options: str, restarts: int = 0, processes: int = 2) -> subprocess.Popen[str]:
+def torchrun(
+    folder: Path, config: Path, *options: str, restarts: int = 0, processes: int = 2, port: int = 0, nodes: int = 1
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}"),
+            *(sys.executable, "-m", "torch.distributed.run", f"--nnodes={nodes}", f"--nproc-per-node={processes}"),
             # As by --standalone, but that the job has the same name each time.
-            *("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", "--rdzv-id=same"),
+            *("--rdzv-backend=c10d", f"--rdzv-endpoint=localhost:{port}", "--rdzv-id=same"),
             *(f"--max-restarts={restarts}", "--monitor-interval=0.1"),
             *(str(ROOT / "scripts" / "train.py"), str(config), *options),
         ],
@@ -168,29 +174,40 @@ def wait_for(path: Path, lines: int) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("restarts", [0, 1])
-def test_a_killed_process_ends_the_job_or_torchrun_begins_again_from_the_checkpoint(
-    folder: Path, restarts: int
-) -> None:
-    name = f"torchrun-{restarts}"
-    config = configured(folder, name, "training.max_updates=40", "training.validate_every=20")
-    path = folder / f"{name}.yaml"
-    path.write_text(to_yaml(config), encoding="utf-8")
-    process = torchrun(folder, path, restarts=restarts)
-    run = Path(config.output_dir) / name
+def test_torchrun_begins_again_from_the_checkpoint_after_a_kill(folder: Path) -> None:
+    path, run = for_torchrun(folder, "again")
+    process = torchrun(folder, path, restarts=1)
     wait_for(run / "metrics.jsonl", 20)
     os.kill(workers(process.pid)[1], signal.SIGKILL)
     said, _ = process.communicate()
-    if restarts:
-        assert process.returncode == 0, said
-        assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["reason"] == "40 updates"
-        assert [event["update"] for event in events(run, "train")] == list(range(1, 41))
-        assert said.count("Scores on validation") == 1  # one process alone prints
-    else:
-        assert process.returncode != 0
-        assert "error: another process of this training was lost" in said
-        assert "nmt/cli.py" not in said  # torchrun shows its own traceback, and none of ours
-        assert contents(run)["training"]["state"]["update"] >= 15
+    assert process.returncode == 0, said
+    assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["reason"] == "40 updates"
+    assert [event["update"] for event in events(run, "train")] == list(range(1, 41))
+    assert said.count("Scores on validation") == 1  # one process alone prints
+
+
+def test_of_two_machines_one_is_lost(folder: Path) -> None:
+    """Two agents of torchrun, of which one is killed with its process."""
+    path, run = for_torchrun(folder, "machines")
+    port = free_port()
+    agents = [torchrun(folder, path, processes=1, nodes=2, port=port) for _ in range(2)]
+    wait_for(run / "metrics.jsonl", 20)
+    for lost in (*workers(agents[1].pid), agents[1].pid):
+        os.kill(lost, signal.SIGKILL)
+    said, _ = agents[0].communicate()
+    agents[1].communicate()
+    assert agents[0].returncode not in (0, -signal.SIGKILL)
+    assert "error: another process of this training was lost" in said
+    assert "nmt/cli.py" not in said  # torchrun shows its own traceback, and none of ours
+    assert contents(run)["training"]["state"]["update"] >= 15
+
+
+def for_torchrun(folder: Path, name: str) -> tuple[Path, Path]:
+    """A config file for 40 updates, and the run's folder."""
+    config = configured(folder, name, "training.max_updates=40", "training.validate_every=20")
+    path = folder / f"{name}.yaml"
+    path.write_text(to_yaml(config), encoding="utf-8")
+    return path, Path(config.output_dir) / name
 
 
 def test_torchrun_does_not_turn_a_refused_run_into_a_resumed_one(folder: Path) -> None:

@@ -1,8 +1,8 @@
 """Checkpoints: one file that is enough to translate anywhere, and to go on training from.
 
-It lies below translator and training because both read it. The file holds plain values and tensors alone, so that it
-loads with `weights_only=True`: format, config, both codecs, the model's weights, and for training its whole state. All
-of it is checked before use, because a file may come from anywhere.
+It lies below translator and training because both read it. The file holds plain values and dense tensors alone, and is
+read by `nmt.checkpoint.unpickling`, which knows nothing else: format, config, both codecs, the model's weights, and for
+training its whole state. All of it is checked before use, because a file may come from anywhere.
 """
 
 from __future__ import annotations
@@ -108,13 +108,19 @@ def set_selection(path: str | Path, output: Path, selection: Selection | None) -
 def average(loaded: Mapping[str, Loaded]) -> Loaded:
     """The first of some checkpoints, each given with its path, with the mean of all their weights.
 
-    Raises `UserError` if they are not models of one kind, with the same vocabularies.
+    Raises `UserError` if they are not models of one kind, with the same vocabularies and the same seed.
     """
     (path, first), *others = loaded.items()
     for other_path, other in others:
         for difference in differences(first.config.model.model_dump(), other.config.model.model_dump()):
             raise UserError(f"{path} and {other_path} differ in model.{difference}: average checkpoints of one config")
         check_same_tokens(path, first, other_path, other)
+        seeds = first.config.training.seed, other.config.training.seed
+        if seeds[0] != seeds[1]:  # hidden units that do the same stand in other places: the mean does nothing well
+            raise UserError(
+                f"{path} and {other_path} have different seeds ({seeds[0]} and {seeds[1]}), so they are two runs: "
+                "average checkpoints of one run"
+            )
     states = [contents.model.state_dict() for contents in loaded.values()]
     mean = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}
     first.model.load_state_dict(mean)

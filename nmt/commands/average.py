@@ -13,7 +13,7 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt average",
         description="Write a checkpoint with the mean of several checkpoints' weights. It can translate, but training "
-        "cannot be resumed from it. All must come from one run: runs with different seeds cannot be averaged.",
+        "cannot be resumed from it. All must come from one run: different seeds are refused.",
     )
     parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints of one run")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")

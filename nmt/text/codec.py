@@ -24,7 +24,7 @@ class Codec:
         return self.vocabulary.encode(self.tokenizer.tokenize(text))
 
     def state(self) -> dict[str, Any]:
-        """Everything that a checkpoint has to store, in types that `torch.load(weights_only=True)` allows."""
+        """Everything that a checkpoint has to store, in types that a checkpoint may hold."""
         model = (
             None if self.subword_model is None else torch.frombuffer(bytearray(self.subword_model), dtype=torch.uint8)
         )

@@ -264,7 +264,7 @@ def begin_subwords(folder: Path) -> tuple[Try, int]:
         side = chance.choice(["source", "target"])
         tampered = {s: altered(model, chance) if s == side else model for s, model in whole.items()}
         for name, model in tampered.items():
-            contents[name]["subword_model"] = torch.tensor(list(model), dtype=torch.uint8)
+            contents[name]["subword_model"] = torch.frombuffer(bytearray(model), dtype=torch.uint8)
         checkpoint_file.write(path, contents)
         return refused(lambda: Translator.load(path, device="cpu").translate(["ba DE ½ ﬁ", text(chance)]), path)
 

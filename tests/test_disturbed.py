@@ -14,7 +14,7 @@ from support.runs import ConfigMaker, after_update, events, finish, run_and_stop
 import nmt
 from nmt.cli import main
 from nmt.config.reading import to_yaml
-from nmt.system import files
+from nmt.system import files, streams
 from nmt.system.errors import UserError
 from nmt.training.curves import Curves
 
@@ -39,6 +39,14 @@ def test_closed_streams_are_like_those_of_a_daemon(tmp_path: Path, make_config: 
     translated = shell(f"{program} translate {tmp_path}/runs/a/best.pt 'Ba De' >&-")
     assert translated.returncode == 2
     assert translated.stderr.startswith("error: standard output is closed")
+
+
+def test_scores_are_not_lost_in_a_closed_stream(
+    best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(streams, "_closed", {1})
+    assert main(["evaluate", best]) == 2
+    assert capsys.readouterr().err.startswith("error: standard output is closed, so that the scores would be lost")
 
 
 @pytest.mark.parametrize("gone", ["metrics.jsonl", "."])

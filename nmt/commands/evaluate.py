@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nmt.commands.options import Parser, add_search_options, positive, refuse_twice, set_threads
 from nmt.system import files
 from nmt.system.errors import UserError
+from nmt.system.streams import output_is_closed
 
 if TYPE_CHECKING:
     from nmt.config.run import Config
@@ -143,6 +144,8 @@ def _check_evaluate(options: argparse.Namespace) -> None:
         raise UserError("--alignment-words goes with --alignment or --heat-map: add one of them, or leave it out")
     if options.output is not None:
         files.make_folder(options.output)
+    elif output_is_closed():
+        raise UserError("standard output is closed, so that the scores would be lost: give --output DIR")
 
 
 def _edges(text: str) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ def add_search_options(command: Parser) -> None:
     command.add_argument(
         "--precision",
         choices=("auto", "float32", "bf16", "int8"),
-        help="of the decoder's products; auto is the fastest on this machine that keeps BLEU",
+        help="of the decoder's products; auto is the fastest on this machine",
     )
     command.add_argument(
         "--vocabulary-selection",

@@ -41,7 +41,7 @@ def fastest_precision(processor: Processor, device: torch.device | None = None) 
 
 
 def fastest_search_precision(processor: Processor, device: torch.device) -> SearchPrecision:
-    """What `search.precision: auto` is. BLEU differs from float32's by less than 0.1.
+    """What `search.precision: auto` is. What it costs in BLEU is told in docs/explanation/performance.md.
 
     With AMX products of bfloat16 numbers are faster than those of 8 bits, whose factors must be rounded at each step;
     with VNNI alone it is the other way round.

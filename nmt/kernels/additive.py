@@ -11,7 +11,7 @@ Shapes: B sentences (any leading dimensions), T queries of each, S source positi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -41,33 +41,57 @@ def plain_additive_scores(
     return torch.tanh(query.unsqueeze(-2) + keys.unsqueeze(-3)) @ v
 
 
-def _factors(query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor] | None:
-    """e^2q and e^2k, of keys that have many uses, if their products are certain to be in range."""
-    made = derived(keys, _exponentials)
-    if made is None or query.numel() == 0 or bool(query.abs().amax() > LARGEST):
-        return None
-    return (2 * query).exp_(), made
+class _Operands(NamedTuple):
+    """What the sigmoids are made of: e^2q (B T A) and e^2k (B S A) where keys have many uses, else q and k."""
+
+    query: Tensor
+    keys: Tensor
+    products: bool
+    too_large: tuple[Tensor, Tensor, Tensor, Tensor] | None = None
+    """q, k, and for which of them (B T), (B S) the exponential is out of range; None if it is for none."""
 
 
-def _exponentials(keys: Tensor) -> Tensor | None:
-    return None if keys.numel() == 0 or bool(keys.abs().amax() > LARGEST) else (2 * keys).exp_()
+def _operands(query: Tensor, keys: Tensor) -> _Operands:
+    """Whether a pair's exponentials are in range depends on that pair alone, so that its score does, too."""
+    made = None if query.numel() == 0 or keys.numel() == 0 else derived(keys, _exponentials)
+    if made is None:
+        return _Operands(query.flatten(0, -3), keys.flatten(0, -3), products=False)
+    large_keys, any_key, factors = made
+    large_queries = query.abs().amax(-1) > LARGEST
+    too_large = None
+    if any_key or bool(large_queries.any()):
+        too_large = query.flatten(0, -3), keys.flatten(0, -3), large_queries.flatten(0, -2), large_keys.flatten(0, -2)
+    return _Operands(_exponential(query).flatten(0, -3), factors.flatten(0, -3), True, too_large)
 
 
-def _sigmoids(query: Tensor, keys: Tensor, products: bool) -> Iterator[tuple[slice, int, Tensor]]:
-    """σ(−2(q + k)), (b S A), of some sentences' keys with the t-th query of each: which sentences, and t.
+def _exponentials(keys: Tensor) -> tuple[Tensor, bool, Tensor]:
+    large = keys.abs().amax(-1) > LARGEST
+    return large, bool(large.any()), _exponential(keys)
 
-    `products`: query and keys are e^2q and e^2k.
-    """
+
+def _exponential(x: Tensor) -> Tensor:
+    """e^2x, of an x that is moved into its range."""
+    return x.clamp(-LARGEST, LARGEST).mul_(2).exp_()
+
+
+def _sigmoids(operands: _Operands) -> Iterator[tuple[slice, int, Tensor]]:
+    """σ(−2(q + k)), (b S A), of some sentences' keys with the t-th query of each: which sentences, and t."""
+    query, keys, products, too_large = operands
     together = max(1, CHUNK // max(1, keys.shape[1] * keys.shape[2]))
     one, memory = query.new_ones(()), keys.new_empty(min(together, len(keys)), *keys.shape[1:])  # for all of them
     for first in range(0, len(keys), together):
         some = slice(first, first + together)
         made = memory[: len(keys) - first]
         for t, q in enumerate((query if products else -2 * query)[some].split(1, dim=1)):
-            if products:
-                yield some, t, torch.addcmul(one, q, keys[some], out=made).reciprocal_()
-            else:
+            if not products:
                 yield some, t, torch.add(q, keys[some], alpha=-2, out=made).sigmoid_()
+                continue
+            torch.addcmul(one, q, keys[some], out=made).reciprocal_()
+            if too_large is not None:
+                of_queries, of_keys, queries_too_large, keys_too_large = (x[some] for x in too_large)
+                exact = (-2 * (of_queries[:, t, None] + of_keys)).sigmoid_()
+                made.copy_(torch.where((queries_too_large[:, t, None] | keys_too_large).unsqueeze(-1), exact, made))
+            yield some, t, made
 
 
 class _AdditiveScores(torch.autograd.Function):
@@ -75,28 +99,27 @@ class _AdditiveScores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
-        sizes, factors, ctx.node = (*query.shape[:-1], keys.shape[-2]), _factors(query, keys), keys.grad_fn
-        ctx.products = factors is not None
-        query, keys = factors or (query, keys)
-        ctx.save_for_backward(query, keys, v)
-        query, keys = query.flatten(0, -3), keys.flatten(0, -3)
-        scores = query.new_empty(*query.shape[:2], keys.shape[1])
-        for some, t, s in _sigmoids(query, keys, ctx.products):
-            scores[some, t] = torch.mv(s.flatten(0, 1), -2 * v).view(-1, keys.shape[1])
-        return scores.add_(v.sum()).view(sizes)
+        operands = _operands(query, keys)
+        ctx.sizes, ctx.node, ctx.products = query.shape, keys.grad_fn, operands.products
+        ctx.save_for_backward(v, operands.query, operands.keys, *(operands.too_large or ()))
+        scores = query.new_empty(*operands.query.shape[:2], keys.shape[-2])
+        for some, t, s in _sigmoids(operands):
+            scores[some, t] = torch.mv(s.flatten(0, 1), -2 * v).view(-1, keys.shape[-2])
+        return scores.add_(v.sum()).view(*query.shape[:-1], keys.shape[-2])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor]:
-        query, keys, v = ctx.saved_tensors
-        sizes, query, gradient = query.shape, query.flatten(0, -3), gradient.flatten(0, -3)
+        v, query, keys, *too_large = ctx.saved_tensors
+        operands = _Operands(query, keys, ctx.products, tuple(too_large) or None)
+        gradient = gradient.flatten(0, -3)
         of_query, of_v = torch.empty_like(query), torch.zeros_like(v)
         of_keys = total(ctx.node).flatten(0, -3) if ctx.needs_input_grad[1] else None
-        for some, t, s in _sigmoids(query, keys.flatten(0, -3), ctx.products):
+        for some, t, s in _sigmoids(operands):
             g = gradient[some, t]
             of_v.addmv_(s.flatten(0, 1).t(), g.flatten())
             of_sum = torch.ops.aten.sigmoid_backward.grad_input(g.unsqueeze(2), s, grad_input=s)  # but for 4v
             torch.sum(of_sum, dim=1, out=of_query[some, t])
             if of_keys is not None:
                 of_keys[some].addcmul_(of_sum, 4 * v)
-        return (of_query * (4 * v)).view(sizes), None, gradient.sum() - 2 * of_v
+        return (of_query * (4 * v)).view(ctx.sizes), None, gradient.sum() - 2 * of_v

@@ -63,7 +63,7 @@ def test_the_memory_is_that_of_a_real_update(make_config: ConfigMaker, monkeypat
     monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
     check(make_config("training.accumulate=3"), resume=False)
     largest = taken[0]
-    assert taken == [largest] * 3
+    assert taken == [largest] * 2  # gradients of a third batch are added in place
     taken.clear()
     finish(make_config("training.max_epochs=1"))
     assert largest == max(taken)

@@ -20,8 +20,8 @@ from support.runs import (
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
+from nmt.data.training_set import TrainingSet
 from nmt.system.errors import UserError
-from nmt.text.corpus import ParallelText
 from nmt.training import event_log, prepare
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
@@ -175,16 +175,16 @@ def test_a_run_that_begins_while_another_prepares_is_refused(
 ) -> None:
     """Both found the folder free; the second comes to it when the first has ended."""
     config = make_config("training.max_updates=2")
-    real = prepare.load_split
+    real = prepare.load_training_set
     begun = []
 
-    def load_split(*arguments: Any) -> ParallelText:
+    def load_training_set(*arguments: Any) -> TrainingSet:
         if not begun:
             begun.append(True)
             begun.append(finish(config))
         return real(*arguments)
 
-    monkeypatch.setattr(prepare, "load_split", load_split)
+    monkeypatch.setattr(prepare, "load_training_set", load_training_set)
     with pytest.raises(UserError, match="already holds a run"):
         finish(config)
     assert contents(begun[1])["training"]["state"]["update"] == 2

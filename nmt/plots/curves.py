@@ -157,9 +157,9 @@ def _label_lengths(axes: Axes, points: Sequence[Point]) -> None:
     labels = [f"{point.label.replace('-', '–')}\nn = {point.count:,}" for point in points]
     axes.set_xticks(range(len(points)), labels)
     axes.set_xlim(-0.3, len(points) - 1 + 0.15)
-    highest = max(10.0, axes.dataLim.y1)
+    highest = max(10.0, axes.dataLim.y1 - 1e-6)  # sacreBLEU gives 100.00000000000004 for a perfect score
     ticks = axes.yaxis.get_major_locator().tick_values(0.0, highest)
-    axes.set_ylim(0.0, next(tick for tick in ticks if tick >= highest))
+    axes.set_ylim(0.0, next((tick for tick in ticks if tick >= highest), highest))
     axes.tick_params(length=0)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)

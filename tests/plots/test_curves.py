@@ -36,6 +36,14 @@ def test_points_of_all_models_stand_on_their_buckets_tick():
     assert figure.axes[0].get_ylim()[0] == 0
 
 
+@pytest.mark.parametrize(("best", "top"), [(100.00000000000004, 100), (97.0, 100), (43.0, 45), (0.0, 10)])
+def test_the_scale_ends_on_a_tick_above_everything(best, top):
+    points = [Bucket(1, 10, 100, best, max(best - 2, 0.0), best), Bucket(11, None, 100, best, max(best - 3, 0.0), best)]
+    axes = bleu_by_length(["a"], [points], title="t").axes[0]
+    assert axes.get_ylim() == (0, top)
+    assert top in axes.get_yticks()
+
+
 def test_small_buckets_are_hollow_and_interrupt_the_curve():
     figure = bleu_by_length(["a"], [some_buckets([100, 100, 19, 0, 100])], title="t")
     axes = figure.axes[0]

@@ -92,8 +92,8 @@ def stop_again_and_again(config: Config, number: signal.Signals, times: int, see
         if attempt % 4 == 0:
             time.sleep(generator.uniform(0, 0.3))  # before the first update, as a rule
         else:
-            events = _events(config) + generator.randint(1, 6)
-            while _events(config) < events and process.is_alive():
+            updates = _updates(config) + generator.randint(1, 5)
+            while _updates(config) < updates and process.is_alive():
                 time.sleep(0.001)
             time.sleep(generator.uniform(0, 0.03))  # an update and its save take about as long
         assert process.is_alive(), "the training came to its end before it was stopped often enough"
@@ -117,6 +117,11 @@ def stop_after(config: Config, events: int) -> None:
 def _events(config: Config) -> int:
     path = folder_of(config) / "metrics.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def _updates(config: Config) -> int:
+    path = folder_of(config) / "metrics.jsonl"
+    return path.read_bytes().count(b'"event": "train"') if path.exists() else 0
 
 
 def limit_file_size(size: int) -> None:

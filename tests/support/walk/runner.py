@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from support.walk.family import Family
 
-HANG = 10.0  # seconds that one input may take
+HANG, WAIT = 10.0, 60.0  # seconds that one input may take: of a processor, and on the clock of a busy machine
 SLOW = 3.0  # seconds, after which an input is noted, but no failure
 MEMORY = 6 << 30  # bytes that a process may ask for
 _POLL = 0.2  # seconds
@@ -74,21 +74,21 @@ def _one_worker(family: Family, begin: int, end: int, seed: int, folder: Path, f
     failed = _lines(failures)
     worker = context.Process(target=_work, args=(family, begin, end, seed, folder, failures, shared))
     worker.start()
-    at, age = begin - 1, 0.0
+    at, age, computed = begin - 1, 0.0, 0.0
     while worker.is_alive():
         started = time.monotonic()
         worker.join(_POLL)
-        # While this process was stopped, the worker was, too.
-        age = age + min(time.monotonic() - started, 2 * _POLL) if shared.number.value == at else 0.0
-        at = shared.number.value
-        if age > HANG and at >= begin:
+        if shared.number.value != at:
+            at, age, computed = shared.number.value, 0.0, _processor_seconds(worker.pid)
+        age += min(time.monotonic() - started, 2 * _POLL)  # while this process was stopped, the worker was, too
+        if at >= begin and (age > WAIT or _processor_seconds(worker.pid) - computed > HANG):
             worker.kill()
             worker.join()
             _report(failures, family, at, f"more than {HANG:.0f} s")
             break
     else:
         if worker.exitcode:
-            _report(failures, family, at, f"the process ended with exit code {worker.exitcode}")
+            _report(failures, family, shared.number.value, f"the process ended with exit code {worker.exitcode}")
     tried = shared.tried.value + (shared.number.value + 1 - begin > shared.tried.value)
     counts = Counts(
         tried * family.together,
@@ -97,9 +97,18 @@ def _one_worker(family: Family, begin: int, end: int, seed: int, folder: Path, f
         _lines(failures) - failed,
         shared.peak.value,
     )
-    if at < begin:
+    if shared.number.value < begin:
         raise RuntimeError(f"{family.name} cannot begin; see {failures}")
     return counts, begin + tried
+
+
+def _processor_seconds(process: int | None) -> float:
+    """The processor time of a process so far; 0 where there is no /proc, or no process any more."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _work(family: Family, begin: int, end: int, seed: int, folder: Path, failures: Path, shared: _Shared) -> None:

@@ -120,17 +120,16 @@ def plant(contents: dict[str, Any], place: tuple[Any, ...], number: int) -> None
     """Put the planted value of that number into the place, or leave out what is there."""
     *parents, last = place
     holder: Any = contents
-    for key in parents:
-        if not isinstance(holder, dict | list) or (isinstance(holder, dict) and key not in holder):
-            return  # something else was planted there
-        holder = holder[key] if isinstance(holder, dict) or len(holder) > key else None
-    if isinstance(holder, list) and last < len(holder) and number < _NOTHING:
-        holder[last] = PLANTED[number](holder[last])
-    elif isinstance(holder, dict) and last in holder:
-        if number == _NOTHING:
-            del holder[last]
-        else:
-            holder[last] = PLANTED[number](holder[last])
+    try:
+        for key in parents:
+            holder = holder[key]
+        old = holder[last]
+    except (KeyError, IndexError, TypeError):
+        return  # something else was planted on the way
+    if number < _NOTHING and isinstance(holder, list | dict):
+        holder[last] = PLANTED[number](old)
+    elif isinstance(holder, dict):
+        del holder[last]
 
 
 def planted(good: Path, path: Path, choices: list[tuple[tuple[Any, ...], int]]) -> None:

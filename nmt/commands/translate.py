@@ -18,7 +18,7 @@ from nmt.commands.options import Parser, add_search_options, positive, set_threa
 from nmt.system import bundled, files
 from nmt.system.errors import UserError, placing
 from nmt.system.parallel import in_parallel
-from nmt.system.startup import kept_for_good
+from nmt.system.startup import kept_for_good, without_shapes_alone
 from nmt.system.streams import output_is_closed
 
 if TYPE_CHECKING:
@@ -153,7 +153,8 @@ def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _load(checkpoints: Sequence[str], options: argparse.Namespace) -> Translator:
-    from nmt.translator import Translator
+    with without_shapes_alone():
+        from nmt.translator import Translator
 
     set_threads(options.threads)
     return Translator.load(*checkpoints, device=options.device)

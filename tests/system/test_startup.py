@@ -1,6 +1,8 @@
 """What is imported and loaded at the start is left out of garbage collection."""
 
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -20,3 +22,19 @@ def test_the_collector_rests_meanwhile_and_never_sees_what_was_made(enabled: boo
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+def test_torch_without_shapes_alone_computes_the_same_and_can_have_them_later() -> None:
+    script = """
+import sys
+from nmt.system.startup import without_shapes_alone
+with without_shapes_alone():
+    import torch
+left_out = "torch._decomp.decompositions" not in sys.modules
+numbers = torch.arange(6.0).reshape(2, 3)
+print(left_out, (numbers @ numbers.T).tolist())
+from torch._meta_registrations import meta_mm
+print(len(vars(sys.modules["torch._meta_registrations"])) > 100, tuple(torch.mm(numbers.to("meta"), numbers.T.to("meta")).shape))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["True [[5.0, 14.0], [14.0, 50.0]]", "True (2, 2)"]

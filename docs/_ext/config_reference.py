@@ -100,6 +100,8 @@ def _kind(schema: dict[str, Any]) -> str:
         return "text"
     if kind in ("integer", "number"):
         return {"integer": "whole number", "number": "number"}[kind] + _bounds(schema)
+    if kind == "array" and "$ref" in schema["items"]:
+        return "list of texts or sections"
     if kind == "array":
         return f"list of {_kind(schema['items']).replace('number', 'numbers', 1).replace('text', 'texts')}"
     return {"string": "text", "boolean": "`true` or `false`", "null": "`null`"}[kind]

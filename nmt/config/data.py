@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from nmt.parts import Count, Idle, Section, names_of, section_of
 from nmt.text.tokenizers import TOKENIZERS
+from nmt.text.vocabulary import SPECIALS
 
 if TYPE_CHECKING:
     TokenizerName = str
@@ -41,9 +42,32 @@ class SideConfig(TokenizerFields):
     """With `corpus: files`: the file of validation sentences."""
     test: str | None = None
     """With `corpus: files`: the file of test sentences. Without one, a run is scored on the validation set."""
-    extra: tuple[str, ...] = ()
-    """Files of more training pairs, such as translations by other models. Subwords and vocabulary are learnt from the
-    corpus alone, so that models with and without them read and write the same tokens."""
+    monolingual: str | None = None
+    """More text in this language alone: a file, or `multi30k_descriptions`, five captions of each of Multi30k's
+    training images. Subwords and vocabulary are learnt from it, too. Lines that equal, lower-cased, a line of the
+    validation set or of a test set at hand are left out. `nmt back-translate` makes training pairs of such text."""
+
+
+class ExtraText(Section):
+    """A file of more source sentences, whose translations `target.extra` names. A path alone is enough."""
+
+    path: str
+    """The file of sentences, one per line."""
+    weight: Count = 1
+    """How often each of its pairs comes in an epoch."""
+    tag: Annotated[str, Field(pattern=r"^\S+$", max_length=100)] | None = None
+    """A word such as `<BT>` that the model reads before each of its source sentences, so that it can tell them from
+    genuine ones (Caswell et al. 2019). The vocabulary gets it."""
+
+    @model_validator(mode="after")
+    def _tag_is_no_mark(self) -> Self:
+        if self.tag in SPECIALS:
+            raise ValueError(f"tag: {self.tag} has a meaning already; choose another word, such as <BT>")
+        return self
+
+
+def _path_alone(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
 
 
 class SourceConfig(SideConfig):
@@ -51,6 +75,10 @@ class SourceConfig(SideConfig):
 
     language: str = "de"
     """The language's ISO 639-1 code, such as `de` or `en`."""
+    extra: tuple[Annotated[ExtraText, BeforeValidator(_path_alone)], ...] = ()
+    """Files of more training pairs, such as translations by other models: each a path, or `path`, `weight` and `tag`.
+    Subwords and vocabulary are learnt from the corpus alone, so that models with and without them read and write the
+    same tokens, but for tags."""
 
 
 class TargetConfig(SideConfig):
@@ -58,19 +86,24 @@ class TargetConfig(SideConfig):
 
     language: str = "en"
     """The language's ISO 639-1 code, such as `de` or `en`."""
+    extra: tuple[str, ...] = ()
+    """The files of translations of `source.extra`, as many and in the same order."""
 
 
 class DataConfig(Section):
     """Which text to learn from, and how it becomes tokens."""
 
     corpus: Literal["sample", "multi30k", "files"] = "sample"
-    """`sample`: the synthetic sample corpus. `multi30k`: Multi30k, fetched on first use. `files`: your own text, named
-    in `source` and `target`."""
+    """`sample`: the synthetic sample corpus. `multi30k`: Multi30k in German, English, French or Czech, fetched on first
+    use. `files`: your own text, named in `source` and `target`."""
+    corpus_weight: Count = 1
+    """How often each of the corpus's own pairs comes in an epoch, beside those of `extra`."""
     folder: str = "data"
     """The folder that holds the sample corpus, Multi30k's files, and (in `cache/`) tokenized text."""
     mirror: str | None = None
-    """With `corpus: multi30k`: a folder or URL that holds Multi30k's files. The environment variable
-    `NMT_MULTI30K_MIRROR` overrides it."""
+    """With `corpus: multi30k` or `monolingual: multi30k_descriptions`: a folder or URL that holds Multi30k's files. The
+    environment variable `NMT_MULTI30K_MIRROR` overrides it. The descriptions may lie among them, or in a folder
+    `multi30k_descriptions` beside."""
     source: SourceConfig = SourceConfig()
     """The source language."""
     target: TargetConfig = TargetConfig()
@@ -82,7 +115,11 @@ class DataConfig(Section):
 
     @classmethod
     def idle(cls, values: Any) -> dict[str, Idle]:
-        if values.get("corpus", "sample") == "multi30k":
+        sides = (values.get(side) for side in ("source", "target"))
+        texts = [
+            side.get("monolingual") if isinstance(side, dict) else getattr(side, "monolingual", None) for side in sides
+        ]
+        if values.get("corpus", "sample") == "multi30k" or "multi30k_descriptions" in texts:
             return {}
         return {"mirror": Idle(f"corpus: {values.get('corpus', 'sample')}", "corpus to multi30k")}
 

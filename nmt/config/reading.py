@@ -143,7 +143,7 @@ def _all_fields(section: type[Section], prefix: str = "") -> Iterator[str]:
 
 def _section_at(path: Sequence[str]) -> type[Section]:
     section: type[Section] = Config
-    for part in path:
+    for part in (part for part in path if not part.isdecimal()):  # which counts the values of a list
         section = next(sections_in(section.model_fields[part].annotation))
     return section
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from nmt.config.data import ExtraText
 from nmt.config.reference import Meaning, fields, sections
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
@@ -25,12 +26,14 @@ def schema() -> dict[str, Any]:
     for path, section in sections():
         described = made["$defs"][section.__name__] if path else made
         _describe(described, section)
-    # teacher_forcing: 0.5 is short for teacher_forcing: {ratio: 0.5}, and a name may be a number.
+    # teacher_forcing: 0.5 is short for {ratio: 0.5}, a path of extra text for {path: …}, and a name may be a number.
     forcing = made["$defs"][TeacherForcingConfig.__name__]
     made["$defs"][TeacherForcingConfig.__name__] = {
         "description": forcing.pop("description"),
         "anyOf": [forcing["properties"]["ratio"], forcing],
     }
+    extra = made["$defs"][ExtraText.__name__]
+    made["$defs"][ExtraText.__name__] = {"description": extra.pop("description"), "anyOf": [{"type": "string"}, extra]}
     name = made["properties"]["name"]
     name["type"] = [name["type"], "number"]
     return {"$schema": DIALECT, "title": "A config of nmt", **_without(made, "title")}

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from nmt.config.data import DataConfig
+from nmt.data.monolingual import Monolingual
 from nmt.data.numbering import Block, number_pairs
 from nmt.data.store import Store, building_folder, keep_store, open_store
 from nmt.system.errors import UserError, placing
 from nmt.system.files import writing
 from nmt.text.corpus import Skipped, check_pairs, iterate_lines
 from nmt.text.tokenizers import TOKENIZERS, Tokenizer, make_tokenizer
-from nmt.text.vocabulary import Vocabulary, build_vocabulary
+from nmt.text.vocabulary import Vocabulary, build_vocabulary, with_tags
 
 SIDES = ("source", "target")
 SUBWORD_LINES = 500_000  # of a side, at most, that a subword model is trained on: every n-th line
@@ -30,13 +31,14 @@ LINES_WITHOUT_A_BAR = 100_000
 
 @dataclass(frozen=True)
 class SomeLines:
-    """Every `step`-th line of some files, one file after the other. They can be read more than once."""
+    """Every `step`-th line of some files and of other text, one after the other. They can be read more than once."""
 
     paths: tuple[Path, ...]
+    others: tuple[Monolingual, ...]
     step: int
 
     def __iter__(self) -> Iterator[str]:
-        return islice(chain.from_iterable(map(iterate_lines, self.paths)), 0, None, self.step)
+        return islice(chain(chain.from_iterable(map(iterate_lines, self.paths)), *self.others), 0, None, self.step)
 
 
 class RawRows(NamedTuple):
@@ -63,18 +65,30 @@ class Numbered(NamedTuple):
     text: RawRows  # what they spell, in UTF-8; nothing if it is not needed
 
 
-def build(config: DataConfig, paths: list[tuple[Path, Path]], path: Path) -> Store:
+def build(
+    config: DataConfig,
+    paths: list[tuple[Path, Path]],
+    monolingual: tuple[Monolingual | None, Monolingual | None],
+    path: Path,
+) -> Store:
     """Build the store of pairs of files at `path`, unless another run has just built it.
 
-    Subwords and vocabularies are those of the first pair. Raises `UserError` as `load_training_set` does.
+    Subwords and vocabularies are those of the first pair and of the sides' monolingual text. Raises `UserError` as
+    `load_training_set` does.
     """
     with building_folder(path) as folder:
-        return open_store(path, quiet=True) or _build(config, paths, folder, path)
+        return open_store(path, quiet=True) or _build(config, paths, monolingual, folder, path)
 
 
-def _build(config: DataConfig, paths: list[tuple[Path, Path]], folder: Path, path: Path) -> Store:
+def _build(
+    config: DataConfig,
+    paths: list[tuple[Path, Path]],
+    monolingual: tuple[Monolingual | None, Monolingual | None],
+    folder: Path,
+    path: Path,
+) -> Store:
     lines = [check_pairs(*pair) for pair in paths]
-    models = _subword_models(config, paths[0], lines[0])
+    models = _subword_models(config, paths[0], monolingual, lines[0])
     sides = (config.source, config.target)
     tokenizers = [
         make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
@@ -87,7 +101,7 @@ def _build(config: DataConfig, paths: list[tuple[Path, Path]], folder: Path, pat
         of_corpus = kept & (np.arange(len(kept)) < lines[0])
         if not of_corpus.any():
             raise UserError(f"data: no training pair is left ({skipped}); check the files and data.max_length")
-        vocabularies = _vocabularies(config, tokenizers, numbered, of_corpus)
+        vocabularies = _vocabularies(config, tokenizers, numbered, monolingual, of_corpus)
         for name, side, vocabulary, model in zip(SIDES, numbered, vocabularies, models, strict=True):
             ids = np.array(vocabulary.encode(side.types), dtype=np.min_scalar_type(len(vocabulary)))
             _write_rows(folder, name, side.tokens, kept, ids)
@@ -97,20 +111,26 @@ def _build(config: DataConfig, paths: list[tuple[Path, Path]], folder: Path, pat
             side.text.path.unlink()
             np.save(folder / f"{name}_model.npy", np.frombuffer(model or b"", dtype=np.uint8))
     types = {f"{name}_types": list(found.tokens) for name, found in zip(SIDES, vocabularies, strict=True)}
-    return keep_store(folder, path, {**types, "skipped": asdict(skipped)})
+    pairs = [int(part.sum()) for part in np.split(kept, np.cumsum(lines)[:-1])]
+    dropped = [text and text.dropped() for text in monolingual]
+    return keep_store(folder, path, {**types, "skipped": asdict(skipped), "pairs": pairs, "dropped": dropped})
 
 
-def _subword_models(config: DataConfig, paths: tuple[Path, Path], lines: int) -> list[bytes | None]:
+def _subword_models(
+    config: DataConfig, paths: tuple[Path, Path], monolingual: tuple[Monolingual | None, Monolingual | None], lines: int
+) -> list[bytes | None]:
     """The model of each side whose tokenizer learns one; with a joint vocabulary one and the same."""
     models: list[bytes | None] = []
-    for name, side, path in zip(SIDES, (config.source, config.target), paths, strict=True):
+    for name, side, path, more in zip(SIDES, (config.source, config.target), paths, monolingual, strict=True):
         tokenizer = TOKENIZERS[side.tokenizer]
         if not tokenizer.learns:
             models.append(None)
         elif config.joint_vocabulary and models:
             models.append(models[0])
         else:
-            text = SomeLines(paths if config.joint_vocabulary else (path,), -(-lines // SUBWORD_LINES))
+            others = tuple(filter(None, monolingual if config.joint_vocabulary else (more,)))
+            most = max([lines, *(sum(1 for _ in other) for other in others)])
+            text = SomeLines(paths if config.joint_vocabulary else (path,), others, -(-most // SUBWORD_LINES))
             with placing(f"data.{name}."):
                 models.append(tokenizer.learn(text, side.lowercase, side.chosen("tokenizer")))
     return models
@@ -165,23 +185,29 @@ def _usable(source: NDArray[np.int32], target: NDArray[np.int32], max_length: in
 
 
 def _vocabularies(
-    config: DataConfig, tokenizers: list[Tokenizer], numbered: list[Numbered], kept: NDArray[np.bool_]
+    config: DataConfig,
+    tokenizers: list[Tokenizer],
+    numbered: list[Numbered],
+    monolingual: tuple[Monolingual | None, Monolingual | None],
+    kept: NDArray[np.bool_],
 ) -> list[Vocabulary]:
     sides = (config.source, config.target)
     counters = []
-    for config_side, tokenizer, side in zip(sides, tokenizers, numbered, strict=True):
+    for config_side, tokenizer, side, more in zip(sides, tokenizers, numbered, monolingual, strict=True):
         counts = np.zeros(len(side.types), dtype=np.int64)
         for tokens in side.tokens.kept(kept):
             counts += np.bincount(tokens, minlength=len(counts))
         counter = Counter({token: int(count) for token, count in zip(side.types, counts, strict=True) if count})
         if config_side.subword_sampling is not None:
             counter.update(tokenizer.types())  # sampling may bring up any of them
+        counter.update(token for line in more or () for token in tokenizer.tokenize(line))
         counters.append(counter)
     if config.joint_vocabulary:
         counters = [counters[0] + counters[1]] * 2
+    tags = [extra.tag for extra in config.source.extra if extra.tag is not None]
     return [
-        build_vocabulary(counter, side.min_frequency, side.vocabulary_size)
-        for counter, side in zip(counters, sides, strict=True)
+        with_tags(build_vocabulary(counter, side.min_frequency, side.vocabulary_size), of_side)
+        for counter, side, of_side in zip(counters, sides, (tags, tags if config.joint_vocabulary else []), strict=True)
     ]
 
 

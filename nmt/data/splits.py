@@ -28,12 +28,11 @@ def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
             return _sample_paths(Path(config.folder) / "sample", split, config.source.language, config.target.language)
         case "multi30k":
             name = MULTI30K_NAMES.get(split, split)
-            if name not in multi30k.SPLITS:
-                raise _unknown(
-                    split, ("train", *MULTI30K_NAMES, *(n for n in multi30k.SPLITS if n.startswith("test_")))
-                )
-            folder = Path(config.folder) / "multi30k"
             languages = (config.source.language, config.target.language)
+            if name not in multi30k.SPLITS:
+                both = [n for n in multi30k.splits(languages[0]) if n in multi30k.splits(languages[1])]
+                raise _unknown(split, ("train", *MULTI30K_NAMES, *(n for n in both if n.startswith("test_"))))
+            folder = Path(config.folder) / "multi30k"
             source, target = (multi30k.fetch(name, language, folder, config.mirror) for language in languages)
             return source, target
         case "files":
@@ -45,7 +44,10 @@ def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
 
 def training_paths(config: DataConfig) -> list[tuple[Path, Path]]:
     """The files, source and target, of all training pairs: first the corpus's own, then those of `extra`."""
-    extra = zip(map(Path, config.source.extra), map(Path, config.target.extra), strict=True)
+    extra = (
+        (Path(source.path), Path(target))
+        for source, target in zip(config.source.extra, config.target.extra, strict=True)
+    )
     return [split_paths(config, "train"), *extra]
 
 

@@ -8,12 +8,13 @@ import json
 import random
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import distributions, version
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,14 @@ from numpy.typing import NDArray
 from nmt.config.data import DataConfig
 from nmt.data import building, numbering
 from nmt.data.batching import Example
+from nmt.data.monolingual import Monolingual, load_monolingual
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
 from nmt.selection import lexical
 from nmt.selection.ibm1 import Side
 from nmt.selection.lexical import Selection
 from nmt.system.errors import placing
+from nmt.system.wording import counted
 from nmt.text import vocabulary
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, reading
@@ -36,7 +39,7 @@ from nmt.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """The pairs that are learnt from, in the order of the text."""
+    """The pairs that are learnt from, in the order of the text; those with a weight come as often as it says."""
 
     source: Codec
     target: Codec
@@ -46,7 +49,22 @@ class TrainingSet:
     text: str  # a digest of all of it, in its order
 
     def __len__(self) -> int:
-        return len(self.rows[0])
+        return len(self.order)
+
+    @cached_property
+    def order(self) -> NDArray[np.int32]:
+        """The row of each pair. Each file's rows come as often as its weight says."""
+        ends = np.cumsum(self.store.meta["pairs"])
+        weights = [self.config.corpus_weight, *(extra.weight for extra in self.config.source.extra)]
+        parts = zip([0, *ends[:-1]], ends, weights, strict=True)
+        return np.concatenate([np.tile(np.arange(begin, end, dtype=np.int32), weight) for begin, end, weight in parts])
+
+    @cached_property
+    def tags(self) -> NDArray[np.int32]:
+        """Of each row the id of the tag before its source, or −1 for none."""
+        named = [None, *(extra.tag for extra in self.config.source.extra)]
+        ids = [-1 if tag is None else self.source.vocabulary.tokens.index(tag) for tag in named]
+        return np.repeat(np.array(ids, dtype=np.int32), self.store.meta["pairs"])
 
     @cached_property
     def rows(self) -> tuple[Rows, Rows]:
@@ -55,8 +73,9 @@ class TrainingSet:
 
     @cached_property
     def lengths(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Of each pair, source and target, in tokens, without marks of beginning and end."""
-        return self.rows[0].lengths, self.rows[1].lengths
+        """Of each pair, source and target, in tokens, tags counted, without marks of beginning and end."""
+        source = self.rows[0].lengths + (self.tags >= 0)
+        return source[self.order], self.rows[1].lengths[self.order]
 
     @cached_property
     def selection(self) -> Selection | None:
@@ -64,6 +83,17 @@ class TrainingSet:
         types = self.source.vocabulary, self.target.vocabulary
         source, target = (Side(rows.values, rows.lengths, len(own)) for rows, own in zip(self.rows, types, strict=True))
         return lexical.learn(source, target, types)
+
+    @property
+    def notes(self) -> list[str]:
+        """What to say about the text: lines that were left out, and sizes that it cannot give."""
+        sides = zip(building.SIDES, (self.config.source, self.config.target), self.store.meta["dropped"], strict=True)
+        left_out = [
+            f"data.{name}.monolingual: {counted(dropped, 'line')} left out, equal to one of a validation or test set"
+            for name, side, dropped in sides
+            if side.monolingual is not None
+        ]
+        return [*left_out, *self.capped]
 
     @property
     def capped(self) -> list[str]:
@@ -82,10 +112,16 @@ class TrainingSet:
         A side with `subword_sampling` is cut into other subwords each time (Kudo 2018; Provilkov et al. 2020), and into
         the same ones for the same `draw`. Its lengths are those of the best subwords.
         """
-        sides = (self._ids(side, numbers, draw) for side in (0, 1))
-        return [Example(source, target) for source, target in zip(*sides, strict=True)]
+        rows = self.order[list(numbers)].tolist()
+        sources, targets = (self._ids(side, rows, draw) for side in (0, 1))
+        tags = self.tags[rows].tolist()
+        return [
+            Example([tag, *source] if tag >= 0 else source, target)
+            for tag, source, target in zip(tags, sources, targets, strict=True)
+        ]
 
     def _ids(self, side: int, numbers: Sequence[int], draw: str) -> list[list[int]]:
+        """The ids of some rows of a side."""
         alpha = (self.config.source, self.config.target)[side].subword_sampling
         if alpha is None:
             return [self.rows[side][number].tolist() for number in numbers]
@@ -103,40 +139,50 @@ def load_training_set(config: DataConfig) -> TrainingSet:
     is left, if the text cannot give the vocabulary that is asked for, or if the folder cannot be written.
     """
     paths = training_paths(config)
-    texts = _digests(paths)
-    path = Path(config.folder) / "cache" / f"pairs-{_key(config, texts)}"
-    store = open_store(path) or building.build(config, paths, path)
+    texts = _digests(chain.from_iterable(paths))
+    source, target = (_monolingual(config, name) for name in building.SIDES)
+    others = [text and [_digests(text.paths), sorted(text.held_out)] for text in (source, target)]
+    path = Path(config.folder) / "cache" / f"pairs-{_key(config, texts, others)}"
+    store = open_store(path) or building.build(config, paths, (source, target), path)
     codecs = []
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
         model = store.arrays[f"{name}_model"].tobytes() or None
         tokens = Vocabulary(tuple(store.meta[f"{name}_types"]))
         codecs.append(Codec(make_tokenizer(side.tokenizer, side.language, side.lowercase, model), tokens, model))
-    text = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    weighed = [config.corpus_weight, *([extra.weight, extra.tag] for extra in config.source.extra)]
+    content = texts if weighed == [1, *[[1, None]] * len(config.source.extra)] else [texts, weighed]
+    text = hashlib.sha256(json.dumps(content).encode()).hexdigest()
     return TrainingSet(codecs[0], codecs[1], Skipped(**store.meta["skipped"]), config, store, text)
 
 
-def _digests(paths: list[tuple[Path, Path]]) -> list[tuple[bool, str]]:
+def _monolingual(config: DataConfig, name: str) -> Monolingual | None:
+    side = getattr(config, name)
+    with placing(f"data.{name}.monolingual: "):
+        return None if side.monolingual is None else load_monolingual(side.monolingual, side.language, config)
+
+
+def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:
     """Of each file whether it is compressed, and a hash."""
     digests = []
-    for path in chain.from_iterable(paths):
+    for path in paths:
         with reading(path):
             digests.append((path.suffix == ".gz", file_digest(path)))
     return digests
 
 
-def _key(config: DataConfig, texts: list[tuple[bool, str]]) -> str:
+def _key(config: DataConfig, texts: list[tuple[bool, str]], others: list[Any]) -> str:
     """A hash of all that decides what is stored."""
-    from nmt.data import store
+    from nmt.data import monolingual, store
     from nmt.text import corpus
 
-    modules = [building, corpus, numbering, store, vocabulary]
+    modules = [building, corpus, monolingual, numbering, store, vocabulary]
     for name in (config.source.tokenizer, config.target.tokenizer):
         ancestors = TOKENIZERS[name].__mro__
         modules += [sys.modules[kind.__module__] for kind in ancestors if kind.__module__.startswith("nmt.text.")]
     rules = [inspect.getsource(module) for module in modules]
     libraries = [version(name) for name in ("numpy", "sentencepiece", "spacy", "torchtext")]
     sides = [
-        side.model_dump(exclude={"train", "validation", "test", "extra", "subword_sampling"})
+        side.model_dump(exclude={"train", "validation", "test", "extra", "monolingual", "subword_sampling"})
         | {"with_text": side.subword_sampling is not None}
         for side in (config.source, config.target)
     ]
@@ -144,5 +190,7 @@ def _key(config: DataConfig, texts: list[tuple[bool, str]]) -> str:
         with placing(f"data.{name}."):
             if TOKENIZERS[side.tokenizer].rules_are_foreign(side.language):
                 libraries += sorted(f"{package.name} {package.version}" for package in distributions())
-    content = [rules, libraries, unicodedata.unidata_version, sides, config.joint_vocabulary, config.max_length, texts]
+    tags = [extra.tag for extra in config.source.extra]
+    settings = [sides, config.joint_vocabulary, config.max_length, tags]
+    content = [rules, libraries, unicodedata.unidata_version, settings, texts, others]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

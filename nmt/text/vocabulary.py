@@ -40,3 +40,8 @@ def build_vocabulary(counts: Counter[str], min_frequency: int = 1, max_size: int
 
     vocabulary = Vocab(counts, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS))
     return Vocabulary(tuple(vocabulary.itos))
+
+
+def with_tags(vocabulary: Vocabulary, tags: Iterable[str]) -> Vocabulary:
+    """The vocabulary with some more types behind its own, unless it has them."""
+    return Vocabulary(tuple(dict.fromkeys([*vocabulary.tokens, *tags])))

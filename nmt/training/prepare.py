@@ -45,7 +45,7 @@ def prepare(config: Config, world: World = ALONE) -> Prepared:
         prepared = Prepared(device, load_training_set(config.data), _validation_text(config))
         if world.is_main:
             world.wait()
-            for line in prepared.pairs.capped:
+            for line in prepared.pairs.notes:
                 print(line, file=sys.stderr)
     return prepared
 

@@ -73,6 +73,22 @@ FILES = (
             ["source.extra has 2 files", "target.extra 1", "set both"],
         ),
         (
+            ["data.source.extra=[a.de, {path: b.de, weigth: 2}]", "data.target.extra=[a.en, b.en]"],
+            ["data.source.extra.1.weigth: unknown field", "did you mean weight?"],
+        ),
+        (
+            ["data.source.extra=[{path: b.de, tag: <eos>}]", "data.target.extra=[b.en]"],
+            ["data.source.extra.0: tag: <eos> has a meaning already"],
+        ),
+        (
+            ["data.source.extra=[{path: b.de, tag: back translated}]", "data.target.extra=[b.en]"],
+            ["data.source.extra.0.tag", "should match pattern"],
+        ),
+        (
+            ["data.mirror=there"],
+            ["data: mirror (there) has no effect with corpus: sample", "set corpus to multi30k"],
+        ),
+        (
             ["data.joint_vocabulary=true", "data.target={language: en, min_frequency: 2}"],
             ["source.min_frequency (1)", "target.min_frequency (2)", "joint_vocabulary to false"],
         ),

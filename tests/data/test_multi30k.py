@@ -13,7 +13,17 @@ from nmt.system.errors import UserError
 
 NAME = "val.de.gz"
 DATA = bytes(range(256)) * 1000  # more than one chunk
-HANDMADE = {f"{split}.{language}.gz": f"{split} {language}".encode() for split in SPLITS for language in LANGUAGES}
+LACKING = {f"test_2017_{kind}.cs.gz" for kind in ("flickr", "mscoco")}
+HANDMADE = {
+    name: name.encode()
+    for name in (f"{split}.{language}.gz" for split in SPLITS for language in LANGUAGES)
+    if name not in LACKING
+}
+TOLD = {
+    f"train.{number}.{language}.gz": f"{number} {language}".encode()
+    for number in range(1, 6)
+    for language in ("de", "en")
+}
 HANDMADE[NAME] = DATA
 
 
@@ -30,9 +40,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
         _, folder, name = self.path.split("/")
-        data = HANDMADE[name]
-        if folder == "busy":
-            self.send_error(503)
+        data = (HANDMADE | TOLD)[name]
+        if folder == "busy" or (folder == "good" and name in TOLD):
+            self.send_error(503 if folder == "busy" else 404)
             return
         if folder == "slow":
             time.sleep(1)
@@ -55,7 +65,10 @@ def handmade(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of our own in place of upstream's, and no way out to the network."""
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in HANDMADE.items()}
     monkeypatch.setattr(multi30k, "_SHA256", sums)
+    told = {name: hashlib.sha256(data).hexdigest() for name, data in TOLD.items()}
+    monkeypatch.setattr(multi30k, "_DESCRIPTIONS", told)
     monkeypatch.setattr(multi30k, "UPSTREAM", "http://127.0.0.1:9/upstream")
+    monkeypatch.setattr(multi30k, "DESCRIPTIONS_UPSTREAM", "http://127.0.0.1:9/told")
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
 
@@ -103,7 +116,9 @@ def test_table_of_checksums() -> None:
     spec.loader.exec_module(pristine)
     assert set(pristine._SHA256) == set(HANDMADE)
     assert all(len(bytes.fromhex(checksum)) == 32 for checksum in pristine._SHA256.values())
-    assert len(set(pristine._SHA256.values())) == len(HANDMADE)
+    assert set(pristine._DESCRIPTIONS) == set(TOLD)
+    assert len({*pristine._SHA256.values(), *pristine._DESCRIPTIONS.values()}) == len(HANDMADE) + len(TOLD)
+    assert all(len(bytes.fromhex(checksum)) == 32 for checksum in pristine._DESCRIPTIONS.values())
     assert pristine.UPSTREAM.startswith("https://")
 
 
@@ -229,7 +244,47 @@ def test_folder_that_cannot_be_made(mirror: Path, tmp_path: Path) -> None:
         fetch("val", "de", tmp_path / "file" / "multi30k", mirror=str(mirror))
 
 
-@pytest.mark.parametrize(("split", "language"), [("test", "de"), ("val", "fr"), ("../val", "de")])
+@pytest.mark.parametrize(("split", "language"), [("test", "de"), ("val", "eo"), ("../val", "de")])
 def test_unknown_split_or_language(folder: Path, split: str, language: str) -> None:
-    with pytest.raises(UserError, match=r"choose the split from train, val, .*the language from de, en"):
+    with pytest.raises(UserError, match=r"choose the split from train, val, .*the language from de, en, fr, cs"):
         fetch(split, language, folder)
+
+
+def test_czech_has_two_test_sets(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"splits of 'cs' are train, val, test_2016_flickr, test_2018_flickr$"):
+        fetch("test_2017_mscoco", "cs", folder)
+    assert multi30k.splits("fr") == list(SPLITS)
+
+
+def test_at_hand_is_what_needs_no_network(mirror: Path, folder: Path) -> None:
+    assert multi30k.is_at_hand("val", "fr", folder, str(mirror))
+    (mirror / "val.fr.gz").unlink()
+    assert not multi30k.is_at_hand("val", "fr", folder, str(mirror))
+    assert not multi30k.is_at_hand("val", "de", folder, "http://127.0.0.1:9/good")
+    assert not multi30k.is_at_hand("val", "de", folder)
+    fetch("val", "de", folder, str(mirror))
+    assert multi30k.is_at_hand("val", "de", folder)
+
+
+@pytest.mark.parametrize("place", ["beside", "among"])
+def test_descriptions_from_a_folder(mirror: Path, folder: Path, place: str) -> None:
+    there = mirror if place == "among" else mirror.parent / "multi30k_descriptions"
+    there.mkdir(exist_ok=True)
+    for name, data in TOLD.items():
+        (there / name).write_bytes(data)
+    paths = multi30k.fetch_descriptions("de", folder, f"{mirror}/")
+    assert [path.read_bytes() for path in paths] == [f"{number} de".encode() for number in range(1, 6)]
+    assert multi30k.fetch_descriptions("de", folder, "/nowhere") == paths
+
+
+def test_descriptions_from_a_url(server: Server, folder: Path) -> None:
+    paths = multi30k.fetch_descriptions("en", folder, url(server, "good"))
+    assert [path.read_bytes() for path in paths] == [f"{number} en".encode() for number in range(1, 6)]
+    assert server.asked[:2] == ["/good/train.1.en.gz", "/multi30k_descriptions/train.1.en.gz"]
+
+
+def test_descriptions_that_cannot_be_had(folder: Path) -> None:
+    with pytest.raises(UserError, match=rf"9/told/train\.1\.en\.gz cannot be fetched .*{MIRROR_VARIABLE}"):
+        multi30k.fetch_descriptions("en", folder)
+    with pytest.raises(UserError, match="in de and en, and none in 'fr'"):
+        multi30k.fetch_descriptions("fr", folder)

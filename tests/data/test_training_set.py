@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from support.texts import KINDS, MORE, TEXT, data_config, everything, learn
 
+from nmt.config.data import DataConfig
 from nmt.data import building, numbering
 from nmt.data.batching import Example
 from nmt.data.training_set import load_training_set
@@ -80,8 +81,10 @@ def test_extra_pairs_come_behind_those_of_the_corpus_and_bring_no_types(
         for path, text in zip(paths, more, strict=True):
             Path(path).write_text("".join(f"{line}\n" for line in getattr(text, side)), encoding="utf-8")
     config = data_config(tmp_path, TEXT, kind, size)
-    sides = {name: getattr(config, name).model_copy(update={"extra": extra[name]}) for name in extra}
-    pairs = load_training_set(config.model_copy(update=sides))
+    config = DataConfig.model_validate(
+        {**dict(config), **{name: getattr(config, name).model_dump() | {"extra": extra[name]} for name in extra}}
+    )
+    pairs = load_training_set(config)
     assert (pairs.source, pairs.target) == (plain.source, plain.target)
     added = [(text.source[n], text.target[n]) for text, n in ((more[0], 0), *((more[1], n) for n in range(3)))]
     assert everything(pairs) == everything(plain) + [
@@ -90,7 +93,81 @@ def test_extra_pairs_come_behind_those_of_the_corpus_and_bring_no_types(
     assert pairs.skipped == Skipped(empty=3, too_long=0, max_length=100)
     Path(extra["target"][1]).write_text("A dog\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"1\.source has 3 lines but .*1\.target has 1"):
-        load_training_set(config.model_copy(update=sides))
+        load_training_set(config)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize(("kind", "size"), KINDS)
+def test_extra_pairs_have_weights_and_tags(tmp_path: Path, kind: str, size: int | None, joint: bool) -> None:
+    size = size and (size if not joint else 55)
+    plain = learn(tmp_path, TEXT, kind, size, joint=joint)
+    for side, lines in (("source", ["Ein Hund", "", "ein ein"]), ("target", ["A dog", "x", "a a"])):
+        (tmp_path / f"more.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    config = data_config(tmp_path, TEXT, kind, size, joint=joint)
+    more = str(tmp_path / "more.source")
+    extra = [{"path": more, "weight": 2, "tag": "<BT>"}, more, {"path": more, "tag": "<FT>"}]
+    source = config.source.model_dump() | {"extra": extra}
+    target = config.target.model_dump() | {"extra": [str(tmp_path / "more.target")] * 3}
+    values = {**dict(config), "corpus_weight": 3, "source": source, "target": target}
+    pairs = load_training_set(DataConfig.model_validate(values))
+    assert pairs.source.vocabulary.tokens == (*plain.source.vocabulary.tokens, "<BT>", "<FT>")
+    own = pairs.source if joint else plain.target
+    assert pairs.target.vocabulary.tokens == own.vocabulary.tokens
+    tagged = [len(plain.source.vocabulary), len(plain.source.vocabulary) + 1]
+    assert [codec.tokenizer for codec in (pairs.source, pairs.target)] == [
+        plain.source.tokenizer,
+        plain.target.tokenizer,
+    ]
+    added = [(plain.source.encode(s), plain.target.encode(t)) for s, t in (("Ein Hund", "A dog"), ("ein ein", "a a"))]
+
+    def with_tag(*tag: int) -> list[Example]:
+        return [Example([*tag, *source], target) for source, target in added]
+
+    expected = everything(plain) * 3 + with_tag(tagged[0]) * 2 + with_tag() + with_tag(tagged[1])
+    assert everything(pairs) == expected
+    assert pairs.lengths[0].tolist() == [len(example.source) for example in expected]
+    assert pairs.lengths[1].tolist() == [len(example.target) for example in expected]
+    untagged = load_training_set(DataConfig.model_validate(values | {"corpus_weight": 1}))
+    assert untagged.text != pairs.text  # a run is not resumed with other weights
+
+
+def test_a_tag_stands_before_other_subwords_too(tmp_path: Path) -> None:
+    config = data_config(tmp_path, TEXT, "sentencepiece", 36, subword_sampling=0.3)
+    extra = [{"path": config.source.train, "tag": "<BT>"}]
+    source = config.source.model_dump() | {"extra": extra}
+    target = config.target.model_dump() | {"extra": [config.target.train]}
+    pairs = load_training_set(DataConfig.model_validate({**dict(config), "source": source, "target": target}))
+    tag = pairs.source.vocabulary.tokens.index("<BT>")
+    half = len(pairs) // 2
+    for example in pairs.examples(range(half, len(pairs)), "7"):
+        assert example.source[0] == tag
+        assert tag not in example.source[1:]
+    assert all(tag not in example.source for example in pairs.examples(range(half), "7"))
+
+
+@pytest.mark.parametrize(("kind", "size"), [("whitespace", None), ("sentencepiece", 24)])
+def test_monolingual_text_brings_types_but_no_line_that_is_judged_by(
+    tmp_path: Path, kind: str, size: int | None
+) -> None:
+    text = ParallelText(["der hund", "die katze"] * 3, ["the dog", "the cat"] * 3)
+    judged = tmp_path / "judged"
+    judged.write_text("A zebra  runs\n", encoding="utf-8")
+    more = tmp_path / "more"
+    more.write_text("the fox\na Zebra runs \n\nthe Fox sleeps\nThe DOG\n", encoding="utf-8")
+    config = data_config(tmp_path, text, kind, size)
+    target = config.target.model_dump() | {"monolingual": str(more), "test": str(judged)}
+    source = config.source.model_dump() | {"test": str(judged)}
+    pairs = load_training_set(DataConfig.model_validate({**dict(config), "source": source, "target": target}))
+    plain = learn(tmp_path, text, kind, size)
+    assert pairs.source == plain.source
+    assert len(pairs) == len(plain)
+    if kind == "whitespace":
+        assert set(pairs.target.vocabulary.tokens) - set(plain.target.vocabulary.tokens) == {"fox", "sleeps"}
+    else:
+        lines = [*text.target, "the fox", "the Fox sleeps"]
+        assert pairs.target.subword_model == train_sentencepiece(lines, 24, "unigram", True)
+    assert pairs.notes[0] == "data.target.monolingual: 2 lines left out, equal to one of a validation or test set"
+    assert plain.notes == plain.capped
 
 
 def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:

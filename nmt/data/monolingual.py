@@ -1,0 +1,69 @@
+"""Text in one language alone, without the lines by which models are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nmt.config.data import DataConfig
+from nmt.data import multi30k
+from nmt.data.splits import MULTI30K_NAMES, split_paths
+from nmt.text.corpus import iterate_lines
+
+
+@dataclass(frozen=True)
+class Monolingual:
+    """The lines of some files, one file after the other, but for empty ones and those of `held_out`.
+
+    They can be read more than once.
+    """
+
+    paths: tuple[Path, ...]
+    held_out: frozenset[str]  # normalised
+
+    def __iter__(self) -> Iterator[str]:
+        lines = (line for path in self.paths for line in iterate_lines(path))
+        return (line for line in lines if (found := normalised(line)) and found not in self.held_out)
+
+    def dropped(self) -> int:
+        """How many lines are left out because they equal, lower-cased, a line that is held out."""
+        return sum(normalised(line) in self.held_out for path in self.paths for line in iterate_lines(path))
+
+
+def load_monolingual(name: str, language: str, config: DataConfig, held_out: tuple[Path, ...] = ()) -> Monolingual:
+    """The text that `data.{source,target}.monolingual` names: `multi30k_descriptions`, or a file.
+
+    Held out are the lines of that language in the corpus's validation set and in all of its test sets that are at hand,
+    for the descriptions in Multi30k's, too, and those of further files.
+
+    Raises `UserError` if the text cannot be fetched or read.
+    """
+    folder = Path(config.folder)
+    if name == multi30k.DESCRIPTIONS:
+        paths = multi30k.fetch_descriptions(language, folder / name, config.mirror)
+    else:
+        paths = [Path(name)]
+    judged = [*_judged_by(config, language, name), *held_out]
+    lines = {normalised(line) for path in judged for line in iterate_lines(path)}
+    return Monolingual(tuple(paths), frozenset(lines))
+
+
+def normalised(line: str) -> str:
+    """What two lines have in common that count as equal: their words, lower-cased."""
+    return " ".join(line.lower().split())
+
+
+def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
+    """The files of a language in validation and test sets."""
+    if config.corpus != "multi30k":
+        for number, side in enumerate((config.source, config.target)):
+            tests = [] if config.corpus == "files" and side.test is None else ["test"]
+            if side.language == language:
+                yield from (split_paths(config, split)[number] for split in ("validation", *tests))
+    if config.corpus == "multi30k" or name == multi30k.DESCRIPTIONS:
+        folder = Path(config.folder) / "multi30k"
+        yield multi30k.fetch(MULTI30K_NAMES["validation"], language, folder, config.mirror)
+        for split in multi30k.SPLITS:
+            if split.startswith("test_") and multi30k.is_at_hand(split, language, folder, config.mirror):
+                yield multi30k.fetch(split, language, folder, config.mirror)

@@ -5,7 +5,7 @@ Shapes: B sentences of a batch, N hypotheses of a batch, T target ids, S source 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from nmt.data.batching import Example, collate, pad_source
 from nmt.kernels.packed import packed
 from nmt.kernels.precision import autocast, products_in_bf16
 from nmt.model.protocol import Choice, TranslationModel
+from nmt.sampling import sample, uniform_draws
 from nmt.search import Hypothesis, Step, beam_search, select
 from nmt.selection.lexical import Selection, candidates
 from nmt.system.denormals import flush_denormals
@@ -43,6 +44,8 @@ def decode(
     attention: bool = True,
 ) -> Iterator[tuple[int, list[Decoded]]]:
     """Search with beams: yields the place of each source in `sources`, and its `n_best` hypotheses, best first.
+
+    With `search.sampling` the hypotheses are drawn, in this order.
 
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
     `search.batch_size`, so that they come longest first. With a `selection` a translation holds only the types that it
@@ -100,15 +103,7 @@ def _decode_batch(
 ) -> list[list[Decoded]]:
     padded, lengths = pad_source(sources)
     state, memory = model.encode(padded.to(model.device), lengths)
-    find = partial(
-        beam_search,
-        bos=BOS,
-        eos=EOS,
-        beam_size=search.beam_size,
-        alpha=search.length_penalty,
-        max_length=search.max_length,
-        n_best=n_best,
-    )
+    find = _finder(search, sources, n_best, model.device)
     if selection is None:
         found = find(partial(_step, model), state, memory)
     else:
@@ -123,6 +118,33 @@ def _decode_batch(
     source_lengths = [len(sources[i]) + 1 for i in owner]
     weights = iter(_weights(model, ids, source_lengths, select(state, rows), select(memory, rows)))
     return [[Decoded(hypothesis, next(weights)) for hypothesis in hypotheses] for hypotheses in found]
+
+
+def _finder(
+    search: SearchConfig, sources: Sequence[Sequence[int]], n_best: int, device: torch.device
+) -> Callable[[Step, Any, Any], list[list[Hypothesis]]]:
+    """What makes hypotheses of a step, a state and a memory: beam search, or drawing them at random."""
+    if search.sampling is not None:
+        options = search.sampling
+        draws = uniform_draws(sources, n_best, search.max_length, options.seed).to(device)
+        return partial(
+            sample,
+            draws=draws,
+            bos=BOS,
+            eos=EOS,
+            alpha=search.length_penalty,
+            temperature=options.temperature,
+            top_k=options.top_k,
+        )
+    return partial(
+        beam_search,
+        bos=BOS,
+        eos=EOS,
+        beam_size=search.beam_size,
+        alpha=search.length_penalty,
+        max_length=search.max_length,
+        n_best=n_best,
+    )
 
 
 def _step(

@@ -34,6 +34,7 @@ from nmt.translation import Translation
 
 # A sentence has at most so many characters for each token that the search takes, or else this many.
 CHARACTERS_OF_A_TOKEN, SHORTEST_CUT = 20, 10_000
+MOST_SAMPLES = 1000  # of a sentence: its memory is that of as many sentences
 
 
 def most_characters(search: SearchConfig) -> int:
@@ -116,6 +117,7 @@ class Translator:
         batch_size: int | None = None,
         precision: SearchPrecision | None = None,
         vocabulary_selection: bool | None = None,
+        sampling: Mapping[str, float] | None = None,
         n_best: int = 1,
         replace_unk: bool = False,
         dictionary: Mapping[str, str] | None = None,
@@ -128,6 +130,8 @@ class Translator:
         there, and a line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds a
         selection: a translation then consists of the words that it chooses, and other words count as impossible in
         its score.
+        `sampling` (such as {"temperature": 0.9, "top_k": 20, "seed": 1}) draws translations at random instead of
+        searching, `n_best` of them, in the order of drawing.
         `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the word
         that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
         `attention=False` saves the time that computing the weights takes.
@@ -146,6 +150,7 @@ class Translator:
             batch_size=batch_size,
             precision=precision,
             vocabulary_selection=vocabulary_selection,
+            sampling=sampling,
         )
         if search.precision == "auto":
             search = search.model_copy(update={"precision": self.fastest_precision})
@@ -190,7 +195,9 @@ class Translator:
     def _check(self, wanted: _Wanted) -> None:
         check_precision("search.precision", wanted.search.precision, self.model.device)
         n_best, beam_size = wanted.n_best, wanted.search.beam_size
-        if not 1 <= n_best <= beam_size:
+        if not 1 <= n_best <= (beam_size if wanted.search.sampling is None else MOST_SAMPLES):
+            if wanted.search.sampling is not None:
+                raise UserError(f"n_best ({n_best}) must lie between 1 and {MOST_SAMPLES:,}: lower it")
             raise UserError(f"n_best ({n_best}) must lie between 1 and beam_size ({beam_size}): raise beam_size")
         if wanted.replace_unk and not self.has_attention:
             raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")

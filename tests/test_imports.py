@@ -31,6 +31,7 @@ LAYERS = [
     ["nmt.sample_corpus"],
     ["nmt.data"],
     ["nmt.search"],
+    ["nmt.sampling"],
     ["nmt.checkpoint"],
     ["nmt.decoding", "nmt.plots"],
     ["nmt.translation"],

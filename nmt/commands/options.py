@@ -46,6 +46,30 @@ def add_search_options(command: Parser) -> None:
     command.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
 
 
+def add_sampling_options(command: Parser) -> None:
+    command.add_argument(
+        "--temperature", type=float, metavar="T", help="draw translations at random from p^(1/T), instead of searching"
+    )
+    command.add_argument(
+        "--top-k", type=positive, metavar="K", help="draw at random, at each step from the K likeliest words alone"
+    )
+    command.add_argument(
+        "--seed",
+        type=positive,
+        metavar="N",
+        help="with --temperature or --top-k: another one draws others (default: 1)",
+    )
+
+
+def sampling(options: argparse.Namespace) -> dict[str, float] | None:
+    """How to draw translations, or None to search for them. Raises `UserError` for a seed without drawing."""
+    given = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if chosen.keys() == {"seed"}:
+        raise UserError("--seed is for translations that are drawn: add --temperature 1 or --top-k, or leave it out")
+    return chosen or None
+
+
 def refuse_twice(checkpoints: Sequence[str]) -> None:
     """Raise `UserError` if a checkpoint is given more than once."""
     if len(set(checkpoints)) < len(checkpoints):

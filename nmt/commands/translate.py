@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt import __version__
 from nmt.commands import results, sentences
-from nmt.commands.options import Parser, add_search_options, positive, set_threads
+from nmt.commands.options import Parser, add_sampling_options, add_search_options, positive, sampling, set_threads
 from nmt.system import bundled, files
 from nmt.system.errors import UserError, placing
 from nmt.system.parallel import in_parallel
@@ -46,6 +46,7 @@ def parser() -> Parser:
     parser.add_argument("--max-length", type=positive, metavar="N", help="longest translation, in tokens")
     parser.add_argument("--batch-size", type=positive, metavar="N", help="sentences translated at the same time")
     add_search_options(parser)
+    add_sampling_options(parser)
     return parser
 
 
@@ -133,6 +134,7 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
         )
     if not text and options.input is None and sys.stdin is None:
         raise UserError("there is no standard input to read: give TEXT or --input FILE")
+    sampling(options)
     if options.attention is not None:
         from nmt.plots.style import picture_format
 
@@ -186,7 +188,10 @@ def _writer(
 def _decisive(options: argparse.Namespace, checkpoints: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
     """All that decides what is written, as plain values: what must be the same when an output is continued."""
     plain = ("beam", "length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size", "n_best")
-    chosen = {f"--{name.replace('_', '-')}": getattr(options, name) for name in (*plain, "json", "replace_unk")}
+    drawing = ("temperature", "top_k", "seed")
+    chosen = {
+        f"--{name.replace('_', '-')}": getattr(options, name) for name in (*plain, *drawing, "json", "replace_unk")
+    }
     read = {"checkpoint": map(Path, checkpoints), "--dictionary": [options.dictionary] if options.dictionary else []}
     digests = {name: [_digest(path) for path in paths] for name, paths in read.items()}
     text = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
@@ -253,6 +258,7 @@ def _translate_block(
         batch_size=options.batch_size,
         precision=options.precision,
         vocabulary_selection=options.vocabulary_selection,
+        sampling=sampling(options),
         n_best=options.n_best,
         replace_unk=options.replace_unk,
         dictionary=dictionary,

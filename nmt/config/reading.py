@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -65,7 +65,7 @@ def parse_config(values: dict[str, Any], origin: str, ignored: list[str] | None 
         raise UserError(f"{origin}: {explain(error)}") from None
 
 
-def override_search(search: SearchConfig, **options: int | float | str | None) -> SearchConfig:
+def override_search(search: SearchConfig, **options: int | float | str | Mapping[str, float] | None) -> SearchConfig:
     """The settings with those options that are not None in their place. Raises `UserError` for a bad value."""
     try:
         return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})

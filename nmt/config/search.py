@@ -6,9 +6,20 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from nmt.parts import Count, Section
+from nmt.parts import Count, Positive, Section
 
 SearchPrecision = Literal["auto", "float32", "bf16", "int8"]
+
+
+class SamplingConfig(Section):
+    """Translations are drawn at random instead of searched for."""
+
+    temperature: Positive = 1.0
+    """Below 1, likely words become likelier; above 1, less likely."""
+    top_k: Count | None = None
+    """Only so many of the likeliest words are drawn from at each step. By default all are."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Another seed draws other translations. With the same one, a sentence is always translated alike."""
 
 
 class SearchConfig(Section):
@@ -18,6 +29,9 @@ class SearchConfig(Section):
     """The number of hypotheses that are kept. 1 is greedy search."""
     length_penalty: Annotated[float, Field(ge=0, le=10)] = 1.0
     """α of Wu et al. 2016, equation 14. 0: none."""
+    sampling: SamplingConfig | None = None
+    """Draws translations from the model's distribution, by `temperature`, `top_k` and `seed`, each by itself: there is
+    no beam then, and `beam_size` is not used. By default translations are searched for."""
     max_length: Count = 100
     """The largest number of target tokens."""
     max_source_length: Count = 500

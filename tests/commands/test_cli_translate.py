@@ -18,15 +18,16 @@ def test_translation_alone_on_standard_output(best: str) -> None:
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize("drawing", [[], ["--temperature", "1.5", "--top-k", "5", "--seed", "3"]])
 def test_workers_print_the_same_bytes(
-    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, drawing: list[str]
 ) -> None:
     monkeypatch.setattr(sentences, "BLOCK", 2)
     file = tmp_path / "input.txt"
     file.write_text("\n".join([*SOURCES, "", *SOURCES[::-1]]), encoding="utf-8")
     outputs = []
     for workers in ("1", "2"):
-        more = ["--workers", workers, "--n-best", "2"]
+        more = ["--workers", workers, "--n-best", "2", *drawing]
         assert main(["translate", best, "--input", str(file), "--threads", "1", *more]) == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
@@ -87,6 +88,8 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--precision", "int8"],
         ["--no-vocabulary-selection"],
         ["--vocabulary-selection"],
+        ["--temperature", "0.5", "--seed", "2"],
+        ["--top-k", "3"],
     ]
     text = [[sentence, "--attention", str(tmp_path / "a.png")]]
     from_file = [["--input", str(file)], ["--input", str(file), "--output", str(tmp_path / "out"), "--resume"]]

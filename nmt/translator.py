@@ -117,7 +117,7 @@ class Translator:
         batch_size: int | None = None,
         precision: SearchPrecision | None = None,
         vocabulary_selection: bool | None = None,
-        sampling: Mapping[str, float] | None = None,
+        sampling: Mapping[str, int | float] | None = None,
         n_best: int = 1,
         replace_unk: bool = False,
         dictionary: Mapping[str, str] | None = None,
@@ -127,9 +127,8 @@ class Translator:
 
         Sentences of similar length share a batch, which changes no result (with few bits: only by rounding). An empty
         sentence has an empty translation. A sentence with more than `search.max_source_length` tokens is cut off
-        there, and a line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds a
-        selection: a translation then consists of the words that it chooses, and other words count as impossible in
-        its score.
+        there, and a line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds one:
+        a translation then consists of the words that it chooses, and others count as impossible in its score.
         `sampling` (such as {"temperature": 0.9, "top_k": 20, "seed": 1}) draws translations at random instead of
         searching, `n_best` of them, in the order of drawing.
         `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the word

@@ -98,7 +98,7 @@ def test_the_extreme_draws_are_types_with_a_probability() -> None:
 
     draws = torch.tensor([0.0, 0.5, 1 - 2.0**-32], dtype=torch.float64).view(3, 1, 1)
     found = sample(
-        step, (torch.zeros(3, 1),), (torch.zeros(3, 1),), draws, bos=0, eos=9, alpha=0, temperature=1, top_k=None
+        step, (torch.zeros(3, 1),), (torch.zeros(3, 1),), draws, bos=0, eos=9, alpha=0.0, temperature=1.0, top_k=None
     )
     assert [hypotheses[0].ids for hypotheses in found] == [(1,), (2,), (2,)]
 

@@ -61,7 +61,7 @@ def add_sampling_options(command: Parser) -> None:
     )
 
 
-def sampling(options: argparse.Namespace) -> dict[str, float] | None:
+def sampling(options: argparse.Namespace) -> dict[str, int | float] | None:
     """How to draw translations, or None to search for them. Raises `UserError` for a seed without drawing."""
     given = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
     chosen = {name: value for name, value in given.items() if value is not None}

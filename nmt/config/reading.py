@@ -65,7 +65,9 @@ def parse_config(values: dict[str, Any], origin: str, ignored: list[str] | None 
         raise UserError(f"{origin}: {explain(error)}") from None
 
 
-def override_search(search: SearchConfig, **options: int | float | str | Mapping[str, float] | None) -> SearchConfig:
+def override_search(
+    search: SearchConfig, **options: int | float | str | Mapping[str, int | float] | None
+) -> SearchConfig:
     """The settings with those options that are not None in their place. Raises `UserError` for a bad value."""
     try:
         return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})

@@ -7,7 +7,6 @@ are translated again, in the same blocks: the bytes of OUT are those of an undis
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import IO, Any
 
 from nmt.system import files
 from nmt.system.errors import UserError
+from nmt.system.sealed import sealed, unsealed
 
 Writer = Callable[[int, Sequence[str]], None]
 
@@ -63,7 +63,7 @@ def growing(path: Path, made_by: Mapping[str, Any], *, resume: bool) -> Iterator
 
 def _write_note(path: Path, made_by: Mapping[str, Any], sentences: int, size: int) -> None:
     note = {"sentences": sentences, "bytes": size, "made_by": dict(made_by)}
-    files.write(note_of(path), json.dumps(note, indent=1, ensure_ascii=False).encode())
+    files.write(note_of(path), sealed(note))
 
 
 def _noted(path: Path, made_by: Mapping[str, Any]) -> tuple[int, int]:
@@ -76,8 +76,10 @@ def _noted(path: Path, made_by: Mapping[str, Any]) -> tuple[int, int]:
             )
         return 0, 0
     try:
-        noted = json.loads(note.read_text(encoding="utf-8"))
-        sentences, size, before = int(noted["sentences"]), int(noted["bytes"]), dict(noted["made_by"])
+        noted = unsealed(note.read_bytes())
+        sentences, size, before = noted["sentences"], noted["bytes"], dict(noted["made_by"])
+        if not all(type(number) is int and number >= 0 for number in (sentences, size)):
+            raise ValueError("no numbers of sentences and bytes")
     except (OSError, ValueError, TypeError, KeyError):
         raise UserError(f"{note} cannot be read: remove it and {path}, then start over") from None
     for name in made_by.keys() | before.keys():

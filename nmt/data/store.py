@@ -10,7 +10,6 @@ name, by one run at a time, and renamed.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import sys
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from nmt.system.errors import UserError
 from nmt.system.files import locked, make_folder, writing
+from nmt.system.sealed import sealed, unsealed
 
 META, LOCK = "meta.json", ".lock"
 
@@ -61,14 +61,14 @@ class Store:
 def open_store(path: Path, *, quiet: bool = False) -> Store | None:
     """The store in a folder, or None if there is none. A damaged one counts as none, with a message unless `quiet`."""
     try:
-        meta = json.loads((path / META).read_text(encoding="utf-8"))
+        meta = unsealed((path / META).read_bytes())
         for name, digest in meta["digests"].items():
             if file_digest(path / name) != digest:
                 raise ValueError(f"{name} has changed")
         arrays = {name.removesuffix(".npy"): np.load(path / name, mmap_mode="r") for name in meta["digests"]}
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         if not quiet:
             print(f"{path} cannot be read ({' '.join(str(error).split())}): building it again", file=sys.stderr)
         return None
@@ -93,8 +93,8 @@ def keep_store(building: Path, path: Path, meta: dict[str, Any]) -> Store:
     """Complete a `building_folder`, move it to `path`, where there is no readable store, and return the store."""
     digests = {file.name: file_digest(file) for file in sorted(building.glob("*.npy"))}
     with writing(path):
-        with (building / META).open("w", encoding="utf-8") as file:
-            json.dump(meta | {"digests": digests}, file, ensure_ascii=False)
+        with (building / META).open("wb") as file:
+            file.write(sealed(meta | {"digests": digests}))
             file.flush()
             os.fsync(file.fileno())
         shutil.rmtree(path, ignore_errors=True)

@@ -13,6 +13,7 @@ from support.texts import KINDS, TEXT, everything, learn
 
 from nmt.data import building, training_set
 from nmt.system.errors import UserError
+from nmt.system.sealed import sealed, unsealed
 from nmt.text.corpus import ParallelText
 
 # Read again
@@ -91,6 +92,8 @@ def test_rules_of_other_packages_are_known_by_all_versions(tmp_path: Path, monke
         ("meta.json", lambda whole: whole[:-1]),
         ("meta.json", lambda _: b"[]"),
         ("meta.json", lambda _: b"{}"),
+        ("meta.json", lambda whole: whole.replace(b"too_long", b"too_lone")),
+        ("meta.json", lambda whole: whole + b"\n"),
     ],
 )
 def test_a_damaged_store_is_said_and_made_anew(
@@ -112,9 +115,9 @@ def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[st
     expected = everything(learn(tmp_path, TEXT, "whitespace"))
     (store,) = stores(tmp_path)
     np.save(store / "source.npy", np.array([print], dtype=object), allow_pickle=True)
-    meta = (store / "meta.json").read_text(encoding="utf-8")
-    before = training_set.json.loads(meta)["digests"]["source.npy"]
-    (store / "meta.json").write_text(meta.replace(before, training_set.file_digest(store / "source.npy")))
+    meta = unsealed((store / "meta.json").read_bytes())
+    meta["digests"]["source.npy"] = training_set.file_digest(store / "source.npy")
+    (store / "meta.json").write_bytes(sealed(meta))
     assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
     assert "building it again" in capsys.readouterr().err
 

@@ -13,6 +13,7 @@ from random import Random
 from nmt.commands.unfinished import growing
 from nmt.data.training_set import load_training_set
 from nmt.evaluation.alignment import word_pairs
+from nmt.system.sealed import sealed
 from nmt.text.corpus import ParallelText, read_pairs
 from nmt.text.unknown_words import read_dictionary
 from nmt.translator import Translator
@@ -159,16 +160,17 @@ def begin_notes(folder: Path) -> tuple[Try, int]:
     def attempt(_: int, chance: Random) -> bool:
         good = {"sentences": 2, "bytes": 4, "made_by": {"--beam": 5}}
         place = chance.choice([*good])
-        if chance.random() < 0.5:
+        if chance.random() < 0.3:
             good[place] = chance.choice([None, -1, 2**70, 1e300, "x", [], {}, {"--beam": None}, True, "3"])
-        content = json.dumps(good).encode()
+        content = chance.choice([sealed(good), json.dumps(good, indent=1).encode()])
         note.write_bytes(altered(content, chance) if chance.random() < 0.5 else content)
         path.write_bytes(b"a\nb\nc"[: chance.randrange(6)])
 
         def go_on() -> None:
             with growing(path, {"--beam": 5}, resume=True) as (done, write):
-                assert done >= 0
+                assert done == 2
                 write(1, ["c"])
+            assert path.read_bytes() == b"a\nb\nc\n"
 
         return refused(go_on, path)
 

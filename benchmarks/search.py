@@ -2,7 +2,7 @@
 
     python benchmarks/search.py
     python benchmarks/search.py checkpoints/NAME/best.pt …
-    python benchmarks/search.py --peers PEERS --runners RUNNERS --precisions float32 bf16 int8 --json
+    python benchmarks/search.py --peers PEERS --runners RUNNERS --precisions float32 bf16 int8 --whole --json
 
 Without checkpoints it first trains one model for each mechanism, with the sizes and data of `peers.yaml`, for
 `--updates` updates, and keeps them in `checkpoints/` for the next time. The time of a search depends on the length of
@@ -10,7 +10,8 @@ the hypotheses, and models trained so briefly write poor ones: compare models wi
 rather than sentences.
 
 `Translator.translate` is timed on the raw sentences of Multi30k's test 2016, in batches of 64: tokenisation by spaCy,
-encoder, search, detokenisation. Tokens are those of the best hypothesis, end token included. Other toolkits
+encoder, search, detokenisation. Tokens are those of the best hypothesis, end token included. Vocabulary selection is
+used where a checkpoint has one; with `--whole` each precision is also timed without. Other toolkits
 (`peers.py`) are timed with their own inference on tokenised text, reading and writing included. All take turns, round
 after round, after one round that is not counted, and medians are printed. `--json` prints one JSON object.
 """
@@ -40,6 +41,7 @@ from nmt.translator import Translator
 
 FIGURES = ("sentences_per_second", "hypothesis_tokens_per_second")
 OURS: dict[SearchPrecision, str] = {"float32": "nmt", "bf16": "nmt, bf16", "int8": "nmt, int8"}
+WHOLE = ", whole"  # added to a name: without vocabulary selection
 Measure = Callable[[], Mapping[str, float]]
 
 
@@ -93,6 +95,7 @@ def parse() -> argparse.Namespace:
         help="the precision of nmt's matrix products",
     )
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--whole", action="store_true", help="time nmt without vocabulary selection, too")
     peers.add_options(parser)
     parser.add_argument("--train-peers", action="store_true", help="train the peers first, also for --updates updates")
     return parser.parse_args()
@@ -118,8 +121,11 @@ def measure(
 ) -> list[dict[str, Any]]:
     """The medians of one mechanism and beam: ours, and those of the peers that have the like of it."""
     runs: dict[str, Measure] = {
-        OURS[precision]: partial(translate, translator, sentences, beam_size, precision, options)
+        OURS[precision] + ("" if selected else WHOLE): partial(
+            translate, translator, sentences, beam_size, precision, selected, options
+        )
         for precision in options.precisions
+        for selected in ([True, False] if options.whole and translator.selection else [True])
     }
     models = peers.MODELS.get(name, {})
     for peer in peers.installed(options):
@@ -139,6 +145,7 @@ def translate(
     sentences: list[str],
     beam_size: int,
     precision: SearchPrecision,
+    selected: bool,
     options: argparse.Namespace,
 ) -> dict[str, float]:
     started = time.perf_counter()
@@ -148,6 +155,7 @@ def translate(
         max_length=options.max_length,
         batch_size=options.batch,
         precision=precision,
+        vocabulary_selection=selected,
         attention=False,
     )
     seconds = time.perf_counter() - started
@@ -179,14 +187,14 @@ def print_table(about: dict[str, Any], results: list[dict[str, Any]]) -> None:
     )
     for name, numbers in about["sizes"].items():
         print(f"{name}: " + ", ".join(f"{size.replace('_', ' ')} {number:,}" for size, number in numbers.items()))
-    print(f"\n{'mechanism':<20}{'beam':>5}  {'program':<10}{'sentences/s':>12}{'tokens/s':>12}{'ours/theirs':>13}")
+    print(f"\n{'mechanism':<20}{'beam':>5}  {'program':<18}{'sentences/s':>12}{'tokens/s':>12}{'ours/theirs':>13}")
     ours = 0.0
     for result in results:
         speed, program = result["hypothesis_tokens_per_second"], result["program"]
         ours = speed if program == "nmt" else ours
-        ratio = f"{ours / speed:.2f}" if ours and program not in OURS.values() else ""
+        ratio = f"{ours / speed:.2f}" if ours and not program.startswith("nmt") else ""
         print(
-            f"{result['mechanism']:<20}{result['beam']:>5}  {program:<10}"
+            f"{result['mechanism']:<20}{result['beam']:>5}  {program:<18}"
             f"{result['sentences_per_second']:>12,.1f}{speed:>12,.0f}{ratio:>13}"
         )
 

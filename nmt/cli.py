@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 
 from nmt import __version__
 from nmt.commands.options import Parser
@@ -23,6 +24,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "train": "train a model from a YAML config, then score it on the test set",
     "translate": "translate sentences, a file or standard input",
     "evaluate": "score models on a test set, also by sentence length, and compare them",
+    "back-translate": "make training pairs of text in one language, by a model's translations",
     "split": "make training, validation and test sets from one pair of files",
     "average": "average several checkpoints of one run, or halve the size of one",
     "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if any("\ud800" <= character <= "\udfff" for character in argument):
                 raise UserError(f"the argument {argument!r} is not in UTF-8: convert the text, or rename the file")
         chosen = _parser().parse_args(given)
-        command = import_module(f"nmt.commands.{chosen.command}")
+        command = module_of(chosen.command)
         # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
         return command.run(command.parser().parse_intermixed_args(chosen.arguments))
     except UserError as error:
@@ -68,6 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again as it exits
         return _refuse(f"cannot write the output ({error.strerror}): free some space, then try again")
+
+
+def module_of(command: str) -> ModuleType:
+    """The module of a command, which has its `parser()` and `run()`."""
+    return import_module(f"nmt.commands.{command.replace('-', '_')}")
 
 
 def _refuse(text: str) -> int:

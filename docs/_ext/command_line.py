@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
-from importlib import import_module
 
-from nmt.cli import COMMANDS
+from nmt.cli import COMMANDS, module_of
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")  # of this or another command, named in a text
 
 
 def markdown() -> str:
-    return "\n".join(_command(import_module(f"nmt.commands.{name}").parser()) for name in COMMANDS)
+    return "\n".join(_command(module_of(name).parser()) for name in COMMANDS)
 
 
 def _command(parser: argparse.ArgumentParser) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import NoReturn
 
 from nmt.system.errors import UserError
+
+# Of `add_search_options` and `add_sampling_options`, those that decide what is found
+SEARCH_OPTIONS = ("beam", "length_penalty", "precision", "vocabulary_selection", "temperature", "top_k", "seed")
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,6 +78,12 @@ def refuse_twice(checkpoints: Sequence[str]) -> None:
     """Raise `UserError` if a checkpoint is given more than once."""
     if len(set(checkpoints)) < len(checkpoints):
         raise UserError("a checkpoint was given twice: name each once")
+
+
+def share_threads(options: argparse.Namespace) -> None:
+    """Give each of several workers its share of the processor's threads, unless --threads says how many."""
+    if options.workers > 1:
+        options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
 
 
 def set_threads(threads: int | None) -> None:

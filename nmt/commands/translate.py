@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,9 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt import __version__
 from nmt.commands import results, sentences
-from nmt.commands.options import Parser, add_sampling_options, add_search_options, positive, sampling, set_threads
+from nmt.commands.options import (
+    SEARCH_OPTIONS,
+    Parser,
+    add_sampling_options,
+    add_search_options,
+    positive,
+    sampling,
+    set_threads,
+    share_threads,
+)
 from nmt.system import bundled, files
 from nmt.system.errors import UserError, placing
 from nmt.system.parallel import in_parallel
@@ -105,8 +112,7 @@ def run(options: argparse.Namespace) -> int:
         lines = read_lines(options.input)
     if not text and options.input is None and sys.stdin.isatty():
         options.workers = 1  # a prompt waits for each answer
-    if options.workers > 1:
-        options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
+    share_threads(options)
     with _writer(options, checkpoints, lines) as (done, write):
         with kept_for_good():
             translator = _load(checkpoints, options)
@@ -173,37 +179,25 @@ def _writer(
         with results.progress(results.print_lines, len(lines), 0) as write:
             yield 0, write
     else:
-        from nmt.commands.unfinished import growing
+        from nmt.commands.unfinished import explaining_a_stop, growing
 
         made_by = _decisive(options, checkpoints, lines)
-        with growing(options.output, made_by, resume=options.resume) as (done, write_file):
-            try:
-                with results.progress(write_file, len(lines), done) as write:
-                    yield done, write
-            except KeyboardInterrupt:
-                print("\nTo continue, repeat the command with --resume.", end="", file=sys.stderr)
-                raise
+        with (
+            growing(options.output, made_by, resume=options.resume) as (done, write_file),
+            explaining_a_stop(),
+            results.progress(write_file, len(lines), done) as write,
+        ):
+            yield done, write
 
 
 def _decisive(options: argparse.Namespace, checkpoints: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
-    """All that decides what is written, as plain values: what must be the same when an output is continued."""
-    plain = ("beam", "length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size", "n_best")
-    drawing = ("temperature", "top_k", "seed")
-    chosen = {
-        f"--{name.replace('_', '-')}": getattr(options, name) for name in (*plain, *drawing, "json", "replace_unk")
-    }
+    """All that decides what is written: what must be the same when an output is continued."""
+    from nmt.commands.unfinished import decisive
+
     read = {"checkpoint": map(Path, checkpoints), "--dictionary": [options.dictionary] if options.dictionary else []}
-    digests = {name: [_digest(path) for path in paths] for name, paths in read.items()}
-    text = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
-    return {"version of nmt": __version__, "--input": text, **digests, **chosen}
-
-
-def _digest(path: Path) -> str:
-    try:
-        files.require_regular(path)
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""  # whoever loads it says what is wrong
+    return decisive(
+        options, (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "json", "replace_unk"), read, lines
+    )
 
 
 def _jobs(options: argparse.Namespace, lines: Sequence[str], begin: int) -> Iterator[tuple[int, list[str]] | None]:

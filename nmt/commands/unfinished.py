@@ -7,17 +7,39 @@ are translated again, in the same blocks: the bytes of OUT are those of an undis
 
 from __future__ import annotations
 
+import argparse
+import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from nmt import __version__
 from nmt.system import files
 from nmt.system.errors import UserError
 from nmt.system.sealed import sealed, unsealed
 
 Writer = Callable[[int, Sequence[str]], None]
+
+
+def decisive(
+    options: argparse.Namespace, names: Iterable[str], read: Mapping[str, Iterable[Path]], lines: Iterable[str]
+) -> dict[str, Any]:
+    """Plain values of all that decides an output: some options, the files that are read, the text, the version."""
+    text = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+    digests = {name: [_digest(path) for path in paths] for name, paths in read.items()}
+    chosen = {f"--{name.replace('_', '-')}": getattr(options, name) for name in names}
+    return {"version of nmt": __version__, "--input": text, **digests, **chosen}
+
+
+def _digest(path: Path) -> str:
+    try:
+        files.require_regular(path)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""  # whoever loads it says what is wrong
 
 
 def note_of(path: Path) -> Path:
@@ -59,6 +81,16 @@ def growing(path: Path, made_by: Mapping[str, Any], *, resume: bool) -> Iterator
         _write_note(path, made_by, done, size)
         yield done, write
     note.unlink()
+
+
+@contextmanager
+def explaining_a_stop() -> Iterator[None]:
+    """After Ctrl-C, say how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("\nTo continue, repeat the command with --resume.", end="", file=sys.stderr)
+        raise
 
 
 def _write_note(path: Path, made_by: Mapping[str, Any], sentences: int, size: int) -> None:

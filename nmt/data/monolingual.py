@@ -60,7 +60,8 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
         for number, side in enumerate((config.source, config.target)):
             tests = [] if config.corpus == "files" and side.test is None else ["test"]
             if side.language == language:
-                yield from (split_paths(config, split)[number] for split in ("validation", *tests))
+                paths = (split_paths(config, split)[number] for split in ("validation", *tests))
+                yield from (path for path in paths if path.is_file())  # a checkpoint's config may be of elsewhere
     if config.corpus == "multi30k" or name == multi30k.DESCRIPTIONS:
         folder = Path(config.folder) / "multi30k"
         yield multi30k.fetch(MULTI30K_NAMES["validation"], language, folder, config.mirror)

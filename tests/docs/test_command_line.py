@@ -1,12 +1,11 @@
 """The command line's reference is made from the parsers, and complete."""
 
 import argparse
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from nmt.cli import COMMANDS
+from nmt.cli import COMMANDS, module_of
 
 EXTENSIONS = str(Path(__file__).parents[2] / "docs" / "_ext")
 
@@ -17,7 +16,7 @@ def test_every_option_is_named_with_its_help(name: str, monkeypatch: pytest.Monk
     import command_line
 
     page = command_line.markdown().partition(f"## nmt {name}\n")[2].partition("\n## ")[0]
-    parser = import_module(f"nmt.commands.{name}").parser()
+    parser = module_of(name).parser()
     options = [option for action in parser._actions for option in action.option_strings]
     assert len(options) > 2
     for option in set(options) - {"-h", "--help"}:

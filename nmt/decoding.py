@@ -20,7 +20,7 @@ from nmt.kernels.packed import packed
 from nmt.kernels.precision import autocast, products_in_bf16
 from nmt.model.protocol import Choice, TranslationModel
 from nmt.sampling import sample, uniform_draws
-from nmt.search import Hypothesis, Step, beam_search, select
+from nmt.search import Candidates, Hypothesis, Step, beam_search, beginning, select
 from nmt.selection.lexical import Selection, candidates
 from nmt.system.denormals import flush_denormals
 from nmt.system.device import explaining_memory
@@ -42,6 +42,8 @@ def decode(
     selection: Selection | None = None,
     n_best: int = 1,
     attention: bool = True,
+    prefixes: Sequence[Sequence[int]] = (),
+    watch: Callable[[Candidates], None] | None = None,
 ) -> Iterator[tuple[int, list[Decoded]]]:
     """Search with beams: yields the place of each source in `sources`, and its `n_best` hypotheses, best first.
 
@@ -50,7 +52,9 @@ def decode(
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
     `search.batch_size`, so that they come longest first. With a `selection` a translation holds only the types that it
     chooses for its sentence, and scores are by probabilities that are 0 for all others. `attention` is for models that
-    have it, and costs one more run of the decoder over the finished hypotheses.
+    have it, and costs one more run of the decoder over the finished hypotheses. `prefixes`, if there are any, are the
+    ids that each source's hypotheses begin with; they exclude a selection. `watch` is shown what each step of a beam
+    search chose from.
 
     Raises `UserError` if a batch does not fit into memory.
     """
@@ -63,7 +67,8 @@ def decode(
         out_of_memory = partial(_out_of_memory, len(batch), len(batch[0]), search)
         # The contexts are left before anything is yielded: the caller's own computations are none of theirs.
         with _without_dropout(ready), _in_precision(model, search.precision), explaining_memory(out_of_memory):
-            decoded = _decode_batch(ready, batch, search, selection, n_best, attention)
+            begun = [prefixes[i] for i in chosen] if prefixes else []
+            decoded = _decode_batch(ready, batch, begun, search, selection, n_best, attention, watch)
         yield from zip(chosen, decoded, strict=True)
 
 
@@ -96,15 +101,19 @@ def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
 def _decode_batch(
     model: TranslationModel,
     sources: Sequence[Sequence[int]],
+    prefixes: Sequence[Sequence[int]],
     search: SearchConfig,
     selection: Selection | None,
     n_best: int,
     attention: bool,
+    watch: Callable[[Candidates], None] | None,
 ) -> list[list[Decoded]]:
     padded, lengths = pad_source(sources)
     state, memory = model.encode(padded.to(model.device), lengths)
-    find = _finder(search, sources, n_best, model.device)
-    if selection is None:
+    find = _finder(search, sources, n_best, model.device, watch)
+    if prefixes:
+        found = find(*_begun(model, prefixes, state, memory))
+    elif selection is None:
         found = find(partial(_step, model), state, memory)
     else:
         types = candidates(selection, padded).to(model.device)
@@ -121,7 +130,11 @@ def _decode_batch(
 
 
 def _finder(
-    search: SearchConfig, sources: Sequence[Sequence[int]], n_best: int, device: torch.device
+    search: SearchConfig,
+    sources: Sequence[Sequence[int]],
+    n_best: int,
+    device: torch.device,
+    watch: Callable[[Candidates], None] | None,
 ) -> Callable[[Step, Any, Any], list[list[Hypothesis]]]:
     """What makes hypotheses of a step, a state and a memory: beam search, or drawing them at random."""
     if search.sampling is not None:
@@ -144,6 +157,7 @@ def _finder(
         alpha=search.length_penalty,
         max_length=search.max_length,
         n_best=n_best,
+        watch=watch,
     )
 
 
@@ -153,6 +167,17 @@ def _step(
     log_probabilities, state = model.log_probabilities(tokens, state, memory)
     log_probabilities[:, PAD] = log_probabilities[:, BOS] = -torch.inf  # no target ever holds them
     return log_probabilities, state
+
+
+def _begun(
+    model: TranslationModel, prefixes: Sequence[Sequence[int]], state: Any, memory: Any
+) -> tuple[Step, tuple[Any, Int[Tensor, " B"]], tuple[Any, Int[Tensor, "B P"]]]:
+    """What a search for hypotheses that begin with given ids needs: its step, state and memory."""
+    longest = max(map(len, prefixes))
+    padded = [[*ids, *[PAD] * (longest - len(ids))] for ids in prefixes]
+    ids = torch.tensor(padded, dtype=torch.long, device=model.device).view(len(prefixes), longest)
+    done = torch.zeros(len(prefixes), dtype=torch.long, device=model.device)
+    return beginning(partial(_step, model), PAD), (state, done), (memory, ids)
 
 
 def _limited(

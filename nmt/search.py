@@ -25,6 +25,20 @@ class Hypothesis:
     score: float
 
 
+class Candidates(NamedTuple):
+    """What a search chooses from at one step: the C best continuations of each sentence, best first.
+
+    Those of −∞ only fill up the C. Of the K first ones, those that are EOS end; `going_on` are the indices of the K
+    that the next step continues; all others are cut. Parents are counted among those of the step before.
+    """
+
+    sentence: Int[Tensor, " B"]  # its index in the input
+    scores: Float[Tensor, "B C"]  # log-probabilities in nats, of all ids so far
+    parents: Int[Tensor, "B C"]
+    tokens: Int[Tensor, "B C"]
+    going_on: Int[Tensor, "B K"]
+
+
 def length_penalty(length: int, alpha: float) -> float:
     """((5 + length) / 6)^α, by which a log-probability is divided; EOS counts (Wu et al. 2016, equation 14)."""
     return ((5 + length) / 6) ** alpha
@@ -47,15 +61,15 @@ def beam_search(
     alpha: float,
     max_length: int,
     n_best: int = 1,
+    watch: Callable[[Candidates], None] | None = None,
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of each sentence, best first. With K = 1 this is greedy search.
 
-    `step(last ids of N rows, state, memory)` returns the log-probabilities of each row's next id, which are
-    overwritten, and the new state. `state` and `memory` start with one row per sentence. After the first step `state`
-    has one row for each of K hypotheses, reordered with them, and `memory` loses the rows of finished sentences.
-    A hypothesis ends when EOS is among the K best continuations of its sentence. A sentence is finished when K of them
-    have ended, or at `max_length`, where unfinished ones compete as they are.
-    Raises `ValueError` if `n_best` exceeds `beam_size`.
+    `step(last ids of N rows, state, memory)` returns the log-probabilities of each row's next id, to be overwritten,
+    and the new state. `state` and `memory` start with a row per sentence; then `state` has one for each of K
+    hypotheses, reordered with them, and `memory` loses those of finished sentences. A hypothesis ends when EOS is among
+    the K best continuations of its sentence, a sentence when K of them have ended, or at `max_length`, where unfinished
+    ones compete as they are. `watch` sees what each step chooses from. Raises `ValueError` if `n_best` > `beam_size`.
     """
     if n_best > beam_size:
         raise ValueError(f"n_best ({n_best}) exceeds beam_size ({beam_size})")
@@ -69,10 +83,11 @@ def beam_search(
         totals = log_probabilities.unflatten(0, scores.shape).add_(scores.unsqueeze(2))
         best, parents, tokens = _best_candidates(totals, 2 * beam_size)  # K may end, and K others are to continue
         at = ((tokens == eos) & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
-        ended_ids = torch.cat([ids[at[0], parents[at]], tokens[at].unsqueeze(1)], dim=1)
-        ended.append(_Ended(numbers[at[0]], ended_ids, best[at] / length_penalty(length, alpha)))
+        ended.append(_ended(numbers, ids, parents, tokens, best / length_penalty(length, alpha), at))
         ended_count += torch.bincount(numbers[at[0]], minlength=sentences)
         going_on = _going_on(tokens == eos)[:, : min(beam_size, totals[0, :, 1:].numel())]
+        if watch:
+            watch(Candidates(numbers, best, parents, tokens, going_on))
         scores, parents, tokens = (x.gather(1, going_on) for x in (best, parents, tokens))
         ids = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
         keep = (ended_count[numbers] < beam_size).nonzero().squeeze(1)
@@ -85,6 +100,39 @@ def beam_search(
     else:
         ended.append(_cut_off(numbers, ids, scores, length_penalty(max_length, alpha)))
     return _rank(ended, sentences, n_best)
+
+
+def beginning(step: Step, none: int) -> Step:
+    """The step of a search whose hypotheses begin with given ids, whatever these cost.
+
+    Its memory is the step's own and the ids of each sentence (B P), behind which `none` fills up to P; its state is the
+    step's own and the number of steps done (N). Other ids than the given ones get −∞.
+    """
+
+    def begun(tokens: Int[Tensor, " N"], state: Any, memory: Any) -> tuple[Float[Tensor, "N V"], Any]:
+        (state, done), (memory, prefix) = state, memory
+        log_probabilities, state = step(tokens, state, memory)
+        at = int(done[0])
+        if at < prefix.shape[1]:
+            wanted = prefix[:, at].repeat_interleave(len(tokens) // len(prefix)).unsqueeze(1)
+            others = torch.ones_like(log_probabilities, dtype=torch.bool).scatter_(1, wanted, False)
+            log_probabilities.masked_fill_(others & (wanted != none), -torch.inf)
+        return log_probabilities, (state, done + 1)
+
+    return begun
+
+
+def _ended(
+    numbers: Int[Tensor, " B"],
+    ids: Int[Tensor, "B K T"],
+    parents: Int[Tensor, "B C"],
+    tokens: Int[Tensor, "B C"],
+    scores: Float[Tensor, "B C"],
+    at: tuple[Tensor, ...],
+) -> _Ended:
+    """The candidates that end: those of sentence at[0] and place at[1]."""
+    whole = torch.cat([ids[at[0], parents[at]], tokens[at].unsqueeze(1)], dim=1)
+    return _Ended(numbers[at[0]], whole, scores[at])
 
 
 def _cut_off(

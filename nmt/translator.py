@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from nmt.kernels.processor import fastest_search_precision, this_processor
 from nmt.model.ensemble import Ensemble
 from nmt.model.protocol import TranslationModel
 from nmt.model.scopes.hierarchical import segments as numbered_segments
+from nmt.search import Candidates
 from nmt.selection.lexical import Selection, joined
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
@@ -51,6 +52,8 @@ class _Wanted:
     replace_unk: bool
     dictionary: Mapping[str, str] | None
     attention: bool
+    prefix: str | Sequence[str | Sequence[str]] | None
+    watch: Callable[[Candidates], None] | None
 
 
 class Translator:
@@ -122,6 +125,8 @@ class Translator:
         replace_unk: bool = False,
         dictionary: Mapping[str, str] | None = None,
         attention: bool = True,
+        prefix: str | Sequence[str | Sequence[str]] | None = None,
+        watch: Callable[[Candidates], None] | None = None,
     ) -> list[Translation]:
         """Translate sentences, in their order; None stands for the checkpoint's own setting.
 
@@ -134,10 +139,13 @@ class Translator:
         `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the word
         that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
         `attention=False` saves the time that computing the weights takes.
+        `prefix` fixes how translations begin, and the search goes on from there, among all words: one text for all of
+        them, or for each its text or its tokens, spelled as in `Translation.tokens`. Scores are those of the whole.
+        `watch` is shown what each step of a batch chose from.
 
-        Raises `UserError` for text that is not valid Unicode, and for options that do not fit: sizes below 1, `n_best`
-        above the beam size, `replace_unk` with a model that has no attention, `dictionary` without `replace_unk`, or a
-        precision that the processor does not support.
+        Raises `UserError` for text that is not valid Unicode, and for options that do not fit: sizes below 1, a prefix
+        that leaves no token of `max_length` to the search, `n_best` above the beam size, `replace_unk` with a model
+        that has no attention, `dictionary` without `replace_unk`, or a precision that the processor does not support.
         """
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
@@ -151,9 +159,7 @@ class Translator:
             vocabulary_selection=vocabulary_selection,
             sampling=sampling,
         )
-        if search.precision == "auto":
-            search = search.model_copy(update={"precision": self.fastest_precision})
-        wanted = _Wanted(search, n_best, replace_unk, dictionary, attention)
+        wanted = _Wanted(self._in_fastest(search), n_best, replace_unk, dictionary, attention, prefix, watch)
         self._check(wanted)
         keep_freed_memory()
         return self._found([self._of_usable_length(n, text) for n, text in enumerate(sentences, start=1)], wanted)
@@ -177,19 +183,26 @@ class Translator:
         attention, several = wanted.attention and self.has_attention, wanted.n_best > 1
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
         translations = [replace(nothing, n_best=(nothing,) if several else ())] * len(sentences)
+        prefixes = self._prefixes(len(sources), wanted)
         found = decoding.decode(
             self.model,
             sources,
             wanted.search,
-            selection=self.selection if wanted.search.vocabulary_selection else None,
+            selection=self.selection if wanted.search.vocabulary_selection and not prefixes else None,
             n_best=wanted.n_best,
             attention=attention or wanted.replace_unk,
+            prefixes=prefixes,
+            watch=wanted.watch,
         )
         for i, decoded in found:
             segments = self._segments(sources[i]) if wanted.attention else None
             ranked = tuple(self._translation(sentences[i], each, wanted, segments) for each in decoded)
             translations[i] = replace(ranked[0], n_best=ranked if several else ())
         return translations
+
+    def _in_fastest(self, search: SearchConfig) -> SearchConfig:
+        """The settings with what `auto` means here."""
+        return search if search.precision != "auto" else search.model_copy(update={"precision": self.fastest_precision})
 
     def _check(self, wanted: _Wanted) -> None:
         check_precision("search.precision", wanted.search.precision, self.model.device)
@@ -225,6 +238,19 @@ class Translator:
                 self._say_cut(f"{limit} of {len(ids)} tokens", sentence)
                 del ids[limit:]
         return sources
+
+    def _prefixes(self, count: int, wanted: _Wanted) -> list[list[int]]:
+        """The ids that each of so many translations begins with; none at all if nothing is fixed."""
+        given = [wanted.prefix] * count if isinstance(wanted.prefix, str) else wanted.prefix or []
+        if given and len(given) != count:
+            raise UserError(f"{len(given)} prefixes for {count} sentences: give one for each, or one text for all")
+        if not all(is_unicode("".join(one)) for one in given):
+            raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
+        tokens = [self.target.tokenizer.tokenize(one) if isinstance(one, str) else one for one in given]
+        longest, most = max(map(len, tokens), default=0), wanted.search.max_length
+        if longest >= most:
+            raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")
+        return [self.target.vocabulary.encode(list(each)) for each in tokens] if longest else []
 
     def _say_cut(self, where: str, sentence: str) -> None:
         begin = " ".join(sentence[:40].split())

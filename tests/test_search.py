@@ -8,54 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from support.formulas import log_softmax
+from support.toy_search import END, SENTENCES, START, WORDS, Toy, search
 
-from nmt.search import beam_search, length_penalty, select
+from nmt.search import beam_search, beginning, length_penalty, select
 
-# A toy whose next word depends on the sentence and on all words so far
-
-WORDS, END, START = (0, 1, 2), 3, 4
-STATES = 1009  # a prime, so that histories seldom share a row of the table
 ALPHAS = pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
-
-
-class Toy:
-    """log p(next | sentence, history), by a table; the state is a number that stands for the history."""
-
-    def __init__(self, seed, end_bonus=0.0):
-        table = np.random.default_rng(seed).normal(0, 1.5, (STATES, 4))
-        table[:, END] += end_bonus
-        self.table = np.stack([log_softmax(row) for row in table])
-        self.rows_seen = []
-
-    def __call__(self, tokens, state, memory):
-        """The step closure: `state` is (N 1), `memory` (B 1) the sentence's number."""
-        (numbers,), (sentences,) = state, memory
-        rows = len(numbers) // len(sentences)
-        assert len(numbers) == len(tokens) == rows * len(sentences)
-        self.rows_seen.append(sentences[:, 0].tolist())
-        numbers = torch.where(tokens == START, 0, (numbers[:, 0] * 31 + tokens * 7 + 1) % STATES)
-        place = (numbers + 61 * sentences[:, 0].repeat_interleave(rows)) % STATES
-        return torch.tensor(self.table)[place], (numbers.unsqueeze(1),)
-
-    def next(self, sentence, ids):
-        number = 0
-        for token in ids:
-            number = (number * 31 + token * 7 + 1) % STATES
-        return self.table[(number + 61 * sentence) % STATES]
-
-    def score(self, sentence, ids, alpha):
-        total = sum(self.next(sentence, ids[:i])[token] for i, token in enumerate(ids))
-        return total / ((5 + len(ids)) / 6) ** alpha
-
-
-SENTENCES = (17, 400, 801)
-
-
-def search(toy, sentences=SENTENCES, **options):
-    numbers = torch.tensor(sentences).unsqueeze(1)
-    options = {"beam_size": 3, "alpha": 0.0, "max_length": 6} | options
-    return beam_search(toy, (torch.zeros_like(numbers),), (numbers,), bos=START, eos=END, **options)
 
 
 def all_sequences(max_length):
@@ -276,6 +233,29 @@ def test_the_penalty_decides_between_short_and_long():
 def test_more_hypotheses_than_the_beam_is_wide_are_refused():
     with pytest.raises(ValueError, match=r"n_best \(4\) exceeds beam_size \(3\)"):
         search(Toy(0), beam_size=3, n_best=4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_that_begins_with_given_ids_finds_the_best_of_those_that_do(seed):
+    """Each sentence has another beginning, of another length; the score is that of the whole."""
+    toy = Toy(seed)
+    prefixes = {17: (), 400: (2,), 801: (1, 0)}
+    numbers, none = torch.tensor(list(prefixes)).unsqueeze(1), 9
+    padded = torch.tensor([[*ids, *[none] * (2 - len(ids))] for ids in prefixes.values()])
+    toy.table = np.pad(toy.table, ((0, 0), (0, 6)), constant_values=-math.inf)  # so that 9 is an id, too
+    done = torch.zeros(3, dtype=torch.long)
+    for alpha, width in ((0.0, 200), (1.0, 200), (1.0, 2)):
+        options = {"beam_size": width, "n_best": min(width, 60), "alpha": alpha, "max_length": 4}
+        state, memory = ((torch.zeros_like(numbers),), done), ((numbers,), padded)
+        found = beam_search(beginning(toy, none), state, memory, bos=START, eos=END, **options)
+        for (sentence, prefix), hypotheses in zip(prefixes.items(), found, strict=True):
+            begun = [ids for ids in all_sequences(4) if ids[: len(prefix)] == prefix]
+            expected = ranked(toy, sentence, begun, alpha)
+            if width == 200:
+                assert_same(hypotheses, expected[:60])
+            else:
+                assert {h.ids for h in hypotheses} <= {ids for _, ids in expected}
+                assert hypotheses[0].score == pytest.approx(toy.score(sentence, hypotheses[0].ids, alpha), abs=1e-9)
 
 
 def test_select_takes_rows_of_every_tensor():

@@ -77,6 +77,30 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(variant, alpha):
     assert len(rankings) == len(TEXTS)  # no two sentences have the same
 
 
+@pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+def test_a_search_with_a_prefix_finds_the_best_of_all_that_begin_with_it(variant):
+    """One prefix for each sentence, as text or as tokens; the scores are those of the whole translations."""
+    words = [UNK, *range(len(SPECIALS), len(SPECIALS) + 4)]
+    sequences = [(*ids, EOS) for length in range(3) for ids in product(words, repeat=length)]
+    sequences += product(words, repeat=3)  # cut off
+    translator = translator_of(variant, length_penalty=1.0, max_length=3, beam_size=len(sequences))
+    with torch.no_grad():
+        translator.model.decoder.output.bias[words[-1] + 1 :] = -torch.inf  # the other target words
+    given = {"k": (4,), "": (), ("m", "n"): (6, 7), "l l": (5, 5), "never": (UNK,), ("<unk>", "k"): (UNK, 4)}
+    found = translator.translate(TEXTS, n_best=len(sequences), prefix=list(given))
+    for text, translation, prefix in zip(TEXTS, found, given.values(), strict=True):
+        begun = [ids for ids in sequences if ids[: len(prefix)] == prefix]
+        scores, _ = forced(translator, text, begun, 1.0)
+        expected = dict(zip(begun, scores, strict=True))
+        ranked = {ids_of(hypothesis): hypothesis.score for hypothesis in translation.n_best}
+        assert list(ranked) == sorted(expected, key=lambda ids: -expected[ids])
+        assert ranked == pytest.approx(expected, abs=1e-9)
+    for text, translation in zip(TEXTS, translator.translate(TEXTS, prefix="k k"), strict=True):
+        (alone,) = translator.translate([text], prefix=["k k"])
+        assert alone.tokens == translation.tokens
+        assert alone.tokens[:2] == ["k", "k"]
+
+
 def forced(translator, text, sequences, alpha):
     """Scores (log-probabilities by length penalty) and weights of a teacher-forced pass over one source's sequences."""
     source = translator.source.encode(text)

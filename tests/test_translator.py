@@ -272,3 +272,26 @@ def test_only_devices_that_are_here_can_be_chosen() -> None:
     for name in ("gpu", "cuda:99", "", "meta"):
         with pytest.raises(UserError, match=f"device: '{name}' cannot be used here; choose auto, cpu or cuda"):
             choose_device(name)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "words"),
+    [
+        (["kip"], "1 prefixes for 2 sentences"),
+        ("kip lom mun", "3 tokens, and a translation has at most 3"),
+        ("\ud800", "not valid Unicode"),
+    ],
+)
+def test_prefixes_that_cannot_be_used_are_refused(make_translator: Maker, prefix: Any, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        make(make_translator, "luong").translate(["Ba", "de"], max_length=3, prefix=prefix)
+
+
+def test_an_empty_prefix_is_none_and_an_empty_sentence_stays_empty(make_translator: Maker) -> None:
+    translator = make(make_translator, "bahdanau")
+    sentences = ["Ba de", "", "Fi"]
+    assert list(map(plain, translator.translate(sentences, prefix=""))) == list(
+        map(plain, translator.translate(sentences))
+    )
+    found = translator.translate(sentences, prefix="kip")
+    assert [t.tokens[:1] for t in found] == [["kip"], [], ["kip"]]

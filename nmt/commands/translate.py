@@ -50,6 +50,9 @@ def parser() -> Parser:
     )
     _add_file_options(parser)
     _add_result_options(parser)
+    parser.add_argument(
+        "--prefix", metavar="TEXT", help="how each translation begins; the search goes on from there, among all words"
+    )
     parser.add_argument("--max-length", type=positive, metavar="N", help="longest translation, in tokens")
     parser.add_argument("--batch-size", type=positive, metavar="N", help="sentences translated at the same time")
     add_search_options(parser)
@@ -196,7 +199,7 @@ def _decisive(options: argparse.Namespace, checkpoints: Sequence[str], lines: Se
 
     read = {"checkpoint": map(Path, checkpoints), "--dictionary": [options.dictionary] if options.dictionary else []}
     return decisive(
-        options, (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "json", "replace_unk"), read, lines
+        options, (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "json", "replace_unk", "prefix"), read, lines
     )
 
 
@@ -257,6 +260,7 @@ def _translate_block(
         replace_unk=options.replace_unk,
         dictionary=dictionary,
         attention=options.json or options.attention is not None,
+        prefix=options.prefix,
     )
     if options.attention is not None:
         with placing("--attention: "):

@@ -54,7 +54,8 @@ class Alignment(NamedTuple):
         """Another tensor, with the weights added at their positions."""
         if self.positions is None:
             return total + self.weights
-        return total.scatter_add(-1, self.positions, self.weights.to(total.dtype))
+        positions = self.positions.expand_as(self.weights)  # heads may share them
+        return total.scatter_add(-1, positions, self.weights.to(total.dtype))
 
     def dense(self, length: int) -> Float[Tensor, "*B S"]:
         """The weights of all S source positions."""
@@ -148,15 +149,36 @@ class Attention(nn.Module):
         `t` are the queries' target positions, from 0; `coverage` is for an attention that has it, 0 at t = 0. With
         several heads the alignment is their mean.
         """
+        contexts, alignment = self.each_head(query, memory, t, coverage)
         if self.heads is None:
-            return self._attend(query, memory, t, coverage)
-        # A dimension of heads; what is the same for all of them has size 1 there.
+            return contexts, alignment
+        return self.heads.join(contexts), self.heads.mean(alignment)
+
+    def each_head(
+        self,
+        query: Float[Tensor, "B T H"],
+        memory: Memory,
+        t: Int[Tensor, "B T"],
+        coverage: Float[Tensor, "B T S"] | None = None,
+    ) -> tuple[Float[Tensor, "B *n T M"], Alignment]:
+        """Of each of n heads the context vectors and the weights; without heads those of the whole attention."""
+        return self._attend(*self.split(query, memory, t, coverage))
+
+    def split(
+        self,
+        query: Float[Tensor, "B T H"],
+        memory: Memory,
+        t: Int[Tensor, "B T"],
+        coverage: Float[Tensor, "B T S"] | None,
+    ) -> tuple[Float[Tensor, "B *n T h"], Memory, Int[Tensor, "B *#n T"], Float[Tensor, "B *n T S"] | None]:
+        """The same with a dimension of heads, if there are any; what is the same for all of them has size 1 there."""
+        if self.heads is None:
+            return query, memory, t, coverage
         query = self.heads.split(self.heads.query(query))
         memory = memory._replace(mask=memory.mask.unsqueeze(1), lengths=memory.lengths.unsqueeze(1))
         if coverage is not None:
             coverage = coverage.unsqueeze(1).expand(-1, self.heads.count, -1, -1)
-        contexts, alignment = self._attend(query, memory, t.unsqueeze(1), coverage)
-        return self.heads.join(contexts), self.heads.mean(alignment)
+        return query, memory, t.unsqueeze(1), coverage
 
     def _attend(
         self,

@@ -100,6 +100,10 @@ class Decoder(nn.Module, ABC):
         """
 
     @abstractmethod
+    def query(self, before: State, after: State) -> Float[Tensor, "N H"]:
+        """What a step from one state to the next asked its attention."""
+
+    @abstractmethod
     def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
         """What the output layer reads of any number of readouts at once, but for dropout."""
 
@@ -192,6 +196,9 @@ class BahdanauDecoder(Decoder):
         hidden = self.rnn(gates + self.context_gates(context), hidden)
         return torch.cat([self.top(hidden), context, embedded], dim=1), (*hidden, *past), alignment
 
+    def query(self, before: State, after: State) -> Float[Tensor, "N H"]:
+        return self.top(before)
+
     def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
         match self.kind:
             case "tanh":
@@ -240,6 +247,9 @@ class LuongDecoder(Decoder):
     def attentional(self, context: Float[Tensor, "*N M"], hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N H"]:
         """h̃ = tanh(W_c [c; h])."""
         return torch.tanh(self.combine(torch.cat([context, hidden], dim=-1)))
+
+    def query(self, before: State, after: State) -> Float[Tensor, "N H"]:
+        return self.top(after)
 
     def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
         return readouts

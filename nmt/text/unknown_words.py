@@ -51,7 +51,7 @@ def replacements(
     surfaces = source.surfaces(sentence)
     from_pieces, to_pieces = source.pieces, target.pieces
     offers: list[tuple[str, int]] = []  # tokens, and how many source tokens are behind each
-    for word in _words(surfaces) if from_pieces else [[surface] for surface in surfaces]:
+    for word in words_of(surfaces) if from_pieces else [[surface] for surface in surfaces]:
         raw = _bare("".join(word)) if from_pieces else word[0]
         translation = dictionary.get(raw) or dictionary.get(raw.lower())
         if from_pieces and to_pieces:
@@ -81,7 +81,7 @@ def copied(
     return [offered[s] if token == UNK_TOKEN else token for token, s in zip(tokens, best, strict=True)]
 
 
-def _words(surfaces: list[str]) -> list[list[str]]:
+def words_of(surfaces: list[str]) -> list[list[str]]:
     """The pieces of each word, and of each punctuation mark at a word's ends, with the space marks before them."""
     # One letter per piece: m is a space mark by itself, p punctuation, w anything else; a capital has a space mark.
     kinds = ""

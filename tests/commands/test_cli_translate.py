@@ -82,6 +82,7 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--replace-unk"],
         ["--replace-unk", "--dictionary", str(dictionary)],
         ["--max-length", "3"],
+        ["--prefix", "a dog"],
         ["--batch-size", "1"],
         ["--device", "cpu", "--threads", "1"],
         ["--workers", "2"],

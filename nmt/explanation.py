@@ -1,0 +1,128 @@
+"""How one sentence was translated, as values: the translation, its steps, the tree of the search, and greedy search.
+
+Also what the model would do if it were told otherwise: with a beginning that is given, with its attention forced onto a
+source position at some steps, or while it writes a text that someone else has written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from nmt.beam_tree import Node, beam_tree
+from nmt.config.reading import override_search
+from nmt.model.forced import forcing
+from nmt.model.seq2seq import Seq2Seq
+from nmt.search import Candidates, Hypothesis
+from nmt.steps import DecodingStep, steps
+from nmt.system.errors import UserError
+from nmt.text.vocabulary import EOS, EOS_TOKEN
+from nmt.translation import Translation
+from nmt.translator import Translator
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A translation with its beam (`n_best`), one step for each of its tokens, and the nodes of the search.
+
+    `greedy` is the translation by greedy search. The search is among all words, in float32.
+    """
+
+    translation: Translation
+    steps: tuple[DecodingStep, ...]
+    tree: tuple[Node, ...]
+    greedy: Translation
+
+
+def explain(
+    translator: Translator,
+    sentence: str,
+    *,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    max_length: int | None = None,
+    prefix: Sequence[str] = (),
+    forced: Mapping[int, int] | None = None,
+) -> Explanation:
+    """Translate a sentence, and keep everything.
+
+    `prefix` are the tokens that the translation begins with, `forced` the source positions that all attention lies on
+    at some target positions, both from 0. An empty sentence has no steps and no tree.
+
+    Raises `UserError` for what `Translator.translate` refuses, for an ensemble, for a model without attention if
+    something is forced, and for positions that do not exist.
+    """
+    chosen = {"beam_size": beam_size, "length_penalty": length_penalty, "max_length": max_length}
+    search = override_search(translator.search, **chosen, precision="float32", vocabulary_selection=False)
+    told = forced_translator(translator, sentence, forced or {})
+    watched: list[Candidates] = []
+    find = partial(
+        told.translate,
+        [sentence],
+        length_penalty=length_penalty,
+        max_length=max_length,
+        precision="float32",
+        vocabulary_selection=False,
+        prefix=[prefix],
+    )
+    [translation] = find(beam_size=search.beam_size, n_best=search.beam_size, watch=watched.append)
+    [greedy] = find(beam_size=1)
+    found = [Hypothesis(tuple(_ids(told, t.tokens)), t.score) for t in translation.n_best or (translation,)]
+    tree = beam_tree(watched, found, eos=EOS, beam_size=search.beam_size, alpha=search.length_penalty)
+    return Explanation(translation, _steps(told, sentence, translation.tokens), tuple(tree), greedy)
+
+
+def read(
+    translator: Translator, sentence: str, target: str, *, forced: Mapping[int, int] | None = None
+) -> tuple[list[str], tuple[DecodingStep, ...]]:
+    """The steps in which the model is made to write a given translation, and its tokens, `<eos>` the last.
+
+    Both are empty for an empty sentence. Raises `UserError` where `explain` does, and for a translation with as many
+    tokens as `search.max_length`.
+    """
+    told = forced_translator(translator, sentence, forced or {})
+    tokens, most = told.target.tokenizer.tokenize(target), told.search.max_length
+    if len(tokens) >= most:
+        raise UserError(f"the translation has {len(tokens)} tokens; at most {most - 1} are read: shorten it")
+    if not told.source.encode(sentence):
+        return [], ()
+    return [*tokens, EOS_TOKEN], _steps(told, sentence, [*tokens, EOS_TOKEN])
+
+
+def forced_translator(translator: Translator, sentence: str, places: Mapping[int, int]) -> Translator:
+    """The translator with its attention forced, at some target positions, onto source positions of this sentence.
+
+    It searches, even if it was to draw translations at random.
+
+    Raises `UserError` for an ensemble, for a model without attention, and for positions that do not exist.
+    """
+    if not isinstance(translator.model, Seq2Seq):
+        raise UserError("several models that translate together cannot be looked into: give one checkpoint")
+    search = translator.search.model_copy(update={"sampling": None})
+    if places and not translator.has_attention:
+        raise UserError("forced: this model has no attention (model.attention.wiring: none)")
+    positions = min(len(translator.source.encode(sentence)), search.max_source_length) + 1
+    for t, s in places.items():
+        if not (0 <= t < search.max_length and 0 <= s < positions):
+            raise UserError(
+                f"forced: step {t} onto source position {s}: this sentence has positions 0 to {positions - 1}, and "
+                f"a translation steps 0 to {search.max_length - 1}"
+            )
+    model = forcing(translator.model, places) if places else translator.model
+    return Translator(model, translator.source, translator.target, search, translator.selection)
+
+
+def _steps(translator: Translator, sentence: str, tokens: Sequence[str]) -> tuple[DecodingStep, ...]:
+    """The steps in which the model writes these tokens, which may end with EOS."""
+    model = translator.model
+    assert isinstance(model, Seq2Seq)
+    source = translator.source.encode(sentence)[: translator.search.max_source_length]
+    return tuple(steps(model, source, _ids(translator, tokens))) if tokens and source else ()
+
+
+def _ids(translator: Translator, tokens: Sequence[str]) -> list[int]:
+    """The ids of a hypothesis' tokens, of which the last one may be EOS."""
+    ended = bool(tokens) and tokens[-1] == EOS_TOKEN
+    ids = translator.target.vocabulary.encode(tokens[:-1] if ended else tokens)
+    return [*ids, EOS] if ended else ids

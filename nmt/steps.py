@@ -1,0 +1,119 @@
+"""Decoding steps as values: what the decoder asks, how well each position answers, what it reads and then expects.
+
+They are taken by the decoder's own `step`, one token at a time; only what a step does not return is computed beside it,
+from the same parts.
+
+Shapes: S source positions with the end of the sentence, n attention heads (1 without them), H query, M context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from nmt.data.batching import pad_source
+from nmt.model.attention import Attention, Memory
+from nmt.model.decoder import State
+from nmt.model.scopes.local import LocalScope
+from nmt.model.seq2seq import Seq2Seq
+from nmt.text.vocabulary import BOS, PAD
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one step's attention did.
+
+    `scores` are those of all S positions, before the softmax, also of those that the scope or a forced position leaves
+    out: these have weight 0. `parts` are what each position adds to the context, which is their sum. `centre` is p_t of
+    a local scope, in source positions, and `window` its D. `coverage` is the weight that each position got before.
+    """
+
+    scores: Float[Tensor, "n S"]
+    weights: Float[Tensor, "n S"]
+    parts: Float[Tensor, "S M"]
+    centre: Float[Tensor, " n"] | None
+    window: int | None
+    coverage: Float[Tensor, " S"] | None
+
+
+@dataclass(frozen=True)
+class DecodingStep:
+    """One step: the query, the look at the source (None without attention), the context, and what comes next.
+
+    `chosen` is the id that was written, `probability` the model's for it, and `place` how many ids are likelier.
+    `likeliest` are ids with their probabilities, best first, among all that a translation can hold.
+    """
+
+    query: Float[Tensor, " H"]
+    look: Look | None
+    context: Float[Tensor, " M"]
+    chosen: int
+    probability: float
+    place: int
+    likeliest: tuple[tuple[int, float], ...]
+
+
+@torch.inference_mode()
+def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likeliest: int = 10) -> list[DecodingStep]:
+    """The steps in which the model writes these target ids for these source ids, one for each target id.
+
+    Source ids are without EOS, target ids with it if they have ended. The model is to be in evaluation mode.
+    """
+    padded, lengths = pad_source([source])
+    state, memory = model.encode(padded.to(model.device), lengths)
+    taken, last = [], BOS
+    for chosen in target:
+        before, decoder = state, model.decoder
+        readout, state, _ = decoder.step(decoder.embed(torch.tensor([last], device=model.device)), before, memory)
+        query = decoder.query(before, state)
+        look, context = _look(model, query, before, memory)
+        log_probabilities = decoder.logits(readout)[0].log_softmax(dim=0)
+        log_probabilities[[PAD, BOS]] = -torch.inf  # no target ever holds them
+        best = log_probabilities.topk(min(likeliest, len(log_probabilities)))
+        own = log_probabilities[chosen]
+        taken.append(
+            DecodingStep(
+                query[0].cpu(),
+                look,
+                context.cpu(),
+                chosen,
+                own.exp().item(),
+                int((log_probabilities > own).sum()),
+                tuple(zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)),
+            )
+        )
+        last = chosen
+    return taken
+
+
+def _look(
+    model: Seq2Seq, query: Float[Tensor, "1 H"], before: State, memory: Memory
+) -> tuple[Look | None, Float[Tensor, " M"]]:
+    """What attention did in the step that began in the state `before`; and the context."""
+    attention, states = model.decoder.attention, model.decoder.states
+    t, coverage = before[states].unsqueeze(0), None
+    if not isinstance(attention, Attention):
+        return None, attention(query.unsqueeze(0), memory, t)[0][0, 0]
+    if attention.coverage:
+        coverage = before[states + 1].unsqueeze(0)
+    _, alignment = attention.each_head(query.unsqueeze(0), memory, t, coverage)
+    # Without a dimension of heads they are one head.
+    asked, split, at, covered = attention.split(query.unsqueeze(0), memory, t, coverage)
+    length = memory.values.shape[-2]
+    weights = alignment.dense(length).reshape(-1, length)
+    parts = weights.unsqueeze(-1) * memory.values[0].reshape(-1, length, memory.values.shape[-1])
+    joined = parts[0] if attention.heads is None else attention.heads.join(parts.unsqueeze(0))[0]
+    local = attention.scope if isinstance(attention.scope, LocalScope) else None
+    look = Look(
+        attention.score(asked, split.keys, covered).reshape(-1, length).cpu(),
+        weights.cpu(),
+        joined.cpu(),
+        None if local is None else local.centre(asked, at, split.lengths).expand(asked.shape[:-1]).reshape(-1).cpu(),
+        None if local is None else local.window,
+        None if coverage is None else coverage[0, 0].cpu(),
+    )
+    return look, joined.sum(dim=0)

@@ -47,6 +47,15 @@ class SideConfig(TokenizerFields):
     training images. Subwords and vocabulary are learnt from it, too. Lines that equal, lower-cased, a line of the
     validation set or of a test set at hand are left out. `nmt back-translate` makes training pairs of such text."""
 
+    @model_validator(mode="after")
+    def _case_is_not_lost(self) -> Self:
+        if self.lowercase and TOKENIZERS[self.tokenizer].keeps_case:
+            raise ValueError(
+                f"tokenizer: {self.tokenizer} keeps case, and lowercase: true loses it; set lowercase to false, or "
+                "tokenizer to sentencepiece"
+            )
+        return self
+
 
 class ExtraText(Section):
     """A file of more source sentences, whose translations `target.extra` names. A path alone is enough."""

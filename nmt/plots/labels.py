@@ -49,7 +49,7 @@ def token_labels(tokens: Sequence[str]) -> list[TokenLabel]:
         elif token == SPACE_MARK:
             labels.append(TokenLabel(SPACE, "space"))
         elif is_subwords:
-            text = token.removeprefix(SPACE_MARK)
+            text = token.removeprefix(SPACE_MARK).removesuffix(SPACE_MARK) or token  # a mark of case ends with it
             goes_on = following not in specials and text[-1:].isalnum() and following[:1].isalnum()
             labels.append(TokenLabel(_one_line(text) + ("-" if goes_on else "")))
         else:

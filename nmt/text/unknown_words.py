@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from nmt.system.errors import UserError
 from nmt.text.corpus import read_lines
 from nmt.text.tokenizers import SPACE_MARK, Tokenizer
+from nmt.text.tokenizers.case import MARKS
 from nmt.text.vocabulary import UNK_TOKEN
 
 
@@ -93,8 +95,9 @@ def words_of(surfaces: list[str]) -> list[list[str]]:
 
 
 def _bare(surface: str) -> str:
-    """The text without space marks; a text of space marks only stays as it is, since no token is empty."""
-    return surface.replace(SPACE_MARK, "") or surface
+    """The text without marks of spaces and case; a text of marks only stays as it is, since no token is empty."""
+    bare = reduce(lambda text, mark: text.replace(mark, ""), MARKS, surface)
+    return bare.replace(SPACE_MARK, "") or surface
 
 
 def _as_word(word: str, target: Tokenizer) -> str:

@@ -22,6 +22,11 @@ def test_labels_are_words(tokens: list[str], texts: list[str]) -> None:
     assert [label.text for label in token_labels(tokens)] == texts
 
 
+def test_marks_of_case_are_their_signs() -> None:
+    tokens = ["⇧▁", "▁ein", "▁hund", "s"]
+    assert [label.text for label in token_labels(tokens)] == ["⇧", "ein", "hund-", "s"]
+
+
 def test_what_is_not_a_word_is_explained_once() -> None:
     labels = token_labels(["▁a", "▁", "<unk>", "<unk>", "<eos>"])
     assert [label.kind for label in labels] == ["word", "space", "unknown", "unknown", "end"]

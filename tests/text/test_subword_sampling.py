@@ -16,7 +16,7 @@ import nmt
 from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
 from nmt.text.corpus import ParallelText
-from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer, _sentencepiece, train_sentencepiece
+from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer, loaded, train_sentencepiece
 from nmt.text.vocabulary import UNK
 
 SYLLABLES = ["hun", "de", "ro", "ten", "hut", "sie", "ht", "un", "te"]
@@ -39,7 +39,7 @@ def segmentations(word: str, types: set[str]) -> list[tuple[str, ...]]:
 def test_segmentations_are_drawn_by_their_probability_to_the_power_alpha(alpha: float) -> None:
     """Against all segmentations of a word, scored by the product of their subwords' probabilities."""
     tokenizer = tokenizer_of("unigram")
-    model = _sentencepiece(tokenizer.model)
+    model = loaded(tokenizer.model)
     possible = segmentations("▁huntende", set(tokenizer.types()))
     weights = [math.exp(alpha * sum(model.get_score(model.piece_to_id(piece)) for piece in s)) for s in possible]
     count = 20_000
@@ -84,7 +84,7 @@ def possible_merges(
 def test_merges_are_left_out_with_probability_alpha(alpha: float) -> None:
     """Against all decisions, enumerated, and against sentencepiece's own sampling."""
     tokenizer = tokenizer_of("bpe")
-    model = _sentencepiece(tokenizer.model)
+    model = loaded(tokenizer.model)
     scores = {piece: model.get_score(model.piece_to_id(piece)) for piece in tokenizer.types()}
     expected = possible_merges(tuple("▁huntende"), frozenset(), alpha, scores)
     count = 20_000

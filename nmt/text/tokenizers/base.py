@@ -29,6 +29,7 @@ class Tokenizer(Part, ABC):
     Options: ClassVar[type[Section]] = TokenizerOptions
     pieces: ClassVar[bool] = False  # whether tokens are parts of words
     marks_words: ClassVar[bool] = False  # whether a word's first piece begins with SPACE_MARK
+    keeps_case: ClassVar[bool] = False  # whether text must not be lower-cased before it
     learns: ClassVar[bool] = False  # whether it needs a model, which `learn` makes of the training text
 
     @classmethod

@@ -53,15 +53,15 @@ class SentencePieceTokenizer(Tokenizer):
         return train_sentencepiece(lines, options.vocabulary_size, options.subword_model, lowercase)
 
     def tokenize(self, text: str) -> list[str]:
-        return _sentencepiece(self.model).encode(lower(_words_only(text), self.lowercase), out_type=str)
+        return loaded(self.model).encode(lower(words_only(text), self.lowercase), out_type=str)
 
     @property
     def size(self) -> int:
-        return _sentencepiece(self.model).get_piece_size()
+        return loaded(self.model).get_piece_size()
 
     def types(self) -> list[str]:
         """All subwords that a text can be cut into."""
-        model = _sentencepiece(self.model)
+        model = loaded(self.model)
         ids = range(model.get_piece_size())
         return [model.id_to_piece(i) for i in ids if not (model.is_control(i) or model.is_unknown(i))]
 
@@ -72,9 +72,9 @@ class SentencePieceTokenizer(Tokenizer):
         3.2); of a BPE model each merge is left out with probability α (Provilkov et al. 2020, section 3).
         """
         generator = random.Random(seed)
-        cut = _sampler(self, alpha)
-        model = _sentencepiece(self.model)
-        normal = (model.normalize(lower(_words_only(text), self.lowercase)) for text in texts)
+        cut = sampler(self, alpha)
+        model = loaded(self.model)
+        normal = (model.normalize(lower(words_only(text), self.lowercase)) for text in texts)
         return [
             [piece for word in text.split(SPACE_MARK)[1:] for piece in cut(SPACE_MARK + word, generator)]
             for text in normal
@@ -82,11 +82,11 @@ class SentencePieceTokenizer(Tokenizer):
 
     def surfaces(self, text: str) -> list[str]:
         """As in `Tokenizer`. Of a character that lies in two tokens ("½" in "1", "⁄2") the last gets it whole."""
-        raw = _words_only(text)
+        raw = words_only(text)
         lowered = lower(raw, self.lowercase)
-        pieces = _sentencepiece(self.model).encode(lowered, out_type=str)
+        pieces = loaded(self.model).encode(lowered, out_type=str)
         # The pieces, joined, are the normalised text, of which sentencepiece knows the way back to its input.
-        _, to_lowered = _sentencepiece(self.model).normalize(lowered, with_offsets=True)
+        _, to_lowered = loaded(self.model).normalize(lowered, with_offsets=True)
         to_raw = _raw_positions(raw) if self.lowercase else range(len(raw) + 1)
         surfaces, begin = [], 0
         for piece in pieces:
@@ -127,7 +127,7 @@ def _train(lines: Iterable[str], vocabulary_size: int, model_type: str, lowercas
 
     model = io.BytesIO()
     SentencePieceTrainer.train(
-        sentence_iterator=(lower(_words_only(line), lowercase) for line in lines),
+        sentence_iterator=(lower(words_only(line), lowercase) for line in lines),
         model_writer=model,
         vocab_size=vocabulary_size,
         model_type=model_type,
@@ -148,7 +148,7 @@ def _sentencepiece_complaint(message: str, vocabulary_size: int) -> str:
     return f"{field}: sentencepiece cannot train with this size on this text ({' '.join(message.split())})"
 
 
-def _words_only(text: str) -> str:
+def words_only(text: str) -> str:
     """The text as sentencepiece sees it: it takes a "▁" for a space."""
     return single_spaces(text.replace(SPACE_MARK, " "))
 
@@ -160,14 +160,14 @@ def _raw_positions(text: str) -> list[int]:
 
 
 @cache
-def _sampler(tokenizer: SentencePieceTokenizer, alpha: float) -> Sampler:
-    model = _sentencepiece(tokenizer.model)
+def sampler(tokenizer: SentencePieceTokenizer, alpha: float) -> Sampler:
+    model = loaded(tokenizer.model)
     scores = {piece: model.get_score(model.piece_to_id(piece)) for piece in tokenizer.types()}
     return (bpe_sampler if is_bpe(tokenizer.model) else unigram_sampler)(scores, alpha)
 
 
 @cache
-def _sentencepiece(model: bytes) -> Any:
+def loaded(model: bytes) -> Any:
     from sentencepiece import SentencePieceProcessor
 
     return SentencePieceProcessor(model_proto=model)

@@ -1,0 +1,85 @@
+"""Case as marks between lower-cased pieces of words: "Ein T-Shirt" is ⇧ ein ⇪ t- ⇧ shirt.
+
+A mark is a token that no tokenizer makes of text, since "▁" stands at the end of none of its own. It holds for the text
+behind it: `TITLE` for the next letter, `CAPITALS` and `SMALL` for all letters, up to the next mark or word.
+Only letters with one small and one capital form each, which lead to each other, count as letters here: "ß" stays as it
+is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from nmt.text.tokenizers.base import SPACE_MARK
+
+MARKS = TITLE, CAPITALS, SMALL = tuple(sign + SPACE_MARK for sign in "⇧⇪⇩")
+
+
+def marked(word: str) -> list[tuple[str, str]]:
+    """The parts of a word, lower-cased: each with the mark before it, or with the empty string."""
+    following: list[bool | None] = []  # for each character whether the next letter behind it is a capital
+    capital: bool | None = None
+    for character in reversed(word):
+        following.append(capital)
+        capital = is_capital(character) if has_case(character) else capital
+    parts = [("", "")]
+    capitals = False
+    for place, (character, next_is_capital) in enumerate(zip(word, reversed(following), strict=True)):
+        mark = ""
+        if is_capital(character):
+            begins_name = next_is_capital is False and not word[place - 1 : place].isalpha()
+            if not capitals or begins_name:
+                mark = CAPITALS if next_is_capital else TITLE
+                capitals = mark == CAPITALS
+            character = character.lower()
+        elif capitals and has_case(character):
+            mark, capitals = SMALL, False
+        if not mark:
+            parts[-1] = (parts[-1][0], parts[-1][1] + character)
+        elif len(parts) == 1 and not any(map(has_case, parts[0][1])):  # signs such as a quote come behind the mark
+            parts = [(mark, parts[0][1] + character)]
+        else:
+            parts.append((mark, character))
+    return parts
+
+
+def unmarked(tokens: Sequence[str]) -> str:
+    """The text of pieces, joined, with its case; pieces that begin a word begin with "▁"."""
+    text = []
+    mark, is_new = SMALL, False
+    for token in tokens:
+        if token in MARKS:
+            mark, is_new = token, True
+            continue
+        if token.startswith(SPACE_MARK) and not is_new:
+            mark = SMALL
+        is_new = False
+        if mark == CAPITALS:
+            token = "".join(map(as_capital, token))
+        elif mark == TITLE:
+            place = next((place for place, character in enumerate(token) if has_case(character)), None)
+            if place is not None:
+                token, mark = token[:place] + as_capital(token[place]) + token[place + 1 :], SMALL
+        text.append(token)
+    return "".join(text)
+
+
+@cache
+def is_capital(character: str) -> bool:
+    """Whether it is a capital letter that one small letter belongs to, and that belongs to this one."""
+    small = character.lower()
+    return small != character and len(small) == 1 and small.upper() == character
+
+
+@cache
+def has_case(character: str) -> bool:
+    """Whether it is such a capital letter, or its small one."""
+    return is_capital(character) or as_capital(character) != character
+
+
+@cache
+def as_capital(character: str) -> str:
+    """The capital letter of a small one, if each belongs to the other; anything else as it is."""
+    capital = character.upper()
+    return capital if len(capital) == 1 and is_capital(capital) and capital.lower() == character else character

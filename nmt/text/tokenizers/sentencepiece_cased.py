@@ -1,0 +1,123 @@
+"""Subwords of lower-cased text, with the case of words in tokens of their own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from nmt.text.tokenizers.base import SPACE_MARK, single_spaces
+from nmt.text.tokenizers.case import MARKS, marked, unmarked
+from nmt.text.tokenizers.sentencepiece import (
+    SentencePieceOptions,
+    SentencePieceTokenizer,
+    loaded,
+    sampler,
+    train_sentencepiece,
+    words_only,
+)
+
+WORDS_KEPT = 1 << 16  # whose pieces are kept in memory
+Cut = Callable[[str], Sequence[str]]  # a space mark and a word → its pieces
+
+
+@dataclass(frozen=True)
+class CasedSentencePieceTokenizer(SentencePieceTokenizer):
+    """Subwords of lower-cased text, and a token before each word with capital letters, so that its case is written
+    again. "Ein" and "ein" share all that is learnt of them. With `lowercase: false`."""
+
+    keeps_case = True
+
+    @classmethod
+    def learn(cls, lines: Iterable[str], lowercase: bool, options: SentencePieceOptions) -> bytes:
+        return train_sentencepiece(_Lowered(lines), options.vocabulary_size, options.subword_model, lowercase=False)
+
+    def tokenize(self, text: str) -> list[str]:
+        return _cased(self._words(text), _cutter(self.model), _known(self.model))
+
+    def types(self) -> list[str]:
+        """All subwords that a text can be cut into, and the marks of case."""
+        return [*super().types(), *MARKS]
+
+    def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
+        """As `SentencePieceTokenizer.sample`."""
+        generator = random.Random(seed)
+        draw = sampler(self, alpha)
+        known = _known(self.model)
+        return [_cased(self._words(text), lambda word: draw(word, generator), known) for text in texts]
+
+    def surfaces(self, text: str) -> list[str]:
+        """As in `Tokenizer`. A mark at a word's beginning has "▁", which belongs to the word, and others themselves."""
+        raw = words_only(text)
+        normal, to_raw = loaded(self.model).normalize(raw, with_offsets=True)
+        surfaces, begin, tokens = [], 0, self.tokenize(text)
+        for token in tokens:
+            if token in MARKS:
+                begins_word = normal[begin : begin + 1] == SPACE_MARK
+                surfaces.append(SPACE_MARK if begins_word else token)
+                continue
+            end = begin + len(token)
+            behind = "".join(raw[to_raw[begin] : to_raw[end]].split())
+            mark = SPACE_MARK if token.startswith(SPACE_MARK) else ""
+            surfaces.append(mark + behind if behind else token)
+            begin = end
+        return surfaces
+
+    def detokenize(self, tokens: list[str]) -> str:
+        return single_spaces(unmarked(tokens).replace(SPACE_MARK, " "))
+
+    def _words(self, text: str) -> list[str]:
+        """The words of the normalised text."""
+        normal: str = loaded(self.model).normalize(words_only(text))
+        return normal.split(SPACE_MARK)[1:]
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """Lines without capital letters. They can be read as often as the lines."""
+
+    lines: Iterable[str]
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self.lines:
+            yield " ".join("".join(text for _, text in marked(word)) for word in words_only(line).split())
+
+
+def _cased(words: Iterable[str], cut: Cut, known: frozenset[str]) -> list[str]:
+    """The tokens of some words. One whose marks would not give it back is cut as it is."""
+    tokens: list[str] = []
+    for word in words:
+        of_word: list[str] = []
+        for number, (mark, text) in enumerate(marked(word)):
+            pieces = cut(SPACE_MARK + text)
+            of_word += [mark] if mark else []
+            of_word += _inside(pieces, known) if number else pieces
+        tokens += of_word if unmarked(of_word) == SPACE_MARK + word else cut(SPACE_MARK + word)
+    return tokens
+
+
+def _inside(pieces: Sequence[str], known: frozenset[str]) -> list[str]:
+    """The pieces of a word as they are inside another one: the first without its space mark, in the longest pieces."""
+    rest, inside = pieces[0].removeprefix(SPACE_MARK), []
+    while rest:
+        end = next((end for end in range(len(rest), 1, -1) if rest[:end] in known), 1)
+        inside.append(rest[:end])
+        rest = rest[end:]
+    return [*inside, *pieces[1:]]
+
+
+@cache
+def _cutter(model: bytes) -> Cut:
+    encode = loaded(model).encode
+
+    @lru_cache(WORDS_KEPT)
+    def cut(word: str) -> tuple[str, ...]:
+        return tuple(encode(word.removeprefix(SPACE_MARK), out_type=str))
+
+    return cut
+
+
+@cache
+def _known(model: bytes) -> frozenset[str]:
+    return frozenset(SentencePieceTokenizer(model, False).types())

@@ -1,0 +1,147 @@
+"""Case as marks between lower-cased subwords: what is written again is what was read, whatever it was."""
+
+import gzip
+import os
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.texts import MORE, everything, learn
+
+from nmt.config.data import DataConfig
+from nmt.data import multi30k
+from nmt.text.corpus import ParallelText
+from nmt.text.tokenizers import make_tokenizer
+from nmt.text.tokenizers.case import CAPITALS, MARKS, SMALL, TITLE, marked, unmarked
+from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer
+from nmt.text.tokenizers.sentencepiece_cased import CasedSentencePieceTokenizer
+from nmt.text.unknown_words import replacements
+from nmt.text.vocabulary import UNK
+
+LINES = [
+    "Ein Hund läuft über die Wiese.",
+    "A man in a T-Shirt waves the US flag.",
+    "Zwei Männer, zwei Hunde: „Los!“",
+    "AÄÖÜ",
+]
+
+
+def tokenizer_of(lines: list[str], size: int = 120, model: str = "unigram") -> CasedSentencePieceTokenizer:
+    options = CasedSentencePieceTokenizer.Options(vocabulary_size=size, subword_model=model)
+    learnt = CasedSentencePieceTokenizer.learn(lines, False, options)
+    assert learnt is not None
+    return CasedSentencePieceTokenizer(learnt, False)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> CasedSentencePieceTokenizer:
+    return tokenizer_of(LINES)
+
+
+@pytest.mark.parametrize(
+    ("word", "parts"),
+    [
+        ("hund", [("", "hund")]),
+        ("Hund", [(TITLE, "hund")]),
+        ("„Hund", [(TITLE, "„hund")]),
+        ("I", [(TITLE, "i")]),
+        ("USA", [(CAPITALS, "usa")]),
+        ("U.S.", [(CAPITALS, "u.s.")]),
+        ("GROß", [(CAPITALS, "groß")]),
+        ("T-Shirt", [(CAPITALS, "t-"), (TITLE, "shirt")]),
+        ("USA-Reise", [(CAPITALS, "usa-"), (TITLE, "reise")]),
+        ("iPhone", [("", "i"), (TITLE, "phone")]),
+        ("McDonald", [(TITLE, "mc"), (TITLE, "donald")]),
+        ("PCs", [(CAPITALS, "pc"), (SMALL, "s")]),
+        ("İ1ẞ", [("", "İ1ẞ")]),
+    ],
+)
+def test_marks_of_words(word: str, parts: list[tuple[str, str]]) -> None:
+    assert marked(word) == parts
+    (mark, text), *others = parts
+    tokens = [token for part in ((mark, f"▁{text}"), *others) for token in part if token]
+    assert unmarked([CAPITALS, "▁vor", *tokens, "▁nach"]) == f"▁VOR▁{word}▁nach"
+
+
+def test_the_marks_of_a_word_end_with_it() -> None:
+    assert unmarked([CAPITALS, "▁us", "a", "▁ein", TITLE, "▁", "„", "h", "und", "▁x"]) == "▁USA▁ein▁„Hund▁x"
+    assert unmarked([TITLE, "▁12", "▁ein", SMALL, CAPITALS]) == "▁12▁ein"
+    assert unmarked([]) == ""
+
+
+@given(text=st.one_of(st.text(max_size=30), st.text("aAbBßẞıİǅſÄä-'▁⇧⇪⇩ \u0307\u030cJǰ", max_size=20)))
+def test_any_text_comes_back(tokenizer: CasedSentencePieceTokenizer, text: str) -> None:
+    plain = SentencePieceTokenizer(tokenizer.model, False)
+    expected = plain.detokenize(plain.tokenize(text))
+    tokens, surfaces = tokenizer.tokenize(text), tokenizer.surfaces(text)
+    assert tokenizer.detokenize(tokens) == expected
+    assert len(surfaces) == len(tokens)
+    assert all(tokens)
+    assert all(surfaces)
+    assert not any(character.isspace() for token in (*tokens, *surfaces) for character in token)
+    for seed in (1, 2):
+        [drawn] = tokenizer.sample([text], 0.3, seed)
+        assert tokenizer.detokenize(drawn) == expected
+        assert tokenizer.sample([text], 0.3, seed) == [drawn]
+
+
+@given(tokens=st.lists(st.sampled_from([*MARKS, "▁", "▁ein", "ß", "A", "▁Ä", "-", "<unk>"]), max_size=12))
+def test_any_tokens_are_some_text(tokenizer: CasedSentencePieceTokenizer, tokens: list[str]) -> None:
+    text = tokenizer.detokenize(tokens)
+    assert text.lower() == tokenizer.detokenize([token for token in tokens if token not in MARKS]).lower()
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe"])
+def test_words_share_their_subwords_whatever_their_case(model: str) -> None:
+    tokenizer = tokenizer_of(LINES, 70, model)
+    for line in LINES:
+        pieces = [token for token in tokenizer.tokenize(line.title()) if token not in MARKS]
+        assert pieces == [token for token in tokenizer.tokenize(line.title().lower()) if token not in MARKS]
+    assert TITLE in tokenizer.tokenize("Hund")
+    assert tokenizer.tokenize("hund") == tokenizer.tokenize("Hund")[1:]
+    assert set(tokenizer.tokenize(" ".join(LINES))) <= set(tokenizer.types())
+
+
+def test_surfaces_are_the_raw_text(tokenizer: CasedSentencePieceTokenizer) -> None:
+    text = "Ein „Hund“ ½ USA!"
+    assert "".join(tokenizer.surfaces(text)).replace("▁", "") == text.replace(" ", "")
+    words, owners = replacements(
+        "Ein T-Shirt", tokenizer, make_tokenizer("whitespace", "en", False), {"T-Shirt": "tee"}
+    )
+    assert words[owners[0]] == words[owners[1]] == "Ein"  # a mark belongs to the word behind it
+    assert len(owners) == len(tokenizer.tokenize("Ein T-Shirt"))
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_pairs_of_cased_text(tmp_path: Path, joint: bool) -> None:
+    text = ParallelText([line.title() for line in MORE], [line.upper() for line in MORE])
+    pairs = learn(tmp_path, text, "sentencepiece_cased", 30, joint=joint, lowercase=False, subword_sampling=0.5)
+    for codec, lines in ((pairs.source, text.source), (pairs.target, text.target)):
+        for line in lines:
+            ids = codec.encode(line)
+            assert UNK not in ids
+            assert codec.tokenizer.detokenize(codec.vocabulary.decode(ids)) == line
+    drawn = [pairs.target.vocabulary.decode(example.target) for example in everything(pairs)]
+    assert [pairs.target.tokenizer.detokenize(tokens) for tokens in drawn] == text.target
+    assert CAPITALS in drawn[0]
+
+
+def test_lower_case_would_lose_it() -> None:
+    with pytest.raises(ValueError, match="set lowercase to false, or tokenizer to sentencepiece"):
+        DataConfig.model_validate({"source": {"tokenizer": "sentencepiece_cased"}})
+
+
+@pytest.mark.parametrize("language", multi30k.LANGUAGES)
+def test_every_word_of_multi30k_comes_back(language: str) -> None:
+    folder = Path(os.environ.get(multi30k.MIRROR_VARIABLE) or multi30k.FOLDER)
+    splits = [folder / f"{split}.{language}.gz" for split in ("train", "val", "test_2016_flickr")]
+    if not all(path.exists() for path in splits):
+        pytest.skip(f"needs Multi30k: set {multi30k.MIRROR_VARIABLE}, or train configs/multi30k.yaml first")
+    lines = [line for path in splits for line in gzip.decompress(path.read_bytes()).decode().split("\n")]
+    words = iter(dict.fromkeys(word for line in lines for word in line.split()))  # cut one by one, so each once
+    tokenizer = tokenizer_of(lines[:2000], 1000)
+    plain = SentencePieceTokenizer(tokenizer.model, False)
+    while some := " ".join(islice(words, 200)):
+        assert tokenizer.detokenize(tokenizer.tokenize(some)) == plain.detokenize(plain.tokenize(some))

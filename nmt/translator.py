@@ -139,13 +139,11 @@ class Translator:
         `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the word
         that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
         `attention=False` saves the time that computing the weights takes.
-        `prefix` fixes how translations begin, and the search goes on from there, among all words: one text for all of
-        them, or for each its text or its tokens, spelled as in `Translation.tokens`. Scores are those of the whole.
-        `watch` is shown what each step of a batch chose from.
+        `prefix` is how translations begin, one text for all or for each its text or its tokens (as in
+        `Translation.tokens`); the search goes on from there, among all words. `watch` sees each step of a beam search.
 
-        Raises `UserError` for text that is not valid Unicode, and for options that do not fit: sizes below 1, a prefix
-        that leaves no token of `max_length` to the search, `n_best` above the beam size, `replace_unk` with a model
-        that has no attention, `dictionary` without `replace_unk`, or a precision that the processor does not support.
+        Raises `UserError` for text that is not valid Unicode, and for options that do not fit, such as sizes below 1,
+        `n_best` above the beam size, a prefix that fills `max_length`, or `replace_unk` with a model without attention.
         """
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
@@ -161,7 +159,6 @@ class Translator:
         )
         wanted = _Wanted(self._in_fastest(search), n_best, replace_unk, dictionary, attention, prefix, watch)
         self._check(wanted)
-        keep_freed_memory()
         return self._found([self._of_usable_length(n, text) for n, text in enumerate(sentences, start=1)], wanted)
 
     def forced_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[Float[Tensor, "T S"]]:
@@ -179,6 +176,7 @@ class Translator:
         return decoding.forced_weights(self.model, *ids, self.search.batch_size)
 
     def _found(self, sentences: Sequence[str], wanted: _Wanted) -> list[Translation]:
+        keep_freed_memory()
         sources = self._encode(sentences)
         attention, several = wanted.attention and self.has_attention, wanted.n_best > 1
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)

@@ -111,6 +111,9 @@ class TrainingConfig(Section):
     """How the learning rate moves."""
     label_smoothing: DropoutRate = 0.1
     """ε of label smoothing (Szegedy et al. 2016, section 7)."""
+    r_drop: Positive | None = None
+    """α of R-Drop (Wu et al. 2021): each batch is read twice, and the two distributions that dropout makes of a token
+    are drawn together. An update takes about twice as long. By default off."""
     clip_norm: Positive | None = 1.0
     """Gradients are scaled down to this norm. null: never."""
     moving_average: Fraction | None = None

@@ -34,7 +34,7 @@ class Learner(NamedTuple):
 
 def make_learner(model: Seq2Seq, config: TrainingConfig, world: World = ALONE) -> Learner:
     """A learner that has made no update yet, with Adam or AdamW in PyTorch's fused form."""
-    losses: nn.Module = BatchLoss(model, config.label_smoothing)
+    losses: nn.Module = BatchLoss(model, config.label_smoothing, config.r_drop)
     if world.size > 1:
         losses = DistributedDataParallel(losses, gradient_as_bucket_view=True)
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]

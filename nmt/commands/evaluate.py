@@ -38,6 +38,11 @@ def parser() -> Parser:
         metavar="DIR",
         help="where the corpus is, or will be put (default: data)",
     )
+    parser.add_argument(
+        "--sacrebleu",
+        metavar="NAME",
+        help="score on sacreBLEU's own copy of a test set, such as multi30k/2016 or wmt14",
+    )
     parser.add_argument("--source", type=Path, metavar="FILE", help="translate this file instead of a split")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
     parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
@@ -52,6 +57,13 @@ def parser() -> Parser:
     )
     parser.add_argument(
         "--heat-map", type=positive, metavar="LINE", help="draw every model's attention for that line, counted from 1"
+    )
+    parser.add_argument(
+        "--metric",
+        action="append",
+        choices=("comet", "bertscore"),
+        default=[],
+        help="score with this model, too, if its package is installed; may be repeated",
     )
     add_search_options(parser)
     return parser
@@ -93,6 +105,7 @@ def run(options: argparse.Namespace) -> int:
         precision=options.precision,
         vocabulary_selection=options.vocabulary_selection,
         mechanisms=mechanisms,
+        metrics=tuple(dict.fromkeys(options.metric)),
     )
     print(table)
     if options.heat_map is not None:
@@ -109,7 +122,12 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config]) -> TestSe
     from nmt.evaluation.alignment import word_pairs
 
     first = next(iter(configs.values()))
-    if options.source is not None:
+    languages = (first.data.source.language, first.data.target.language)
+    if options.sacrebleu is not None:
+        from nmt.evaluation.published import published_test_set
+
+        test_set = published_test_set(options.sacrebleu, languages)
+    elif options.source is not None:
         test_set = checkpoints.file_test_set(options.source, options.reference)
     else:
         split = options.split or "test"
@@ -118,7 +136,6 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config]) -> TestSe
         here = first.data.model_copy(update={"folder": options.data_folder, "mirror": None})
         test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), split)
     if options.alignment is not None or options.heat_map is not None:
-        languages = (first.data.source.language, first.data.target.language)
         words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
         test_set = replace(test_set, words=words)
     return test_set
@@ -127,6 +144,7 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config]) -> TestSe
 def _check_evaluate(options: argparse.Namespace) -> None:
     """Raise `UserError` if options exclude each other, before anything is loaded."""
     from nmt.evaluation.by_length import check_edges
+    from nmt.evaluation.learned import check_installed
 
     if options.buckets is not None:
         check_edges(options.buckets)
@@ -134,6 +152,10 @@ def _check_evaluate(options: argparse.Namespace) -> None:
         raise UserError("--source and --reference go together: give both files, or neither")
     if options.source is not None and options.split is not None:
         raise UserError("--split and --source exclude each other: give a split of the corpus, or two files")
+    if options.sacrebleu is not None and (options.split is not None or options.source is not None):
+        raise UserError("--sacrebleu excludes --split and --source: give one of them")
+    for metric in options.metric:
+        check_installed(metric)
     if not options.checkpoints and not options.ensemble:
         raise UserError("no CHECKPOINT given: name one, such as checkpoints/NAME/best.pt, or several with --ensemble")
     for given in (options.checkpoints, options.ensemble):

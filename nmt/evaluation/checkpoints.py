@@ -63,12 +63,13 @@ def evaluate(
     precision: SearchPrecision | None = None,
     vocabulary_selection: bool | None = None,
     mechanisms: Mapping[str, str] | None = None,
+    metrics: Sequence[str] = (),
 ) -> str:
     """Evaluate every model (checkpoint → translator) on one test set; returns the table for the terminal.
 
     `languages` are the codes of source and target, `edges` the upper ends of the length buckets, `mechanisms` the names
-    of the models' attention (checkpoint → name) in pictures. With `output`, `evaluation.json` and
-    `bleu_by_length.{csv,png,svg}` are written there. None stands for a checkpoint's own setting.
+    of the models' attention (checkpoint → name) in pictures, `metrics` those of `nmt.evaluation.learned`. With
+    `output`, `evaluation.json` and `bleu_by_length.{csv,png,svg}` are written. None: a checkpoint's own setting.
     """
     by_length.check_edges(edges)
     aligned = test_set.words is not None and test_set.words.links is not None
@@ -82,17 +83,17 @@ def evaluate(
         translations = translate(test_set.text.source, precision=precision, vocabulary_selection=vocabulary_selection)
         outputs[checkpoint] = [translation.text for translation in translations]
         alignments[checkpoint] = alignment_score(translator, test_set) if aligned else None
-    source_language, target_language = languages
     evaluations = report.evaluate_outputs(
         outputs,
         test_set.text.source,
         test_set.text.target,
         split=test_set.split,
-        source_language=source_language,
-        target_language=target_language,
+        source_language=languages[0],
+        target_language=languages[1],
         edges=edges,
         alignments=alignments,
         mechanisms=mechanisms,
+        metrics=metrics,
     )
     comparisons = scores.compare(outputs, test_set.text.target)
     table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons, alignment=aligned)}"

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import DEFAULT_EDGES, FEW_SENTENCES, Bucket, bleu_by_length, check_edges, source_lengths
+from nmt.evaluation.learned import LearnedScore, learned_score
 from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, Comparison, Scores, check_pairs, score
 from nmt.system import files
 
@@ -33,6 +34,7 @@ class ModelEvaluation:
     by_length: list[Bucket]
     alignment: AlignmentScore | None = None
     mechanism: str | None = None
+    learned: tuple[LearnedScore, ...] = ()
 
 
 def evaluate_outputs(
@@ -48,11 +50,12 @@ def evaluate_outputs(
     seed: int = 12345,
     alignments: Mapping[str, AlignmentScore | None] | None = None,
     mechanisms: Mapping[str, str] | None = None,
+    metrics: Sequence[str] = (),
 ) -> list[ModelEvaluation]:
     """Score every model's detokenised translations (checkpoint → one per source) of the same raw sources.
 
     `alignments` are the models' alignment scores and `mechanisms` the names of their attention (checkpoint → score or
-    name), which become part of the result.
+    name), which become part of the result. `metrics` are further ones (`nmt.evaluation.learned`).
     `edges` are the upper ends of the buckets of source length, in spaCy tokens; `samples` and `seed` are those of
     the bootstrap. Raises UserError where the numbers of sentences differ or are 0, the edges are not positive and
     increasing, or spaCy does not know a language.
@@ -70,6 +73,7 @@ def evaluate_outputs(
             by_length=bleu_by_length(hypotheses, references, lengths, edges, samples, seed),
             alignment=None if alignments is None else alignments[checkpoint],
             mechanism=None if mechanisms is None else mechanisms.get(checkpoint),
+            learned=tuple(learned_score(m, sources, hypotheses, references, target_language) for m in metrics),
         )
         for checkpoint, hypotheses in outputs.items()
     ]
@@ -118,6 +122,8 @@ def table(
         zip((e.checkpoint for e in evaluations), display_names([e.checkpoint for e in evaluations]), strict=True)
     )
     blocks = [_score_table(evaluations, names), _signature_lines(evaluations[0].scores)]
+    if evaluations[0].learned:
+        blocks.append(_learned_table(evaluations, names))
     for start in range(0, len(evaluations), MODELS_ABREAST):
         blocks.append(_length_table(evaluations[start : start + MODELS_ABREAST], names))
     if any(bucket.is_small for bucket in evaluations[0].by_length):
@@ -175,6 +181,7 @@ def _as_json(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Compa
             **asdict(evaluation.scores),
             "by_length": [asdict(bucket) for bucket in evaluation.by_length],
             "alignment": None if evaluation.alignment is None else asdict(evaluation.alignment),
+            "learned": [asdict(learned) for learned in evaluation.learned],
         }
         for evaluation in evaluations
     ]
@@ -212,6 +219,14 @@ def _length_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, st
     first = [f"{bucket.label}{'*' if bucket.is_small else ''}" for bucket in shared]
     caption = "BLEU (95 % bootstrap interval) by source length in spaCy tokens, n sentences"
     return f"{caption}\n{_aligned(['length', *first], [heads, *rows])}"
+
+
+def _learned_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
+    first = [shortened(names[e.checkpoint], 50) for e in evaluations]
+    rows = [[f"{learned.score:.4f}" for learned in e.learned] for e in evaluations]
+    heads = [learned.name for learned in evaluations[0].learned]
+    signatures = [f"{learned.name:<11}  {learned.signature}" for learned in evaluations[0].learned]
+    return "\n".join([_aligned(["", *first], [heads, *rows]), *signatures])
 
 
 def _alignment_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:

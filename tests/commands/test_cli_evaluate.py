@@ -37,7 +37,8 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--no-vocabulary-selection"],
         ["--vocabulary-selection"],
     ]
-    assert all_named([*sets, *models, *shared], evaluate.parser())
+    elsewhere = [["--sacrebleu"], ["--metric"]]  # test_published_and_learned.py
+    assert all_named([*sets, *models, *shared, *elsewhere], evaluate.parser())
     together = [word for options in shared for word in options]
     pairs = [[*test_set, *chosen, *together] for test_set, chosen in itertools.product(sets, models)]
     alone = [[best, *options] for options in (*sets, *shared)]

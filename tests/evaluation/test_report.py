@@ -37,7 +37,7 @@ def test_json_has_exactly_the_promised_fields(three, tmp_path):
     assert list(content) == ["models", "significance"]
     flavours = ["bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"]
     for model, evaluation in zip(content["models"], evaluations, strict=True):
-        assert list(model) == ["checkpoint", "split", *flavours, "signatures", "by_length", "alignment"]
+        assert list(model) == ["checkpoint", "split", *flavours, "signatures", "by_length", "alignment", "learned"]
         assert model["alignment"] is None
         assert (model["checkpoint"], model["split"]) == (evaluation.checkpoint, "valid")
         assert [model[flavour] for flavour in flavours] == [getattr(evaluation.scores, f) for f in flavours]

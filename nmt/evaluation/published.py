@@ -1,0 +1,63 @@
+"""Test sets as sacreBLEU publishes them, so that scores are compared on the same text (Post 2018)."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from nmt.evaluation.checkpoints import TestSet
+from nmt.system.errors import UserError
+from nmt.text.corpus import read_pairs
+
+_TIMEOUT = 30.0  # seconds without an answer
+
+
+def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
+    """The test set that sacreBLEU calls by that name, such as `multi30k/2016` or `wmt14`, in these languages.
+
+    sacreBLEU downloads it on first use, and keeps it in `~/.sacrebleu`, or where the environment variable SACREBLEU
+    says. A set that it has in the other direction alone is turned round.
+
+    Raises `UserError` for an unknown name, for languages that the set does not have, and if it cannot be downloaded.
+    """
+    from sacrebleu.dataset import DATASETS
+
+    if name not in DATASETS:
+        near = difflib.get_close_matches(name, DATASETS, n=3) or ["multi30k/2016", "wmt14"]
+        raise UserError(f"--sacrebleu {name}: sacreBLEU has no such test set; did you mean {' or '.join(near)}?")
+    dataset = DATASETS[name]
+    forth, back = "-".join(languages), "-".join(reversed(languages))
+    pair = forth if forth in dataset.langpairs else back
+    if pair not in dataset.langpairs:
+        known = ", ".join(sorted(dataset.langpairs))
+        raise UserError(f"--sacrebleu {name}: there is no {forth} in it; it has {known}")
+    source, reference = _files(dataset, name, pair)
+    if pair == back:
+        print(f"sacreBLEU has {name} as {pair}: here it is turned round", file=sys.stderr)
+        source, reference = reference, source
+    return TestSet(f"sacreBLEU's {name}", forth, read_pairs(source, reference))
+
+
+def _files(dataset: Any, name: str, pair: str) -> tuple[Path, Path]:
+    """The files of source and first reference. sacreBLEU logs what it does, and may end the process if it fails."""
+    logger = logging.getLogger("sacrebleu")
+    before, level = socket.getdefaulttimeout(), logger.level
+    socket.setdefaulttimeout(_TIMEOUT)
+    logger.setLevel(logging.CRITICAL)
+    try:
+        references = dataset.get_reference_files(pair)
+        source = dataset.get_source_file(pair)
+    except (Exception, SystemExit) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise UserError(
+            f"--sacrebleu {name}: it cannot be downloaded ({' '.join(str(reason).split())}): try again with a network, "
+            "or give the text by --source FILE --reference FILE"
+        ) from None
+    finally:
+        socket.setdefaulttimeout(before)
+        logger.setLevel(level)
+    return Path(source), Path(references[0])

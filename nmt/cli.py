@@ -28,6 +28,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "split": "make training, validation and test sets from one pair of files",
     "average": "average several checkpoints of one run, or halve the size of one",
     "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
+    "export": "write a model that translates without PyTorch, by ONNX",
     "ablation": "train one model per attention mechanism and write a page that compares them",
 }
 

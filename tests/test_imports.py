@@ -37,6 +37,7 @@ LAYERS = [
     ["nmt.translation"],
     ["nmt.translator"],
     ["nmt.explanation"],
+    ["nmt.export"],
     ["nmt.evaluation"],
     ["nmt.training"],
     ["nmt.ablation"],

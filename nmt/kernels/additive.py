@@ -38,7 +38,7 @@ def plain_additive_scores(
     query: Float[Tensor, "*B T A"], keys: Float[Tensor, "*B S A"], v: Float[Tensor, " A"]
 ) -> Float[Tensor, "*B T S"]:
     """The formula, for all pairs at once."""
-    return torch.tanh(query.unsqueeze(-2) + keys.unsqueeze(-3)) @ v
+    return (torch.tanh(query.unsqueeze(-2) + keys.unsqueeze(-3)) @ v.unsqueeze(-1)).squeeze(-1)
 
 
 class _Operands(NamedTuple):

@@ -25,7 +25,7 @@ from nmt.kernels.switch import fast
 def inner_products(queries: Float[Tensor, "*B T X"], keys: Float[Tensor, "*B S X"]) -> Float[Tensor, "*B T S"]:
     """qᵀ k of each query with each key of its sentence."""
     if not fast(queries):
-        return queries @ keys.mT
+        return queries @ keys.transpose(-2, -1)
     return _InnerProducts.apply(queries, keys)  # type: ignore[no-untyped-call]
 
 

@@ -154,7 +154,7 @@ class Decoder(nn.Module, ABC):
 
         `past` is t and, with coverage, the sum of the weights so far: the state's part that belongs to the attention.
         """
-        query, t, *coverage = (x.unflatten(0, (len(memory.mask), -1)) for x in (query, *past))
+        query, t, *coverage = (x.view(memory.mask.shape[0], -1, *x.shape[1:]) for x in (query, *past))
         context, alignment = self.attention(query, memory, t, *coverage)
         past = tuple(x.flatten(0, 1) for x in (t + 1, *(alignment.added_to(c) for c in coverage)))
         return context.flatten(0, 1), alignment.flatten(), past

@@ -54,9 +54,10 @@ class HierarchicalScope(Scope):
     ) -> tuple[Tensor, ...]:
         """Which positions are each segment's, (*#B G S), and the vectors that are scored."""
         numbers = segments(source, self.ends)
-        members = numbers.unsqueeze(1) == torch.arange(int(numbers.max()) + 1, device=source.device).unsqueeze(1)
+        each = torch.arange(numbers.max() + 1, device=source.device)  # type: ignore[call-overload]  # takes a tensor
+        members = numbers.unsqueeze(1) == each.unsqueeze(1)
         members = members & mask.unsqueeze(1)
-        return members.view(len(members), *[1] * (scored.dim() - 3), *members.shape[1:]), reused(scored)
+        return members.view(members.shape[0], *[1] * (scored.dim() - 3), *members.shape[1:]), reused(scored)
 
     def forward(
         self,
@@ -78,7 +79,7 @@ class HierarchicalScope(Scope):
     ) -> Float[Tensor, "*B T S"]:
         members, scored = prepared
         within = softmax_inside(scores.unsqueeze(-2), members.unsqueeze(-3))  # β, (*B T G S)
-        summaries = weighted_sums(within.flatten(-3, -2), scored).unflatten(-2, within.shape[-3:-1])  # u, (*B T G M)
+        summaries = weighted_sums(within.flatten(-3, -2), scored).view(*within.shape[:-1], -1)  # u, (*B T G M)
         # Each query has segments of its own making, and is alone with them: (*B T 1 H).
         importance = self.score(query.unsqueeze(-2), self.score.keys(summaries)).squeeze(-2)
         among = members.any(dim=-1)
@@ -94,7 +95,7 @@ def segments(source: Int[Tensor, "B S"], ends: Sequence[int]) -> Int[Tensor, "B 
     A segment begins behind a token that ends one, if another word follows: several ends in a row belong together, and
     the end of the source to the last segment.
     """
-    ended = torch.isin(source, torch.tensor(ends, dtype=source.dtype, device=source.device))
+    ended = (source.unsqueeze(-1) == torch.tensor(ends, dtype=source.dtype, device=source.device)).any(dim=-1)
     begins = torch.zeros_like(ended)
     begins[:, 1:] = ended[:, :-1] & ~ended[:, 1:] & (source[:, 1:] != EOS)
-    return begins.cumsum(dim=1)
+    return begins.cumsum(dim=1, dtype=torch.long)

@@ -36,7 +36,7 @@ class LinearScore(Score):
         keys: Float[Tensor, "*B S A"],
         coverage: Float[Tensor, "*B T S"] | None = None,
     ) -> Float[Tensor, "*B T S"]:
-        scores = self.query(query) + keys.mT
+        scores = self.query(query) + keys.transpose(-2, -1)
         if self.coverage is not None and coverage is not None:
             scores = scores + self.coverage.weight * coverage
         return scores

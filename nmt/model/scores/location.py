@@ -47,4 +47,4 @@ class LocationScore(ProductScore):
     def keys(self, values: Float[Tensor, "*B S M"]) -> Float[Tensor, "*B S A"]:
         *batch, length, _ = values.shape
         rows = self.location.weight[:length]
-        return F.pad(rows, (0, 0, 0, length - len(rows))).expand(*batch, -1, -1)
+        return F.pad(rows, (0, 0, 0, length - rows.shape[0])).expand(*batch, -1, -1)

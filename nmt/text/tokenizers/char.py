@@ -13,6 +13,7 @@ class CharTokenizer(Tokenizer):
     """Characters; a run of whitespace is the one token "▁", and a "▁" of the text itself the token "▁▁"."""
 
     pieces = True
+    beyond_export = None
 
     lowercase: bool
 

@@ -38,6 +38,7 @@ class SentencePieceTokenizer(Tokenizer):
     pieces = True
     marks_words = True
     learns = True
+    beyond_export = None
 
     model: bytes
     lowercase: bool

@@ -28,6 +28,7 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
     again. "Ein" and "ein" share all that is learnt of them. With `lowercase: false`."""
 
     keeps_case = True
+    beyond_export = "rules of case"
 
     @classmethod
     def learn(cls, lines: Iterable[str], lowercase: bool, options: SentencePieceOptions) -> bytes:

@@ -26,6 +26,8 @@ class SpacyTokenizer(Tokenizer):
     Raises UserError if spaCy has no rules for the language.
     """
 
+    beyond_export = "the package spacy"
+
     language: str
     lowercase: bool
 

@@ -12,6 +12,8 @@ from nmt.text.tokenizers.base import Tokenizer, lower_each
 class WhitespaceTokenizer(Tokenizer):
     """What stands between whitespace: for text that is tokenised already."""
 
+    beyond_export = None
+
     lowercase: bool
 
     @classmethod

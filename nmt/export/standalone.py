@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""Translate with the model in this folder: by NumPy, onnxruntime and, for subwords, sentencepiece alone.
+
+encoder.onnx makes of source ids (B S) and their lengths (B) the decoder's first state, and a memory of each sentence.
+step.onnx makes of the last ids (B K), the state and the memory the log-probabilities of the next ids (B K V), the new
+state, and the attention weights (B K S). B are sentences, K hypotheses of each, S source positions, V target types.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+FORMAT = 1  # of the folder
+UNK, PAD, BOS, EOS = range(4)
+BLOCK = 512  # lines that are read before they are translated
+SPACE = "▁"  # sentencepiece's mark of a space
+
+
+try:
+    import numpy as np
+    import onnxruntime
+except ImportError as missing:
+    sys.exit(f"error: {missing.name} is missing: pip install numpy onnxruntime sentencepiece")
+
+
+class Refused(Exception):
+    """Input that cannot be used; its text says what to do."""
+
+
+class Translation(NamedTuple):
+    text: str
+    tokens: list[str]
+    source_tokens: list[str]
+    score: float  # the log-probability in nats, divided by the length penalty
+    attention: Any  # (T S), of each token a row, or None
+
+
+Hypothesis: TypeAlias = tuple[float, list[int], Any]  # score, ids, attention
+
+
+class Side:
+    """Text and ids of one language."""
+
+    def __init__(self, folder: Path, name: str, config: dict[str, Any]) -> None:
+        self.kind, self.lowercase = config["tokenizer"], config["lowercase"]
+        self.tokens: list[str] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        self.ids = {token: i for i, token in enumerate(self.tokens) if i > EOS}
+        if self.kind == "sentencepiece":
+            from sentencepiece import SentencePieceProcessor
+
+            self.pieces = SentencePieceProcessor(model_proto=(folder / f"{name}.model").read_bytes())
+
+    def tokenize(self, text: str) -> list[str]:
+        if self.kind == "sentencepiece":
+            words = " ".join(text.replace(SPACE, " ").split())
+            pieces: list[str] = self.pieces.encode(words.lower() if self.lowercase else words, out_type=str)
+            return pieces
+        if self.kind == "char":
+            tokens = [{" ": SPACE, SPACE: 2 * SPACE}.get(c, c) for c in " ".join(text.split())]
+        else:
+            tokens = text.split()
+        return [token.lower() for token in tokens] if self.lowercase else tokens
+
+    def detokenize(self, tokens: list[str]) -> str:
+        if self.kind == "whitespace":
+            return " ".join(tokens)
+        if self.kind == "char":
+            tokens = [{SPACE: " ", 2 * SPACE: SPACE}.get(token, token) for token in tokens]
+        else:
+            tokens = [token.replace(SPACE, " ") for token in tokens]
+        return " ".join("".join(tokens).split())
+
+
+class Translator:
+    """A folder that `nmt export` has written."""
+
+    def __init__(self, folder: Path, threads: int = 0) -> None:
+        config = read_config(folder)
+        self.search: dict[str, Any] = config["search"]
+        self.source, self.target = (Side(folder, name, config[name]) for name in ("source", "target"))
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = False  # which take more memory, and no less time
+        options.log_severity_level = 4
+        options.add_session_config_entry("session.set_denormal_as_zero", "1")
+        try:
+            files = (str(folder / name) for name in ("encoder.onnx", "step.onnx"))
+            self.encoder, self.step = (onnxruntime.InferenceSession(file, options) for file in files)
+        except Exception as error:  # onnxruntime's own, of many kinds
+            said = " ".join(str(error).split())
+            raise Refused(f"onnxruntime {onnxruntime.__version__} cannot use {folder}: update it ({said})") from None
+        self.states = [x.name for x in self.encoder.get_outputs() if x.name.startswith("state_")]
+        self.memories = [x.name for x in self.encoder.get_outputs() if x.name.startswith("memory_")]
+        self.has_attention = any(x.name == "weights" for x in self.step.get_outputs())
+
+    def translate(self, sentences: list[str], n_best: int = 1, **changes: Any) -> list[list[Translation]]:
+        """Of each sentence its n best translations, best first; of an empty one an empty translation."""
+        search = self.search | {name: value for name, value in changes.items() if value is not None}
+        if not (1 <= n_best <= search["beam_size"] and min(search["max_length"], search["batch_size"]) > 0):
+            raise Refused("sizes and lengths must be at least 1, and N best at most the beam size")
+        sources = [self.read(sentence) for sentence in sentences]
+        found = [[Translation("", [], [], 0.0, None)] for _ in sentences]
+        order = sorted((i for i, tokens in enumerate(sources) if tokens), key=lambda i: -len(sources[i]))
+        for begin in range(0, len(order), search["batch_size"]):
+            chosen = order[begin : begin + search["batch_size"]]
+            ids = [[*(self.source.ids.get(token, UNK) for token in sources[i]), EOS] for i in chosen]
+            for i, hypotheses in zip(chosen, beam_search(self, ids, search), strict=True):
+                found[i] = [self.translation(sources[i], each) for each in hypotheses[:n_best]]
+        return found
+
+    def read(self, sentence: str) -> list[str]:
+        """Its tokens, cut off where it is too long."""
+        if any("\ud800" <= c <= "\udfff" for c in sentence):
+            raise Refused("a sentence is not valid Unicode text: convert it to UTF-8")
+        most = self.search["max_source_length"]
+        tokens = self.source.tokenize(" ".join(sentence.split())[: max(10_000, 20 * most)])
+        if len(tokens) > most:
+            print(f"cut off after {most} of {len(tokens)} tokens: {sentence[:40]} …", file=sys.stderr)
+        return tokens[:most]
+
+    def translation(self, source: list[str], hypothesis: Hypothesis) -> Translation:
+        score, ids, attention = hypothesis
+        tokens = [self.target.tokens[i] for i in ids]
+        text = self.target.detokenize(tokens[:-1] if ids[-1] == EOS else tokens)
+        return Translation(text, tokens, [*source, "<eos>"], score, attention)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """What config.json says. Raises `Refused` unless all files of the folder are as they were written."""
+    try:
+        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        found, files = config["format"], dict(config["files"])
+    except (OSError, ValueError, TypeError, KeyError):
+        raise Refused(f"{folder} is not a folder of `nmt export`: it has no usable config.json") from None
+    if found != FORMAT:
+        raise Refused(f"{folder} has format {found}, not {FORMAT}: use the translate.py in it, or export again")
+    for name, digest in files.items():
+        with (folder / name).open("rb") as file:
+            read = hashlib.file_digest(file, "sha256").hexdigest()
+        if read != digest:
+            raise Refused(f"{folder / name} is damaged: its checksum is wrong; use another copy")
+    return config
+
+
+def beam_search(model: Translator, sources: list[list[int]], search: dict[str, Any]) -> list[list[Hypothesis]]:
+    """All finished hypotheses of each sentence, best first.
+
+    A hypothesis ends when EOS is among the K best continuations of its sentence. A sentence is finished when K of them
+    have ended, or at the largest length, where unfinished ones compete as they are.
+    """
+    beam, alpha = search["beam_size"], search["length_penalty"]
+    wanted = search.get("attention", False) and model.has_attention
+    outputs = ["log_probabilities", *(f"new_{name}" for name in model.states), *(["weights"] if wanted else [])]
+    state, memory = encode(model, sources)
+    finished: list[list[Hypothesis]] = [[] for _ in sources]
+    numbers = np.arange(len(sources))  # the unfinished sentences
+    ids, scores = np.full((len(sources), 1, 1), BOS), np.zeros((len(sources), 1), np.float32)
+    weights = np.zeros((len(sources), 1, 0, len(sources[0]) if wanted else 0), np.float32)
+
+    def end(row: int, score: float, path: Any, attention: Any) -> None:
+        number, penalty = numbers[row], ((4 + len(path)) / 6) ** alpha  # Wu et al. 2016, equation 14; BOS is no part
+        attention = attention[:, : len(sources[number])] if wanted else None
+        finished[number].append((float(score) / penalty, path[1:].tolist(), attention))
+
+    for _ in range(search["max_length"]):
+        log_p, *new = model.step.run(outputs, {"tokens": ids[:, :, -1], **state, **memory})
+        now = new.pop() if wanted else np.zeros((*scores.shape, 0), np.float32)
+        log_p[:, :, [PAD, BOS]] = -np.inf  # no target holds them
+        log_p += scores[:, :, None]
+        best, parents, tokens = best_candidates(log_p, 2 * beam)  # K may end, and K others are to go on
+        rows = np.arange(len(numbers))[:, None]
+        paths = np.concatenate([ids[rows, parents], tokens[:, :, None]], axis=2)
+        weights = np.concatenate([weights, now[:, :, None]], axis=2)[rows, parents]
+        ends = tokens == EOS
+        for row, rank in np.argwhere(ends[:, :beam] & np.isfinite(best[:, :beam])):
+            end(row, best[row, rank], paths[row, rank], weights[row, rank])
+        going = np.argsort(ends, axis=1, kind="stable")[:, :beam]
+        keep = np.array([len(finished[number]) < beam for number in numbers])
+        if not keep.any():
+            break
+        numbers, rows, going = numbers[keep], rows[keep], going[keep]
+        ids, weights, scores, parents = (x[rows, going] for x in (paths, weights, best, parents))
+        state = {name: x[rows, parents] for name, x in zip(model.states, new, strict=True)}
+        memory = memory if keep.all() else {name: x[keep] for name, x in memory.items()}
+    else:
+        for row, rank in np.argwhere(np.isfinite(scores)):
+            end(row, scores[row, rank], ids[row, rank], weights[row, rank])
+    return [sorted(each, key=lambda hypothesis: -hypothesis[0]) for each in finished]
+
+
+def encode(model: Translator, sources: list[list[int]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The decoder's first state, and the memory, of sentences of which the longest comes first."""
+    padded = np.full((len(sources), len(sources[0])), PAD)
+    for row, ids in zip(padded, sources, strict=True):
+        row[: len(ids)] = ids
+    names = [*model.states, *model.memories]
+    made = dict(zip(names, model.encoder.run(names, {"source": padded, "lengths": [*map(len, sources)]}), strict=True))
+    return {name: made[name] for name in model.states}, {name: made[name] for name in model.memories}
+
+
+def best_candidates(totals: Any, wanted: int) -> tuple[Any, Any, Any]:
+    """Of the scores (B K V) of all continuations the best of each sentence, their parents (of K), and their ids."""
+    rows = np.arange(len(totals))[:, None]
+    types = highest(totals.max(axis=1), wanted)  # of which each is best in some row
+    among = np.take_along_axis(totals, types[:, None], axis=2).reshape(len(totals), -1)
+    places = np.argsort(-among, axis=1, kind="stable")[:, :wanted]
+    parents, columns = np.divmod(places, types.shape[1])
+    return among[rows, places], parents, types[rows, columns]
+
+
+def highest(values: Any, wanted: int) -> Any:
+    """The columns of each row's highest values, in any order, or all columns if there are no more.
+
+    A long row is cut into stretches: the highest are in those whose own highest value is among the highest.
+    """
+    rows, columns = values.shape
+    if columns <= wanted:
+        return np.tile(np.arange(columns), (rows, 1))
+    if columns < 16 * wanted:
+        return np.argpartition(-values, wanted - 1, axis=1)[:, :wanted]
+    width = int((columns / wanted) ** 0.5)
+    stretches = np.full((rows, -(-columns // width), width), -np.inf, values.dtype)
+    stretches.reshape(rows, -1)[:, :columns] = values
+    chosen = highest(stretches.max(axis=2), wanted)
+    within = highest(np.take_along_axis(stretches, chosen[:, :, None], axis=1).reshape(rows, -1), wanted)
+    return np.take_along_axis(chosen, within // width, axis=1) * width + within % width
+
+
+def blocks(arguments: argparse.Namespace) -> Iterator[list[str]]:
+    """The sentences, as many at a time as are translated together; those of a prompt one by one."""
+    if arguments.text:
+        yield arguments.text
+        return
+    file = open(arguments.input, "rb") if arguments.input else sys.stdin.buffer  # noqa: SIM115
+    at_once = 1 if arguments.input is None and sys.stdin.isatty() else BLOCK
+    for first in count(1, at_once):
+        lines = list(islice(file, at_once))  # they end at "\n" alone
+        if not lines:
+            return
+        try:
+            yield [line.decode("utf-8-sig" if first == 1 else "utf-8").rstrip("\r\n") for line in lines]
+        except UnicodeDecodeError:
+            raise Refused(f"lines {first} to {first + at_once - 1}: not valid UTF-8 text: convert it") from None
+
+
+def line_of(number: int, translations: list[Translation], arguments: argparse.Namespace) -> str:
+    """As JSON, as lines of the n best, or the best one's text."""
+    if arguments.json:
+        best, *_ = entries = [each._asdict() for each in translations]
+        if arguments.n_best > 1:
+            best = best | {"n_best": entries}
+        return json.dumps(best, ensure_ascii=False, default=lambda array: array.tolist())
+    if arguments.n_best > 1:
+        return "\n".join(f"{number} ||| {each.text} ||| {each.score:.4f}" for each in translations)
+    return translations[0].text
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Translate TEXT, the lines of a file or of standard input.")
+    option = parser.add_argument
+    option("text", nargs="*", metavar="TEXT", help="sentences")
+    option("--model", type=Path, default=Path(__file__).parent, metavar="FOLDER", help="another folder than this one")
+    option("--input", type=Path, metavar="FILE", help="translate each line of this file")
+    option("--json", action="store_true", help="print JSON: text, tokens, score, attention")
+    option("--n-best", type=int, default=1, metavar="N", help="print the N best as number ||| text ||| score")
+    option("--beam", dest="beam_size", type=int, metavar="K", help="hypotheses per sentence; 1 is greedy search")
+    option("--length-penalty", type=float, metavar="α", help="0 turns it off, more favours longer translations")
+    option("--max-length", type=int, metavar="N", help="longest translation, in tokens")
+    option("--batch-size", type=int, metavar="N", help="sentences translated at the same time")
+    option("--threads", type=int, default=0, metavar="N", help="processor threads (default: all cores)")
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments, number = parsed(), 0
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    changes = {name: getattr(arguments, name) for name in ("beam_size", "length_penalty", "max_length", "batch_size")}
+    try:
+        translator = Translator(arguments.model, arguments.threads)
+        for block in blocks(arguments):
+            for translations in translator.translate(block, arguments.n_best, attention=arguments.json, **changes):
+                print(line_of(number, translations, arguments))
+                number += 1
+            sys.stdout.flush()
+    except (Refused, OSError, ImportError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""`nmt export`: the folder, its script, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from support.cli import error_of, with_another_target_word
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.cli import main
+from nmt.config.run import Config
+from nmt.export.folder import FORMAT
+from nmt.system import bundled
+from nmt.translator import Translator
+
+Maker = Callable[..., tuple[Config, Translator]]
+SENTENCES = ["Ba De  Fi ja", "", "ke li Xy", "Hu", "Ba Ba ja De ke Fi li Go Hu"]
+WHITESPACE = ["data.source.tokenizer=whitespace", "data.target.tokenizer=whitespace"]
+CHAR = ["data.source.tokenizer=char", "data.target.tokenizer=char", "data.source.lowercase=true"]
+PIECES = [
+    *(
+        f"data.{side}.{field}"
+        for side in ("source", "target")
+        for field in ("tokenizer=sentencepiece", "vocabulary_size=24")
+    ),
+    "data.source.lowercase=true",
+]
+CAPTIONS = [
+    "Ein Hund läuft über die Wiese.",
+    "Zwei Männer stehen an einem Herd und bereiten Essen zu.",
+    "Ein kleines Mädchen klettert in ein Spielhaus aus Holz.",
+    "Eine Gruppe von Menschen steht vor einem Iglu.",
+    "Ein Mann in einem blauen Hemd steht auf einer Leiter und putzt ein Fenster.",
+    "Mehrere Männer mit Schutzhelmen bedienen ein Antriebsradsystem.",
+    "Ein Junge in einem roten Trikot versucht, die Home Base zu erreichen.",
+    "Eine Frau spielt ein Lied auf ihrer Geige.",
+]
+
+
+def saved(path: Path, made: tuple[Config, Translator]) -> str:
+    config, translator = made
+    checkpoint.save(path, config, translator.source, translator.target, translator.model)
+    return str(path)
+
+
+def exported(tmp_path: Path, *arguments: str) -> Path:
+    assert main(["export", *arguments, "--output", str(tmp_path / "folder")]) == 0
+    return tmp_path / "folder"
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        pytest.param(["model.attention.wiring=luong", *WHITESPACE], id="whitespace"),
+        pytest.param(["model.attention.wiring=none", *CHAR], id="char"),
+        pytest.param(["model.attention.scope=local_m", "model.attention.window=1", *PIECES], id="sentencepiece"),
+    ],
+)
+def test_the_script_finds_the_hypotheses_of_nmt(
+    overrides: list[str], make_translator: Maker, tmp_path: Path, script: ModuleType
+) -> None:
+    made = make_translator(*overrides, "search.max_length=9")
+    folder = exported(tmp_path, saved(tmp_path / "best.pt", made))
+    for beam, n_best, alpha in ((1, 1, 1.0), (4, 4, 0.6)):
+        options = {"beam_size": beam, "length_penalty": alpha, "n_best": n_best}
+        found = script.Translator(folder).translate(SENTENCES, attention=True, batch_size=2, **options)
+        for ours, theirs in zip(made[1].translate(SENTENCES, **options), found, strict=True):
+            for one, other in zip(ours.n_best or (ours,), theirs, strict=True):
+                assert (other.text, other.tokens) == (one.text, one.tokens)
+                assert other.score == pytest.approx(one.score, abs=1e-4)
+                assert other.source_tokens == one.source_tokens
+                if one.attention is None or not one.tokens:
+                    assert other.attention is None
+                else:
+                    np.testing.assert_allclose(other.attention, one.attention, rtol=0, atol=1e-5)
+
+
+def test_an_ensemble_searches_as_in_nmt(make_translator: Maker, tmp_path: Path, script: ModuleType) -> None:
+    paths = [
+        saved(tmp_path / f"{wiring}.pt", make_translator(f"model.attention.wiring={wiring}", *WHITESPACE))
+        for wiring in ("bahdanau", "none")
+    ]
+    found = script.Translator(exported(tmp_path, *paths)).translate(SENTENCES, attention=True)
+    for ours, [theirs] in zip(Translator.load(*paths).translate(SENTENCES), found, strict=True):
+        assert theirs.tokens == ours.tokens
+        assert theirs.score == pytest.approx(ours.score, abs=1e-4)
+        if ours.tokens:
+            np.testing.assert_allclose(theirs.attention, ours.attention, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [7, 30, 1000, 8001])
+def test_the_highest_values_are_those_of_a_sort(columns: int, script: ModuleType) -> None:
+    values = np.random.default_rng(columns).permuted(np.tile(np.arange(columns, dtype=np.float32), (3, 1)), axis=1)
+    values[0] = np.arange(columns)  # all of the highest are neighbours
+    chosen = np.take_along_axis(values, script.highest(values, 10), axis=1)
+    expected = np.sort(values, axis=1)[:, -10:]
+    np.testing.assert_array_equal(np.sort(chosen, axis=1), expected)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory, best: str) -> Path:
+    folder = tmp_path_factory.mktemp("small") / "folder"
+    assert main(["export", best, "--output", str(folder)]) == 0
+    return folder
+
+
+def run(folder: Path, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    """The folder's own script in a process that cannot import nmt or PyTorch."""
+    blocked = folder.parent / "blocked"
+    for name in ("nmt", "torch"):
+        (blocked / name).mkdir(parents=True, exist_ok=True)
+        (blocked / name / "__init__.py").write_text("raise SystemExit('imported')")
+    return subprocess.run(
+        [sys.executable, str(folder / "translate.py"), *arguments],
+        env=os.environ | {"PYTHONPATH": str(blocked), "PYTHONUTF8": "1"},
+        input=text,
+        capture_output=True,
+        text=True,
+        cwd=folder.parent,
+    )
+
+
+def test_the_script_alone(small: Path, best: str) -> None:
+    lines = ["der Hund läuft", "die Katze schläft"]
+    ours = [translation.text for translation in Translator.load(best).translate(lines)]
+    assert run(small, *lines).stdout.splitlines() == ours
+    assert run(small, text="".join(f"{line}\n" for line in lines)).stdout.splitlines() == ours
+    (small.parent / "input").write_text("\ufeff" + "\r\n".join(lines), encoding="utf-8")
+    lists = run(small, "--input", "input", "--n-best", "2", "--beam", "3").stdout.splitlines()
+    assert [line.split(" ||| ")[0] for line in lists] == ["0", "0", "1", "1"]
+    [entry] = map(json.loads, run(small, "--json", lines[0]).stdout.splitlines())
+    assert entry["text"] == ours[0]
+    assert np.sum(entry["attention"], axis=1) == pytest.approx(np.ones(len(entry["tokens"])), abs=1e-5)
+
+
+def changed(small: Path, copy: Path, name: str, content: bytes) -> Path:
+    shutil.copytree(small, copy)
+    (copy / name).write_bytes(content)
+    return copy
+
+
+def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
+    config = json.loads((small / "config.json").read_text(encoding="utf-8"))
+    newer = json.dumps(config | {"format": FORMAT + 1}).encode()
+    cases = [
+        (["--model", str(changed(small, tmp_path / "newer", "config.json", newer)), "x"], "has format 2, not 1"),
+        (["--model", str(changed(small, tmp_path / "broken", "config.json", b"{")), "x"], "no usable config.json"),
+        (["--model", str(changed(small, tmp_path / "damaged", "step.onnx", b"")), "x"], "checksum is wrong"),
+        (["--model", str(tmp_path), "x"], "is not a folder of `nmt export`"),
+        (["--n-best", "9", "x"], "at most the beam size"),
+        (["--input", str(tmp_path / "none")], "No such file"),
+    ]
+    for arguments, message in cases:
+        result = run(small, *arguments)
+        assert result.returncode == 2, arguments
+        assert message in result.stderr
+        assert result.stderr.startswith("error: ")
+        assert (result.stderr.count("\n"), result.stdout) == (1, "")
+
+
+def test_what_the_command_refuses(
+    small: Path, best: str, make_translator: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spacy = saved(tmp_path / "spacy.pt", make_translator("data.source.tokenizer=spacy"))
+    other = str(with_another_target_word(Path(best), tmp_path / "other.pt"))
+    output = tmp_path / "out" / "folder"
+    capsys.readouterr()
+    for checkpoints, message in (
+        ([spacy], "data.source.tokenizer: spacy needs the package spacy"),
+        ([best, other], "have different target tokens"),
+        ([best, best], "given twice"),
+        ([str(tmp_path / "missing.pt")], "does not exist"),
+    ):
+        assert main(["export", *checkpoints, "--output", str(output)]) == 2
+        assert message in error_of(capsys)
+        assert not output.parent.exists()
+    assert main(["export", best, "--output", str(small)]) == 2
+    assert "already exists" in error_of(capsys)
+
+
+def test_without_its_packages_the_command_says_which(
+    best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.delitem(sys.modules, "nmt.export.folder", raising=False)
+    for name in ("graphs", "precision"):
+        monkeypatch.delitem(sys.modules, f"nmt.export.{name}", raising=False)
+    assert main(["export", best, "--output", str(tmp_path / "folder")]) == 2
+    assert "pip install 'nmt[export]'" in error_of(capsys)
+
+
+def test_the_card_names_what_is_there(small: Path) -> None:
+    text = (small / "README.md").read_text(encoding="utf-8")
+    files = {path.name for path in small.iterdir()} - {"README.md"}
+    assert all(f"`{name}`" in text for name in files)
+    assert "# de→en: bahdanau" in text
+
+
+@pytest.mark.parametrize(("precision", "largest", "agree"), [("float16", 14e6, 8), ("int8", 10.5e6, 6)])
+def test_the_bundled_model_in_fewer_bits(
+    precision: str, largest: float, agree: int, tmp_path: Path, script: ModuleType
+) -> None:
+    folder = exported(tmp_path, str(bundled.MODEL), "--precision", precision)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < largest
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert "non-commercial" in text  # the terms of the data
+    assert "](../" not in text
+    ours = Translator.load().translate(CAPTIONS, attention=False, vocabulary_selection=False)
+    theirs = script.Translator(folder, threads=1).translate(CAPTIONS)
+    assert sum(one.text == other.text for one, [other] in zip(ours, theirs, strict=True)) >= agree
+    scores = [(one.score, other.score) for one, [other] in zip(ours, theirs, strict=True)]
+    np.testing.assert_allclose(*np.transpose(scores), rtol=0, atol=0.15)

@@ -1,0 +1,109 @@
+"""The exported graphs give the numbers of the model, whatever the sizes of the batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from support.tiny_models import PAIRWISE, TARGET_TYPES, Variant, parametrised, tiny_model
+
+from nmt.data.batching import pad_source
+from nmt.export.graphs import Graphs, trace
+from nmt.model.ensemble import Ensemble
+from nmt.text.vocabulary import BOS
+
+# Of all sizes other than those of the example that is traced; with segments, with none, and with the end alone.
+BATCHES = [
+    [[4, 9, 11, 5, 5, 6, 7, 8, 9, 7, 4], [7, 6, 5, 4, 8, 10, 4], [5], [5, 4, 7, 4, 5, 4, 4, 4], []],
+    [[4, 6]],
+    [[]],
+]
+BEAM, STEPS = 4, 5
+
+
+class Runner:
+    """Both graphs with what is between them: the state, and which hypotheses go on."""
+
+    def __init__(self, graphs: Graphs) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = 1, 4
+        self.encoder, self.step = (onnxruntime.InferenceSession(g.SerializeToString(), options) for g in graphs)
+        self.read = {value.name for value in self.step.get_inputs()}
+
+    def encode(self, source: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
+        names = [value.name for value in self.encoder.get_outputs()]
+        return dict(zip(names, self.encoder.run(names, {"source": source, "lengths": lengths}), strict=True))
+
+    def __call__(self, tokens: np.ndarray, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        names = [value.name for value in self.step.get_outputs()]
+        inputs = {name: value for name, value in values.items() if name in self.read}
+        return dict(zip(names, self.step.run(names, {"tokens": tokens, **inputs}), strict=True))
+
+
+def compare(models: list, runner: Runner, sources: list[list[int]]) -> None:
+    """Run some steps of the models, with their memories and states, and of the graphs, in which hypotheses change their places."""
+    source, lengths = pad_source(sources)
+    generator = np.random.default_rng(1)
+    rows = np.arange(len(sources))[:, None]
+    encoded = [model.encode(source, lengths) for model in models]
+    states, memories = [state for state, _ in encoded], [memory for _, memory in encoded]
+    values = runner.encode(source.numpy(), lengths.numpy())
+    tokens = np.full((len(sources), 1), BOS)
+    for t in range(STEPS):
+        beam = tokens.shape[1]
+        probabilities, weights = [], []
+        for number, (model, memory) in enumerate(zip(models, memories, strict=True)):
+            embedded = model.decoder.embed(torch.from_numpy(tokens.flatten()))
+            readout, states[number], alignment = model.decoder.step(embedded, states[number], memory)
+            probabilities.append(model.decoder.logits(readout).softmax(dim=1).numpy())
+            weights.append(alignment.dense(source.shape[1] if model.has_attention else 1).numpy())
+        got = runner(tokens, values)
+        expected = np.log(np.mean(probabilities, axis=0)).reshape(len(sources), beam, TARGET_TYPES)
+        np.testing.assert_allclose(got["log_probabilities"], expected, rtol=0, atol=1e-4)
+        if models[0].has_attention:
+            expected = np.mean(weights, axis=0).reshape(len(sources), beam, -1)
+            np.testing.assert_allclose(got["weights"], expected, rtol=0, atol=1e-5)
+        parents = generator.integers(0, beam, (len(sources), BEAM))
+        values |= {name.removeprefix("new_"): x[rows, parents] for name, x in got.items() if name.startswith("new_")}
+        order = torch.from_numpy((rows * beam + parents).flatten())
+        states = [tuple(x[order] for x in state) for state in states]
+        tokens = generator.integers(4, TARGET_TYPES, (len(sources), BEAM))
+
+
+@pytest.mark.parametrize("variant", **parametrised(PAIRWISE))
+@torch.no_grad()
+def test_the_graphs_give_the_models_numbers(variant: Variant) -> None:
+    model = tiny_model(variant).float()
+    runner = Runner(trace(model))
+    for sources in BATCHES:
+        compare([model], runner, sources)
+
+
+@pytest.mark.parametrize("cell", ["", "lstm"])
+@torch.no_grad()
+def test_layers_above_the_first(cell: str) -> None:
+    model = tiny_model(Variant("luong", input_feeding=True, other=cell), layers=3).float()
+    runner = Runner(trace(model))
+    for sources in BATCHES:
+        compare([model], runner, sources)
+
+
+@torch.no_grad()
+def test_an_ensemble_is_the_mean_of_its_members() -> None:
+    variants = Variant("bahdanau"), Variant("luong", "general", "local_p", input_feeding=True)
+    models = [tiny_model(variant, seed=seed).float() for seed, variant in enumerate(variants)]
+    runner = Runner(trace(Ensemble(models)))
+    for sources in BATCHES:
+        compare(models, runner, sources)
+
+
+def test_the_step_takes_nothing_that_it_does_not_read() -> None:
+    graphs = trace(tiny_model(Variant("none")).float())
+    for graph in graphs:
+        onnx.checker.check_model(graph, full_check=True)
+    made = {value.name for value in graphs.encoder.graph.output}
+    read = {value.name for value in graphs.step.graph.input}
+    assert read == made | {"tokens"}
+    assert "weights" not in {value.name for value in graphs.step.graph.output}

@@ -43,7 +43,7 @@ class Runner:
 
 
 def compare(models: list, runner: Runner, sources: list[list[int]]) -> None:
-    """Run some steps of the models, with their memories and states, and of the graphs, in which hypotheses change their places."""
+    """Steps of the models and of the graphs, between which hypotheses change their places."""
     source, lengths = pad_source(sources)
     generator = np.random.default_rng(1)
     rows = np.arange(len(sources))[:, None]
@@ -51,7 +51,7 @@ def compare(models: list, runner: Runner, sources: list[list[int]]) -> None:
     states, memories = [state for state, _ in encoded], [memory for _, memory in encoded]
     values = runner.encode(source.numpy(), lengths.numpy())
     tokens = np.full((len(sources), 1), BOS)
-    for t in range(STEPS):
+    for _ in range(STEPS):
         beam = tokens.shape[1]
         probabilities, weights = [], []
         for number, (model, memory) in enumerate(zip(models, memories, strict=True)):

@@ -31,7 +31,8 @@ class Tokenizer(Part, ABC):
     marks_words: ClassVar[bool] = False  # whether a word's first piece begins with SPACE_MARK
     keeps_case: ClassVar[bool] = False  # whether text must not be lower-cased before it
     learns: ClassVar[bool] = False  # whether it needs a model, which `learn` makes of the training text
-    beyond_export: ClassVar[str | None] = "rules of its own"  # what an exported model's script has not got; None: it can
+    # What it needs and the script of an exported model has not got; None if there is nothing.
+    beyond_export: ClassVar[str | None] = "rules of its own"
 
     @classmethod
     @abstractmethod

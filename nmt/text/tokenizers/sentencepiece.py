@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from nmt.parts import Count, Fraction
 from nmt.system.errors import UserError
@@ -38,7 +38,7 @@ class SentencePieceTokenizer(Tokenizer):
     pieces = True
     marks_words = True
     learns = True
-    beyond_export = None
+    beyond_export: ClassVar[str | None] = None
 
     model: bytes
     lowercase: bool

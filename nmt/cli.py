@@ -29,6 +29,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "average": "average several checkpoints of one run, or halve the size of one",
     "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
     "export": "write a model that translates without PyTorch, by ONNX",
+    "push": "give others a model, by the Hugging Face Hub",
     "ablation": "train one model per attention mechanism and write a page that compares them",
 }
 

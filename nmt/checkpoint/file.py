@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from nmt.checkpoint import hub
 from nmt.checkpoint.unpickling import unpickle
 from nmt.system.errors import UserError
 from nmt.system.files import replacing, require_regular
@@ -40,11 +41,12 @@ def write(path: Path, contents: dict[str, Any], kept: Path | None = None) -> Non
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """What `write` has written there.
+    """What `write` has written there; of an address of the hub, what it holds.
 
     Raises `UserError` if there is no such file, `DamagedFile` if its checksum is wrong or missing, or if it holds
     anything but plain values and dense tensors. Nothing in the file is run, whatever it holds.
     """
+    path = hub.local(path)
     try:
         require_regular(Path(path))
         data = memoryview(Path(path).read_bytes())

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nmt.checkpoint import hub
 from nmt.commands import results, sentences
 from nmt.commands.options import (
     SEARCH_OPTIONS,
@@ -154,13 +155,14 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
 
 
 def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Checkpoints, which come first and end in .pt, and sentences. Any other file in the first place is a mistake."""
+    """Checkpoints, which come first and end in .pt or begin with hf://, and sentences. Any other file in the first
+    place is a mistake."""
     count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
-    while count < len(arguments) and arguments[count].endswith(".pt"):
+    while count < len(arguments) and (arguments[count].endswith(".pt") or hub.is_address(arguments[count])):
         count += 1
     if count == 0 and not bundled.MODEL.exists():
         raise UserError(f"the bundled model {bundled.MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
-    return arguments[:count] or [str(bundled.MODEL)], arguments[count:]
+    return [*map(hub.local, arguments[:count])] or [str(bundled.MODEL)], arguments[count:]
 
 
 def _load(checkpoints: Sequence[str], options: argparse.Namespace) -> Translator:

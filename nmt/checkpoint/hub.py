@@ -1,0 +1,94 @@
+"""Checkpoints of the Hugging Face Hub: `hf://owner/name`, or `hf://owner/name@revision`.
+
+What is fetched is a file like any other: its own SHA-256 is checked when it is read, and nothing in it is run.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nmt.system.errors import UserError
+
+PREFIX = "hf://"
+FILE, CARD = "model.pt", "README.md"  # in a repository
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_ADDRESS = re.compile(rf"{PREFIX}({_REPOSITORY.pattern})(?:@([\w./-]+))?", re.ASCII)
+
+
+def is_address(path: str | Path) -> bool:
+    """Whether it names a checkpoint of the hub."""
+    return str(path).startswith(PREFIX)
+
+
+def local(path: str | Path) -> str:
+    """Where the checkpoint is: of an address the file in huggingface_hub's cache, fetched if it is not there.
+
+    Without a connection the cache serves. Raises `UserError` if the address is none, there is no such file, or it
+    cannot be fetched.
+    """
+    if not is_address(path):
+        return str(path)
+    found = _ADDRESS.fullmatch(str(path))
+    if found is None:
+        raise UserError(f"{path} is not an address: write hf://OWNER/NAME, or hf://OWNER/NAME@REVISION")
+    hub = _package()
+    with _explained(str(path)):
+        fetched: str = hub.hf_hub_download(found[1], FILE, revision=found[2], endpoint=os.environ.get("HF_ENDPOINT"))
+    return fetched
+
+
+def push(checkpoint: Path, repository: str, card: str, *, private: bool) -> str:
+    """Write a checkpoint and its card into a repository, as one commit, and return its address.
+
+    The repository is created if necessary. huggingface_hub knows who writes: `hf auth login`, or the environment
+    variable HF_TOKEN. Raises `UserError` if the name is none, or the hub refuses.
+    """
+    if not _REPOSITORY.fullmatch(repository):
+        raise UserError(f"{repository} is not the name of a repository: write OWNER/NAME")
+    hub = _package()
+    with _explained(repository):
+        api = hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"), library_name="nmt")
+        api.create_repo(repository, private=private, exist_ok=True)
+        files = [(FILE, str(checkpoint)), (CARD, card.encode())]
+        operations = [hub.CommitOperationAdd(path_in_repo=name, path_or_fileobj=content) for name, content in files]
+        api.create_commit(repository, operations, commit_message="Model and card, by nmt push")
+    return f"{PREFIX}{repository}"
+
+
+def _package() -> Any:
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise UserError("the hub needs the package huggingface_hub: pip install 'nmt[hub]'") from None
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it would count how often it tries again
+    return huggingface_hub
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Turn the many errors of huggingface_hub, and of the network, into one `UserError`."""
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.GatedRepoError:
+        raise UserError(
+            f"{what}: its owner has to allow access; ask on its page, then log in (hf auth login)"
+        ) from None
+    except errors.RepositoryNotFoundError:
+        raise UserError(f"{what}: there is no such repository, or it is private: log in (hf auth login)") from None
+    except errors.RevisionNotFoundError:
+        raise UserError(f"{what}: there is no such revision; leave @REVISION out for the newest") from None
+    except errors.LocalEntryNotFoundError:  # not in the cache, and the hub cannot be reached
+        raise UserError(f"{what} cannot be fetched: check the connection, then try again") from None
+    except errors.EntryNotFoundError:
+        raise UserError(f"{what} has no file {FILE}: it was not written by nmt push") from None
+    except (errors.LocalTokenNotFoundError, errors.HfHubHTTPError, ValueError, OSError, RuntimeError) as error:
+        said = " ".join(str(error).split())[:300]
+        raise UserError(f"{what}: the hub refuses ({said}): log in (hf auth login), or check the name") from None

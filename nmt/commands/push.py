@@ -1,0 +1,49 @@
+"""nmt push: give others a model, by the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nmt.commands.options import Parser
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt push",
+        description="Write a checkpoint and its card into a repository of the Hugging Face Hub, from where "
+        "hf://OWNER/NAME names it wherever a checkpoint is wanted. Log in first: hf auth login.",
+    )
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
+    parser.add_argument("repository", metavar="OWNER/NAME", help="the repository, which is created if necessary")
+    parser.add_argument(
+        "--card",
+        type=Path,
+        metavar="FILE",
+        help="the text of its README.md (default: README.md beside the checkpoint, if there is one, or a few facts)",
+    )
+    parser.add_argument("--private", action="store_true", help="create a repository that others cannot see")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Push. Raises `UserError` for a file that is no checkpoint, or if the hub refuses; nothing is sent before."""
+    import torch
+
+    from nmt.checkpoint import contents as checkpoint
+    from nmt.checkpoint import hub
+    from nmt.checkpoint.card import card
+    from nmt.text.corpus import read_lines
+
+    loaded = checkpoint.load(options.checkpoint, torch.device("cpu"))
+    beside = Path(options.checkpoint).with_name("README.md")
+    file = options.card or (beside if beside.is_file() else None)
+    text = "" if file is None else "\n".join(read_lines(file)) + "\n"
+    address = hub.push(
+        Path(hub.local(options.checkpoint)),
+        options.repository,
+        card(loaded, options.repository, text),
+        private=options.private,
+    )
+    print(f"Written: {address}")
+    return 0

@@ -1,0 +1,128 @@
+"""`nmt push` and `hf://`: what is pushed comes back, checked, from a server that speaks the hub's protocol."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from support.cli import error_of
+from support.hub_server import TOKEN, Hub, serving
+
+from nmt.checkpoint import hub as client
+from nmt.cli import main
+from nmt.system.errors import UserError
+from nmt.translator import Translator
+
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content:DeprecationWarning")  # of huggingface_hub's own
+NAME = "someone/tiny-captions"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """The server, and huggingface_hub with an empty cache of its own."""
+    from huggingface_hub import constants
+
+    with serving() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.address)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        yield server
+
+
+def test_what_is_pushed_translates(hub: Hub, best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["push", best, NAME]) == 0
+    assert capsys.readouterr().out == f"Written: hf://{NAME}\n"
+    assert hub.repositories[NAME].keys() == {"model.pt", "README.md"}
+    assert hub.repositories[NAME]["model.pt"] == Path(best).read_bytes()
+    ours, theirs = (Translator.load(path).translate(["der Hund läuft"]) for path in (best, f"hf://{NAME}"))
+    assert ours[0].text == theirs[0].text
+    assert main(["translate", f"hf://{NAME}", "der Hund läuft"]) == 0
+    assert capsys.readouterr().out == f"{ours[0].text}\n"
+    assert main(["translate", f"hf://{NAME}@{'1' * 40}", "der Hund läuft"]) == 0
+
+
+@pytest.mark.usefixtures("hub")
+def test_what_is_fetched_once_needs_no_connection(best: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["push", best, NAME]) == 0
+    first = client.local(f"hf://{NAME}")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert client.local(f"hf://{NAME}") == first
+
+
+def test_the_card(hub: Hub, best: str, tmp_path: Path) -> None:
+    assert main(["push", best, NAME]) == 0
+    _, fields, text = hub.repositories[NAME]["README.md"].decode().split("---\n")
+    assert yaml.safe_load(fields)["language"] == ["de", "en"]
+    assert f"hf://{NAME}" in text
+    assert "bahdanau's attention (additive)" in text
+    own = tmp_path / "card.md"
+    own.write_text("# Mine\n", encoding="utf-8")
+    assert main(["push", best, NAME, "--card", str(own)]) == 0
+    again = hub.repositories[NAME]["README.md"].decode()
+    assert again == f"---\n{fields}---\n\n# Mine\n"
+    own.write_text("---\nlicense: mit\n---\n# Mine\n", encoding="utf-8")
+    assert main(["push", best, NAME, "--card", str(own)]) == 0
+    assert hub.repositories[NAME]["README.md"].decode() == own.read_text(encoding="utf-8")
+
+
+def test_a_damaged_or_foreign_file_is_refused(hub: Hub, best: str) -> None:
+    content = bytearray(Path(best).read_bytes())
+    content[1000] ^= 1
+    hub.repositories["someone/damaged"] = {"model.pt": bytes(content)}
+    hub.repositories["someone/foreign"] = {"model.pt": b"import os"}
+    with pytest.raises(UserError, match="its checksum is wrong"):
+        Translator.load("hf://someone/damaged")
+    with pytest.raises(UserError, match="is not a complete nmt checkpoint"):
+        Translator.load("hf://someone/foreign")
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("hf://someone", "is not an address: write hf://OWNER/NAME"),
+        ("hf://someone/../x", "is not an address"),
+        ("hf://someone/missing", "no such repository, or it is private"),
+        ("hf://someone/empty", "has no file model.pt"),
+        ("hf://someone/empty@old", "no such revision"),
+    ],
+)
+def test_what_cannot_be_fetched(hub: Hub, address: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    hub.repositories["someone/empty"] = {}
+    assert main(["translate", address, "Hund"]) == 2
+    assert message in error_of(capsys)
+
+
+@pytest.mark.usefixtures("hub")
+def test_what_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("time.sleep", lambda _: None)  # before it tries again
+    assert main(["translate", f"hf://{NAME}", "Hund"]) == 2
+    assert "check the connection" in error_of(capsys)
+
+
+def test_what_cannot_be_pushed(
+    hub: Hub, best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign = tmp_path / "foreign.pt"
+    foreign.write_bytes(b"import os")
+    for arguments, message in (
+        ([str(foreign), NAME], "is not a complete nmt checkpoint"),
+        ([best, "name"], "is not the name of a repository: write OWNER/NAME"),
+        ([best, NAME, "--card", str(tmp_path / "none.md")], "does not exist"),
+    ):
+        assert main(["push", *arguments]) == 2
+        assert message in error_of(capsys)
+        assert hub.requests == []
+    monkeypatch.setenv("HF_TOKEN", "wrong")
+    assert main(["push", best, NAME]) == 2
+    assert "log in (hf auth login)" in error_of(capsys)
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert main(["translate", f"hf://{NAME}", "Hund"]) == 2
+    assert "pip install 'nmt[hub]'" in error_of(capsys)

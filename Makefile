@@ -4,6 +4,7 @@
 # make test    set up, run the tests                                make check   lint, format, types
 # make test-fast   the tests that train nothing and start no other process
 # make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
+# make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
 # make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
@@ -17,7 +18,7 @@ BIN := .venv/bin
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: setup translate train test test-fast test-oldest check docs ablation bench
+.PHONY: multi30k-full setup translate train test test-fast test-oldest check docs ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -39,6 +40,9 @@ endif
 
 ablation: setup
 	$(BIN)/python scripts/ablation.py --output docs/ablation $(ARGS)
+
+multi30k-full: setup
+	$(BIN)/doit $(ARGS)
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto

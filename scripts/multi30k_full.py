@@ -1,0 +1,130 @@
+"""The whole chain of Multi30k, as tasks of doit (https://pydoit.org): make multi30k-full, or see tasks with
+doit list --all
+
+Cased models of both directions from the 29,000 pairs; the captions of task 2, translated by them in both directions;
+final models of both directions from pairs and captions; ensembles; all scores. A step is done when its last file is
+there: it is then skipped, and removing the file runs it again. Interrupted steps go on where they were.
+
+Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs` and
+`captions` (configs), `seeds`, `english` and `german` (text without translations), `workers`, and `set` (fields of all
+configs, such as set="training.max_epochs=1 training.threads=1").
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from doit import get_var
+
+OUTPUT = Path(get_var("output", "checkpoints/multi30k-full"))
+DATA = get_var("data", "data")
+PAIRS = get_var("pairs", "configs/multi30k_cased.yaml")
+CAPTIONS = get_var("captions", "configs/multi30k_captions.yaml")
+SEEDS = get_var("seeds", "1 2 3").split()
+TEXTS = {"en": get_var("english", "multi30k_descriptions"), "de": get_var("german", "multi30k_descriptions")}
+WORKERS = get_var("workers", "2")
+SET = get_var("set", "").split()
+
+DIRECTIONS = (("de", "en"), ("en", "de"))
+UNUSED = mkdtemp()  # for doit's database: what is done is told by the files alone, also after a kill
+atexit.register(shutil.rmtree, UNUSED, ignore_errors=True)
+DOIT_CONFIG = {
+    "verbosity": 2,
+    "backend": "json",
+    "dep_file": f"{UNUSED}/doit.json",
+    "default_tasks": ["pairs", "captions", "final", "scores"],
+}
+
+
+def nmt(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "nmt", *map(str, arguments)]
+
+
+def step(name: str, command: list[str], last: Sequence[Path], after: Sequence[str] = ()) -> dict[str, Any]:
+    """A task that is done when its last files are there."""
+    return {
+        "name": name,
+        "actions": [(OUTPUT.mkdir, [], {"parents": True, "exist_ok": True}), command],
+        "targets": [str(path) for path in last],
+        "uptodate": [all(path.exists() for path in last)],
+        "task_dep": list(after),
+    }
+
+
+def run_name(kind: str, direction: tuple[str, str], seed: str) -> str:
+    return f"{kind}-{'-'.join(direction)}-{seed}"
+
+
+def best(kind: str, direction: tuple[str, str], seed: str) -> Path:
+    return OUTPUT / run_name(kind, direction, seed) / "best.pt"
+
+
+def translations(language: str) -> Path:
+    """Where the text of a language lies beside its translation, each with its language behind the name."""
+    return OUTPUT / f"text-{language}"
+
+
+def training(
+    kind: str, config: str, direction: tuple[str, str], seed: str, extra: Sequence[str] = ()
+) -> dict[str, Any]:
+    name = run_name(kind, direction, seed)
+    fields = [
+        *(f"name={name}", f"output_dir={OUTPUT}", f"data.folder={DATA}", f"training.seed={seed}"),
+        *(f"data.source.language={direction[0]}", f"data.target.language={direction[1]}"),
+        *("evaluation.split=validation", *extra, *SET),
+    ]
+    settings = [part for field in fields for part in ("--set", field)]
+    after = [f"captions:{language}" for language in direction] if extra else []
+    return step(name, nmt("train", config, *settings, "--resume"), [OUTPUT / name / "evaluation.json"], after)
+
+
+def task_pairs() -> Iterator[dict[str, Any]]:
+    """models of the genuine pairs alone"""
+    for direction in DIRECTIONS:
+        for seed in SEEDS:
+            yield training("pairs", PAIRS, direction, seed)
+
+
+def task_captions() -> Iterator[dict[str, Any]]:
+    """the text without translations, translated by the ensemble of the models of the pairs"""
+    for direction in DIRECTIONS:
+        models = [best("pairs", direction, seed) for seed in SEEDS]
+        output = translations(direction[0])
+        command = nmt("back-translate", *models, "--input", TEXTS[direction[0]], "--output", output)
+        command += ["--data-folder", DATA, "--workers", WORKERS, "--resume"]
+        files = [output.with_name(f"{output.name}.{language}") for language in direction]
+        after = [f"pairs:{run_name('pairs', direction, seed)}" for seed in SEEDS]
+        yield step(direction[0], command, files, after)
+
+
+def task_final() -> Iterator[dict[str, Any]]:
+    """models of pairs and captions: back-translations are tagged <BT>, forward translations <FT>"""
+    for direction in DIRECTIONS:
+        source, target = direction
+        back, forward = translations(target), translations(source)
+        extra = [
+            f"data.source.extra=[{{path: {back}.{source}, tag: <BT>}}, {{path: {forward}.{source}, tag: <FT>}}]",
+            f"data.target.extra=[{back}.{target}, {forward}.{target}]",
+        ]
+        for seed in SEEDS:
+            yield training("final", CAPTIONS, direction, seed, extra)
+
+
+def task_scores() -> Iterator[dict[str, Any]]:
+    """scores on validation and on test 2016, of single models and of ensembles"""
+    for split in ("validation", "test"):
+        for kind in ("pairs", "final"):
+            for direction in DIRECTIONS:
+                models = [best(kind, direction, seed) for seed in SEEDS]
+                name = f"{split}-{kind}-{'-'.join(direction)}"
+                ensemble = ["--ensemble", *models] if len(models) > 1 else []
+                command = nmt("evaluate", *models, *ensemble, "--split", split, "--data-folder", DATA)
+                command += ["--output", str(OUTPUT / name)]
+                after = [f"{kind}:{run_name(kind, direction, seed)}" for seed in SEEDS]
+                yield step(name, command, [OUTPUT / name / "evaluation.json"], after)

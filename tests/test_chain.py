@@ -1,0 +1,123 @@
+"""scripts/multi30k_full.py on a corpus of a few lines: every step, once each, also after an interruption."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+from doit.cmd_base import ModuleTaskLoader
+from doit.doit_cmd import DoitMain, reset_vars, set_var
+from support.cli import SOURCES, TARGETS
+
+from nmt.cli import main
+from nmt.config.reading import load_config
+
+ROOT = Path(__file__).parents[1]
+MODEL = {
+    "embedding_size": 4,
+    "encoder": {"hidden_size": 4},
+    "decoder": {"hidden_size": 4},
+    "attention": {"wiring": "none"},
+}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, object]:
+    """The chain's settings for a tiny corpus in place of Multi30k."""
+    sample = tmp_path / "data" / "sample"
+    sample.mkdir(parents=True)
+    for split in ("train", "validation", "test"):
+        for language, lines in (("de", SOURCES), ("en", TARGETS)):
+            (sample / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (sample / "README.md").touch()  # the last that is written: the corpus is whole
+    sides = {side: {"tokenizer": "whitespace", "lowercase": False} for side in ("source", "target")}
+    config = {"name": "tiny", "data": {"corpus": "sample", **sides}, "model": MODEL}
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    values: dict[str, object] = {"output": tmp_path / "runs", "data": tmp_path / "data", "seeds": "1 2", "workers": "1"}
+    for name, lines in (("english", ["the dog runs away", "away"]), ("german", ["der kleine Hund", "weg"])):
+        values[name] = tmp_path / name
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    values |= {"pairs": tmp_path / "tiny.yaml", "captions": tmp_path / "tiny.yaml"}
+    values["set"] = "training.max_epochs=1 training.threads=1 search.max_length=5 search.beam_size=1"
+    return values
+
+
+def chain(settings: dict[str, object], run: list[list[str]], stop_at: int | None = None) -> ModuleType:
+    """The tasks, whose commands run in this process; `run` gets each, and the one of a number is interrupted."""
+    reset_vars()
+    for name, value in settings.items():
+        set_var(name, str(value))
+    spec = importlib.util.spec_from_file_location("multi30k_full", ROOT / "scripts" / "multi30k_full.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    reset_vars()
+    assert settings["output"] == module.OUTPUT
+
+    def act(*arguments: str) -> bool:
+        if len(run) == stop_at:
+            raise KeyboardInterrupt
+        run.append(list(arguments))
+        drawing = ["--temperature", "3"] if arguments[0] == "back-translate" else []  # untrained models write nothing
+        return main([*arguments, *drawing]) == 0
+
+    class Command(list):  # type: ignore[type-arg]
+        """What `nmt` returns is lengthened; as an action it is called."""
+
+        def __call__(self) -> bool:
+            return act(*self)
+
+    module.nmt = lambda *arguments: Command(map(str, arguments))  # type: ignore[attr-defined]
+    real = module.step
+    module.step = lambda name, command, *rest: real(name, (command.__call__, []), *rest)  # type: ignore[attr-defined]
+    return module
+
+
+def doit(module: ModuleType, *arguments: str) -> int:
+    return int(DoitMain(ModuleTaskLoader(vars(module))).run(list(arguments)))
+
+
+def test_each_step_runs_once_also_after_an_interruption(settings: dict[str, object], tmp_path: Path) -> None:
+    first: list[list[str]] = []
+    with pytest.raises(KeyboardInterrupt):
+        doit(chain(settings, first, stop_at=5))
+    assert [command[0] for command in first] == ["train"] * 4 + ["back-translate"]
+    second: list[list[str]] = []
+    assert doit(chain(settings, second)) == 0
+    assert [command[0] for command in second] == ["back-translate", *["train"] * 4, *["evaluate"] * 8]
+    assert not any(command in first for command in second)
+    third: list[list[str]] = []
+    assert doit(chain(settings, third)) == 0
+    assert third == []
+    found = json.loads((tmp_path / "runs" / "test-final-de-en" / "evaluation.json").read_text(encoding="utf-8"))
+    paths = [str(tmp_path / "runs" / f"final-de-en-{seed}" / "best.pt") for seed in (1, 2)]
+    assert [model["checkpoint"] for model in found["models"]] == [*paths, "ensemble of 2"]
+    config = load_config(tmp_path / "runs" / "final-en-de-1" / "config.yaml")
+    assert config.data.source.language == "en"
+    assert [(Path(extra.path).name, extra.tag) for extra in config.data.source.extra] == [
+        ("text-de.en", "<BT>"),
+        ("text-en.en", "<FT>"),
+    ]
+    assert [Path(path).name for path in config.data.target.extra] == ["text-de.de", "text-en.de"]
+    assert set((tmp_path / "runs" / "text-de.de").read_text(encoding="utf-8").splitlines()) <= {
+        "der kleine Hund",
+        "weg",
+    }
+
+
+def test_the_shipped_configs_differ_only_where_they_must() -> None:
+    lower, cased = (
+        load_config(ROOT / "configs" / f"{name}.yaml").model_dump() for name in ("multi30k", "multi30k_cased")
+    )
+    for config in (lower, cased):
+        del config["name"]
+        for side in ("source", "target"):
+            del config["data"][side]["tokenizer"], config["data"][side]["lowercase"]
+    assert lower == cased
+    captions = load_config(ROOT / "configs" / "multi30k_captions.yaml").data
+    assert [extra.path for extra in captions.source.extra] == [
+        f"checkpoints/multi30k-full/text-{language}.de" for language in ("en", "de")
+    ]

@@ -151,7 +151,9 @@ def load(path: str | Path, device: torch.device) -> Loaded:
     except ValidationError as error:
         raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}") from None
     # An older nmt wrote fields without effect, too: they are ignored.
-    config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)", ignored=[])
+    config = parse_config(
+        _as_it_was(contents.config), f"{path} (if a newer nmt has written it, update nmt)", ignored=[]
+    )
     source = _codec(config.data.source, contents.source, f"{path}: source")
     target = _codec(config.data.target, contents.target, f"{path}: target")
     try:
@@ -163,6 +165,14 @@ def load(path: str | Path, device: torch.device) -> Loaded:
     fill(model, config.model, contents.model)
     selection = _selection(contents.selection, (len(source.vocabulary), len(target.vocabulary)), str(path))
     return Loaded(config, source, target, model.to(device).eval(), contents.training, selection)
+
+
+def _as_it_was(config: dict[str, Any]) -> dict[str, Any]:
+    """A config that may be older than some of its fields, with what these were then."""
+    match config:
+        case {"model": {"attention": {"scope": "local_p"} as attention}}:
+            attention.setdefault("initial_position", "middle")  # before 0.3.0
+    return config
 
 
 def _codec(side: SideConfig, state: _Side, what: str) -> Codec:

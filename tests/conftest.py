@@ -1,5 +1,6 @@
 """What several tests share: a made-up language pair, a tiny configuration, a tiny untrained translator."""
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from nmt.translator import Translator
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("default")
+collect_ignore = [] if "NMT_TEST_BROWSER" in os.environ else ["browser"]  # `make test-browser` sets it
 WORDS = {"Ba": "kip", "De": "lom", "Fi": "mun", "Go": "nar", "Hu": "pes", "ja": "rit", "ke": "sov", "li": "tuk"}
 PAIRS = {"train": 45, "validation": 9, "test": 5}
 

@@ -41,6 +41,7 @@ LAYERS = [
     ["nmt.evaluation"],
     ["nmt.training"],
     ["nmt.ablation"],
+    ["nmt.web"],
     ["nmt.commands"],
     ["nmt.cli"],
     ["nmt.__main__"],

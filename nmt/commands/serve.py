@@ -1,0 +1,149 @@
+"""nmt serve: a page on which one watches models translate."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import os
+import secrets
+import signal
+import socket
+import sys
+from typing import Any
+
+from nmt.commands.options import Parser, positive, refuse_twice, set_threads
+from nmt.system import bundled
+from nmt.system.errors import UserError
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt serve",
+        description="Open a page on which one watches a model translate: its attention, its steps, its beam. It is for "
+        "this machine alone, unless --host says otherwise.",
+    )
+    parser.add_argument(
+        "checkpoints", nargs="*", metavar="CHECKPOINT", help="up to eight models; without any, the bundled one"
+    )
+    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
+    parser.add_argument("--name", action="append", default=[], help="a further name by which the server is called")
+    parser.add_argument(
+        "--token",
+        nargs="?",
+        const="",
+        metavar="TOKEN",
+        help="who has no token is refused; without a TOKEN one is made up, and printed with the address",
+    )
+    parser.add_argument("--open", action="store_true", help="let everybody in who can reach --host, without a token")
+    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads of each process")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until stopped."""
+    _check(options)
+    try:
+        import uvicorn
+        from uvicorn.supervisors import Multiprocess
+
+        from nmt.web.app import Settings, in_environment, load, make_app
+    except ModuleNotFoundError as error:
+        raise UserError(f"nmt serve needs {error.name}: pip install 'nmt[serve]'") from None
+    checkpoints = options.checkpoints or [str(bundled.MODEL)]
+    if options.workers > 1:
+        options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
+    set_threads(options.threads)
+    models = load(checkpoints, options.device)  # what is wrong with them is said before there is a server
+    token = secrets.token_urlsafe(24) if options.token == "" else options.token
+    names = [options.host, *options.name]
+    listening = _listening(options.host, options.port)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn hands on what stopped it
+    _say_where(options.host, listening.getsockname()[1], token)
+    if options.workers == 1:
+        uvicorn.Server(_config(make_app(models, names, token))).run([listening])
+        return 0
+    del models
+    in_environment(Settings(checkpoints, options.device, options.threads, names, token))
+    Multiprocess(_config("nmt.web.app:from_environment", options.workers), [listening]).run()
+    raise KeyboardInterrupt
+
+
+def _config(application: Any, workers: int = 1) -> Any:
+    from uvicorn import Config
+
+    return Config(
+        application,
+        factory=isinstance(application, str),
+        workers=workers,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=30,
+        limit_concurrency=1000,
+        http="h11",
+        ws="none",
+        h11_max_incomplete_event_size=16 * 1024,
+    )
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise `UserError` for options that do not fit, before anything is loaded."""
+    if len(options.checkpoints) > 8:
+        raise UserError(f"{len(options.checkpoints)} checkpoints: the page shows up to eight")
+    refuse_twice(options.checkpoints)
+    if options.token is not None and not (options.token == "" or _is_token(options.token)):
+        raise UserError("--token: 16 to 200 letters, digits, '-' and '_'; without a TOKEN one is made up")
+    if not (_is_local(options.host) or options.token is not None or options.open):
+        raise UserError(
+            f"--host {options.host} lets everybody who can reach this machine use the models: add --token, or --open"
+        )
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and len(text) < 6 and int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 65535 (0: any that is free)")
+    return int(text)
+
+
+def _is_token(token: str) -> bool:
+    return 16 <= len(token) <= 200 and token.isascii() and token.replace("-", "").replace("_", "").isalnum()
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """The socket, where requests wait until the server is ready."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(1024)
+        except OSError:
+            listening.close()
+            raise
+    except OSError as error:
+        raise UserError(
+            f"cannot listen at {host}, port {port} ({error.strerror}): choose another --port or --host"
+        ) from None
+    listening.set_inheritable(True)
+    return listening
+
+
+def _say_where(host: str, port: int, token: str | None) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    query = "" if token is None else f"?token={token}"
+    print(f"Open http://{shown}:{port}/{query} in a browser. Ctrl-C stops.", flush=True)
+    if not _is_local(host) and token is None:
+        print("Everybody who can reach this machine can use it.", file=sys.stderr)

@@ -1,0 +1,126 @@
+"""What the page's server answers: explanations as plain values, of which JSON is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nmt.beam_tree import Node
+from nmt.explanation import Explanation
+from nmt.plots.labels import token_labels
+from nmt.steps import DecodingStep
+from nmt.text.tokenizers import Tokenizer
+from nmt.text.unknown_words import words_of
+from nmt.text.vocabulary import EOS_TOKEN
+from nmt.translation import Translation
+from nmt.translator import Translator
+
+
+def of_model(number: str, name: str, translator: Translator) -> dict[str, Any]:
+    """What a page has to know of a model."""
+    search = translator.search
+    return {
+        "id": number,
+        "name": name,
+        "attention": translator.has_attention,
+        "beam_size": search.beam_size,
+        "length_penalty": search.length_penalty,
+        "max_length": search.max_length,
+        "max_source_length": search.max_source_length,
+        "source_words": len(translator.source.vocabulary),
+        "target_words": len(translator.target.vocabulary),
+    }
+
+
+def of_translation(translation: Translation) -> dict[str, Any]:
+    return {"text": translation.text, "tokens": translation.tokens, "score": translation.score}
+
+
+def of_explanation(translator: Translator, found: Explanation) -> dict[str, Any]:
+    """All of an explanation: its numbers rounded to what can be seen, its tokens also as people read them."""
+    best = found.translation
+    vocabulary = translator.target.vocabulary.tokens
+    return {
+        "source": of_tokens(translator.source.tokenizer, best.source_tokens),
+        "target": of_tokens(translator.target.tokenizer, best.tokens),
+        **of_translation(best),
+        "segments": list(best.segments or ()),
+        "n_best": [of_translation(one) for one in (best.n_best or (best,)) if one.tokens],
+        "greedy": of_translation(found.greedy),
+        "steps": [of_step(step, vocabulary) for step in found.steps],
+        "tree": of_tree(found.tree, vocabulary),
+    }
+
+
+def of_reading(translator: Translator, text: str, tokens: Sequence[str], steps: Sequence[DecodingStep]) -> Any:
+    """The same of a translation that the model was made to write, which has no search."""
+    source = [*translator.source.tokenizer.tokenize(text)[: translator.search.max_source_length], EOS_TOKEN]
+    return {
+        "source": of_tokens(translator.source.tokenizer, source if tokens else []),
+        "target": of_tokens(translator.target.tokenizer, tokens),
+        "tokens": list(tokens),
+        "steps": [of_step(step, translator.target.vocabulary.tokens) for step in steps],
+    }
+
+
+def of_tokens(tokenizer: Tokenizer, tokens: Sequence[str]) -> list[dict[str, Any]]:
+    """Each token, its label, and the number of the word that it is part of."""
+    marks = tokens[-1:] == [EOS_TOKEN]
+    inner = list(tokens[:-1] if marks else tokens)
+    words = words_of(inner) if tokenizer.pieces else [[token] for token in inner]
+    numbers = [number for number, word in enumerate(words) for _ in word]
+    numbers += [len(words)] * marks
+    labels = token_labels(tokens)
+    return [
+        {"token": token, "label": label.text, "kind": label.kind, "word": number}
+        for token, label, number in zip(tokens, labels, numbers, strict=True)
+    ]
+
+
+def of_step(step: DecodingStep, vocabulary: Sequence[str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "token": vocabulary[step.chosen],
+        "probability": step.probability,
+        "place": step.place,
+        "likeliest": [{"token": vocabulary[token], "probability": p} for token, p in step.likeliest],
+        "query": _numbers(step.query, 3),
+        "context": _numbers(step.context, 3),
+    }
+    look = step.look
+    if look is None:
+        return entry | {"weights": None}
+    size = (step.context * step.context).sum().clamp(min=1e-12)
+    return entry | {
+        "weights": _numbers(look.weights.mean(dim=0)),
+        "heads": _numbers(look.weights) if len(look.weights) > 1 else None,
+        "scores": _numbers(look.scores, 4),
+        "parts": _numbers(look.parts @ step.context / size, 4),
+        "centre": None if look.centre is None else _numbers(look.centre, 3),
+        "window": look.window,
+        "coverage": None if look.coverage is None else _numbers(look.coverage, 4),
+    }
+
+
+def of_tree(nodes: Sequence[Node], vocabulary: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "parent": node.parent,
+            "token": vocabulary[node.token],
+            "length": node.length,
+            "log_probability": round(node.log_probability, 5),
+            "penalty": round(node.penalty, 5),
+            "score": round(node.score, 5),
+            "fate": node.fate,
+            "rank": node.rank,
+        }
+        for node in nodes
+    ]
+
+
+def _numbers(tensor: Tensor, digits: int = 6) -> Any:
+    """Nested lists. What is not finite, which JSON has no name for, is as good as 0 here."""
+    finite = torch.nan_to_num(tensor.double(), nan=0.0, posinf=0.0, neginf=0.0)
+    return torch.round(finite, decimals=digits).tolist()

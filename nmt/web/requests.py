@@ -1,0 +1,51 @@
+"""What the page's server may be asked. A body with anything else in it is refused, with the field's name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST_BEAM = 50
+Text = Annotated[str, Field(max_length=20_000)]
+Token = Annotated[str, Field(min_length=1, max_length=500)]
+Index = Annotated[int, Field(ge=0, le=10_000, strict=True)]
+
+
+class Request(BaseModel):
+    """What all requests name: the model, by the id that `/api/models` lists, and the sentence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: Annotated[str, Field(max_length=20)] = "1"
+    text: Text
+
+
+class SearchRequest(Request):
+    """How to search; what is left out is as the model was trained with."""
+
+    beam_size: Annotated[int, Field(ge=1, le=MOST_BEAM, strict=True)] | None = None
+    length_penalty: Annotated[float, Field(ge=0, le=10)] | None = None
+
+
+class TranslateRequest(SearchRequest):
+    """A sentence to translate. `prefix` is the text that the translation begins with."""
+
+    prefix: Text = ""
+
+
+class ExplainRequest(SearchRequest):
+    """A sentence to translate and to explain.
+
+    `prefix` are the tokens that the translation begins with. `forced` are pairs of a target and a source position, from
+    0: at that step all attention lies there.
+    """
+
+    prefix: Annotated[tuple[Token, ...], Field(max_length=1000)] = ()
+    forced: Annotated[tuple[tuple[Index, Index], ...], Field(max_length=1000)] = ()
+
+
+class ReadRequest(Request):
+    """A sentence, and a translation of it that the model is made to write."""
+
+    target: Text

@@ -1,0 +1,249 @@
+// @ts-check
+/** View 1: lines between the words, whose width is the weight, and a heat map. */
+
+import { element, labelled, note, scrolling } from "./elements.js";
+import { best, heatMap } from "./heat.js";
+import { saveButtons } from "./save.js";
+import { unitsOf, weightsOf } from "./words.js";
+
+const ROW = 30;
+const d3 = /** @type {any} */ (globalThis).d3;
+
+/** @param {HTMLElement} place @param {any} found @param {import("./state.js").State} state @param {any} actions */
+export function showAttention(place, found, state, actions) {
+  place.replaceChildren();
+  if (!found.steps.length) return note(place, "Type a sentence, and its attention appears here.");
+  if (!found.steps[0].weights)
+    return note(place, "This model has no attention: it reads the whole sentence as one vector.");
+  const heads = found.steps[0].heads?.length ?? 1;
+  const bar = element("div", "bar");
+  const words = document.createElement("input");
+  words.type = "checkbox";
+  words.checked = state.words;
+  words.addEventListener("change", () => actions.change({ words: words.checked }, false));
+  bar.append(labelled("whole words", words));
+  const head = document.createElement("select");
+  for (let i = 0; i <= heads; i++) head.append(new Option(i ? `head ${i}` : "mean of all heads", String(i)));
+  if (heads > 1) bar.append(labelled("", head));
+  bar.append(saveButtons(() => place.querySelector("svg.rays"), "attention"));
+  const pair = element("div", "pair");
+  const left = element("div");
+  const right = scrolling("Heat map");
+  pair.append(left, right);
+  place.append(bar, pair);
+  const draw = () => {
+    const chosen = Number(head.value);
+    const weights = found.steps.map((/** @type {any} */ step) => (chosen ? step.heads[chosen - 1] : step.weights));
+    const source = unitsOf(found.source, state.words);
+    const target = unitsOf(found.target, state.words);
+    const matrix = weightsOf(weights, source, target);
+    const point = linked(pair, matrix);
+    rays(left, { found, source, target, matrix, state, actions, point });
+    heatMap(right, { source, target, matrix, point });
+  };
+  head.addEventListener("change", draw);
+  draw();
+}
+
+/** What is pointed at, in both pictures: its row or its column, with its weights in numbers.
+ * @param {HTMLElement} place @param {number[][]} matrix */
+function linked(place, matrix) {
+  return (/** @type {number | null} */ row, /** @type {number | null} */ column) => {
+    const one = row !== null || column !== null;
+    for (const node of /** @type {NodeListOf<SVGElement>} */ (place.querySelectorAll("[data-row], [data-column]"))) {
+      const lit =
+        node.dataset.row === undefined ? Number(node.dataset.column) === column : Number(node.dataset.row) === row;
+      node.classList.toggle("lit", one && lit);
+    }
+    const chosen = d3.select(place);
+    const own = (/** @type {any} */ d) => d.row === row || d.column === column;
+    chosen
+      .selectAll(".ray")
+      .attr("stroke-opacity", (/** @type {any} */ d) => (one ? (own(d) ? 0.9 : 0.04) : 0.12 + 0.88 * d.weight));
+    const text = (/** @type {number} */ weight) => (weight >= 0.005 ? weight.toFixed(2) : "");
+    chosen
+      .selectAll(".of-source")
+      .text((/** @type {any} */ _, /** @type {number} */ s) => (row === null ? "" : text(matrix[row][s])));
+    chosen
+      .selectAll(".of-target")
+      .text((/** @type {any} */ _, /** @type {number} */ t) => (column === null ? "" : text(matrix[t][column])));
+    chosen.selectAll(".window, .centre").attr("opacity", (/** @type {any} */ d) => (d.row === row ? 1 : 0));
+  };
+}
+
+/** @param {HTMLElement} place @param {any} what */
+function rays(place, { found, source, target, matrix, state, actions, point }) {
+  const narrow = place.clientWidth > 0 && place.clientWidth < 420; // a telephone: letters keep their size
+  const width = narrow ? 320 : 480;
+  const [from, to] = narrow ? [112, 206] : [176, 324];
+  const rows = Math.max(source.length, target.length);
+  const height = rows * ROW + 34;
+  const offset = (/** @type {number} */ count) => 30 + ((rows - count) * ROW) / 2;
+  const ySource = (/** @type {number} */ s) => offset(source.length) + s * ROW + ROW / 2;
+  const yTarget = (/** @type {number} */ t) => offset(target.length) + t * ROW + ROW / 2;
+  const svg = d3
+    .create("svg")
+    .attr("class", "rays")
+    .attr("viewBox", `0 0 ${width} ${height}`)
+    .attr("role", "group")
+    .attr("aria-label", "Lines from each word of the translation to the words that the model read for it");
+  svg
+    .append("text")
+    .attr("class", "quiet")
+    .attr("x", from - 8)
+    .attr("y", 16)
+    .attr("text-anchor", "end")
+    .text("source");
+  if (!narrow) svg.append("text").attr("class", "quiet").attr("x", 4).attr("y", 16).text("read in all");
+  svg
+    .append("text")
+    .attr("class", "quiet")
+    .attr("x", to + 8)
+    .attr("y", 16)
+    .text("translation");
+  windows(svg, found, source, target, ySource, from);
+  const received = source.map((/** @type {any} */ _, /** @type {number} */ s) =>
+    d3.sum(matrix, (/** @type {number[]} */ row, /** @type {number} */ t) => row[s] * target[t].tokens.length),
+  );
+  svg
+    .append("g")
+    .attr("aria-hidden", "true")
+    .selectAll("rect")
+    .data(received)
+    .join("rect")
+    .attr("class", "received")
+    .attr("rx", 2)
+    .attr("x", 4)
+    .attr("y", (/** @type {any} */ _, /** @type {number} */ s) => ySource(s) - 4)
+    .attr("height", 8)
+    .attr("width", (/** @type {number} */ sum) => (narrow ? 0 : Math.min(46, 23 * sum)));
+  const cells = matrix
+    .flatMap((/** @type {number[]} */ line, /** @type {number} */ row) =>
+      line.map((weight, column) => ({ row, column, weight })),
+    )
+    .filter((/** @type {any} */ cell) => cell.weight > 0.015);
+  const isForced = (/** @type {any} */ cell) =>
+    state.forced.some(
+      (/** @type {number[]} */ [t, s]) => target[cell.row].tokens.includes(t) && source[cell.column].tokens.includes(s),
+    );
+  svg
+    .append("g")
+    .attr("aria-hidden", "true")
+    .selectAll("path")
+    .data(cells)
+    .join("path")
+    .attr("class", (/** @type {any} */ cell) => (isForced(cell) ? "ray forced" : "ray"))
+    .attr(
+      "d",
+      (/** @type {any} */ { row, column }) =>
+        `M${from},${ySource(column)} C${(from + to) / 2},${ySource(column)} ${(from + to) / 2},${yTarget(row)} ${to},${yTarget(row)}`,
+    )
+    .attr("stroke-width", (/** @type {any} */ cell) => Math.max(0.4, 11 * cell.weight))
+    .attr("stroke-linecap", "butt");
+  words(svg, source, { x: from - 6, anchor: "end", y: ySource, data: "column", narrow })
+    .attr(
+      "aria-label",
+      (/** @type {any} */ unit, /** @type {number} */ s) =>
+        `${unit.label}, read for ${best(
+          matrix.map((/** @type {number[]} */ row) => row[s]),
+          target,
+        )}`,
+    )
+    .on("pointerenter focus", (/** @type {any} */ event, /** @type {any} */ unit) => point(null, source.indexOf(unit)))
+    .on("pointerleave blur", () => point(null, null));
+  words(svg, target, { x: to + 6, anchor: "start", y: yTarget, data: "row", narrow })
+    .attr(
+      "aria-label",
+      (/** @type {any} */ unit, /** @type {number} */ t) =>
+        `${unit.label}, read from ${best(matrix[t], source)}. Choose to change.`,
+    )
+    .on("pointerenter focus", (/** @type {any} */ event, /** @type {any} */ unit) => point(target.indexOf(unit), null))
+    .on("pointerleave blur", () => point(null, null))
+    .on("click", (/** @type {any} */ event, /** @type {any} */ unit) => actions.reconsider(unit.tokens[0]))
+    .on("keydown", (/** @type {KeyboardEvent} */ event, /** @type {any} */ unit) => {
+      if (event.key === "Enter" || event.key === " ") (event.preventDefault(), actions.reconsider(unit.tokens[0]));
+    });
+  for (const [kind, units, y, x] of [
+    ["source", source, ySource, narrow ? 0 : 54],
+    ["target", target, yTarget, width - 2],
+  ]) {
+    svg
+      .append("g")
+      .attr("aria-hidden", "true")
+      .selectAll("text")
+      .data(units)
+      .join("text")
+      .attr("class", `quiet of-${kind}`)
+      .attr("text-anchor", kind === "source" ? "start" : "end")
+      .attr("x", x)
+      .attr("y", (/** @type {any} */ _, /** @type {number} */ i) => y(i) + 4);
+  }
+  place.replaceChildren(svg.node());
+  point(null, null);
+}
+
+/** Where a local scope looks. @param {any} svg @param {any} found @param {any} source @param {any} target @param {(s: number) => number} ySource @param {number} from */
+function windows(svg, found, source, target, ySource, from) {
+  if (!found.steps[0].centre) return;
+  const at = (/** @type {number} */ position) => {
+    const unit = source.findIndex((/** @type {any} */ u) =>
+      u.tokens.includes(Math.round(Math.min(Math.max(position, 0), found.source.length - 1))),
+    );
+    return ySource(unit);
+  };
+  const data = target.map((/** @type {any} */ unit, /** @type {number} */ row) => ({
+    row,
+    step: found.steps[unit.tokens[0]],
+  }));
+  svg
+    .selectAll("rect.window")
+    .data(data)
+    .join("rect")
+    .attr("class", "window")
+    .attr("opacity", 0)
+    .attr("x", 50)
+    .attr("rx", 6)
+    .attr("width", from - 48)
+    .attr("y", (/** @type {any} */ { step }) => at(step.centre[0] - step.window) - ROW / 2)
+    .attr(
+      "height",
+      (/** @type {any} */ { step }) => at(step.centre[0] + step.window) - at(step.centre[0] - step.window) + ROW,
+    );
+  svg
+    .selectAll("path.centre")
+    .data(data)
+    .join("path")
+    .attr("class", "centre")
+    .attr("opacity", 0)
+    .attr("d", (/** @type {any} */ { step }) => `M${from + 2},${at(step.centre[0])} l9,-5 v10 z`);
+}
+
+/** @param {any} svg @param {any[]} units @param {any} how */
+function words(svg, units, { x, anchor, y, data, narrow }) {
+  const groups = svg
+    .append("g")
+    .selectAll("g")
+    .data(units)
+    .join("g")
+    .attr("role", "button")
+    .attr("tabindex", 0)
+    .attr(`data-${data}`, (/** @type {any} */ _, /** @type {number} */ i) => i);
+  const width = narrow ? 106 : anchor === "end" ? 120 : 150;
+  const most = narrow ? 11 : 16;
+  groups
+    .append("rect")
+    .attr("class", "plate")
+    .attr("rx", 6)
+    .attr("height", ROW - 4)
+    .attr("width", width)
+    .attr("x", anchor === "end" ? x - width + 4 : x - 4)
+    .attr("y", (/** @type {any} */ _, /** @type {number} */ i) => y(i) - ROW / 2 + 2);
+  groups
+    .append("text")
+    .attr("class", (/** @type {any} */ unit) => (unit.kind === "word" ? "" : "quiet"))
+    .attr("x", x)
+    .attr("text-anchor", anchor)
+    .attr("y", (/** @type {any} */ _, /** @type {number} */ i) => y(i) + 5)
+    .text((/** @type {any} */ unit) => (unit.label.length > most ? `${unit.label.slice(0, most - 1)}…` : unit.label));
+  return groups;
+}

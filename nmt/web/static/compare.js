@@ -1,0 +1,108 @@
+// @ts-check
+/** View 5: up to four models on one sentence, and a reference that a model is made to write. */
+
+import { ask } from "./ask.js";
+import { element, note, scrolling } from "./elements.js";
+import { heatMap } from "./heat.js";
+import { differing, readable, unitsOf, weightsOf } from "./words.js";
+
+/** @param {HTMLElement} place @param {any} found @param {import("./state.js").State} state @param {any} actions @param {any[]} models @param {AbortSignal} signal */
+export async function showComparison(place, found, state, actions, models, signal) {
+  place.replaceChildren();
+  const chosen = new Set(state.models.length ? state.models : models.slice(0, 4).map((model) => model.id));
+  const bar = element("div", "bar");
+  const choices = element("div", "choices");
+  choices.setAttribute("role", "group");
+  choices.setAttribute("aria-label", "Models to compare");
+  for (const model of models) {
+    const box = document.createElement("input");
+    box.type = "checkbox";
+    box.checked = chosen.has(model.id);
+    box.disabled = models.length === 1;
+    box.addEventListener("change", () => {
+      if (box.checked) chosen.add(model.id);
+      else chosen.delete(model.id);
+      actions.change({ models: [...chosen].slice(0, 4) }, false);
+    });
+    const label = element("label");
+    label.append(box, ` ${model.name}`);
+    choices.append(label);
+  }
+  const reference = document.createElement("input");
+  reference.value = state.reference;
+  reference.maxLength = 5000;
+  reference.size = 34;
+  reference.addEventListener("change", () => actions.change({ reference: reference.value }, false));
+  const label = element("label", "", "A translation of your own, to compare with ");
+  label.append(reference);
+  bar.append(choices, label);
+  const columns = element("div", "columns");
+  place.append(bar, columns);
+  if (!state.text.trim()) return note(columns, "Type a sentence, and its translations appear here side by side.");
+  const asked = { text: state.text, beam_size: state.beam };
+  const answers = models
+    .filter((model) => chosen.has(model.id))
+    .slice(0, 4)
+    .map(async (model) => ({
+      name: model.name,
+      ...(await ask("/api/explain", { model: model.id, ...asked }, signal)),
+    }));
+  if (state.reference.trim())
+    answers.push(
+      ask("/api/read", { model: state.model, text: state.text, target: state.reference }, signal).then((read) => ({
+        name: "Your translation",
+        text: state.reference,
+        score: null,
+        ...read,
+      })),
+    );
+  const all = await Promise.all(answers);
+  for (const one of all) columns.append(column(one, all.find((other) => other !== one) ?? one, state));
+}
+
+/** @param {any} one @param {any} other @param {import("./state.js").State} state */
+function column(one, other, state) {
+  const box = element("section", "column");
+  box.append(element("h3", "", one.name));
+  const words = String(one.text).split(" ");
+  const different = differing(
+    words.map((word) => word.toLowerCase()),
+    String(other.text).toLowerCase().split(" "),
+  );
+  const text = element("p");
+  words.forEach((word, i) => text.append(different.has(i) ? element("ins", "", word) : word, " "));
+  box.append(text);
+  const total = one.steps.reduce(
+    (/** @type {number} */ sum, /** @type {any} */ step) => sum + Math.log(step.probability),
+    0,
+  );
+  box.append(
+    element(
+      "p",
+      "number",
+      `${one.score === null ? "" : `score ${one.score.toFixed(3)}, `}log-probability ${total.toFixed(2)}, ${one.tokens.length} tokens`,
+    ),
+  );
+  const least = [...one.steps].sort((a, b) => a.probability - b.probability)[0];
+  if (least)
+    box.append(
+      element("p", "number", `least expected: ${readable(least.token)}, probability ${least.probability.toFixed(3)}`),
+    );
+  if (one.steps[0]?.weights) {
+    const source = unitsOf(one.source, state.words);
+    const target = unitsOf(one.target, state.words);
+    const scroll = scrolling(`Attention of ${one.name}`);
+    heatMap(scroll, {
+      source,
+      target,
+      matrix: weightsOf(
+        one.steps.map((/** @type {any} */ s) => s.weights),
+        source,
+        target,
+      ),
+      cell: 22,
+    });
+    box.append(scroll);
+  }
+  return box;
+}

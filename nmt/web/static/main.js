@@ -1,0 +1,230 @@
+// @ts-check
+/** The page: one state, which the address holds; one question to the API for each change of it; and the views. */
+
+import { ask } from "./ask.js";
+import { showAttention } from "./attention.js";
+import { element } from "./elements.js";
+import { showComparison } from "./compare.js";
+import { openMind } from "./mind.js";
+import { fromAddress, toAddress } from "./state.js";
+import { showSteps } from "./steps.js";
+import { showTree } from "./tree.js";
+import { readable, spelt } from "./words.js";
+
+const VIEWS = { attention: "Attention", steps: "Step by step", beam: "Beam", compare: "Compare" };
+const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const text = /** @type {HTMLTextAreaElement} */ (at("text"));
+const model = /** @type {HTMLSelectElement} */ (at("model"));
+const beam = /** @type {HTMLInputElement} */ (at("beam"));
+
+let state = fromAddress();
+/** @type {any[]} */
+let models = [];
+/** @type {any} */
+let found = { source: [], target: [], tokens: [], steps: [], tree: [], greedy: { tokens: [] } };
+/** @type {AbortController | undefined} */
+let asking;
+/** @type {AbortController | undefined} */
+let showing;
+
+const actions = {
+  /** @param {Partial<import("./state.js").State>} changes @param {boolean} again whether to ask the model again */
+  change(changes, again) {
+    state = { ...state, ...changes };
+    history.pushState(null, "", toAddress(state));
+    if (again) explain();
+    else render();
+  },
+  /** A change that is no step back. @param {Partial<import("./state.js").State>} changes */
+  remember(changes) {
+    state = { ...state, ...changes };
+    history.replaceState(null, "", toAddress(state));
+  },
+  /** @param {number} t */
+  reconsider(t) {
+    openMind(/** @type {HTMLDialogElement} */ (at("mind")), found, t, state, actions);
+  },
+  /** @param {number} t @param {string} token */
+  replace(t, token) {
+    const prefix = [...found.tokens.slice(0, t), token];
+    actions.change({ prefix, forced: state.forced.filter(([step]) => step <= t), step: t }, true);
+  },
+  /** A word that was typed may be several tokens: the model's own tokenizer says which. @param {number} t @param {string} word */
+  async type(t, word) {
+    try {
+      const read = await ask("/api/read", { model: state.model, text: state.text, target: word });
+      const tokens = read.tokens.filter((/** @type {string} */ token) => token !== "<eos>");
+      if (tokens.length) actions.change({ prefix: [...found.tokens.slice(0, t), ...tokens], step: t }, true);
+    } catch (error) {
+      say(/** @type {Error} */ (error).message);
+    }
+  },
+  /** @param {number} t @param {number} s */
+  force(t, s) {
+    const others = state.forced.filter(([step]) => step !== t);
+    const same = state.forced.some(([step, place]) => step === t && place === s);
+    actions.change({ forced: same ? others : [...others, [t, s]], prefix: state.prefix.slice(0, t), step: t }, true);
+  },
+};
+
+async function explain() {
+  asking?.abort();
+  asking = new AbortController();
+  const { signal } = asking;
+  document.body.classList.add("busy");
+  try {
+    const question = { model: state.model, text: state.text, prefix: state.prefix, forced: state.forced };
+    found = await ask("/api/explain", state.beam === null ? question : { ...question, beam_size: state.beam }, signal);
+    say("");
+  } catch (error) {
+    if (/** @type {Error} */ (error).name === "AbortError") return;
+    say(/** @type {Error} */ (error).message);
+    return document.body.classList.remove("busy");
+  }
+  document.body.classList.remove("busy");
+  render();
+}
+
+/** @param {string} message */
+function say(message) {
+  at("status").textContent = message;
+}
+
+function render() {
+  renderSaid();
+  renderTold();
+  showing?.abort();
+  showing = new AbortController();
+  const panel = at("panel");
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    const chosen = tab.id === `tab-${state.view}`;
+    tab.setAttribute("aria-selected", String(chosen));
+    /** @type {HTMLElement} */ (tab).tabIndex = chosen ? 0 : -1;
+  }
+  panel.setAttribute("aria-labelledby", `tab-${state.view}`);
+  if (state.view === "steps") showSteps(panel, found, state, actions);
+  else if (state.view === "beam") showTree(panel, found, state, actions);
+  else if (state.view === "compare")
+    showComparison(panel, found, state, actions, models, showing.signal).catch(
+      (error) => error.name === "AbortError" || say(error.message),
+    );
+  else showAttention(panel, found, state, actions);
+}
+
+/** The translation, word by word: each is a button. */
+function renderSaid() {
+  const said = at("said");
+  said.replaceChildren();
+  found.steps.forEach((/** @type {any} */ step, /** @type {number} */ t) => {
+    const word = /** @type {HTMLButtonElement} */ (element("button", "", readable(step.token)));
+    word.type = "button";
+    const { token, word: number, kind } = found.target[t];
+    if (kind === "end") word.classList.add("end");
+    const pieces = found.target.some((/** @type {any} */ one) => one.token.startsWith("▁"));
+    if (t && kind !== "end" && pieces && !token.startsWith("▁")) word.classList.add("joined");
+    if (t < state.prefix.length) word.classList.add("fixed");
+    if (step.probability < 0.5) word.classList.add("unsure");
+    word.title = `probability ${step.probability.toFixed(3)}`;
+    word.dataset.word = String(number);
+    word.addEventListener("click", () => actions.reconsider(t));
+    said.append(word);
+  });
+  at("hint").hidden = !found.steps.length;
+  at("score").textContent = found.steps.length ? `score ${found.score.toFixed(3)}` : "";
+}
+
+function renderTold() {
+  const told = at("told");
+  told.replaceChildren();
+  if (state.prefix.length) told.append(element("span", "chip", `begins with “${spelt(state.prefix)}”`));
+  for (const [t, s] of state.forced)
+    told.append(element("span", "chip", `step ${t + 1} reads only “${found.source[s]?.label ?? s + 1}”`));
+  if (state.prefix.length || state.forced.length) {
+    const undo = /** @type {HTMLButtonElement} */ (element("button", "quiet", "Let it decide again"));
+    undo.type = "button";
+    undo.addEventListener("click", () => actions.change({ prefix: [], forced: [] }, true));
+    told.append(undo);
+  }
+}
+
+function renderTabs() {
+  const tabs = at("tabs");
+  for (const [view, name] of Object.entries(VIEWS)) {
+    const tab = /** @type {HTMLButtonElement} */ (element("button", "", name));
+    tab.id = `tab-${view}`;
+    tab.type = "button";
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", "panel");
+    tab.addEventListener("click", () => actions.change({ view }, false));
+    tabs.append(tab);
+  }
+  tabs.addEventListener("keydown", (event) => {
+    const names = Object.keys(VIEWS);
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const view = names[(names.indexOf(state.view) + step + names.length) % names.length];
+    actions.change({ view }, false);
+    at(`tab-${view}`).focus();
+  });
+}
+
+function fillIn() {
+  if (text.value !== state.text) text.value = state.text;
+  model.value = state.model;
+  const own = models.find((one) => one.id === state.model);
+  beam.value = String(state.beam ?? own?.beam_size ?? 5);
+}
+
+function themes() {
+  const button = at("theme");
+  const dark = () =>
+    (document.documentElement.dataset.theme ??
+      (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const name = () => (button.textContent = dark() ? "Light" : "Dark");
+  button.addEventListener("click", () => {
+    document.documentElement.dataset.theme = dark() ? "light" : "dark";
+    try {
+      localStorage.setItem("nmt-theme", document.documentElement.dataset.theme);
+    } catch {
+      // without storage the choice lasts until the page is closed
+    }
+    name();
+  });
+  name();
+}
+
+async function begin() {
+  themes();
+  renderTabs();
+  text.value = state.text;
+  /** @type {number | undefined} */
+  let pause;
+  text.addEventListener("input", () => {
+    clearTimeout(pause);
+    state = { ...state, text: text.value, prefix: [], forced: [], step: 0 };
+    pause = setTimeout(() => (history.replaceState(null, "", toAddress(state)), explain()), 120);
+  });
+  model.addEventListener("change", () =>
+    actions.change({ model: model.value, prefix: [], forced: [], beam: null }, true),
+  );
+  beam.addEventListener("change", () => {
+    const size = Math.round(Number(beam.value));
+    if (size >= 1 && size <= 50) actions.change({ beam: size }, true);
+  });
+  const follow = () => {
+    state = fromAddress();
+    if (!(state.view in VIEWS)) state.view = "attention";
+    fillIn();
+    explain();
+  };
+  addEventListener("popstate", follow);
+  try {
+    models = await ask("/api/models");
+  } catch (error) {
+    return say(/** @type {Error} */ (error).message);
+  }
+  model.replaceChildren(...models.map((one) => new Option(one.name, one.id)));
+  follow();
+}
+
+begin();

@@ -1,0 +1,74 @@
+// @ts-check
+/** View 4: what else the model weighed at a step; another word in its place; attention forced onto a source word. */
+
+import { element } from "./elements.js";
+import { meter } from "./steps.js";
+import { readable } from "./words.js";
+
+/** @param {HTMLDialogElement} dialog @param {any} found @param {number} t @param {import("./state.js").State} state @param {any} actions */
+export function openMind(dialog, found, t, state, actions) {
+  const step = found.steps[t];
+  const close = /** @type {HTMLButtonElement} */ (element("button", "quiet close", "Close"));
+  close.type = "button";
+  close.addEventListener("click", () => dialog.close());
+  const title = element("h2", "", `Instead of “${readable(step.token)}”`);
+  title.id = "mind-title";
+  const table = element("table");
+  for (const { token, probability } of step.likeliest) {
+    const row = element("tr", token === step.token ? "chosen" : "");
+    const choose = /** @type {HTMLButtonElement} */ (element("button", "word", readable(token)));
+    choose.type = "button";
+    choose.disabled = token === "<eos>" || token === "<unk>";
+    choose.addEventListener("click", () => (dialog.close(), actions.replace(t, token)));
+    const name = element("td");
+    name.append(choose);
+    const bar = element("td");
+    bar.append(meter(probability, `probability of ${readable(token)}`));
+    row.append(name, element("td", "number", probability.toFixed(3)), bar);
+    table.append(row);
+  }
+  dialog.replaceChildren(close, title, table, typed(dialog, found, t, actions));
+  if (step.weights) dialog.append(forcing(dialog, found, t, state, actions));
+  dialog.showModal();
+}
+
+/** @param {HTMLDialogElement} dialog @param {any} found @param {number} t @param {any} actions */
+function typed(dialog, found, t, actions) {
+  const form = document.createElement("form");
+  const input = document.createElement("input");
+  input.maxLength = 100;
+  input.required = true;
+  input.autocomplete = "off";
+  const label = element("label", "", "Another word");
+  label.append(input);
+  const go = element("button", "", "Put it there");
+  form.append(label, go);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    dialog.close();
+    actions.type(t, input.value.trim());
+  });
+  return form;
+}
+
+/** @param {HTMLDialogElement} dialog @param {any} found @param {number} t @param {any} state @param {any} actions */
+function forcing(dialog, found, t, state, actions) {
+  const form = document.createElement("form");
+  const select = document.createElement("select");
+  const label = element("label", "", "Or have this step read only");
+  found.source.forEach((/** @type {any} */ token, /** @type {number} */ s) =>
+    select.append(new Option(token.label, String(s))),
+  );
+  const now = state.forced.find((/** @type {number[]} */ [at]) => at === t);
+  const weights = found.steps[t].weights;
+  select.value = String(now ? now[1] : weights.indexOf(Math.max(...weights)));
+  label.append(select);
+  const go = element("button", "quiet", "Force its attention");
+  form.append(label, go);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    dialog.close();
+    actions.force(t, Number(select.value));
+  });
+  return form;
+}

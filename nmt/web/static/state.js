@@ -1,0 +1,65 @@
+// @ts-check
+/** What is shown, as plain values that live in the address: whoever opens the address sees the same. */
+
+/**
+ * @typedef {object} State
+ * @property {string} view
+ * @property {string} text
+ * @property {string} model
+ * @property {number | null} beam
+ * @property {boolean} words whether subwords are joined
+ * @property {string[]} prefix the tokens that the translation begins with
+ * @property {[number, number][]} forced pairs of a target and a source position
+ * @property {number} step
+ * @property {string[]} models those that are compared
+ * @property {string} reference
+ */
+
+export const EXAMPLE = "Ein Hund läuft über die Wiese.";
+
+/** @returns {State} */
+export function fromAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const beam = Number(given.get("beam"));
+  return {
+    view: given.get("view") ?? "attention",
+    text: given.get("text") ?? EXAMPLE,
+    model: given.get("model") ?? "1",
+    beam: Number.isInteger(beam) && beam > 0 ? Math.min(beam, 50) : null,
+    words: given.get("words") !== "0",
+    prefix: list(given.get("prefix")).filter((token) => typeof token === "string" && token),
+    forced: list(given.get("forced")).filter(isPair),
+    step: Math.max(0, Math.trunc(Number(given.get("step"))) || 0),
+    models: (given.get("models") ?? "").split(",").filter(Boolean).slice(0, 4),
+    reference: given.get("reference") ?? "",
+  };
+}
+
+/** @param {State} state */
+export function toAddress(state) {
+  const parts = new URLSearchParams({ view: state.view, text: state.text });
+  if (state.model !== "1") parts.set("model", state.model);
+  if (state.beam !== null) parts.set("beam", String(state.beam));
+  if (!state.words) parts.set("words", "0");
+  if (state.prefix.length) parts.set("prefix", JSON.stringify(state.prefix));
+  if (state.forced.length) parts.set("forced", JSON.stringify(state.forced));
+  if (state.step) parts.set("step", String(state.step));
+  if (state.models.length) parts.set("models", state.models.join(","));
+  if (state.reference) parts.set("reference", state.reference);
+  return `#${parts}`;
+}
+
+/** @param {string | null} text @returns {any[]} */
+function list(text) {
+  try {
+    const found = JSON.parse(text ?? "[]");
+    return Array.isArray(found) ? found : [];
+  } catch {
+    return [];
+  }
+}
+
+/** @param {any} pair */
+function isPair(pair) {
+  return Array.isArray(pair) && pair.length === 2 && pair.every((n) => Number.isInteger(n) && n >= 0);
+}

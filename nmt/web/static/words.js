@@ -1,0 +1,68 @@
+// @ts-check
+/** Tokens as they are shown: one by one, or joined to words, whose attention is a sum over source pieces and a mean
+ * over target pieces. */
+
+/** @typedef {{token: string, label: string, kind: string, word: number}} Token */
+/** @typedef {{label: string, kind: string, tokens: number[]}} Unit what is shown: the positions of its tokens */
+
+/** @param {Token[]} tokens @param {boolean} joined @returns {Unit[]} */
+export function unitsOf(tokens, joined) {
+  if (!joined) return tokens.map(({ label, kind }, i) => ({ label, kind, tokens: [i] }));
+  /** @type {Unit[]} */
+  const units = [];
+  tokens.forEach(({ token, label, kind, word }, i) => {
+    const last = units[units.length - 1];
+    if (last && tokens[last.tokens[0]].word === word) {
+      last.tokens.push(i);
+      last.label = last.tokens.map((n) => bare(tokens[n])).join("");
+    } else units.push({ label: kind === "word" ? bare({ token, label, kind, word }) : label, kind, tokens: [i] });
+  });
+  return units;
+}
+
+/** @param {Token} token */
+function bare({ token, label, kind }) {
+  return kind === "word" ? token.replaceAll("▁", "") || label : label;
+}
+
+/** @param {number[][]} weights @param {Unit[]} source @param {Unit[]} target */
+export function weightsOf(weights, source, target) {
+  return target.map(({ tokens }) =>
+    source.map((unit) => {
+      const sums = tokens.map((t) => unit.tokens.reduce((sum, s) => sum + (weights[t]?.[s] ?? 0), 0));
+      return sums.reduce((a, b) => a + b, 0) / tokens.length;
+    }),
+  );
+}
+
+/** A subword as it is read: its sign for a space hidden. @param {string} token */
+export function readable(token) {
+  if (token === "<eos>") return "(end)";
+  if (token === "<unk>") return "(unknown)";
+  return token.replaceAll("▁", "") || "␣";
+}
+
+/** Tokens as a text: pieces joined to words. @param {string[]} tokens */
+export function spelt(tokens) {
+  const pieces = tokens.some((token) => token.startsWith("▁"));
+  const begins = (/** @type {string} */ token) => !pieces || token.startsWith("▁") || /^<.+>$/.test(token);
+  return tokens
+    .map((token) => (begins(token) ? " " : "") + readable(token))
+    .join("")
+    .trim();
+}
+
+/** The words of `mine` that are not in the longest common subsequence with `other`. @param {string[]} mine @param {string[]} other */
+export function differing(mine, other) {
+  const length = mine.map(() => new Array(other.length + 1).fill(0)).concat([new Array(other.length + 1).fill(0)]);
+  for (let i = mine.length - 1; i >= 0; i--)
+    for (let j = other.length - 1; j >= 0; j--)
+      length[i][j] = mine[i] === other[j] ? length[i + 1][j + 1] + 1 : Math.max(length[i + 1][j], length[i][j + 1]);
+  const different = new Set(mine.keys());
+  for (let i = 0, j = 0; i < mine.length && j < other.length;) {
+    if (mine[i] === other[j]) (different.delete(i), i++, j++);
+    else if (length[i + 1][j] >= length[i][j + 1]) i++;
+    else j++;
+  }
+  return different;
+}

@@ -1,0 +1,94 @@
+"""A server in a thread, and Debian's Chromium."""
+
+import os
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+import uvicorn
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from nmt.translator import Translator
+from nmt.web.app import make_app
+
+PageMaker = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def translator() -> Translator:
+    torch.set_num_threads(1)
+    return Translator.load(device="cpu")
+
+
+@pytest.fixture(scope="session")
+def address(translator: Translator) -> Iterator[str]:
+    greedy = Translator(
+        translator.model,
+        translator.source,
+        translator.target,
+        translator.search.model_copy(update={"beam_size": 1}),
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        models = {"1": ("bundled", translator), "2": ("bundled, greedy", greedy)}
+        server = uvicorn.Server(uvicorn.Config(make_app(models), log_level="warning", ws="none"))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    assert chromium is not None, "these tests need Chromium: apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, address: str) -> Iterator[PageMaker]:
+    """`open_page(HASH, …)`: a page of its own, which must not complain, and must ask no other server for anything."""
+    complaints: list[str] = []
+    pages: list[Page] = []
+
+    def note(message: ConsoleMessage) -> None:
+        expected = "status of 422" in message.text  # which the page shows
+        if message.type in ("error", "warning") and not expected:
+            complaints.append(message.text)
+
+    def open_it(place: str = "", **options: object) -> Page:
+        context = browser.new_context(**({"viewport": {"width": 1200, "height": 800}} | options))  # type: ignore[arg-type]
+        page = context.new_page()
+        page.on("console", note)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: request.url.startswith((address, "blob:")) or complaints.append(request.url))
+        page.goto(address + place)
+        page.locator("#said button").first.wait_for()
+        pages.append(page)
+        return page
+
+    yield open_it
+    for page in pages:
+        page.context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def keep() -> Callable[[Page, str], None]:
+    """`keep(page, NAME)`: a screenshot in the folder that NMT_SCREENSHOTS names, if any."""
+
+    def keep_it(page: Page, name: str) -> None:
+        page.wait_for_timeout(300)  # transitions
+        picture = page.screenshot(full_page=True)
+        assert picture.startswith(b"\x89PNG")
+        if "NMT_SCREENSHOTS" in os.environ:
+            Path(os.environ["NMT_SCREENSHOTS"], f"serve_{name}.png").write_bytes(picture)
+
+    return keep_it

@@ -1,0 +1,267 @@
+"""The page as people use it. What it shows is compared with what the translator gives."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from nmt.explanation import Explanation, explain, read
+from nmt.translator import Translator
+
+AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.1.min.js").read_text(encoding="utf-8")
+EXAMPLE = "Ein Hund läuft über die Wiese."
+SENTENCE = "Zwei Männer spielen Fußball."
+VIEWS = ["attention", "steps", "beam", "compare"]
+Opener = Callable[..., Page]
+Keeper = Callable[[Page, str], None]
+
+
+@pytest.fixture(scope="session")
+def explained(translator: Translator) -> Explanation:
+    return explain(translator, EXAMPLE)
+
+
+def said(page: Page) -> str:
+    return " ".join(page.locator("#said").inner_text().split())
+
+
+def labels(tokens: list[str]) -> str:
+    return " ".join({"<eos>": "(end)"}.get(token, token.replace("▁", "")) for token in tokens)
+
+
+def test_it_translates_while_one_types(open_page: Opener, translator: Translator) -> None:
+    page = open_page()
+    page.get_by_label("Sentence", exact=True).fill("")
+    page.get_by_label("Sentence", exact=True).press_sequentially(SENTENCE, delay=20)
+    expected = explain(translator, SENTENCE)
+    expect(page.locator("#score")).to_have_text(f"score {expected.translation.score:.3f}")
+    assert said(page) == labels(expected.translation.tokens)
+    page.get_by_label("Sentence", exact=True).fill("")
+    expect(page.locator("#panel")).to_contain_text("Type a sentence")
+
+
+def test_attention_is_drawn_as_lines_and_cells(open_page: Opener, explained: Explanation, keep: Keeper) -> None:
+    page = open_page("#words=0")
+    weights = explained.translation.attention
+    assert weights is not None
+    titles = page.locator("svg.heat title").all_text_contents()
+    assert [float(title.rsplit(": ", 1)[1]) for title in titles] == pytest.approx(weights.flatten().tolist(), abs=6e-4)
+    assert page.locator("svg.rays .ray").count() == int((weights > 0.015).sum())
+    page.locator("svg.rays [data-row='2']").hover()
+    shown = page.locator(".of-source").all_text_contents()
+    assert [float(text or 0) for text in shown] == pytest.approx(weights[2].tolist(), abs=6e-3)
+    keep(page, "attention")
+    page.locator("svg.rays [data-column='1']").hover()
+    shown = page.locator(".of-target").all_text_contents()
+    assert [float(text or 0) for text in shown] == pytest.approx(weights[:, 1].tolist(), abs=6e-3)
+
+
+def test_subwords_are_joined_to_words(open_page: Opener, translator: Translator) -> None:
+    """A word's row is the mean of its pieces', a column the sum over them."""
+    text = "Ein Skateboardfahrer springt."
+    page = open_page(f"#text={text}")
+    found = explain(translator, text).translation
+    weights = found.attention
+    assert weights is not None
+    assert "springt" in (page.locator("svg.rays").text_content() or "")
+    columns = page.locator("svg.rays [data-column]").count()
+    assert columns == 5 < len(found.source_tokens)  # Ein, Skateboardfahrer, springt, the full stop, the end
+    titles = page.locator("svg.heat title").all_text_contents()
+    sums = [float(title.rsplit(": ", 1)[1]) for title in titles[:columns]]
+    pieces = len(found.source_tokens) - 4
+    assert sums[1] == pytest.approx(float(weights[0, 1 : 1 + pieces].sum()), abs=1e-3)
+    page.get_by_label("whole words").uncheck()
+    expect(page.locator("svg.rays [data-column]")).to_have_count(len(found.source_tokens))
+
+
+def test_the_steps_are_played(open_page: Opener, explained: Explanation, translator: Translator, keep: Keeper) -> None:
+    page = open_page("#view=steps")
+    types = translator.target.vocabulary.tokens
+    for number, step in enumerate(explained.steps):
+        expect(page.locator(".player .number")).to_have_text(f"step {number + 1} of {len(explained.steps)}")
+        reading, candidates = page.locator("table").all()
+        assert step.look is not None
+        cells = [float(row.locator("td.number").nth(1).inner_text()) for row in reading.locator("tr").all()[1:]]
+        assert cells == pytest.approx(step.look.weights[0].tolist(), abs=6e-4)
+        scores = [float(row.locator("td.number").nth(0).inner_text()) for row in reading.locator("tr").all()[1:]]
+        assert scores == pytest.approx(step.look.scores[0].tolist(), abs=6e-3)
+        likely = [
+            (row.locator("button").inner_text(), row.locator("td.number").inner_text())
+            for row in candidates.locator("tr").all()[1:]
+        ]
+        assert likely == [(labels([types[token]]), f"{p:.3f}") for token, p in step.likeliest]
+        if number == 2:
+            keep(page, "steps")
+        page.get_by_role("button", name="Next").click() if number + 1 < len(explained.steps) else None
+    page.get_by_label("Step", exact=True).press("Home")
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".player .number")).to_contain_text("step 2 of")
+    page.get_by_role("button", name="Pause").click()
+
+
+def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, keep: Keeper) -> None:
+    page = open_page("#view=beam")
+    expect(page.locator(".node")).to_have_count(len(explained.tree))
+    for fate in ("kept", "cut", "finished"):
+        assert page.locator(f".node.{fate}").count() == sum(node.fate == fate for node in explained.tree)
+    assert page.locator(".node.greedy").count() > 0
+    [best] = [node for node in explained.tree if node.rank == 0]
+    assert page.locator(".node.best").count() == best.length
+    place = next(i for i, node in enumerate(explained.tree) if node.fate == "cut" and node.length == 2)
+    page.locator(".node").nth(place).hover()
+    node = explained.tree[place]
+    expect(page.locator(".detail")).to_contain_text(f"score {node.score:.3f}")
+    expect(page.locator(".detail")).to_contain_text(f"length penalty {node.penalty:.3f}")
+    page.locator(".detail svg.heat").wait_for()
+    assert page.locator(".detail svg.heat g > g").count() == 2 * len(explained.translation.source_tokens)
+    keep(page, "beam")
+    page.get_by_role("button", name="Go on from here").click()
+    expect(page.locator("#said button.fixed")).to_have_count(2)
+
+
+def test_the_model_is_told_otherwise(
+    open_page: Opener, explained: Explanation, translator: Translator, keep: Keeper
+) -> None:
+    page = open_page()
+    page.locator("#said button").nth(2).click()
+    types = translator.target.vocabulary.tokens
+    other = next(types[t] for t, _ in explained.steps[2].likeliest if types[t] != explained.translation.tokens[2])
+    keep(page, "change")
+    page.get_by_role("dialog").get_by_role("button", name=labels([other]), exact=True).click()
+    prefix = [*explained.translation.tokens[:2], other]
+    [expected] = translator.translate([EXAMPLE], prefix=[prefix], precision="float32")
+    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
+    assert said(page) == labels(expected.tokens)
+    page.get_by_role("button", name="Let it decide again").click()
+    expect(page.locator("#score")).to_have_text(f"score {explained.translation.score:.3f}")
+    page.locator("#said button").nth(1).click()
+    page.get_by_label("Another word").fill("giraffe")
+    page.get_by_role("button", name="Put it there").click()
+    expect(page.locator("#told")).to_contain_text("giraffe")
+    assert "giraffe" in said(page).replace(" ", "")
+    page.get_by_role("button", name="Let it decide again").click()
+    page.locator("#said button").nth(1).click()
+    page.get_by_label("Or have this step read only").select_option(label="wiese")
+    page.get_by_role("button", name="Force its attention").click()
+    forced = explain(translator, EXAMPLE, forced={1: 5})
+    expect(page.locator("#score")).to_have_text(f"score {forced.translation.score:.3f}")
+    assert said(page) == labels(forced.translation.tokens)
+    expect(page.locator("#told")).to_contain_text("step 2 reads only “wiese”")
+
+
+def test_models_and_a_reference_stand_side_by_side(open_page: Opener, translator: Translator, keep: Keeper) -> None:
+    reference = "a dog is running over the meadow."
+    page = open_page("#view=compare")
+    page.get_by_label("A translation of your own").fill(reference)
+    page.get_by_label("A translation of your own").press("Enter")
+    columns = page.locator(".column")
+    expect(columns).to_have_count(3)
+    tokens, steps = read(translator, EXAMPLE, reference)
+    expect(columns.nth(2)).to_contain_text(f"{len(tokens)} tokens")
+    least = min(steps, key=lambda step: step.probability)
+    expect(columns.nth(2)).to_contain_text(f"probability {least.probability:.3f}")
+    greedy = translator.translate([EXAMPLE], beam_size=1, vocabulary_selection=False)[0]
+    expect(columns.nth(1)).to_contain_text(f"score {greedy.score:.3f}")
+    assert {"meadow."} <= set(columns.nth(2).locator("ins").all_text_contents())
+    keep(page, "compare")
+    page.get_by_role("checkbox", name="bundled, greedy").uncheck()
+    expect(columns).to_have_count(2)
+
+
+def test_an_address_shows_the_same_to_everybody(open_page: Opener) -> None:
+    page = open_page("#view=beam&beam=3")
+    page.get_by_label("Sentence", exact=True).fill(SENTENCE)
+    expect(page.locator("#said")).to_contain_text("two")
+    page.locator("#said button").first.click()
+    page.get_by_role("dialog").get_by_role("button").nth(2).click()
+    expect(page.locator("#told")).to_contain_text("begins with")
+    other = open_page(page.url[page.url.index("#") :])
+    assert said(other) == said(page)
+    assert other.locator(".node").count() == page.locator(".node").count()
+    page.go_back()
+    expect(page.locator("#told")).not_to_contain_text("begins with")
+
+
+def test_a_picture_is_saved(open_page: Opener) -> None:
+    page = open_page()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save SVG").click()
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    found = ElementTree.fromstring(text)
+    assert {"hund", "dog"} <= {element.text for element in found.iter("{http://www.w3.org/2000/svg}text")}
+    assert "var(" not in text
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save PNG").click()
+    assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+def test_markup_in_a_sentence_is_text(open_page: Opener) -> None:
+    page = open_page()
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    page.get_by_label("Sentence", exact=True).fill("<img src=x onerror=alert(1)> <b>Hund</b>")
+    expect(page.locator("svg.rays")).to_contain_text("onerror")
+    for view in VIEWS:
+        page.locator(f"#tab-{view}").click()
+        page.wait_for_timeout(400)
+    assert page.locator("main img, main b").count() == 0
+
+
+def test_what_the_server_refuses_is_shown(open_page: Opener) -> None:
+    page = open_page()
+    page.get_by_label("Sentence", exact=True).fill("Hund " * 600)
+    expect(page.get_by_role("status")).to_contain_text("at most 500 tokens")
+    page.get_by_label("Sentence", exact=True).fill(EXAMPLE)
+    expect(page.get_by_role("status")).to_be_empty()
+
+
+def test_the_keyboard_is_enough(open_page: Opener) -> None:
+    page = open_page()
+    page.locator("#tab-attention").focus()
+    for view in (*VIEWS[1:], VIEWS[0]):
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(f"#tab-{view}")).to_be_focused()
+        expect(page.locator(f"#tab-{view}")).to_have_attribute("aria-selected", "true")
+    page.locator("svg.rays [data-row='1']").focus()
+    assert any(page.locator(".of-source").all_text_contents())
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).not_to_be_visible()
+    seen = set()
+    page.locator("#text").focus()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.tagName + (document.activeElement.id || '')"))
+    assert {"BUTTON", "BUTTONtab-attention", "SECTIONpanel", "g"} <= seen
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_nothing_stands_in_anyones_way(open_page: Opener, look: str, keep: Keeper) -> None:
+    """axe-core finds nothing, and nothing is wider than the screen."""
+    phone = {"viewport": {"width": 360, "height": 740}}
+    page = open_page("", **(phone if look == "phone" else {"color_scheme": look}))
+    page.evaluate(AXE)
+    for view in VIEWS:
+        page.locator(f"#tab-{view}").click()
+        page.wait_for_timeout(700)
+        found = page.evaluate("axe.run().then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))")
+        assert found == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        if look == "dark" and view == "steps":
+            keep(page, "dark")
+        if look == "phone" and view == "attention":
+            keep(page, "phone")
+    page.locator("#said button").first.click()
+    assert page.evaluate("axe.run().then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))") == []
+
+
+def test_the_theme_is_remembered(open_page: Opener) -> None:
+    page = open_page()
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name=re.compile("^Dark$")).click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != background
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"

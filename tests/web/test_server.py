@@ -1,0 +1,135 @@
+"""`nmt serve` as a process."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support.cli import SOURCES, error_of
+
+from nmt.cli import main
+from nmt.translator import Translator
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process, and its address."""
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nmt", "serve", *arguments, "--port", "0", "--threads", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        yield process, line.removeprefix("Open ").partition(" ")[0]
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+def asked(address: str, path: str, question: dict[str, object] | None = None) -> object:
+    data = None if question is None else json.dumps(question).encode()
+    request = urllib.request.Request(
+        address.partition("?")[0].rstrip("/") + path, data, {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def test_it_answers_beside_slow_clients_and_finishes_what_it_has_begun(best: str) -> None:
+    [expected] = Translator.load(best).translate(SOURCES[:1])
+    with serving(best) as (process, address):
+        port = int(address.rstrip("/").rpartition(":")[2])
+        slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+        for client in slow:  # a request without its end
+            client.sendall(b"POST /api/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{")
+        answers: list[object] = []
+        question: dict[str, object] = {"text": SOURCES[0], "beam_size": 3}
+        threads = [
+            threading.Thread(target=lambda: answers.append(asked(address, "/api/translate", {"text": SOURCES[0]})))
+            for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [answer["text"] for answer in answers] == [expected.text] * 8  # type: ignore[index]
+        [model] = asked(address, "/api/models")  # type: ignore[misc]
+        assert model["name"] == Path(best).parent.name
+        for client in slow:
+            client.close()
+        # One request arrives in full, and the process is told to end before it has answered.
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            body = json.dumps(question).encode()
+            head = ["POST /api/explain HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+            head += [f"Content-Length: {len(body)}", "", ""]
+            client.sendall("\r\n".join(head).encode() + body[:-1])
+            asked(address, "/api/models")  # so that the server has seen the beginning
+            process.send_signal(signal.SIGTERM)
+            client.sendall(body[-1:])
+            received = b""
+            while piece := client.recv(1 << 16):
+                received += piece
+        assert received.startswith(b"HTTP/1.1 200")
+        assert json.loads(received.partition(b"\r\n\r\n")[2])["steps"]
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "Traceback" not in errors
+
+
+def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
+    with serving(best, "--workers", "2", "--token", "a-token-for-this-test") as (process, address):
+        assert address.endswith("/?token=a-token-for-this-test")
+        place = address.partition("?")[0]
+        ask = f"/api/models?{address.partition('?')[2]}"
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        opener.open(place.rstrip("/") + ask, timeout=60).close()
+        found = subprocess.run(
+            ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True
+        )
+        workers = [int(line.split()[0]) for line in found.stdout.splitlines() if "spawn_main" in line]
+        assert len(workers) == 2
+        os.kill(workers[0], signal.SIGKILL)
+        for _ in range(20):
+            with opener.open(f"{place}api/models", timeout=60) as answer:
+                assert len(json.load(answer)) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--host", "0.0.0.0"], ["0.0.0.0", "--token", "--open"]),
+        (["--host", "::"], ["--token", "--open"]),
+        (["--token", "short"], ["--token", "16"]),
+        (["--token", "a token with spaces in it"], ["--token"]),
+        (["--port", "70000"], ["--port", "70000"]),
+        (["no/best.pt"], ["no/best.pt"]),
+        (["BEST", "BEST"], ["twice"]),
+        ([f"{n}.pt" for n in range(9)], ["9 checkpoints"]),
+    ],
+)
+def test_wrong_options_are_one_line(
+    best: str, capsys: pytest.CaptureFixture[str], options: list[str], words: list[str]
+) -> None:
+    assert main(["serve", *(best if option == "BEST" else option for option in options)]) == 2
+    error = error_of(capsys)
+    assert all(word in error for word in words)
+
+
+def test_a_port_that_is_taken_is_one_line(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["serve", best, "--port", str(taken.getsockname()[1])]) == 2
+    assert "--port" in error_of(capsys)

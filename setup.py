@@ -16,6 +16,7 @@ setup(
         "nmt.web": ["static/*", "static/vendor/*"],
         "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "schema.json"],
         "nmt.bundled.checkpoints": ["multi30k-de-en/*"],
+        "nmt.export": ["browser/*"],
     },
     include_package_data=False,
 )

@@ -24,13 +24,12 @@ each sentence, attention as JSON, other settings of the search.
 | `source.json`, `target.json` | the tokens of both languages, by their ids |
 | `config.json` | tokenizers, settings of the search, and the other files' SHA-256 |
 """
-_MODELS = "| `source.model`, `target.model` | sentencepiece's models, which cut text into tokens |\n"
+_MODEL = "| `source.model` | sentencepiece's model, which cuts text into tokens |\n"
 
 
 def card(config: dict[str, Any], size: int, about: str = "") -> str:
     """The text of README.md, of a folder of `size` bytes. `about` is what is known of the model, in Markdown."""
-    kinds = {config[side]["tokenizer"] for side in ("source", "target")}
-    subwords = "sentencepiece" in kinds
+    subwords = config["source"]["tokenizer"] == "sentencepiece"
     text = _CARD.format(
         source=config["source"]["language"],
         target=config["target"]["language"],
@@ -40,7 +39,7 @@ def card(config: dict[str, Any], size: int, about: str = "") -> str:
         size=size / 1e6,
         packages=" sentencepiece" if subwords else "",
     )
-    text += _MODELS if subwords else ""
+    text += _MODEL if subwords else ""
     return f"{text}\n## About the model\n\n{_elsewhere(about)}" if about.strip() else text
 
 

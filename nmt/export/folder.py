@@ -18,7 +18,6 @@ from nmt.export.precision import Precision, write
 from nmt.model.ensemble import Ensemble
 from nmt.system.errors import UserError
 from nmt.system.files import TEMPORARY, make_folder, writing
-from nmt.text.codec import Codec
 from nmt.text.tokenizers import TOKENIZERS
 
 FORMAT = 1  # of the folder, which `translate.py` names, too
@@ -64,7 +63,10 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
     write(graphs.encoder, folder / "encoder.onnx", precision)
     write(graphs.step, folder / "step.onnx", precision)
     for side in ("source", "target"):
-        _write_side(folder, side, getattr(first, side))
+        tokens = getattr(first, side).vocabulary.tokens
+        (folder / f"{side}.json").write_text(json.dumps(tokens, ensure_ascii=False), encoding="utf-8")
+    if first.source.subword_model is not None:  # the target's is not needed: pieces are only joined
+        (folder / "source.model").write_bytes(first.source.subword_model)
     files = sorted(folder.iterdir())
     search = {name: getattr(first.config.search, name) for name in _SEARCH}
     config: dict[str, Any] = {
@@ -81,12 +83,6 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
     (folder / "translate.py").chmod(0o755)
     size = sum(file.stat().st_size for file in folder.iterdir())
     (folder / "README.md").write_text(card(config, size, about), encoding="utf-8")
-
-
-def _write_side(folder: Path, side: str, codec: Codec) -> None:
-    (folder / f"{side}.json").write_text(json.dumps(codec.vocabulary.tokens, ensure_ascii=False), encoding="utf-8")
-    if codec.subword_model is not None:
-        (folder / f"{side}.model").write_bytes(codec.subword_model)
 
 
 def _described(side: Any) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Side:
         self.kind, self.lowercase = config["tokenizer"], config["lowercase"]
         self.tokens: list[str] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         self.ids = {token: i for i, token in enumerate(self.tokens) if i > EOS}
-        if self.kind == "sentencepiece":
+        if self.kind == "sentencepiece" and name == "source":  # a target's pieces are only joined
             from sentencepiece import SentencePieceProcessor
 
             self.pieces = SentencePieceProcessor(model_proto=(folder / f"{name}.model").read_bytes())
@@ -274,7 +274,7 @@ def parsed() -> argparse.Namespace:
     option("--length-penalty", type=float, metavar="α", help="0 turns it off, more favours longer translations")
     option("--max-length", type=int, metavar="N", help="longest translation, in tokens")
     option("--batch-size", type=int, metavar="N", help="sentences translated at the same time")
-    option("--threads", type=int, default=0, metavar="N", help="processor threads (default: all cores)")
+    option("--threads", type=int, default=0, metavar="N", help="processor threads (default: 1 for TEXT, or all)")
     return parser.parse_args()
 
 
@@ -283,7 +283,8 @@ def main() -> int:
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     changes = {name: getattr(arguments, name) for name in ("beam_size", "length_penalty", "max_length", "batch_size")}
     try:
-        translator = Translator(arguments.model, arguments.threads)
+        threads = arguments.threads or (1 if arguments.text else 0)  # for a few sentences, more take longer to start
+        translator = Translator(arguments.model, threads)
         for block in blocks(arguments):
             for translations in translator.translate(block, arguments.n_best, attention=arguments.json, **changes):
                 print(line_of(number, translations, arguments))

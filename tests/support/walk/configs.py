@@ -119,12 +119,13 @@ def begin_options(folder: Path) -> tuple[Try, int]:
         "evaluate": [best, "--split", "validation", "--data-folder", str(folder / "data")],
         "average": [best],
         "select": [best],
-        "split": [],
         "ablation": ["missing.yaml"],
+        "export": [best],
+        "push": [best, "no repository"],
     }
     cases = []
     for name in COMMANDS:
-        for action in import_module(f"nmt.commands.{name}").parser()._actions:
+        for action in import_module(f"nmt.commands.{name.replace('-', '_')}").parser()._actions:
             for option in [option for option in action.option_strings if option not in ("-h", "--help", "--attention")]:
                 values = ODD if action.nargs != 0 else [""]
                 cases += [(name, option, value) for value in values]
@@ -133,7 +134,7 @@ def begin_options(folder: Path) -> tuple[Try, int]:
         if number < len(cases):
             name, option, value = cases[number]
             given = [option] if not value and option in ("--check", "--half") else [option, value]
-            arguments = [name, *needed[name], *given]
+            arguments = [name, *needed.get(name, []), *given]
         else:
             name = chance.choice([*COMMANDS, text(chance)])
             arguments = [name, *(text(chance) for _ in range(chance.randrange(4)))]

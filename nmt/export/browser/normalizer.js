@@ -1,0 +1,56 @@
+// Text as sentencepiece sees it: characters replaced by its table, single spaces, each written as "▁".
+
+export const SPACE_MARK = "▁";
+const SPACE = 32;
+
+// A function from text to normalised text. The table holds a trie, as in Darts-clone (an array of units of 32 bits: a
+// unit at place i leads to the places i ⊕ offset ⊕ byte), and the texts that its leaves point to, each ended by a 0.
+export function normalizer({ charsMap, dummyPrefix, extraSpaces }) {
+  const view = new DataView(charsMap.buffer, charsMap.byteOffset, charsMap.byteLength);
+  const size = charsMap.length ? view.getUint32(0, true) : 0;
+  const units = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
+  const texts = charsMap.subarray(4 + size);
+  const encoder = new TextEncoder(), decoder = new TextDecoder();
+
+  // The bytes that replace the longest known beginning of a text at a place, or else its first character; the place behind.
+  function replaced(bytes, begin) {
+    let length = 0, text = 0;
+    if (units.length) {
+      let node = offset(units[0]);
+      for (let i = begin; i < bytes.length; i++) {
+        node ^= bytes[i];
+        const unit = units[node];
+        if ((unit & 0x800000ff) >>> 0 !== bytes[i]) break;
+        node ^= offset(unit);
+        if ((unit >>> 8) & 1) {
+          length = i + 1 - begin;
+          text = units[node] & 0x7fffffff;
+        }
+      }
+    }
+    if (length) return [texts.subarray(text, texts.indexOf(0, text)), begin + length];
+    const end = begin + sizeOfCharacter(bytes[begin]);
+    return [bytes.subarray(begin, end), end];
+  }
+
+  return (input) => {
+    const bytes = encoder.encode(input), output = [];
+    let afterSpace = !extraSpaces; // where the next space is left out
+    for (let place = 0; place < bytes.length; ) {
+      let part;
+      [part, place] = replaced(bytes, place);
+      let first = 0;
+      while (afterSpace && part[first] === SPACE) first++;
+      if (first === part.length) continue;
+      for (const byte of part.subarray(first)) output.push(byte);
+      afterSpace = !extraSpaces && part[part.length - 1] === SPACE;
+    }
+    while (!extraSpaces && output[output.length - 1] === SPACE) output.pop();
+    const text = decoder.decode(Uint8Array.from(output)).replaceAll(" ", SPACE_MARK);
+    return text && dummyPrefix ? SPACE_MARK + text : text;
+  };
+}
+
+const offset = (unit) => (unit >>> 10) << ((unit & 512) >>> 6);
+
+const sizeOfCharacter = (byte) => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4);

@@ -1,0 +1,103 @@
+"""sentencepiece in JavaScript gives sentencepiece's own tokens. The tests run node."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from nmt.checkpoint.contents import load
+from nmt.data.multi30k import MIRROR_VARIABLE
+from nmt.system import bundled
+from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).with_name("tokenize.mjs")
+CAPTIONS = (ROOT / "data" / "sample" / "train.de").read_text(encoding="utf-8").split("\n")[:-1]
+ODD = [
+    "",
+    " ",
+    "▁",
+    "a▁b",
+    "  Zwei\u3000 Männer ",
+    "½ ﬁn",
+    "İstanbul ΣΑΣ",
+    "\ufeffx\u200by",
+    "☃☃ 한국 ḍ̇",
+    "A\u0308a\u0308",
+    "\x00\x1c",
+    "Schifffahrt nnn sssss llll eee",
+]
+BLOCKS = [
+    (0x20, 0x7E),
+    (0xA0, 0x24F),
+    (0x300, 0x36F),
+    (0x370, 0x52F),
+    (0x5D0, 0x6FF),
+    (0x1E00, 0x20CF),
+    (0x2100, 0x2BFF),
+]
+BLOCKS += [(0x3000, 0x30FF), (0x4E00, 0x4FFF), (0xAC00, 0xAFFF), (0xFB00, 0xFFEF), (0x1F300, 0x1F6FF), (1, 0x10FFFF)]
+
+
+def in_javascript(model: bytes, lines: list[str], folder: Path, *, lowercase: bool) -> dict[str, Any]:
+    (folder / "source.model").write_bytes(model)
+    command = ["node", str(SCRIPT), str(folder / "source.model"), json.dumps(lowercase)]
+    answer = subprocess.run(command, input=json.dumps(lines), capture_output=True, text=True, check=True)
+    return json.loads(answer.stdout)
+
+
+def random_lines(count: int) -> list[str]:
+    """Characters of a few blocks each, known to Python's Unicode, with spaces between."""
+    chance = random.Random(3)
+    lines = []
+    for _ in range(count):
+        blocks = chance.sample(BLOCKS, 3)
+        codes = [chance.randint(*chance.choice(blocks)) for _ in range(chance.randint(1, 40))]
+        known = [chr(c) for c in codes if not 0xD800 <= c < 0xE000 and unicodedata.category(chr(c)) != "Cn"]
+        lines.append("".join(chance.choice((c, c, c, c, " ")) for c in known))
+    return lines
+
+
+def captions_of_multi30k() -> list[str]:
+    """The 29,000 German training captions, where Multi30k's mirror is named; otherwise those of the sample corpus."""
+    if mirror := os.environ.get(MIRROR_VARIABLE):
+        with gzip.open(Path(mirror) / "train.de.gz", "rt", encoding="utf-8", newline="\n") as file:
+            return file.read().split("\n")[:-1]
+    return CAPTIONS
+
+
+def check(tokenizer: SentencePieceTokenizer, lines: list[str], folder: Path) -> None:
+    answer = in_javascript(tokenizer.model, lines, folder, lowercase=tokenizer.lowercase)
+    for line, tokens, text in zip(lines, answer["tokens"], answer["texts"], strict=True):
+        expected = tokenizer.tokenize(line)
+        assert tokens == expected, line
+        assert text == tokenizer.detokenize(expected), line
+
+
+def test_the_bundled_models_tokens(tmp_path: Path) -> None:
+    tokenizer = load(bundled.MODEL, torch.device("cpu")).source.tokenizer
+    assert isinstance(tokenizer, SentencePieceTokenizer)
+    check(tokenizer, [*ODD, *captions_of_multi30k(), *random_lines(10_000)], tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_tokens_of_models_that_keep_case(kind: Any, tmp_path: Path) -> None:
+    model = train_sentencepiece(CAPTIONS[:2000], 400, kind, lowercase=False)
+    tokenizer = SentencePieceTokenizer.make("de", False, model)
+    check(tokenizer, [*ODD, *captions_of_multi30k(), *random_lines(10_000)], tmp_path)
+
+
+def test_a_damaged_model_is_an_error(tmp_path: Path) -> None:
+    model = train_sentencepiece(CAPTIONS[:200], 60, "unigram", lowercase=False)
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        in_javascript(model[:1000], ["x"], tmp_path, lowercase=False)
+    assert "the sentencepiece model is cut short" in error.value.stderr

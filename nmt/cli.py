@@ -23,6 +23,7 @@ from nmt.system.streams import open_closed_streams
 COMMANDS = {  # modules of nmt.commands, each with what it is for
     "train": "train a model from a YAML config, then score it on the test set",
     "translate": "translate sentences, a file or standard input",
+    "explain": "write a page that shows how a sentence is translated, as a single file",
     "serve": "open a page on which one watches models translate",
     "evaluate": "score models on a test set, also by sentence length, and compare them",
     "back-translate": "make training pairs of text in one language, by a model's translations",

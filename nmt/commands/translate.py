@@ -103,7 +103,7 @@ def _add_result_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Translate."""
-    checkpoints, text = _told_apart(options.arguments)
+    checkpoints, text = told_apart(options.arguments)
     _check(options, text)
     dictionary, lines = None, text
     if options.dictionary is not None:
@@ -154,7 +154,7 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
             raise UserError(f"--attention draws one sentence, and {len(text)} were given: quote one as TEXT")
 
 
-def _told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
+def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Checkpoints, which come first and end in .pt or begin with hf://, and sentences. Any other file in the first
     place is a mistake."""
     count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence

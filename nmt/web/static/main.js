@@ -1,7 +1,7 @@
 // @ts-check
 /** The page: one state, which the address holds; one question to the API for each change of it; and the views. */
 
-import { ask } from "./ask.js";
+import { ask, example, served } from "./ask.js";
 import { showAttention } from "./attention.js";
 import { element } from "./elements.js";
 import { showComparison } from "./compare.js";
@@ -11,13 +11,14 @@ import { showSteps } from "./steps.js";
 import { showTree } from "./tree.js";
 import { readable, spelt } from "./words.js";
 
-const VIEWS = { attention: "Attention", steps: "Step by step", beam: "Beam", compare: "Compare" };
+/** @type {Record<string, string>} */
+const VIEWS = { attention: "Attention", steps: "Step by step", beam: "Beam", ...(served && { compare: "Compare" }) };
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const text = /** @type {HTMLTextAreaElement} */ (at("text"));
 const model = /** @type {HTMLSelectElement} */ (at("model"));
 const beam = /** @type {HTMLInputElement} */ (at("beam"));
 
-let state = fromAddress();
+let state = fromAddress(example);
 /** @type {any[]} */
 let models = [];
 /** @type {any} */
@@ -212,7 +213,7 @@ async function begin() {
     if (size >= 1 && size <= 50) actions.change({ beam: size }, true);
   });
   const follow = () => {
-    state = fromAddress();
+    state = fromAddress(example);
     if (!(state.view in VIEWS)) state.view = "attention";
     fillIn();
     explain();
@@ -222,6 +223,10 @@ async function begin() {
     models = await ask("/api/models");
   } catch (error) {
     return say(/** @type {Error} */ (error).message);
+  }
+  if (!served) {
+    text.readOnly = true;
+    beam.disabled = true;
   }
   model.replaceChildren(...models.map((one) => new Option(one.name, one.id)));
   follow();

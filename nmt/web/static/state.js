@@ -15,15 +15,13 @@
  * @property {string} reference
  */
 
-export const EXAMPLE = "Ein Hund läuft über die Wiese.";
-
-/** @returns {State} */
-export function fromAddress() {
+/** @param {string} example the sentence where the address has none @returns {State} */
+export function fromAddress(example) {
   const given = new URLSearchParams(location.hash.slice(1));
   const beam = Number(given.get("beam"));
   return {
     view: given.get("view") ?? "attention",
-    text: given.get("text") ?? EXAMPLE,
+    text: given.get("text") ?? example,
     model: given.get("model") ?? "1",
     beam: Number.isInteger(beam) && beam > 0 ? Math.min(beam, 50) : null,
     words: given.get("words") !== "0",

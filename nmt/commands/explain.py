@@ -1,0 +1,70 @@
+"""nmt explain: one sentence's translation, with all that led to it, as a page in a single file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nmt.commands.options import Parser, positive, set_threads
+from nmt.commands.translate import told_apart
+from nmt.system import files
+from nmt.system.errors import UserError
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt explain",
+        description="Write a page that shows how a sentence is translated: attention, steps, beam, and what follows "
+        "other words. It is a single file, which opens in any browser, without a server or a network.",
+    )
+    parser.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="[CHECKPOINT] TEXT",
+        help="a model (without one, the bundled model translates German to English), then one sentence",
+    )
+    parser.add_argument("--html", type=Path, required=True, metavar="FILE", help="the file to write, such as dog.html")
+    parser.add_argument("--beam", type=positive, metavar="K", help="beam size: hypotheses; 1 is greedy search")
+    parser.add_argument("--length-penalty", type=float, metavar="α", help="exponent of the length penalty")
+    parser.add_argument(
+        "--alternatives",
+        type=int,
+        choices=range(10),
+        default=2,
+        metavar="N",
+        help="other words of each step after which the file shows how it goes on, 0 to 9 (default: 2)",
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explain. Raises `UserError` for anything but one model and one sentence, and for a file that exists."""
+    checkpoints, text = told_apart(options.arguments)
+    if len(text) != 1:
+        raise UserError(f"nmt explain shows one sentence, and {len(text)} were given: quote one as TEXT")
+    if len(checkpoints) > 1:
+        raise UserError(f"nmt explain looks into one model, and {len(checkpoints)} were given: leave the others out")
+    if options.beam is not None and options.beam > 50:
+        raise UserError(f"--beam {options.beam}: the page shows up to 50 hypotheses; lower it")
+    if options.html.exists():
+        raise UserError(f"{options.html} already exists: choose another --html, or remove it")
+    files.make_folder(options.html.parent)
+
+    from nmt.translator import Translator
+    from nmt.web.single import single_page
+
+    set_threads(options.threads)
+    translator = Translator.load(checkpoints[0], device=options.device)
+    page = single_page(
+        translator,
+        Path(checkpoints[0]).resolve().parent.name,
+        text[0],
+        beam_size=options.beam,
+        length_penalty=options.length_penalty,
+        alternatives=options.alternatives,
+    )
+    files.write(options.html, page.encode())
+    print(f"Written: {options.html} ({options.html.stat().st_size / 1e6:.1f} MB)")
+    return 0

@@ -1,0 +1,54 @@
+"""The page that `nmt explain` writes, opened from disk."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from nmt.cli import main
+from nmt.explanation import explain
+from nmt.translator import Translator
+
+TEXT = 'Ein Hund </script><img src=x onerror="alert(1)"> läuft.'
+
+
+@pytest.mark.parametrize("text", ["Ein Hund läuft über die Wiese.", TEXT], ids=["plain", "markup"])
+def test_a_single_file_works_without_a_server(
+    tmp_path: Path, browser: Browser, translator: Translator, text: str
+) -> None:
+    file = tmp_path / "sentence.html"
+    assert main(["explain", text, "--html", str(file), "--alternatives", "1", "--threads", "1"]) == 0
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    page.goto(file.as_uri())
+    found = explain(translator, text)
+    expect(page.locator("#score")).to_have_text(f"score {found.translation.score:.3f}")
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
+    assert page.locator("svg.heat .cell").count() > 0
+    page.locator("#tab-steps").click()
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".player .number")).to_contain_text("step 2 of")
+    page.locator("#tab-beam").click()
+    expect(page.locator(".node")).to_have_count(len(found.tree))
+    page.locator("#said button").nth(1).click()
+    types = translator.target.vocabulary.tokens
+    words = [types[token] for token, _ in found.steps[1].likeliest if token != found.steps[1].chosen]
+    other = next(word for word in words if word not in ("<eos>", "<unk>"))
+    place = [types[token] for token, _ in found.steps[1].likeliest].index(other)
+    page.get_by_role("dialog").locator("table button").nth(place).click()
+    prefix = [found.translation.tokens[0], other]
+    [expected] = translator.translate([text], prefix=[prefix], precision="float32")
+    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
+    page.locator("#said button").nth(0).click()
+    page.get_by_label("Another word").fill("zebra")
+    page.get_by_role("button", name="Put it there").click()
+    expect(page.get_by_role("status")).to_contain_text("nmt serve")
+    assert complaints == []
+    assert page.locator("main img").count() == 0
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', file.read_text(encoding="utf-8"))
+    context.close()

@@ -24,12 +24,13 @@ each sentence, attention as JSON, other settings of the search.
 | `source.json`, `target.json` | the tokens of both languages, by their ids |
 | `config.json` | tokenizers, settings of the search, and the other files' SHA-256 |
 """
+_CASE = "| `case.py` | case as marks between subwords |\n"
 _MODEL = "| `source.model` | sentencepiece's model, which cuts text into tokens |\n"
 
 
 def card(config: dict[str, Any], size: int, about: str = "") -> str:
     """The text of README.md, of a folder of `size` bytes. `about` is what is known of the model, in Markdown."""
-    subwords = config["source"]["tokenizer"] == "sentencepiece"
+    subwords = "source.model" in config["files"]
     text = _CARD.format(
         source=config["source"]["language"],
         target=config["target"]["language"],
@@ -40,6 +41,7 @@ def card(config: dict[str, Any], size: int, about: str = "") -> str:
         packages=" sentencepiece" if subwords else "",
     )
     text += _MODEL if subwords else ""
+    text += _CASE if "case.py" in config["files"] else ""
     return f"{text}\n## About the model\n\n{_elsewhere(about)}" if about.strip() else text
 
 

@@ -18,10 +18,11 @@ from nmt.export.precision import Precision, write
 from nmt.model.ensemble import Ensemble
 from nmt.system.errors import UserError
 from nmt.system.files import TEMPORARY, make_folder, writing
-from nmt.text.tokenizers import TOKENIZERS
+from nmt.text.tokenizers import TOKENIZERS, case
 
 FORMAT = 1  # of the folder, which `translate.py` names, too
 SCRIPT = Path(__file__).with_name("standalone.py")
+CASE = Path(case.__file__)  # which imports nothing of nmt
 _BATCH = 32  # sentences: more take more memory, and no less time
 _SEARCH = ("beam_size", "length_penalty", "max_length", "max_source_length", "batch_size")
 
@@ -67,6 +68,8 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
         (folder / f"{side}.json").write_text(json.dumps(tokens, ensure_ascii=False), encoding="utf-8")
     if first.source.subword_model is not None:  # the target's is not needed: pieces are only joined
         (folder / "source.model").write_bytes(first.source.subword_model)
+    if "sentencepiece_cased" in (first.config.data.source.tokenizer, first.config.data.target.tokenizer):
+        shutil.copyfile(CASE, folder / "case.py")
     files = sorted(folder.iterdir())
     search = {name: getattr(first.config.search, name) for name in _SEARCH}
     config: dict[str, Any] = {

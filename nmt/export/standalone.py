@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Translate with the model in this folder: by NumPy, onnxruntime and, for subwords, sentencepiece alone.
 
-encoder.onnx makes of source ids (B S) and their lengths (B) the decoder's first state, and a memory of each sentence.
-step.onnx makes of the last ids (B K), the state and the memory the log-probabilities of the next ids (B K V), the new
-state, and the attention weights (B K S). B are sentences, K hypotheses of each, S source positions, V target types.
+encoder.onnx makes of source ids (B S) and their lengths (B) the decoder's first state, and a memory; step.onnx of the
+last ids (B K), state and memory the log-probabilities of the next (B K V), the new state, and weights (B K S),
+for B sentences, K hypotheses of each, S source positions, V target types.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -21,6 +22,7 @@ FORMAT = 1  # of the folder
 UNK, PAD, BOS, EOS = range(4)
 BLOCK = 512  # lines that are read before they are translated
 SPACE = "▁"  # sentencepiece's mark of a space
+MARKED = {" ": SPACE, SPACE: 2 * SPACE}  # characters as tokens
 
 
 try:
@@ -52,30 +54,34 @@ class Side:
         self.kind, self.lowercase = config["tokenizer"], config["lowercase"]
         self.tokens: list[str] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         self.ids = {token: i for i, token in enumerate(self.tokens) if i > EOS}
-        if self.kind == "sentencepiece" and name == "source":  # a target's pieces are only joined
+        self.case: Any = None
+        if self.kind == "sentencepiece_cased":
+            sys.path.append(str(folder))  # where case.py is
+            self.case = import_module("case")
+        if self.kind.startswith("sentencepiece") and name == "source":  # a target's pieces are only joined
             from sentencepiece import SentencePieceProcessor
 
-            self.pieces = SentencePieceProcessor(model_proto=(folder / f"{name}.model").read_bytes())
+            self.pieces = SentencePieceProcessor(model_file=str(folder / f"{name}.model"), out_type=str)
+            words = range(3, self.pieces.get_piece_size() if self.case else 3)  # behind <unk>, <s> and </s>
+            self.known = set(map(self.pieces.id_to_piece, words))
 
-    def tokenize(self, text: str) -> list[str]:
-        if self.kind == "sentencepiece":
-            words = " ".join(text.replace(SPACE, " ").split())
-            pieces: list[str] = self.pieces.encode(words.lower() if self.lowercase else words, out_type=str)
-            return pieces
-        if self.kind == "char":
-            tokens = [{" ": SPACE, SPACE: 2 * SPACE}.get(c, c) for c in " ".join(text.split())]
-        else:
-            tokens = text.split()
-        return [token.lower() for token in tokens] if self.lowercase else tokens
+    def tokenize(self, text: str) -> Any:
+        if not self.kind.startswith("sentencepiece"):
+            tokens = text.split() if self.kind == "whitespace" else [MARKED.get(c, c) for c in " ".join(text.split())]
+            return [token.lower() for token in tokens] if self.lowercase else tokens
+        words = " ".join(text.replace(SPACE, " ").split())
+        if self.case is None:
+            return self.pieces.encode(words.lower() if self.lowercase else words)
+        parts = self.pieces.normalize(words).split(SPACE)[1:]
+        return self.case.cased(parts, lambda word: self.pieces.encode(word.removeprefix(SPACE)), self.known)
 
     def detokenize(self, tokens: list[str]) -> str:
         if self.kind == "whitespace":
             return " ".join(tokens)
         if self.kind == "char":
-            tokens = [{SPACE: " ", 2 * SPACE: SPACE}.get(token, token) for token in tokens]
-        else:
-            tokens = [token.replace(SPACE, " ") for token in tokens]
-        return " ".join("".join(tokens).split())
+            return " ".join("".join({MARKED[c]: c for c in MARKED}.get(token, token) for token in tokens).split())
+        text: str = "".join(tokens) if self.case is None else self.case.unmarked(tokens)
+        return " ".join(text.replace(SPACE, " ").split())
 
 
 class Translator:
@@ -91,14 +97,12 @@ class Translator:
         options.log_severity_level = 4
         options.add_session_config_entry("session.set_denormal_as_zero", "1")
         try:
-            files = (str(folder / name) for name in ("encoder.onnx", "step.onnx"))
-            self.encoder, self.step = (onnxruntime.InferenceSession(file, options) for file in files)
+            graphs = (folder / "encoder.onnx", folder / "step.onnx")
+            self.encoder, self.step = (onnxruntime.InferenceSession(graph, options) for graph in graphs)
         except Exception as error:  # onnxruntime's own, of many kinds
-            said = " ".join(str(error).split())
-            raise Refused(f"onnxruntime {onnxruntime.__version__} cannot use {folder}: update it ({said})") from None
+            raise Refused(f"onnxruntime cannot use {folder}: {' '.join(str(error).split())}") from None
         self.states = [x.name for x in self.encoder.get_outputs() if x.name.startswith("state_")]
         self.memories = [x.name for x in self.encoder.get_outputs() if x.name.startswith("memory_")]
-        self.has_attention = any(x.name == "weights" for x in self.step.get_outputs())
 
     def translate(self, sentences: list[str], n_best: int = 1, **changes: Any) -> list[list[Translation]]:
         """Of each sentence its n best translations, best first; of an empty one an empty translation."""
@@ -150,13 +154,12 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def beam_search(model: Translator, sources: list[list[int]], search: dict[str, Any]) -> list[list[Hypothesis]]:
-    """All finished hypotheses of each sentence, best first.
+    """All hypotheses of each sentence, best first, that have ended: whose EOS was among the K best continuations.
 
-    A hypothesis ends when EOS is among the K best continuations of its sentence. A sentence is finished when K of them
-    have ended, or at the largest length, where unfinished ones compete as they are.
+    A sentence is finished when K have, or at the largest length, where unfinished ones compete as they are.
     """
     beam, alpha = search["beam_size"], search["length_penalty"]
-    wanted = search.get("attention", False) and model.has_attention
+    wanted = search.get("attention", False) and any(x.name == "weights" for x in model.step.get_outputs())
     outputs = ["log_probabilities", *(f"new_{name}" for name in model.states), *(["weights"] if wanted else [])]
     state, memory = encode(model, sources)
     finished: list[list[Hypothesis]] = [[] for _ in sources]
@@ -216,10 +219,7 @@ def best_candidates(totals: Any, wanted: int) -> tuple[Any, Any, Any]:
 
 
 def highest(values: Any, wanted: int) -> Any:
-    """The columns of each row's highest values, in any order, or all columns if there are no more.
-
-    A long row is cut into stretches: the highest are in those whose own highest value is among the highest.
-    """
+    """The columns of each row's highest values, in any order. Those of a long row are in its highest stretches."""
     rows, columns = values.shape
     if columns <= wanted:
         return np.tile(np.arange(columns), (rows, 1))

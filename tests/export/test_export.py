@@ -18,8 +18,10 @@ from support.cli import error_of, with_another_target_word
 from nmt.checkpoint import contents as checkpoint
 from nmt.cli import main
 from nmt.config.run import Config
-from nmt.export.folder import FORMAT
+from nmt.export.folder import CASE, FORMAT
 from nmt.system import bundled
+from nmt.text.tokenizers import TOKENIZERS
+from nmt.text.tokenizers.sentencepiece import SentencePieceOptions
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -33,6 +35,11 @@ PIECES = [
         for field in ("tokenizer=sentencepiece", "vocabulary_size=24")
     ),
     "data.source.lowercase=true",
+]
+CASED = [
+    f"data.{side}.{field}"
+    for side in ("source", "target")
+    for field in ("tokenizer=sentencepiece_cased", "vocabulary_size=24", "lowercase=false")
 ]
 CAPTIONS = [
     "Ein Hund läuft über die Wiese.",
@@ -62,6 +69,7 @@ def exported(tmp_path: Path, *arguments: str) -> Path:
     [
         pytest.param(["model.attention.wiring=luong", *WHITESPACE], id="whitespace"),
         pytest.param(["model.attention.wiring=none", *CHAR], id="char"),
+        pytest.param(["model.attention.input_feeding=false", "model.attention.wiring=luong", *CASED], id="cased"),
         pytest.param(["model.attention.scope=local_m", "model.attention.window=1", *PIECES], id="sentencepiece"),
     ],
 )
@@ -82,6 +90,23 @@ def test_the_script_finds_the_hypotheses_of_nmt(
                     assert other.attention is None
                 else:
                     np.testing.assert_allclose(other.attention, one.attention, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "lowercase"), [("sentencepiece", True), ("sentencepiece_cased", False)])
+def test_the_scripts_subwords(kind: str, lowercase: bool, tmp_path: Path, script: ModuleType) -> None:
+    text = (bundled.ROOT / "data" / "sample" / "train.de").read_text(encoding="utf-8").split("\n")[:3000]
+    options = SentencePieceOptions(vocabulary_size=300)
+    model = TOKENIZERS[kind].learn(text, lowercase, options)
+    assert model is not None
+    (tmp_path / "source.model").write_bytes(model)
+    (tmp_path / "source.json").write_text("[]", encoding="utf-8")
+    shutil.copy(CASE, tmp_path)
+    side = script.Side(tmp_path, "source", {"tokenizer": kind, "lowercase": lowercase})
+    tokenizer = TOKENIZERS[kind].make("de", lowercase, model)
+    for line in [*text[:200], "USA-Flagge McDonald ÄÖ äÖ ß ⇧▁ein", "T-SHIRT  ½ iPhones ☃", *CAPTIONS, ""]:
+        tokens = tokenizer.tokenize(line)
+        assert side.tokenize(line) == tokens
+        assert side.detokenize(tokens) == tokenizer.detokenize(tokens)
 
 
 def test_an_ensemble_searches_as_in_nmt(make_translator: Maker, tmp_path: Path, script: ModuleType) -> None:

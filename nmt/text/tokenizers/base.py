@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from nmt.parts import Count, Part, Section
-
-SPACE_MARK = "▁"  # U+2581, which sentencepiece writes for a space
+from nmt.text.tokenizers.case import SPACE_MARK as SPACE_MARK  # part of this module, too
 
 
 class TokenizerOptions(Section):

@@ -4,15 +4,16 @@ A mark is a token that no tokenizer makes of text, since "▁" stands at the end
 behind it: `TITLE` for the next letter, `CAPITALS` and `SMALL` for all letters, up to the next mark or word.
 Only letters with one small and one capital form each, which lead to each other, count as letters here: "ß" stays as it
 is.
+
+This file imports nothing of nmt: exported models carry a copy of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 
-from nmt.text.tokenizers.base import SPACE_MARK
-
+SPACE_MARK = "▁"  # U+2581, which sentencepiece writes for a space
 MARKS = TITLE, CAPITALS, SMALL = tuple(sign + SPACE_MARK for sign in "⇧⇪⇩")
 
 
@@ -42,6 +43,32 @@ def marked(word: str) -> list[tuple[str, str]]:
         else:
             parts.append((mark, character))
     return parts
+
+
+def cased(words: Iterable[str], cut: Callable[[str], Sequence[str]], known: Collection[str]) -> list[str]:
+    """The tokens of some words, of which `cut` makes pieces of a space mark and a word, from those that are known.
+
+    A word whose marks would not give it back is cut as it is.
+    """
+    tokens: list[str] = []
+    for word in words:
+        of_word: list[str] = []
+        for number, (mark, text) in enumerate(marked(word)):
+            pieces = cut(SPACE_MARK + text)
+            of_word += [mark] if mark else []
+            of_word += _inside(pieces, known) if number else pieces
+        tokens += of_word if unmarked(of_word) == SPACE_MARK + word else cut(SPACE_MARK + word)
+    return tokens
+
+
+def _inside(pieces: Sequence[str], known: Collection[str]) -> list[str]:
+    """The pieces of a word as they are inside another one: the first without its space mark, in the longest pieces."""
+    rest, inside = pieces[0].removeprefix(SPACE_MARK), []
+    while rest:
+        end = next((end for end in range(len(rest), 1, -1) if rest[:end] in known), 1)
+        inside.append(rest[:end])
+        rest = rest[end:]
+    return [*inside, *pieces[1:]]
 
 
 def unmarked(tokens: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from nmt.text.tokenizers.base import SPACE_MARK, single_spaces
-from nmt.text.tokenizers.case import MARKS, marked, unmarked
+from nmt.text.tokenizers.case import MARKS, cased, marked, unmarked
 from nmt.text.tokenizers.sentencepiece import (
     SentencePieceOptions,
     SentencePieceTokenizer,
@@ -28,14 +28,13 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
     again. "Ein" and "ein" share all that is learnt of them. With `lowercase: false`."""
 
     keeps_case = True
-    beyond_export = "rules of case"
 
     @classmethod
     def learn(cls, lines: Iterable[str], lowercase: bool, options: SentencePieceOptions) -> bytes:
         return train_sentencepiece(_Lowered(lines), options.vocabulary_size, options.subword_model, lowercase=False)
 
     def tokenize(self, text: str) -> list[str]:
-        return _cased(self._words(text), _cutter(self.model), _known(self.model))
+        return cased(self._words(text), _cutter(self.model), _known(self.model))
 
     def types(self) -> list[str]:
         """All subwords that a text can be cut into, and the marks of case."""
@@ -46,7 +45,7 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
         generator = random.Random(seed)
         draw = sampler(self, alpha)
         known = _known(self.model)
-        return [_cased(self._words(text), lambda word: draw(word, generator), known) for text in texts]
+        return [cased(self._words(text), lambda word: draw(word, generator), known) for text in texts]
 
     def surfaces(self, text: str) -> list[str]:
         """As in `Tokenizer`. A mark at a word's beginning has "▁", which belongs to the word, and others themselves."""
@@ -83,29 +82,6 @@ class _Lowered:
     def __iter__(self) -> Iterator[str]:
         for line in self.lines:
             yield " ".join("".join(text for _, text in marked(word)) for word in words_only(line).split())
-
-
-def _cased(words: Iterable[str], cut: Cut, known: frozenset[str]) -> list[str]:
-    """The tokens of some words. One whose marks would not give it back is cut as it is."""
-    tokens: list[str] = []
-    for word in words:
-        of_word: list[str] = []
-        for number, (mark, text) in enumerate(marked(word)):
-            pieces = cut(SPACE_MARK + text)
-            of_word += [mark] if mark else []
-            of_word += _inside(pieces, known) if number else pieces
-        tokens += of_word if unmarked(of_word) == SPACE_MARK + word else cut(SPACE_MARK + word)
-    return tokens
-
-
-def _inside(pieces: Sequence[str], known: frozenset[str]) -> list[str]:
-    """The pieces of a word as they are inside another one: the first without its space mark, in the longest pieces."""
-    rest, inside = pieces[0].removeprefix(SPACE_MARK), []
-    while rest:
-        end = next((end for end in range(len(rest), 1, -1) if rest[:end] in known), 1)
-        inside.append(rest[:end])
-        rest = rest[end:]
-    return [*inside, *pieces[1:]]
 
 
 @cache

@@ -12,6 +12,7 @@ from functools import partial
 
 from nmt.beam_tree import Node, beam_tree
 from nmt.config.reading import override_search
+from nmt.kernels.packed import packed
 from nmt.model.forced import forcing
 from nmt.model.seq2seq import Seq2Seq
 from nmt.search import Candidates, Hypothesis
@@ -55,7 +56,7 @@ def explain(
     """
     chosen = {"beam_size": beam_size, "length_penalty": length_penalty, "max_length": max_length}
     search = override_search(translator.search, **chosen, precision="float32", vocabulary_selection=False)
-    told = forced_translator(translator, sentence, forced or {})
+    told = forced_translator(prepared(translator), sentence, forced or {})
     watched: list[Candidates] = []
     find = partial(
         told.translate,
@@ -81,13 +82,24 @@ def read(
     Both are empty for an empty sentence. Raises `UserError` where `explain` does, and for a translation with as many
     tokens as `search.max_length`.
     """
-    told = forced_translator(translator, sentence, forced or {})
+    told = forced_translator(prepared(translator), sentence, forced or {})
     tokens, most = told.target.tokenizer.tokenize(target), told.search.max_length
     if len(tokens) >= most:
         raise UserError(f"the translation has {len(tokens)} tokens; at most {most - 1} are read: shorten it")
     if not told.source.encode(sentence):
         return [], ()
     return [*tokens, EOS_TOKEN], _steps(told, sentence, [*tokens, EOS_TOKEN])
+
+
+def prepared(translator: Translator) -> Translator:
+    """The translator with its weights laid out for explanations in float32, which saves each of them the time for it.
+
+    It does not follow later changes of the weights.
+    """
+    model = packed(translator.model, "float32")
+    if model is translator.model:
+        return translator
+    return Translator(model, translator.source, translator.target, translator.search, translator.selection)
 
 
 def forced_translator(translator: Translator, sentence: str, places: Mapping[int, int]) -> Translator:

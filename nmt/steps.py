@@ -65,29 +65,28 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
     """
     padded, lengths = pad_source([source])
     state, memory = model.encode(padded.to(model.device), lengths)
-    taken, last = [], BOS
+    decoder, last = model.decoder, BOS
+    seen, readouts = [], []
     for chosen in target:
-        before, decoder = state, model.decoder
+        before = state
         readout, state, _ = decoder.step(decoder.embed(torch.tensor([last], device=model.device)), before, memory)
         query = decoder.query(before, state)
-        look, context = _look(model, query, before, memory)
-        log_probabilities = decoder.logits(readout)[0].log_softmax(dim=0)
-        log_probabilities[[PAD, BOS]] = -torch.inf  # no target ever holds them
-        best = log_probabilities.topk(min(likeliest, len(log_probabilities)))
-        own = log_probabilities[chosen]
-        taken.append(
-            DecodingStep(
-                query[0].cpu(),
-                look,
-                context.cpu(),
-                chosen,
-                own.exp().item(),
-                int((log_probabilities > own).sum()),
-                tuple(zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)),
-            )
-        )
+        seen.append((query[0].cpu(), *_look(model, query, before, memory)))
+        readouts.append(readout)
         last = chosen
-    return taken
+    if not readouts:
+        return []
+    log_probabilities = decoder.logits(torch.cat(readouts)).log_softmax(dim=1)
+    log_probabilities[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
+    best = log_probabilities.topk(min(likeliest, log_probabilities.shape[1]), dim=1)
+    own = log_probabilities.gather(1, torch.tensor([*target], device=model.device).unsqueeze(1))
+    places = (log_probabilities > own).sum(dim=1)
+    pairs = zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
+    chances = zip(target, own.exp().flatten().tolist(), places.tolist(), pairs, strict=True)
+    return [
+        DecodingStep(query, look, context.cpu(), chosen, probability, place, tuple(zip(*pair, strict=True)))
+        for (query, look, context), (chosen, probability, place, pair) in zip(seen, chances, strict=True)
+    ]
 
 
 def _look(

@@ -33,10 +33,13 @@ def packed(module: Model, precision: str = "float32") -> Model:
 
     In bf16 the products' factors, results and biases are rounded to bfloat16, and their sums are float32. In int8 the
     factors are whole numbers. The copy does not follow later changes of the weights. Where it would bring nothing
-    (another device, weights of another type than float32, float32 with the plain kernels) it is the module itself.
+    (another device, weights of another type than float32, float32 with the plain kernels, a module that is packed so
+    already) it is the module itself.
     """
     kind = _kind(precision)
     if kind is None or not isinstance(module, nn.Module):
+        return module
+    if any(type(child) is kind for child in module.modules()):
         return module
     parameter = next(module.parameters())
     if parameter.device.type != "cpu" or parameter.dtype != torch.float32:

@@ -30,6 +30,7 @@ class Call(Generic[Asked]):
     kind: Callable[[Asked], Hashable]
     compute: Callable[[Translator, Sequence[Asked]], list[dict[str, Any]]]
     purpose: str
+    explains: bool = True  # by a translator that is prepared for it
 
 
 def translate(translator: Translator, requests: Sequence[TranslateRequest]) -> list[dict[str, Any]]:
@@ -76,6 +77,7 @@ CALLS: tuple[Call[Any], ...] = (
         lambda r: (r.beam_size, r.length_penalty, bool(r.prefix)),
         translate,
         "Translate a sentence: text, tokens, score and attention.",
+        explains=False,
     ),
     Call(
         "/api/explain",

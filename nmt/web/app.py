@@ -20,6 +20,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from nmt.explanation import prepared
 from nmt.translator import Translator
 from nmt.web import answers, api
 from nmt.web.guard import Guard, Refusal
@@ -45,6 +46,7 @@ def make_app(
 ) -> Guard:
     """The application around some models, by their ids."""
     work = work or Work()
+    explaining = {number: (name, prepared(translator)) for number, (name, translator) in models.items()}
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -58,7 +60,10 @@ def make_app(
         Route("/", lambda _: FileResponse(STATIC / "index.html")),
         Route("/api", lambda _: JSONResponse(api.document())),
         Route("/api/models", lambda _: JSONResponse(_listed(models))),
-        *(Route(call.path, _answering(call, models, work), methods=["POST"]) for call in api.CALLS),
+        *(
+            Route(call.path, _answering(call, explaining if call.explains else models, work), methods=["POST"])
+            for call in api.CALLS
+        ),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     application = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _refused})
@@ -83,7 +88,6 @@ def load(checkpoints: Sequence[str], device: str = "auto") -> api.Models:
     models = {}
     for number, path in enumerate(checkpoints, start=1):
         translator = Translator.load(path, device=device)
-        translator.translate(["a"])  # packs the weights, so that the first visitor need not wait
         models[str(number)] = (Path(path).resolve().parent.name, translator)
     return models
 

@@ -23,6 +23,14 @@ def test_products_are_those_of_the_layers_and_the_layers_are_left_alone() -> Non
     assert type(copy[0]) is not nn.Linear
 
 
+@pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
+def test_what_is_packed_stays_as_it_is(precision: str) -> None:
+    module = nn.Sequential(nn.Linear(7, 33), nn.Tanh())
+    once = packed(module, precision)
+    assert once is not module
+    assert packed(once, precision) is once
+
+
 @pytest.mark.parametrize("variant", **parametrised(PAIRWISE))
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_packed_decoder_takes_the_decoders_steps(variant, layers) -> None:

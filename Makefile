@@ -6,7 +6,7 @@
 # make test-fast   the tests that train nothing and start no other process
 # make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
-# make test-browser   the tests of that page, in Chromium
+# make test-browser   the tests of that page, in Chromium         make test-page   types, format and tests of its modules
 # make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
@@ -20,7 +20,7 @@ BIN := .venv/bin
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: multi30k-full setup translate train serve test test-fast test-browser test-oldest check docs ablation bench
+.PHONY: multi30k-full setup translate train serve test test-fast test-browser test-page test-oldest check docs ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -61,11 +61,19 @@ test-fast: setup
 	    tests/test_parts.py tests/test_sizes.py
 
 test-browser: .venv/browser-installed
-	@command -v chromium > /dev/null || { echo "these tests need Chromium: apt-get install chromium"; exit 2; }
+	@command -v chromium > /dev/null || command -v google-chrome > /dev/null || { echo "these tests need Chromium: apt-get install chromium"; exit 2; }
 	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 .venv/browser-installed: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
+	touch $@
+
+test-page: tests/page/node_modules
+	cd tests/page && npm run --silent check && npm test --silent
+
+tests/page/node_modules: tests/page/package-lock.json
+	@command -v npm > /dev/null || { echo "these tests need Node.js with npm: apt-get install nodejs npm"; exit 2; }
+	cd tests/page && npm ci --silent
 	touch $@
 
 test-oldest: $(OLDEST)/installed

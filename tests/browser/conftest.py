@@ -1,10 +1,11 @@
-"""A server in a thread, and Debian's Chromium."""
+"""A server in a thread, and the machine's own Chromium."""
 
 import os
 import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import uvicorn
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from nmt.translator import Translator
+from nmt.web.api import Models
 from nmt.web.app import make_app
 
 PageMaker = Callable[..., Page]
@@ -32,8 +34,14 @@ def address(translator: Translator) -> Iterator[str]:
         translator.target,
         translator.search.model_copy(update={"beam_size": 1}),
     )
+    with served({"1": ("bundled", translator), "2": ("bundled, greedy", greedy)}) as address:
+        yield address
+
+
+@contextmanager
+def served(models: Models) -> Iterator[str]:
+    """The address of a server for some models."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        models = {"1": ("bundled", translator), "2": ("bundled, greedy", greedy)}
         server = uvicorn.Server(uvicorn.Config(make_app(models), log_level="warning", ws="none"))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
@@ -42,9 +50,15 @@ def address(translator: Translator) -> Iterator[str]:
         thread.join()
 
 
+@pytest.fixture
+def serve() -> Callable[[Models], AbstractContextManager[str]]:
+    """`with serve(MODELS) as address`."""
+    return served
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     assert chromium is not None, "these tests need Chromium: apt-get install chromium"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -4,7 +4,7 @@
 import { element, labelled, note, scrolling } from "./elements.js";
 import { best, heatMap } from "./heat.js";
 import { saveButtons } from "./save.js";
-import { unitsOf, weightsOf } from "./words.js";
+import { sentencesOf, unitsOf, weightsOf, withinSentences } from "./words.js";
 
 const ROW = 30;
 const d3 = /** @type {any} */ (globalThis).d3;
@@ -23,8 +23,12 @@ export function showAttention(place, found, state, actions) {
   words.addEventListener("change", () => actions.change({ words: words.checked }, false));
   bar.append(labelled("whole words", words));
   const head = document.createElement("select");
-  for (let i = 0; i <= heads; i++) head.append(new Option(i ? `head ${i}` : "mean of all heads", String(i)));
-  if (heads > 1) bar.append(labelled("", head));
+  head.append(new Option(heads > 1 ? "mean of all heads" : "both levels", "0"));
+  for (let i = 1; heads > 1 && i <= heads; i++) head.append(new Option(`head ${i}`, String(i)));
+  const levels = new Set(found.segments).size > 1;
+  if (levels)
+    head.append(new Option("which sentence", "sentence"), new Option("which word of each sentence", "within"));
+  if (heads > 1 || levels) bar.append(labelled("", head));
   bar.append(saveButtons(() => place.querySelector("svg.rays"), "attention"));
   const pair = element("div", "pair");
   const left = element("div");
@@ -32,9 +36,11 @@ export function showAttention(place, found, state, actions) {
   pair.append(left, right);
   place.append(bar, pair);
   const draw = () => {
-    const chosen = Number(head.value);
-    const weights = found.steps.map((/** @type {any} */ step) => (chosen ? step.heads[chosen - 1] : step.weights));
-    const source = unitsOf(found.source, state.words);
+    const number = Number(head.value) || 0;
+    let weights = found.steps.map((/** @type {any} */ step) => (number ? step.heads[number - 1] : step.weights));
+    if (head.value === "within") weights = withinSentences(weights, found.segments);
+    const sentences = head.value === "sentence";
+    const source = sentences ? sentencesOf(found.source, found.segments) : unitsOf(found.source, state.words);
     const target = unitsOf(found.target, state.words);
     const matrix = weightsOf(weights, source, target);
     const point = linked(pair, matrix);

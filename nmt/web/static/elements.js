@@ -27,6 +27,6 @@ export function scrolling(name) {
 export function labelled(text, control) {
   const label = element("label");
   label.append(control, ` ${text}`);
-  if (!text) control.setAttribute("aria-label", "Attention head");
+  if (!text) control.setAttribute("aria-label", "Which part of the attention");
   return label;
 }

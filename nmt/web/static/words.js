@@ -35,6 +35,29 @@ export function weightsOf(weights, source, target) {
   );
 }
 
+/** The sentences of a source, each as one unit, whose weight is then the first of two levels of attention.
+ * @param {Token[]} tokens @param {number[]} segments the number of each token's sentence @returns {Unit[]} */
+export function sentencesOf(tokens, segments) {
+  /** @type {Unit[]} */
+  const units = [];
+  segments.forEach((number, i) => {
+    units[number] ??= { label: "", kind: "word", tokens: [] };
+    units[number].tokens.push(i);
+  });
+  for (const unit of units) unit.label = `${spelt(unit.tokens.slice(0, 2).map((i) => tokens[i].token))} …`;
+  return units;
+}
+
+/** The second level: weights within each sentence, which add up to 1 there. @param {number[][]} weights @param {number[]} segments */
+export function withinSentences(weights, segments) {
+  return weights.map((row) => {
+    /** @type {number[]} */
+    const sums = [];
+    row.forEach((weight, i) => (sums[segments[i]] = (sums[segments[i]] ?? 0) + weight));
+    return row.map((weight, i) => (sums[segments[i]] > 0 ? weight / sums[segments[i]] : 0));
+  });
+}
+
 /** A subword as it is read: its sign for a space hidden. @param {string} token */
 export function readable(token) {
   if (token === "<eos>") return "(end)";

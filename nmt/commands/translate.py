@@ -46,8 +46,8 @@ def parser() -> Parser:
         "arguments",
         nargs="*",
         metavar="[CHECKPOINT …] [TEXT …]",
-        help="models, such as checkpoints/quickstart/best.pt (several translate together, as an ensemble; without any, "
-        "the bundled model translates German to English), then sentences",
+        help="models, such as checkpoints/quickstart/best.pt or hf://OWNER/NAME (several translate together, as an "
+        "ensemble; without any, the bundled model translates German to English), then sentences",
     )
     _add_file_options(parser)
     _add_result_options(parser)

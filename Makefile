@@ -30,7 +30,7 @@ setup: .venv/installed
 	touch $@
 
 translate: setup
-	@$(BIN)/python scripts/translate.py $(if $(TEXT),"$$TEXT")
+	@$(BIN)/python scripts/translate.py $(if $(TEXT),"$$TEXT") $(ARGS)
 
 serve: .venv/serve-installed
 	$(BIN)/python -m nmt serve $(ARGS)

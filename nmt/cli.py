@@ -32,6 +32,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
     "export": "write a model that translates without PyTorch, by ONNX",
     "push": "give others a model, by the Hugging Face Hub",
+    "calibrate": "let a checkpoint know which text is unlike its own: translations of such text get a warning",
     "ablation": "train one model per attention mechanism and write a page that compares them",
 }
 

@@ -26,6 +26,8 @@ class Translation:
     `score` is the log-probability in nats divided by the length penalty. `n_best` holds the sentence's translations,
     best first and this one among them, if more than one was asked for. `segments` are the numbers of the source
     tokens' segments, from 0, if attention was asked for and knows segments (`model.attention.scope: hierarchical`).
+    `mean_log_probability` is that of the tokens, in nats. If it is below what the checkpoint knows from `nmt
+    calibrate`, `is_unlike_training` says that the text is unlike what the model was trained on.
     """
 
     text: str
@@ -35,6 +37,8 @@ class Translation:
     attention: Float[Tensor, "T S"] | None
     n_best: tuple[Translation, ...] = ()
     segments: tuple[int, ...] | None = None
+    mean_log_probability: float = 0.0
+    is_unlike_training: bool = False
 
     @property
     def levels(self) -> tuple[Float[Tensor, "T G"], Float[Tensor, "T S"]] | None:

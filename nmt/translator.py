@@ -22,7 +22,7 @@ from nmt.kernels.processor import fastest_search_precision, this_processor
 from nmt.model.ensemble import Ensemble
 from nmt.model.protocol import TranslationModel
 from nmt.model.scopes.hierarchical import segments as numbered_segments
-from nmt.search import Candidates
+from nmt.search import Candidates, length_penalty
 from nmt.selection.lexical import Selection, joined
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
@@ -59,7 +59,9 @@ class _Wanted:
 class Translator:
     """A model (or an ensemble) with its codecs and the search settings that it was trained with.
 
-    `selection` says which target types are searched for a sentence; without one, all are.
+    `selection` says which target types are searched for a sentence; without one, all are. A translation is marked as
+    unlike those of the training's kind of text if its mean log-probability is below `threshold`, which one model knows
+    (`nmt calibrate`), and an ensemble does not.
     """
 
     def __init__(
@@ -69,12 +71,14 @@ class Translator:
         target: Codec,
         search: SearchConfig,
         selection: Selection | None = None,
+        threshold: float | None = None,
     ) -> None:
         self.model = model
         self.source = source
         self.target = target
         self.search = search
         self.selection = selection
+        self.threshold = threshold
 
     @classmethod
     def load(cls, path: str | Path | None = None, *others: str | Path, device: str = "auto") -> Translator:
@@ -97,7 +101,8 @@ class Translator:
         models = [contents.model for contents in loaded.values()]
         model = Ensemble(models) if others else first.model
         selection = joined([contents.selection for contents in loaded.values()])
-        return cls(model, first.source, first.target, first.config.search, selection)
+        threshold = None if others else first.threshold
+        return cls(model, first.source, first.target, first.config.search, selection, threshold)
 
     @property
     def fastest_precision(self) -> SearchPrecision:
@@ -267,6 +272,8 @@ class Translator:
             tokenizers = self.source.tokenizer, self.target.tokenizer
             tokens = copied(tokens, *replacements(sentence, *tokenizers, wanted.dictionary or {}), weights)
         words = tokens[:-1] if hypothesis.ids[-1] == EOS else tokens
+        count = len(hypothesis.ids)
+        mean = hypothesis.score * length_penalty(count, wanted.search.length_penalty) / count
         return Translation(
             text=self.target.tokenizer.detokenize(words),
             tokens=tokens,
@@ -274,4 +281,6 @@ class Translator:
             score=hypothesis.score,
             attention=weights if wanted.attention else None,
             segments=segments,
+            mean_log_probability=mean,
+            is_unlike_training=self.threshold is not None and mean < self.threshold,
         )

@@ -7,6 +7,7 @@ training its whole state. All of it is checked before use, because a file may co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +36,8 @@ FORMAT, OLDEST = 3, 2  # that is written, and that is read: files of format 2 ha
 class Loaded(NamedTuple):
     """A checkpoint's contents. `training` is the loop's state, or None where the file serves translation alone.
 
-    `selection` is None where search takes the whole vocabulary.
+    `selection` is None where search takes the whole vocabulary. Below `threshold`, in nats per token, a translation is
+    unlike those of the training's kind of text (`nmt.evaluation.calibration`); None if that is not known.
     """
 
     config: Config
@@ -44,6 +46,7 @@ class Loaded(NamedTuple):
     model: Seq2Seq
     training: dict[str, Any] | None
     selection: Selection | None = None
+    threshold: float | None = None
 
 
 class _Schema(BaseModel):
@@ -70,6 +73,7 @@ class _Contents(_Schema):
     model: dict[str, Tensor]
     training: dict[str, Any] | None
     selection: _Selection | None = None
+    threshold: float | None = None
 
 
 def save(
@@ -103,6 +107,11 @@ def set_selection(path: str | Path, output: Path, selection: Selection | None) -
     contents = checkpoint_file.read(path)
     contents |= {"format": FORMAT, "selection": None if selection is None else selection._asdict()}
     checkpoint_file.write(output, contents)
+
+
+def set_threshold(path: str | Path, output: Path, threshold: float | None) -> None:
+    """Write a checkpoint with another threshold, or with none; all else stays as it is in the file `path`."""
+    checkpoint_file.write(output, checkpoint_file.read(path) | {"format": FORMAT, "threshold": threshold})
 
 
 def average(loaded: Mapping[str, Loaded]) -> Loaded:
@@ -164,7 +173,9 @@ def load(path: str | Path, device: torch.device) -> Loaded:
     check_weights(str(path), model.state_dict(), contents.model)
     fill(model, config.model, contents.model)
     selection = _selection(contents.selection, (len(source.vocabulary), len(target.vocabulary)), str(path))
-    return Loaded(config, source, target, model.to(device).eval(), contents.training, selection)
+    if contents.threshold is not None and not math.isfinite(contents.threshold):
+        raise DamagedFile(f"{path}: threshold is {contents.threshold}, which cannot be: use another copy")
+    return Loaded(config, source, target, model.to(device).eval(), contents.training, selection, contents.threshold)
 
 
 def _as_it_was(config: dict[str, Any]) -> dict[str, Any]:

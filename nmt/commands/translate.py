@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.checkpoint import hub
 from nmt.commands import results, sentences
+from nmt.commands.directions import add_direction_options, bundled_checkpoint
 from nmt.commands.options import (
     SEARCH_OPTIONS,
     Parser,
@@ -49,6 +50,7 @@ def parser() -> Parser:
         help="models, such as checkpoints/quickstart/best.pt or hf://OWNER/NAME (several translate together, as an "
         "ensemble; without any, the bundled model translates German to English), then sentences",
     )
+    add_direction_options(parser)
     _add_file_options(parser)
     _add_result_options(parser)
     parser.add_argument(
@@ -105,6 +107,8 @@ def run(options: argparse.Namespace) -> int:
     """Translate."""
     checkpoints, text = told_apart(options.arguments)
     _check(options, text)
+    if checkpoints and (options.from_language or options.to_language):
+        raise UserError("--from and --to choose a bundled model, and a CHECKPOINT was given: leave one of them out")
     dictionary, lines = None, text
     if options.dictionary is not None:
         from nmt.text.unknown_words import read_dictionary
@@ -114,6 +118,7 @@ def run(options: argparse.Namespace) -> int:
         from nmt.text.corpus import read_lines
 
         lines = read_lines(options.input)
+    checkpoints = checkpoints or [str(bundled_checkpoint(options, lines))]
     if not text and options.input is None and sys.stdin.isatty():
         options.workers = 1  # a prompt waits for each answer
     share_threads(options)
@@ -162,7 +167,7 @@ def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
         count += 1
     if count == 0 and not bundled.MODEL.exists():
         raise UserError(f"the bundled model {bundled.MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
-    return [*map(hub.local, arguments[:count])] or [str(bundled.MODEL)], arguments[count:]
+    return [*map(hub.local, arguments[:count])], arguments[count:]
 
 
 def _load(checkpoints: Sequence[str], options: argparse.Namespace) -> Translator:
@@ -264,6 +269,10 @@ def _translate_block(
         attention=options.json or options.attention is not None,
         prefix=options.prefix,
     )
+    for place, (sentence, translation) in enumerate(zip(block, translations, strict=True), number + 1):
+        if translation.is_unlike_training:
+            begin = " ".join(sentence[:40].split())
+            print(f"sentence {place} is unlike the text that this model was trained on: {begin} …", file=sys.stderr)
     if options.attention is not None:
         with placing("--attention: "):
             translations[0].plot(options.attention)

@@ -15,6 +15,13 @@ CONFIGS = ROOT / "configs"
 MODEL = ROOT / "checkpoints" / "multi30k-de-en" / "model.pt"  # German→English captions; its README.md has the terms
 
 
+def models() -> dict[tuple[str, str], Path]:
+    """The bundled models by their source and target languages, German→English first."""
+    folders = sorted(MODEL.parents[1].glob("multi30k-??-??"), key=lambda folder: folder != MODEL.parent)
+    found = {(folder.name[-5:-3], folder.name[-2:]): folder / MODEL.name for folder in folders}
+    return {languages: path for languages, path in found.items() if path.exists()}
+
+
 def bundled_config(name: str | Path) -> Path | None:
     """The bundled config with this name, or None.
 

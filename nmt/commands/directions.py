@@ -1,0 +1,58 @@
+"""Which bundled model translates: the one that --from and --to name, or else the one for the language of the text."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from nmt.commands.options import Parser
+from nmt.system import bundled
+from nmt.system.errors import UserError
+
+CHARACTERS = 10_000  # of a text: enough to know its language
+
+
+def add_direction_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--from", dest="from_language", metavar="CODE", help="without a CHECKPOINT: translate from this language (de)"
+    )
+    parser.add_argument(
+        "--to", dest="to_language", metavar="CODE", help="without a CHECKPOINT: translate to this language (en)"
+    )
+
+
+def bundled_checkpoint(options: argparse.Namespace, text: Sequence[str]) -> Path:
+    """The bundled model for some text, or for text that is not known yet.
+
+    Without --from and --to, and with models for several languages, the text's own language decides; where it does not
+    show, it is the first model, and a line on standard error says so.
+
+    Raises `UserError` if there is no model for the direction.
+    """
+    models = bundled.models()
+    asked = {0: options.from_language, 1: options.to_language}
+    if len(models) < 2 and not any(asked.values()):
+        return bundled.MODEL
+    fitting = {
+        languages: path
+        for languages, path in models.items()
+        if all(code in (None, languages[side]) for side, code in asked.items())
+    }
+    if not fitting:
+        known = ", ".join("→".join(languages) for languages in models)
+        wanted = "→".join(code or "any language" for code in asked.values())
+        raise UserError(f"--from, --to: no bundled model translates {wanted} (there is {known}): give a CHECKPOINT")
+    default = bundled.MODEL if bundled.MODEL in fitting.values() else next(iter(fitting.values()))
+    sources = list(dict.fromkeys(source for source, _ in fitting))
+    if len(sources) == 1 or not text:
+        return default
+
+    from nmt.text.language import likeliest_language
+
+    found = likeliest_language(" ".join(text)[:CHARACTERS], sources)
+    if found is None:
+        print(f"The language of the text is not clear: using {default}. --from says it", file=sys.stderr)
+        return default
+    return next(path for (source, _), path in fitting.items() if source == found)

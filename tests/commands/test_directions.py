@@ -1,0 +1,116 @@
+"""Which bundled model translates a text."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from support.cli import error_of
+
+from nmt.cli import main
+from nmt.commands import directions
+from nmt.data import multi30k
+from nmt.system import bundled
+from nmt.text.language import likeliest_language
+
+TEXTS = {"de": "Ein Hund läuft über die Wiese.", "en": "A dog runs through the grass."}
+
+
+@pytest.fixture
+def two(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Bundled models of two directions, by their source languages."""
+    for name, run in (("multi30k-de-en", "bahdanau"), ("multi30k-en-de", "none")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.pt").write_bytes((runs / run / "best.pt").read_bytes())
+    (tmp_path / "multi30k-fr-en").mkdir()  # without a model
+    monkeypatch.setattr(bundled, "MODEL", tmp_path / "multi30k-de-en" / "model.pt")
+    return {"de": str(tmp_path / "multi30k-de-en" / "model.pt"), "en": str(tmp_path / "multi30k-en-de" / "model.pt")}
+
+
+@pytest.fixture
+def used(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The models that are chosen."""
+    chosen: list[str] = []
+    real = directions.bundled_checkpoint
+
+    def choosing(*arguments: object) -> Path:
+        chosen.append(str(real(*arguments)))  # type: ignore[arg-type]
+        return Path(chosen[-1])
+
+    monkeypatch.setattr("nmt.commands.translate.bundled_checkpoint", choosing)
+    return chosen
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_language_of_the_text_decides(
+    two: dict[str, str], used: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], language: str
+) -> None:
+    file = tmp_path / "text"
+    file.write_text(TEXTS[language], encoding="utf-8")
+    assert main(["translate", TEXTS[language]]) == 0
+    assert main(["translate", "--input", str(file)]) == 0
+    assert used == [two[language]] * 2
+    assert capsys.readouterr().err == ""
+    other = next(code for code in TEXTS if code != language)
+    assert main(["translate", "--from", other, TEXTS[language]]) == 0
+    assert main(["translate", "--to", language, TEXTS[language]]) == 0
+    assert used[2:] == [two[other]] * 2
+
+
+def test_where_it_does_not_show_it_says_so(
+    two: dict[str, str], used: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["translate", "1 2 3"]) == 0
+    assert used == [two["de"]]
+    assert "--from says it" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--from", "fr"], ["fr→any language", "de→en, en→de", "CHECKPOINT"]),
+        (["--from", "de", "--to", "de"], ["de→de"]),
+    ],
+)
+def test_a_direction_that_there_is_not(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]
+) -> None:
+    assert main(["translate", *arguments, "Text"]) == 2
+    error = error_of(capsys)
+    for word in words:
+        assert word in error
+
+
+def test_a_checkpoint_has_its_own_direction(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["translate", best, "--to", "en", "Text"]) == 2
+    assert "a CHECKPOINT was given" in error_of(capsys)
+
+
+def test_one_model_needs_no_language(best: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundled, "models", lambda: {("de", "en"): Path(best)})
+    monkeypatch.setattr("nmt.text.language.likeliest_language", None)  # never called
+    assert main(["translate", "1 2 3"]) == 0
+
+
+def test_languages_are_told_by_their_function_words() -> None:
+    codes = list(multi30k.LANGUAGES)
+    texts = {**TEXTS, "fr": "Un chien court dans l'herbe avec une balle.", "cs": "Pes běží po trávě a má míč, který je"}
+    for language, text in texts.items():
+        assert likeliest_language(text, codes) == language
+    assert likeliest_language("", codes) is None
+    assert likeliest_language("dog Hund", ["en", "de"]) is None
+    assert likeliest_language("the dog", ["xx", "../en", "en"]) == "en"
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_captions_are_told_apart(language: str) -> None:
+    path = Path(os.environ.get(multi30k.MIRROR_VARIABLE) or multi30k.FOLDER) / f"val.{language}.gz"
+    if not path.exists():
+        pytest.skip(f"needs Multi30k: set {multi30k.MIRROR_VARIABLE}, or train configs/multi30k.yaml first")
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    other = "en" if language == "de" else "de"
+    found = [likeliest_language(line, ["de", "en"]) for line in lines]
+    assert found.count(language) > 0.9 * len(lines)  # of single captions; the others mostly stay open
+    assert found.count(other) < 0.02 * len(lines)

@@ -1,0 +1,113 @@
+"""A threshold for text that is unlike the training's: how it is found, kept and used."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from support.cli import error_of
+from support.tiny_models import SOURCE_WORDS, Variant, tiny_codecs, tiny_model
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint import file as checkpoint_file
+from nmt.checkpoint.file import DamagedFile
+from nmt.cli import main
+from nmt.config.search import SearchConfig
+from nmt.evaluation import calibration
+from nmt.evaluation.calibration import Calibration, calibrate, forced_scores
+from nmt.system.errors import UserError
+from nmt.text.vocabulary import EOS
+from nmt.translator import Translator
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def translator() -> Translator:
+    model = tiny_model(Variant("luong"), seed=1)
+    with torch.no_grad():
+        model.decoder.output.bias[EOS] += 2  # an untrained model seldom ends
+    return Translator(model, *tiny_codecs(), SearchConfig(beam_size=3, max_length=9))
+
+
+def sentences(count: int) -> list[str]:
+    random = np.random.default_rng(1)
+    return [" ".join(random.choice(SOURCE_WORDS, size=random.integers(1, 9))) for _ in range(count)]
+
+
+def test_a_translation_scores_alike_as_it_is_written_and_when_it_is_forced(translator: Translator) -> None:
+    sources = sentences(70)  # more than a batch
+    found = translator.translate(sources)
+    assert len({len(each.tokens) for each in found}) > 2
+    ended = [(source, each) for source, each in zip(sources, found, strict=True) if each.tokens[-1] == "<eos>"]
+    forced = forced_scores(translator, [source for source, _ in ended], [each.tokens for _, each in ended])
+    assert forced == pytest.approx([each.mean_log_probability for _, each in ended], abs=1e-5)
+
+
+def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = sentences(40)
+    beside: list[str] = []
+
+    def forced(_: Translator, others: list[str], targets: list[list[str]]) -> list[float]:
+        beside.extend(others)
+        return [-100.0] * (len(targets) - 1) + [0.0]
+
+    monkeypatch.setattr(calibration, "forced_scores", forced)
+    found = calibrate(translator, sources, 0.1)
+    scores = sorted(each.mean_log_probability for each in translator.translate(sources) if each.text)
+    assert scores[int(0.1 * len(scores)) - 1] <= found.threshold <= scores[int(0.1 * len(scores)) + 1]
+    assert found == Calibration(found.threshold, pytest.approx(0.1, abs=0.03), pytest.approx(1 - 1 / len(scores)))
+    assert sorted(beside) == sorted(s for s, t in zip(sources, translator.translate(sources), strict=True) if t.text)
+    monkeypatch.setattr(calibration, "forced_scores", lambda *texts: [0.0] * len(texts[1]))
+    with pytest.raises(UserError, match="only 0% of shuffled pairs"):
+        calibrate(translator, sources, 0.1)
+    with pytest.raises(UserError, match="too few"):
+        calibrate(translator, sources[:5], 0.1)
+
+
+def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "der Hund läuft"
+    [plain] = Translator.load(best).translate([text])
+    assert not plain.is_unlike_training
+    for offset, warns in ((0.01, True), (-0.01, False)):
+        path = tmp_path / f"{warns}.pt"
+        checkpoint.set_threshold(best, path, plain.mean_log_probability + offset)
+        assert Translator.load(path).translate([text])[0].is_unlike_training is warns
+        capsys.readouterr()
+        assert main(["translate", str(path), text]) == 0
+        printed = capsys.readouterr()
+        assert printed.out == f"{plain.text}\n"
+        assert ("sentence 1 is unlike the text that this model was trained on: der Hund" in printed.err) is warns
+        assert not Translator.load(path, best).translate([text])[0].is_unlike_training
+    before, after = checkpoint.load(best, CPU), checkpoint.load(tmp_path / "True.pt", CPU)
+    assert before.threshold is None
+    assert after.config == before.config
+
+
+def test_a_threshold_that_cannot_be_is_refused(best: str, tmp_path: Path) -> None:
+    for value, words in ((float("nan"), "threshold is nan"), ("low", "threshold")):
+        checkpoint_file.write(tmp_path / "bad.pt", checkpoint_file.read(best) | {"threshold": value})
+        with pytest.raises(DamagedFile, match=words):
+            checkpoint.load(tmp_path / "bad.pt", CPU)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--share", "0.5"], ["--share 0.5", "below 0.5"]),
+        (["--output", "OLD"], ["already exists"]),
+        (["--source", "missing"], ["missing", "does not exist"]),
+    ],
+)
+def test_bad_options(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], words: list[str]
+) -> None:
+    more = [best if word == "OLD" else word for word in more]
+    capsys.readouterr()
+    assert main(["calibrate", best, "--output", str(tmp_path / "new.pt"), *more]) == 2
+    error = error_of(capsys)
+    for word in words:
+        assert word in error
+    assert not (tmp_path / "new.pt").exists()

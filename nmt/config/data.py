@@ -23,6 +23,9 @@ else:
     TokenizerFields = section_of("TokenizerFields", TOKENIZERS)
 
 
+Weight = Annotated[int, Field(ge=1, le=100, strict=True)]  # how often pairs come in an epoch
+
+
 class SideConfig(TokenizerFields):
     """One language of the corpus."""
 
@@ -62,7 +65,7 @@ class ExtraText(Section):
 
     path: str
     """The file of sentences, one per line."""
-    weight: Count = 1
+    weight: Weight = 1
     """How often each of its pairs comes in an epoch."""
     tag: Annotated[str, Field(pattern=r"^\S+$", max_length=100)] | None = None
     """A word such as `<BT>` that the model reads before each of its source sentences, so that it can tell them from
@@ -105,7 +108,7 @@ class DataConfig(Section):
     corpus: Literal["sample", "multi30k", "files"] = "sample"
     """`sample`: the synthetic sample corpus. `multi30k`: Multi30k in German, English, French or Czech, fetched on first
     use. `files`: your own text, named in `source` and `target`."""
-    corpus_weight: Count = 1
+    corpus_weight: Weight = 1
     """How often each of the corpus's own pairs comes in an epoch, beside those of `extra`."""
     folder: str = "data"
     """The folder that holds the sample corpus, Multi30k's files, and (in `cache/`) tokenized text."""

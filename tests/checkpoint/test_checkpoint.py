@@ -143,15 +143,6 @@ def refusal(path: Path) -> str:
     return message
 
 
-def test_a_local_p_of_an_older_nmt_begins_in_the_middle(tmp_path: Path, make_translator: Maker) -> None:
-    local = "model.attention={wiring: luong, score: general, scope: local_p, initial_position: "
-    paths = [save(tmp_path / name, *make_translator(f"{local}{name}}}")) for name in ("middle", "diagonal")]
-    for path, expected in zip(paths, ("middle", "diagonal"), strict=True):
-        assert checkpoint.load(path, CPU).config.model.attention.initial_position == expected
-        older = altered(path, lambda contents: contents["config"]["model"]["attention"].pop("initial_position"))
-        assert checkpoint.load(older, CPU).config.model.attention.initial_position == "middle"
-
-
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
 def test_a_truncated_file_is_refused(saved: Path, share: float) -> None:
     whole = saved.read_bytes()

@@ -42,8 +42,9 @@ def test_evaluation_json_has_the_promised_fields(runs: Path) -> None:
     assert evaluation.keys() == {"models", "significance"}
     (model,) = evaluation["models"]
     flavours = {"bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"}
-    assert model.keys() == {"checkpoint", "split", "signatures", "by_length", "alignment", *flavours}
+    assert model.keys() == {"checkpoint", "split", "signatures", "by_length", "alignment", "learned", *flavours}
     assert model["alignment"] is None
+    assert model["learned"] == []
     assert model["signatures"].keys() == flavours
     assert model["split"] == "test"
     assert model["by_length"][0].keys() == {"low", "high", "count", "bleu", "ci_low", "ci_high"}

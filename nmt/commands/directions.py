@@ -23,6 +23,13 @@ def add_direction_options(parser: Parser) -> None:
     )
 
 
+def given_or_bundled(options: argparse.Namespace, checkpoints: list[str], text: Sequence[str]) -> list[str]:
+    """The checkpoints that were given, or else the bundled one for some text. Raises `UserError` if both are named."""
+    if checkpoints and (options.from_language or options.to_language):
+        raise UserError("--from and --to choose a bundled model, and a CHECKPOINT was given: leave one of them out")
+    return checkpoints or [str(bundled_checkpoint(options, text))]
+
+
 def bundled_checkpoint(options: argparse.Namespace, text: Sequence[str]) -> Path:
     """The bundled model for some text, or for text that is not known yet.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from nmt.commands.directions import add_direction_options, given_or_bundled
 from nmt.commands.options import Parser, positive, set_threads
 from nmt.commands.translate import told_apart
 from nmt.system import files
@@ -34,6 +35,7 @@ def parser() -> Parser:
         metavar="N",
         help="other words of each step after which the file shows how it goes on, 0 to 9 (default: 2)",
     )
+    add_direction_options(parser)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
     parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
     return parser
@@ -50,16 +52,17 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"--beam {options.beam}: the page shows up to 50 hypotheses; lower it")
     if options.html.exists():
         raise UserError(f"{options.html} already exists: choose another --html, or remove it")
+    [checkpoint] = given_or_bundled(options, checkpoints, text)
     files.make_folder(options.html.parent)
 
     from nmt.translator import Translator
     from nmt.web.single import single_page
 
     set_threads(options.threads)
-    translator = Translator.load(checkpoints[0], device=options.device)
+    translator = Translator.load(checkpoint, device=options.device)
     page = single_page(
         translator,
-        Path(checkpoints[0]).resolve().parent.name,
+        Path(checkpoint).resolve().parent.name,
         text[0],
         beam_size=options.beam,
         length_penalty=options.length_penalty,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.checkpoint import hub
 from nmt.commands import results, sentences
-from nmt.commands.directions import add_direction_options, bundled_checkpoint
+from nmt.commands.directions import add_direction_options, given_or_bundled
 from nmt.commands.options import (
     SEARCH_OPTIONS,
     Parser,
@@ -107,8 +107,6 @@ def run(options: argparse.Namespace) -> int:
     """Translate."""
     checkpoints, text = told_apart(options.arguments)
     _check(options, text)
-    if checkpoints and (options.from_language or options.to_language):
-        raise UserError("--from and --to choose a bundled model, and a CHECKPOINT was given: leave one of them out")
     dictionary, lines = None, text
     if options.dictionary is not None:
         from nmt.text.unknown_words import read_dictionary
@@ -118,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
         from nmt.text.corpus import read_lines
 
         lines = read_lines(options.input)
-    checkpoints = checkpoints or [str(bundled_checkpoint(options, lines))]
+    checkpoints = given_or_bundled(options, checkpoints, lines)
     if not text and options.input is None and sys.stdin.isatty():
         options.workers = 1  # a prompt waits for each answer
     share_threads(options)

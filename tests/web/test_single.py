@@ -55,3 +55,11 @@ def test_wrong_options_are_one_line(
     assert all(word in error for word in words)
     assert there.read_text(encoding="utf-8") == "mine"
     assert list(tmp_path.iterdir()) == [there]
+
+
+def test_without_a_checkpoint_the_bundled_model_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "dog.html"
+    assert main(["explain", "Ein Hund.", "--html", str(file), "--alternatives", "0", "--threads", "1"]) == 0
+    assert "dog" in file.read_text(encoding="utf-8")
+    assert main(["explain", "some.pt", "Ein Hund.", "--html", "other.html", "--from", "de"]) == 2
+    assert "--from and --to choose a bundled model" in capsys.readouterr().err

@@ -37,7 +37,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         chosen.append(str(real(*arguments)))  # type: ignore[arg-type]
         return Path(chosen[-1])
 
-    monkeypatch.setattr("nmt.commands.translate.bundled_checkpoint", choosing)
+    monkeypatch.setattr("nmt.commands.directions.bundled_checkpoint", choosing)
     return chosen
 
 

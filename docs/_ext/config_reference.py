@@ -95,6 +95,8 @@ def _kind(schema: dict[str, Any]) -> str:
         return f"{', '.join(kinds[:-1])} or {kinds[-1]}"
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "$ref" in schema:
+        return "section"
     kind = schema["type"]
     if isinstance(kind, list):
         return "text"

@@ -8,8 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-
 from nmt.training import event_log
 from support.walk.families import FAMILIES
 from support.walk.runner import Counts, plan, prepared, remembered, walk
@@ -29,7 +27,6 @@ def main() -> int:
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     state, failures = folder / "done.json", folder / "failures.jsonl"
-    torch.set_num_threads(1)
     event_log._summary_writer = lambda *_: None  # importing TensorBoard takes seconds
     if options.only and options.begin:
         for family in families:

@@ -66,13 +66,3 @@ def beam_tree(
             ids.append(own)
         rows = [place_of.get(place) for place in candidates.going_on[0].tolist()]
     return nodes
-
-
-def path_to(nodes: Sequence[Node], place: int) -> list[int]:
-    """The ids of a hypothesis, first to last."""
-    ids = []
-    at: int | None = place
-    while at is not None:
-        ids.append(nodes[at].token)
-        at = nodes[at].parent
-    return ids[::-1]

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.toy_search import END, SENTENCES, START, WORDS, Toy
+from support.toy_search import END, SENTENCES, START, WORDS, Toy, path_to
 
-from nmt.beam_tree import beam_tree, path_to
+from nmt.beam_tree import beam_tree
 from nmt.search import beam_search, length_penalty
 
 

@@ -17,8 +17,8 @@ from support.tiny_models import (
     tiny_codecs,
     tiny_model,
 )
+from support.toy_search import path_to
 
-from nmt.beam_tree import path_to
 from nmt.config.search import SearchConfig
 from nmt.explanation import explain, forced_translator, read
 from nmt.model.ensemble import Ensemble

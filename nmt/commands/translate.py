@@ -27,7 +27,7 @@ from nmt.commands.options import (
 from nmt.system import bundled, files
 from nmt.system.errors import UserError, placing
 from nmt.system.parallel import in_parallel
-from nmt.system.startup import kept_for_good, without_shapes_alone
+from nmt.system.startup import kept_for_good, without_meta_kernels
 from nmt.system.streams import output_is_closed
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _load(checkpoints: Sequence[str], options: argparse.Namespace) -> Translator:
-    with without_shapes_alone():
+    with without_meta_kernels():
         from nmt.translator import Translator
 
     set_threads(options.threads)

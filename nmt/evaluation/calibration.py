@@ -15,7 +15,7 @@ import torch
 
 from nmt.data.batching import Example, collate
 from nmt.system.errors import UserError
-from nmt.text.vocabulary import EOS
+from nmt.text.vocabulary import EOS_TOKEN
 from nmt.translation import Translation
 from nmt.translator import Translator
 
@@ -61,11 +61,10 @@ def forced_scores(translator: Translator, sources: Sequence[str], targets: Seque
     """The mean log-probability, in nats, of target tokens (`<eos>` may end them) beside source sentences."""
     model = translator.model
     vocabulary = translator.target.vocabulary
-    numbers = {token: number for number, token in enumerate(vocabulary.tokens)}
     scores: list[float] = []
     for begin in range(0, len(sources), BATCH):
         part = slice(begin, begin + BATCH)
-        ids = [[i for token in tokens if (i := numbers[token]) != EOS] for tokens in targets[part]]
+        ids = [vocabulary.encode(token for token in tokens if token != EOS_TOKEN) for tokens in targets[part]]
         batch = collate([Example(translator.source.encode(s), t) for s, t in zip(sources[part], ids, strict=True)])
         with torch.inference_mode():
             state, memory = model.encode(batch.source.to(model.device), batch.source_lengths)

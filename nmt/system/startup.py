@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-_SHAPES_ALONE = "torch._meta_registrations"
+_META_KERNELS = "torch._meta_registrations"
 
 
 @contextmanager
@@ -30,18 +30,18 @@ def kept_for_good() -> Iterator[None]:
 
 
 @contextmanager
-def without_shapes_alone() -> Iterator[None]:
-    """Whatever imports torch first in this block leaves out how it computes shapes without values, in Python.
+def without_meta_kernels() -> Iterator[None]:
+    """If torch is first imported in this block, its Python kernels for the meta device are left out.
 
-    That is a fifth of `import torch`, and serves tracing (`torch.compile`, `torch.export`) and operations on tensors of
-    the meta device: for processes that do nothing of the kind. The module is private. A PyTorch that has no such module
+    They take a fifth of `import torch`, and serve tracing (`torch.compile`, `torch.export`) and operations on meta
+    tensors. This is for processes that do neither. The module is private. A PyTorch that has no such module
     is imported whole, and one that was imported before stays as it is.
     """
     if "torch" in sys.modules:
         yield
         return
-    sys.modules[_SHAPES_ALONE] = ModuleType(_SHAPES_ALONE)
+    sys.modules[_META_KERNELS] = ModuleType(_META_KERNELS)
     try:
         yield
     finally:
-        del sys.modules[_SHAPES_ALONE]  # who asks for it later gets it
+        del sys.modules[_META_KERNELS]  # who asks for it later gets it

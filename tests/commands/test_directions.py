@@ -1,11 +1,10 @@
 """Which bundled model translates a text."""
 
-import gzip
-import os
 from pathlib import Path
 
 import pytest
 from support.cli import error_of
+from support.multi30k import lines_of
 
 from nmt.cli import main
 from nmt.commands import directions
@@ -106,10 +105,7 @@ def test_languages_are_told_by_their_function_words() -> None:
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_captions_are_told_apart(language: str) -> None:
-    path = Path(os.environ.get(multi30k.MIRROR_VARIABLE) or multi30k.FOLDER) / f"val.{language}.gz"
-    if not path.exists():
-        pytest.skip(f"needs Multi30k: set {multi30k.MIRROR_VARIABLE}, or train configs/multi30k.yaml first")
-    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    lines = lines_of(language, "val")
     other = "en" if language == "de" else "de"
     found = [likeliest_language(line, ["de", "en"]) for line in lines]
     assert found.count(language) > 0.9 * len(lines)  # of single captions; the others mostly stay open

@@ -47,3 +47,12 @@ def search(toy, sentences=SENTENCES, **options):
     numbers = torch.tensor(sentences).unsqueeze(1)
     options = {"beam_size": 3, "alpha": 0.0, "max_length": 6} | options
     return beam_search(toy, (torch.zeros_like(numbers),), (numbers,), bos=START, eos=END, **options)
+
+
+def path_to(nodes, place):
+    """The ids of a hypothesis of a beam tree, first to last."""
+    ids = []
+    while place is not None:
+        ids.append(nodes[place].token)
+        place = nodes[place].parent
+    return ids[::-1]

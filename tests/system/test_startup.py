@@ -24,11 +24,11 @@ def test_the_collector_rests_meanwhile_and_never_sees_what_was_made(enabled: boo
         gc.unfreeze()
 
 
-def test_torch_without_shapes_alone_computes_the_same_and_can_have_them_later() -> None:
+def test_torch_without_meta_kernels_computes_the_same_and_can_have_them_later() -> None:
     script = """
 import sys
-from nmt.system.startup import without_shapes_alone
-with without_shapes_alone():
+from nmt.system.startup import without_meta_kernels
+with without_meta_kernels():
     import torch
 left_out = "torch._decomp.decompositions" not in sys.modules
 numbers = torch.arange(6.0).reshape(2, 3)

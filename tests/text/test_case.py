@@ -1,13 +1,12 @@
 """Case as marks between lower-cased subwords: what is written again is what was read, whatever it was."""
 
-import gzip
-import os
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.multi30k import lines_of
 from support.texts import MORE, everything, learn
 
 from nmt.config.data import DataConfig
@@ -135,11 +134,7 @@ def test_lower_case_would_lose_it() -> None:
 
 @pytest.mark.parametrize("language", multi30k.LANGUAGES)
 def test_every_word_of_multi30k_comes_back(language: str) -> None:
-    folder = Path(os.environ.get(multi30k.MIRROR_VARIABLE) or multi30k.FOLDER)
-    splits = [folder / f"{split}.{language}.gz" for split in ("train", "val", "test_2016_flickr")]
-    if not all(path.exists() for path in splits):
-        pytest.skip(f"needs Multi30k: set {multi30k.MIRROR_VARIABLE}, or train configs/multi30k.yaml first")
-    lines = [line for path in splits for line in gzip.decompress(path.read_bytes()).decode().split("\n")]
+    lines = lines_of(language, "train", "val", "test_2016_flickr")
     words = iter(dict.fromkeys(word for line in lines for word in line.split()))  # cut one by one, so each once
     tokenizer = tokenizer_of(lines[:2000], 1000)
     plain = SentencePieceTokenizer(tokenizer.model, False)

@@ -23,16 +23,16 @@ from nmt.system.streams import open_closed_streams
 COMMANDS = {  # modules of nmt.commands, each with what it is for
     "train": "train a model from a YAML config, then score it on the test set",
     "translate": "translate sentences, a file or standard input",
-    "explain": "write a page that shows how a sentence is translated, as a single file",
-    "serve": "open a page on which one watches models translate",
+    "explain": "write a web page, as a single file, that shows how a sentence is translated",
+    "serve": "start a web page that shows models translating, live",
     "evaluate": "score models on a test set, also by sentence length, and compare them",
-    "back-translate": "make training pairs of text in one language, by a model's translations",
+    "back-translate": "make training pairs from monolingual text (back-translation)",
     "split": "make training, validation and test sets from one pair of files",
     "average": "average several checkpoints of one run, or halve the size of one",
     "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
-    "export": "write a model that translates without PyTorch, by ONNX",
-    "push": "give others a model, by the Hugging Face Hub",
-    "calibrate": "let a checkpoint know which text is unlike its own: translations of such text get a warning",
+    "export": "export a model to ONNX, to translate without PyTorch",
+    "push": "upload a model to the Hugging Face Hub",
+    "calibrate": "fit the score below which nmt translate warns that a text is unlike the training data",
     "ablation": "train one model per attention mechanism and write a page that compares them",
 }
 

@@ -12,8 +12,8 @@ from nmt.system.errors import UserError
 def parser() -> Parser:
     parser = Parser(
         prog="nmt calibrate",
-        description="Write a copy of a checkpoint that knows below which score a translation is unlike those of the "
-        "validation set. nmt translate then warns of text that is unlike what the model was trained on.",
+        description="Write a copy of a checkpoint with a score threshold, fitted to translations of the validation "
+        "set. nmt translate then warns about text that is unlike the training data.",
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")
@@ -22,10 +22,10 @@ def parser() -> Parser:
         type=float,
         default=0.02,
         metavar="P",
-        help="the share of sentences like those of the training that are warned of, too (default: 0.02)",
+        help="the share of validation sentences that may get the warning, too (default: 0.02)",
     )
     parser.add_argument(
-        "--source", type=Path, metavar="FILE", help="learn from these sentences, not from the validation set"
+        "--source", type=Path, metavar="FILE", help="fit to these sentences instead of the validation set"
     )
     parser.add_argument(
         "--data-folder", default="data", metavar="DIR", help="where the corpus is, or will be put (default: data)"

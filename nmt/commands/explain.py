@@ -33,7 +33,7 @@ def parser() -> Parser:
         choices=range(10),
         default=2,
         metavar="N",
-        help="other words of each step after which the file shows how it goes on, 0 to 9 (default: 2)",
+        help="how many other words of each step can be tried in the file, 0 to 9 (default: 2)",
     )
     add_direction_options(parser)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")

@@ -52,16 +52,19 @@ def add_search_options(command: Parser) -> None:
 
 def add_sampling_options(command: Parser) -> None:
     command.add_argument(
-        "--temperature", type=float, metavar="T", help="draw translations at random from p^(1/T), instead of searching"
+        "--temperature",
+        type=float,
+        metavar="T",
+        help="sample translations from p^(1/T) instead of searching for the best",
     )
     command.add_argument(
-        "--top-k", type=positive, metavar="K", help="draw at random, at each step from the K likeliest words alone"
+        "--top-k", type=positive, metavar="K", help="sample, at each step among the K likeliest words only"
     )
     command.add_argument(
         "--seed",
         type=positive,
         metavar="N",
-        help="with --temperature or --top-k: another one draws others (default: 1)",
+        help="with --temperature or --top-k: the random seed (default: 1)",
     )
 
 
@@ -70,7 +73,7 @@ def sampling(options: argparse.Namespace) -> dict[str, int | float] | None:
     given = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
     chosen = {name: value for name, value in given.items() if value is not None}
     if chosen.keys() == {"seed"}:
-        raise UserError("--seed is for translations that are drawn: add --temperature 1 or --top-k, or leave it out")
+        raise UserError("--seed is for sampling: add --temperature 1 or --top-k, or leave it out")
     return chosen or None
 
 

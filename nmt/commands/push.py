@@ -11,8 +11,8 @@ from nmt.commands.options import Parser
 def parser() -> Parser:
     parser = Parser(
         prog="nmt push",
-        description="Write a checkpoint and its card into a repository of the Hugging Face Hub, from where "
-        "hf://OWNER/NAME names it wherever a checkpoint is wanted. Log in first: hf auth login.",
+        description="Upload a checkpoint and its model card to the Hugging Face Hub. After that, hf://OWNER/NAME can "
+        "stand wherever a checkpoint is expected. Log in first: hf auth login.",
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
     parser.add_argument("repository", metavar="OWNER/NAME", help="the repository, which is created if necessary")

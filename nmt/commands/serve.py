@@ -19,8 +19,8 @@ from nmt.system.errors import UserError
 def parser() -> Parser:
     parser = Parser(
         prog="nmt serve",
-        description="Open a page on which one watches a model translate: its attention, its steps, its beam. It is for "
-        "this machine alone, unless --host says otherwise.",
+        description="Start a web page that shows a model translating, live: its attention, its steps, its beam. Only "
+        "this machine can open it, unless --host says otherwise.",
     )
     parser.add_argument(
         "checkpoints", nargs="*", metavar="CHECKPOINT", help="up to eight models; without any, the bundled one"

@@ -20,7 +20,6 @@ from nmt.training.learner import make_learner
 from nmt.training.loss import perplexity
 from nmt.training.pace import Pace, Tokens
 from nmt.training.prepare import batches_of
-from nmt.training.progress import Example
 from nmt.training.resume import restore, seed_processes
 from nmt.training.saving import advice, refuse_infinite, save, save_best, selection_of
 from nmt.training.session import Session, Task
@@ -235,18 +234,22 @@ def _validate(session: Session) -> bool:
         perplexity=perplexity(validation.loss),
         bleu=validation.bleu,
         seconds=state.seconds,
+        examples=_examples(task, validation),
     )
     best = state.since_best == 0
     bleu = f"BLEU{' (lower-cased)' if task.config.data.target.lowercase else ''}"
-    task.progress.validation(event, best=best, bleu=bleu, examples=_examples(task, validation))
+    task.progress.validation(event, best=best, bleu=bleu)
     if best and task.world.is_main:
         save_best(session)
     return True
 
 
-def _examples(task: Task, validation: Validation) -> list[Example]:
-    """Three sentences from the whole of the validation set."""
+def _examples(task: Task, validation: Validation) -> list[dict[str, str]]:
+    """Three sentences from the whole of the validation set, their references, and what the model made of them."""
     count = len(validation.hypotheses)
     numbers = sorted({count // 6, count // 2, count - 1 - count // 6})
     texts = task.validation
-    return [Example(texts.source[i], texts.target[i], validation.hypotheses[i]) for i in numbers]
+    return [
+        {"source": texts.source[i], "reference": texts.target[i], "hypothesis": validation.hypotheses[i]}
+        for i in numbers
+    ]

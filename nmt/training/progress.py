@@ -7,7 +7,7 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tqdm import tqdm
 
@@ -15,14 +15,6 @@ from nmt.training.event_log import finite
 from nmt.training.loss import perplexity
 from nmt.training.pace import Tokens
 from nmt.training.summary import Summary
-
-
-class Example(NamedTuple):
-    """A sentence of the validation set, its reference, and what the model made of it."""
-
-    source: str
-    reference: str
-    hypothesis: str
 
 
 class Progress:
@@ -43,7 +35,7 @@ class Progress:
     def train(self, event: Mapping[str, Any], seconds_left: float) -> None:
         """A `train` event of `metrics.jsonl`."""
 
-    def validation(self, event: Mapping[str, Any], *, best: bool, bleu: str, examples: Sequence[Example]) -> None:
+    def validation(self, event: Mapping[str, Any], *, best: bool, bleu: str) -> None:
         """A `validation` event of `metrics.jsonl`; `bleu` is what its score is called."""
 
     def checkpoint(self, path: Path, update: int) -> None:
@@ -103,16 +95,16 @@ class TextProgress(Progress):
             numbers = _numbers(event["loss"], speed, seconds_left)
             self.message(f"epoch {event['epoch']}, update {event['update']}/{self._total}: {numbers}")
 
-    def validation(self, event: Mapping[str, Any], *, best: bool, bleu: str, examples: Sequence[Example]) -> None:
+    def validation(self, event: Mapping[str, Any], *, best: bool, bleu: str) -> None:
         self.message(
             f"epoch {event['epoch']}, update {event['update']}, {event['seconds'] / 60:.1f} min: validation "
             f"loss {event['loss']:.3f}, perplexity {event['perplexity']:.2f}, {bleu} {event['bleu']:.2f}"
             f"{', the best so far' if best else ''}"
         )
-        for example in examples:
-            self.message(f"    source      {example.source}")
-            self.message(f"    reference   {example.reference}")
-            self.message(f"    hypothesis  {example.hypothesis}\n")
+        for example in event["examples"]:
+            self.message(f"    source      {example['source']}")
+            self.message(f"    reference   {example['reference']}")
+            self.message(f"    hypothesis  {example['hypothesis']}\n")
 
     def end(self, event: Mapping[str, Any]) -> None:
         self.message(f"Done: {event['reason']}, in {event['seconds'] / 60:.1f} minutes.")
@@ -149,8 +141,8 @@ class JsonProgress(Progress):
     def train(self, event: Mapping[str, Any], seconds_left: float) -> None:
         _say("train", {**event, "seconds_left": seconds_left})
 
-    def validation(self, event: Mapping[str, Any], *, best: bool, bleu: str, examples: Sequence[Example]) -> None:
-        _say("validation", {**event, "best": best, "examples": [example._asdict() for example in examples]})
+    def validation(self, event: Mapping[str, Any], *, best: bool, bleu: str) -> None:
+        _say("validation", {**event, "best": best})
 
     def checkpoint(self, path: Path, update: int) -> None:
         _say("checkpoint", {"update": update, "path": str(path)})

@@ -75,8 +75,8 @@ def finish(config: Config, *, resume: bool = False) -> Path:
 
 
 def events(folder: Path, kind: str | None = None) -> list[dict[str, Any]]:
-    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").split("\n")  # and nowhere else
+    found = [json.loads(line) for line in lines if line]
     return [event for event in found if kind in (None, event["event"])]
 
 

@@ -9,6 +9,8 @@ import secrets
 import signal
 import socket
 import sys
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from nmt.commands.options import Parser, positive, refuse_twice, set_threads
@@ -37,6 +39,30 @@ def parser() -> Parser:
     )
     parser.add_argument("--open", action="store_true", help="let everybody in who can reach --host, without a token")
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        metavar="DIR",
+        help="the folder whose runs of training the page shows, live (default: checkpoints)",
+    )
+    parser.add_argument(
+        "--test-set",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("SOURCE", "REFERENCE"),
+        help="two files whose sentences the page shows in a table, with the models' scores; may be repeated",
+    )
+    parser.add_argument(
+        "--alignment",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="gold word links of the first test set (such as 0-0 1?2); the next of the second, and so on",
+    )
+    parser.add_argument(
+        "--alignment-words", choices=("spacy", "whitespace"), help="the words that links refer to (default: spacy)"
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
     parser.add_argument("--threads", type=positive, metavar="N", help="processor threads of each process")
     return parser
@@ -49,24 +75,34 @@ def run(options: argparse.Namespace) -> int:
         import uvicorn
         from uvicorn.supervisors import Multiprocess
 
-        from nmt.web.app import Settings, in_environment, load, make_app
+        from nmt.web.app import Settings, application, in_environment
     except ModuleNotFoundError as error:
         raise UserError(f"nmt serve needs {error.name}: pip install 'nmt[serve]'") from None
     checkpoints = options.checkpoints or [str(bundled.MODEL)]
     if options.workers > 1:
         options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
     set_threads(options.threads)
-    models = load(checkpoints, options.device)  # what is wrong with them is said before there is a server
     token = secrets.token_urlsafe(24) if options.token == "" else options.token
-    names = [options.host, *options.name]
+    files = zip_longest(options.test_set, options.alignment)
+    settings = Settings(
+        checkpoints,
+        options.device,
+        options.threads,
+        [options.host, *options.name],
+        token,
+        str(options.runs or "checkpoints"),
+        [(*pair, links) for pair, links in files],
+        options.alignment_words or "spacy",
+    )
+    serving = application(settings)  # what is wrong with the files is said before there is a server
     listening = _listening(options.host, options.port)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn hands on what stopped it
     _say_where(options.host, listening.getsockname()[1], token)
     if options.workers == 1:
-        uvicorn.Server(_config(make_app(models, names, token))).run([listening])
+        uvicorn.Server(_config(serving)).run([listening])
         return 0
-    del models
-    in_environment(Settings(checkpoints, options.device, options.threads, names, token))
+    del serving
+    in_environment(settings)
     Multiprocess(_config("nmt.web.app:from_environment", options.workers), [listening]).run()
     raise KeyboardInterrupt
 
@@ -94,6 +130,10 @@ def _check(options: argparse.Namespace) -> None:
     if len(options.checkpoints) > 8:
         raise UserError(f"{len(options.checkpoints)} checkpoints: the page shows up to eight")
     refuse_twice(options.checkpoints)
+    if len(options.alignment) > len(options.test_set):
+        raise UserError("--alignment belongs to a --test-set: give a test set for each")
+    if options.runs is not None and not options.runs.is_dir():
+        raise UserError(f"--runs {options.runs}: there is no such folder: give that of your runs (output_dir)")
     if options.token is not None and not (options.token == "" or _is_token(options.token)):
         raise UserError("--token: 16 to 200 letters, digits, '-' and '_'; without a TOKEN one is made up")
     if not (_is_local(options.host) or options.token is not None or options.open):

@@ -88,6 +88,24 @@ def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> flo
     return sacrebleu.BLEU(force=True).corpus_score(hypotheses, [references]).score
 
 
+def corpus_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """ChrF of the whole, 0 to 100, with sacreBLEU's default settings: the `chrf` of `score`."""
+    check_pairs(hypotheses, references)
+    return sacrebleu.CHRF().corpus_score(hypotheses, [references]).score
+
+
+def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """Each sentence's cased BLEU, 0 to 100, of the n-gram orders that it has (sacreBLEU's effective order)."""
+    metric = sacrebleu.BLEU(effective_order=True, force=True)
+    return [metric.sentence_score(h, [r]).score for h, r in zip(hypotheses, references, strict=True)]
+
+
+def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """Each sentence's chrF, 0 to 100."""
+    metric = sacrebleu.CHRF()
+    return [metric.sentence_score(h, [r]).score for h, r in zip(hypotheses, references, strict=True)]
+
+
 def compare(
     systems: Mapping[str, Sequence[str]], references: Sequence[str], samples: int = SIGNIFICANCE_RESAMPLES
 ) -> list[Comparison]:

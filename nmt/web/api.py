@@ -1,4 +1,4 @@
-"""The API: what each address computes, and the OpenAPI document that describes them all."""
+"""The API: what each address computes from the question that is posted to it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from nmt import __version__
 from nmt.explanation import explain, read
 from nmt.system.errors import UserError
 from nmt.translator import Translator, most_characters
 from nmt.web import answers
-from nmt.web.guard import LARGEST_BODY, Refusal
+from nmt.web.guard import Refusal
 from nmt.web.requests import ExplainRequest, ReadRequest, Request, TranslateRequest
 
 Asked = TypeVar("Asked", bound=Request)
@@ -129,44 +128,3 @@ def computer(call: Call[Asked], translator: Translator) -> Callable[[Sequence[As
 def _complaint(error: Any) -> str:
     field = ".".join(str(part) for part in error["loc"])[:100]
     return f"{field}: {error['msg']}" if field else error["msg"]
-
-
-def document() -> dict[str, Any]:
-    """The OpenAPI document."""
-    schemas: dict[str, Any] = {}
-    listed = {"summary": "The models, with their ids.", "responses": {"200": _response("The models.")}}
-    paths: dict[str, Any] = {"/api/models": {"get": listed}}
-    for call in CALLS:
-        schema = call.request.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas |= schema.pop("$defs", {}) | {call.request.__name__: schema}
-        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{call.request.__name__}"}}}
-        responses = {"200": _response("The answer.")} | {code: _response(text) for code, text in _REFUSALS.items()}
-        paths[call.path] = {
-            "post": {
-                "summary": call.purpose,
-                "requestBody": {"required": True, "content": content},
-                "responses": responses,
-            }
-        }
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "nmt", "version": __version__, "description": "What the page of `nmt serve` asks, too."},
-        "paths": paths,
-        "components": {"schemas": schemas},
-    }
-
-
-_REFUSALS = {
-    "401": "A token is needed.",
-    "403": "A page of another origin may not ask.",
-    "404": "There is no such model.",
-    "408": "The body did not arrive in time.",
-    "413": f"The body has more than {LARGEST_BODY} bytes.",
-    "415": "The body is not application/json.",
-    "422": "A field is wrong; the text says which.",
-    "503": "Too much is waiting; Retry-After says when to come back, in seconds.",
-}
-
-
-def _response(text: str) -> dict[str, Any]:
-    return {"description": text, "content": {"application/json": {"schema": {"type": "object"}}}}

@@ -6,9 +6,10 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,22 @@ import torch
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from nmt.checkpoint import contents
+from nmt.evaluation.alignment import WordKind
+from nmt.evaluation.checkpoints import TestSet
 from nmt.explanation import prepared
+from nmt.system.device import choose_device
 from nmt.translator import Translator
 from nmt.web import answers, api
+from nmt.web.document import document
 from nmt.web.guard import Guard, Refusal
+from nmt.web.live import Live
+from nmt.web.runs import config_of
+from nmt.web.sets import Sets, load_set
 from nmt.web.work import FullQueue, Work
 
 STATIC = Path(__file__).parent / "static"
@@ -39,27 +48,49 @@ class Settings:
     threads: int | None = None
     names: Sequence[str] = ()  # by which the server may be called, beside its addresses
     token: str | None = None
+    runs: str = "checkpoints"
+    sets: Sequence[tuple[str, str, str | None]] = ()  # source, reference and gold links of each
+    alignment_words: WordKind = "spacy"
 
 
 def make_app(
-    models: api.Models, names: Sequence[str] = (), token: str | None = None, work: Work | None = None
+    models: api.Models,
+    *,
+    names: Sequence[str] = (),
+    token: str | None = None,
+    runs: Path = Path("checkpoints"),
+    sets: Mapping[str, TestSet] | None = None,
+    language: str = "xx",
 ) -> Guard:
-    """The application around some models, by their ids."""
-    work = work or Work()
+    """The application around some models, by their ids, the runs of training below a folder, and some test sets.
+
+    `language` is the code of the sets' source language.
+    """
+    work, live = Work(), Live(runs)
+    shown = Sets(sets or {}, language, models, work)
     explaining = {number: (name, prepared(translator)) for number, (name, translator) in models.items()}
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         running = asyncio.create_task(work.run())
-        yield
+        with live.ending_with_the_process():
+            yield
+        await shown.close()
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
 
     routes: list[Route | Mount] = [
         Route("/", lambda _: FileResponse(STATIC / "index.html")),
-        Route("/api", lambda _: JSONResponse(api.document())),
+        Route("/api", lambda _: JSONResponse(document())),
         Route("/api/models", lambda _: JSONResponse(_listed(models))),
+        Route("/api/runs", _showing(lambda _: live.listed())),
+        Route("/api/runs/events", _streaming(live)),
+        Route("/api/runs/{id}", _showing(lambda request: _of_run(live, request.path_params["id"]))),
+        Route("/api/sets", lambda _: JSONResponse(shown.listed())),
+        Route("/api/sets/{id}", _answered(lambda request: shown.progress(request.path_params["id"]))),
+        Route("/api/sets/{id}/sentences", _answered(lambda request: shown.sentences(request.path_params["id"]))),
+        Route("/api/sets/{id}/sentences/{line:int}", _answered(lambda r: shown.attention(**_of_line(r)))),
         *(
             Route(call.path, _answering(call, explaining if call.explains else models, work), methods=["POST"])
             for call in api.CALLS
@@ -71,45 +102,89 @@ def make_app(
     return Guard(application, frozenset(hosts), token)
 
 
+def application(settings: Settings) -> Guard:
+    """What a process serves. Raises `UserError` for what is wrong with the files that the settings name."""
+    device = choose_device(settings.device)
+    loaded = {path: contents.load(path, device) for path in settings.checkpoints}
+    models = {}
+    for number, (path, one) in enumerate(loaded.items(), start=1):  # no request ever names a file
+        models[str(number)] = (Path(path).resolve().parent.name, Translator.of({path: one}))
+    data = next(iter(loaded.values())).config.data
+    languages, kind = (data.source.language, data.target.language), settings.alignment_words
+    sets = {str(n): load_set(*files, languages, kind) for n, files in enumerate(settings.sets, start=1)}
+    return make_app(
+        models,
+        names=settings.names,
+        token=settings.token,
+        runs=Path(settings.runs),
+        sets=sets,
+        language=data.source.language,
+    )
+
+
 def from_environment() -> Guard:
     """The application of one of several processes, as the environment describes it."""
     settings = Settings(**json.loads(os.environ[SETTINGS]))
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    return make_app(load(settings.checkpoints, settings.device), settings.names, settings.token)
+    return application(settings)
 
 
 def in_environment(settings: Settings) -> None:
     os.environ[SETTINGS] = json.dumps(asdict(settings))
 
 
-def load(checkpoints: Sequence[str], device: str = "auto") -> api.Models:
-    """The models by their ids, 1, 2, and so on, each with the name of its run: no request ever names a file."""
-    models = {}
-    for number, path in enumerate(checkpoints, start=1):
-        translator = Translator.load(path, device=device)
-        models[str(number)] = (Path(path).resolve().parent.name, translator)
-    return models
-
-
 def _listed(models: api.Models) -> list[dict[str, Any]]:
     return [answers.of_model(number, name, translator) for number, (name, translator) in models.items()]
 
 
-def _answering(call: api.Call[Any], models: api.Models, work: Work) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return _error(Refusal(415, "send JSON, with Content-Type: application/json"))
+def _of_run(live: Live, number: str) -> dict[str, Any]:
+    run = live.run(number)
+    return {"id": run.id, "name": run.name, "config": config_of(run)}
+
+
+def _of_line(request: Request) -> dict[str, Any]:
+    return {"number": request.path_params["id"], "line": request.path_params["line"]}
+
+
+def _showing(look: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """What shows a value that another thread has to read from files."""
+    return _answered(lambda request: asyncio.to_thread(look, request))
+
+
+def _answered(answer: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """What answers with a value, at once or later, or says why it does not."""
+
+    async def respond(request: Request) -> Response:
         try:
-            asked, translator = api.understood(call, await request.body(), models)
-            kind = call.path, asked.model, call.kind(asked)
-            return JSONResponse(await work.answer(kind, api.computer(call, translator), asked))
+            found = answer(request)
+            return JSONResponse(await found if isawaitable(found) else found)
         except Refusal as refusal:
             return _error(refusal)
         except FullQueue:
             return _error(Refusal(503, "too much is waiting: try again in a second", (("retry-after", "1"),)))
 
-    return answer
+    return respond
+
+
+def _streaming(live: Live) -> Callable[[Request], Awaitable[Response]]:
+    async def stream(request: Request) -> Response:
+        try:
+            return StreamingResponse(live.stream(request.query_params.getlist("run")), media_type="text/event-stream")
+        except Refusal as refusal:
+            return _error(refusal)
+
+    return stream
+
+
+def _answering(call: api.Call[Any], models: api.Models, work: Work) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Any:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refusal(415, "send JSON, with Content-Type: application/json")
+        asked, translator = api.understood(call, await request.body(), models)
+        return await work.answer((call.path, asked.model, call.kind(asked)), api.computer(call, translator), asked)
+
+    return _answered(answer)
 
 
 def _refused(_: Request, error: Exception) -> Response:

@@ -2,20 +2,16 @@
 
 import os
 import shutil
-import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 import torch
-import uvicorn
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from support.serving import served
 
 from nmt.translator import Translator
-from nmt.web.api import Models
-from nmt.web.app import make_app
 
 PageMaker = Callable[..., Page]
 
@@ -38,21 +34,9 @@ def address(translator: Translator) -> Iterator[str]:
         yield address
 
 
-@contextmanager
-def served(models: Models) -> Iterator[str]:
-    """The address of a server for some models."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(make_app(models), log_level="warning", ws="none"))
-        thread = threading.Thread(target=server.run, args=([listening],))
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        server.should_exit = True
-        thread.join()
-
-
-@pytest.fixture
-def serve() -> Callable[[Models], AbstractContextManager[str]]:
-    """`with serve(MODELS) as address`."""
+@pytest.fixture(scope="session")
+def serving() -> Callable[..., AbstractContextManager[str]]:
+    """`with serving(MODELS, …) as address`."""
     return served
 
 
@@ -77,14 +61,14 @@ def open_page(browser: Browser, address: str) -> Iterator[PageMaker]:
         if message.type in ("error", "warning") and not expected:
             complaints.append(message.text)
 
-    def open_it(place: str = "", **options: object) -> Page:
+    def open_it(place: str = "", at: str = address, **options: object) -> Page:
         context = browser.new_context(**({"viewport": {"width": 1200, "height": 800}} | options))  # type: ignore[arg-type]
         page = context.new_page()
         page.on("console", note)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: request.url.startswith((address, "blob:")) or complaints.append(request.url))
-        page.goto(address + place)
-        page.locator("#said button").first.wait_for()
+        page.on("request", lambda request: request.url.startswith((at, "blob:")) or complaints.append(request.url))
+        page.goto(at + place)
+        page.locator("#panel > *").first.wait_for()
         pages.append(page)
         return page
 

@@ -26,13 +26,13 @@ def shown(page: Page) -> list[float]:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_each_mechanism_shows_what_it_does(
-    browser: Browser, serve: Callable[..., AbstractContextManager[str]], variant: Variant
+    browser: Browser, serving: Callable[..., AbstractContextManager[str]], variant: Variant
 ) -> None:
     search = SearchConfig(beam_size=2, max_length=6, precision="float32")
     translator = Translator(tiny_model(variant), *tiny_codecs(), search)
     found = explain(translator, TEXT)
     looks = [step.look for step in found.steps if step.look is not None]
-    with serve({"1": ("tiny", translator)}) as address:
+    with serving({"1": ("tiny", translator)}) as address:
         context = browser.new_context(viewport={"width": 1200, "height": 800})
         page = context.new_page()
         page.goto(f"{address}#text={TEXT}")

@@ -1,22 +1,17 @@
 """The page as people use it. What it shows is compared with what the translator gives."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Page, expect
+from support.page import LOOKS, Keeper, Opener, assert_in_nobodys_way, saved_words
 
 from nmt.explanation import Explanation, explain, read
 from nmt.translator import Translator
 
-AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.1.min.js").read_text(encoding="utf-8")
 EXAMPLE = "Ein Hund läuft über die Wiese."
 SENTENCE = "Zwei Männer spielen Fußball."
-VIEWS = ["attention", "steps", "beam", "compare"]
-Opener = Callable[..., Page]
-Keeper = Callable[[Page, str], None]
+VIEWS = ["attention", "steps", "beam", "compare", "runs"]
 
 
 @pytest.fixture(scope="session")
@@ -186,16 +181,7 @@ def test_an_address_shows_the_same_to_everybody(open_page: Opener) -> None:
 
 
 def test_a_picture_is_saved(open_page: Opener) -> None:
-    page = open_page()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save SVG").click()
-    text = Path(download.value.path()).read_text(encoding="utf-8")
-    found = ElementTree.fromstring(text)
-    assert {"hund", "dog"} <= {element.text for element in found.iter("{http://www.w3.org/2000/svg}text")}
-    assert "var(" not in text
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save PNG").click()
-    assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+    assert {"hund", "dog", "read", "in", "all"} <= saved_words(open_page())
 
 
 def test_markup_in_a_sentence_is_text(open_page: Opener) -> None:
@@ -238,24 +224,20 @@ def test_the_keyboard_is_enough(open_page: Opener) -> None:
     assert {"BUTTON", "BUTTONtab-attention", "SECTIONpanel", "g"} <= seen
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_nothing_stands_in_anyones_way(open_page: Opener, look: str, keep: Keeper) -> None:
-    """axe-core finds nothing, and nothing is wider than the screen."""
-    phone = {"viewport": {"width": 360, "height": 740}}
-    page = open_page("", **(phone if look == "phone" else {"color_scheme": look}))
-    page.evaluate(AXE)
+    page = open_page("", **LOOKS[look])
     for view in VIEWS:
         page.locator(f"#tab-{view}").click()
         page.wait_for_timeout(700)
-        found = page.evaluate("axe.run().then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))")
-        assert found == []
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert_in_nobodys_way(page)
         if look == "dark" and view == "steps":
             keep(page, "dark")
         if look == "phone" and view == "attention":
             keep(page, "phone")
+    page.locator("#tab-attention").click()
     page.locator("#said button").first.click()
-    assert page.evaluate("axe.run().then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))") == []
+    assert_in_nobodys_way(page)
 
 
 def test_the_theme_is_remembered(open_page: Opener) -> None:

@@ -24,6 +24,13 @@ test("what an address holds is what was shown", () => {
     step: 4,
     models: ["1", "3"],
     reference: "two & three",
+    runs: ["1f", "2e"],
+    set: "1",
+    metric: "bleu",
+    order: "difference",
+    bucket: 2,
+    line: 17,
+    side: "source",
   };
   assert.deepEqual(read(toAddress(state)), state);
 });

@@ -14,8 +14,9 @@ from nmt.config.run import Config
 from nmt.explanation import explain, read
 from nmt.translator import Translator
 from nmt.web import work
-from nmt.web.api import CALLS, document
+from nmt.web.api import CALLS
 from nmt.web.app import make_app
+from nmt.web.document import LOOKS, document
 from nmt.web.guard import LARGEST_BODY
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -223,7 +224,7 @@ def test_a_full_queue_says_when_to_come_back(client: TestClient, monkeypatch: py
 def test_the_document_describes_every_address_and_its_body(client: TestClient) -> None:
     described = client.get("/api").json()
     assert described == document()
-    assert set(described["paths"]) == {*PATHS, "/api/models"}
+    assert set(described["paths"]) == {*PATHS, *(look.path for look in LOOKS)}
     for path in PATHS:
         content = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]
         schema = content["schema"] | {"components": described["components"]}

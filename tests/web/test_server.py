@@ -7,13 +7,16 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.cli import SOURCES, error_of
+from support.serving import asked
 
 from nmt.cli import main
 from nmt.translator import Translator
@@ -40,15 +43,6 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.communicate(timeout=60)
 
 
-def asked(address: str, path: str, question: dict[str, object] | None = None) -> object:
-    data = None if question is None else json.dumps(question).encode()
-    request = urllib.request.Request(
-        address.partition("?")[0].rstrip("/") + path, data, {"content-type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
-
-
 def test_it_answers_beside_slow_clients_and_finishes_what_it_has_begun(best: str) -> None:
     [expected] = Translator.load(best).translate(SOURCES[:1])
     with serving(best) as (process, address):
@@ -56,7 +50,7 @@ def test_it_answers_beside_slow_clients_and_finishes_what_it_has_begun(best: str
         slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
         for client in slow:  # a request without its end
             client.sendall(b"POST /api/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{")
-        answers: list[object] = []
+        answers: list[Any] = []
         question: dict[str, object] = {"text": SOURCES[0], "beam_size": 3}
         threads = [
             threading.Thread(target=lambda: answers.append(asked(address, "/api/translate", {"text": SOURCES[0]})))
@@ -66,8 +60,8 @@ def test_it_answers_beside_slow_clients_and_finishes_what_it_has_begun(best: str
             thread.start()
         for thread in threads:
             thread.join()
-        assert [answer["text"] for answer in answers] == [expected.text] * 8  # type: ignore[index]
-        [model] = asked(address, "/api/models")  # type: ignore[misc]
+        assert [answer["text"] for answer in answers] == [expected.text] * 8
+        [model] = asked(address, "/api/models")
         assert model["name"] == Path(best).parent.name
         for client in slow:
             client.close()
@@ -88,6 +82,19 @@ def test_it_answers_beside_slow_clients_and_finishes_what_it_has_begun(best: str
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 130
         assert "Traceback" not in errors
+
+
+def test_nobody_who_listens_holds_up_the_end(best: str) -> None:
+    with serving(best) as (process, address):
+        with urllib.request.urlopen(f"{address}api/runs/events", timeout=60) as stream:
+            assert stream.readline().startswith(b"retry")
+            begun = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            while stream.readline():
+                pass
+            process.wait(timeout=60)
+        assert time.monotonic() - begun < 10  # uvicorn would wait for 30 seconds
+        assert process.returncode == 130
 
 
 def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
@@ -116,6 +123,7 @@ def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
         (["--token", "short"], ["--token", "16"]),
         (["--token", "a token with spaces in it"], ["--token"]),
         (["--port", "70000"], ["--port", "70000"]),
+        (["--runs", "no/folder"], ["--runs no/folder"]),
         (["no/best.pt"], ["no/best.pt"]),
         (["BEST", "BEST"], ["twice"]),
         ([f"{n}.pt" for n in range(9)], ["9 checkpoints"]),

@@ -3,16 +3,25 @@
 
 import { ask, example, served } from "./ask.js";
 import { showAttention } from "./attention.js";
-import { element } from "./elements.js";
+import { element, note } from "./elements.js";
 import { showComparison } from "./compare.js";
 import { openMind } from "./mind.js";
+import { showRuns } from "./runs.js";
 import { fromAddress, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
 import { showTree } from "./tree.js";
 import { readable, spelt } from "./words.js";
 
 /** @type {Record<string, string>} */
-const VIEWS = { attention: "Attention", steps: "Step by step", beam: "Beam", ...(served && { compare: "Compare" }) };
+const VIEWS = {
+  attention: "Attention",
+  steps: "Step by step",
+  beam: "Beam",
+  ...(served && { compare: "Compare" }),
+  ...(served && { runs: "Runs" }),
+};
+/** Views that are about no sentence. @type {Record<string, (place: HTMLElement, state: any, actions: any, signal: AbortSignal, models: any[]) => Promise<void>>} */
+const WHOLE = { runs: showRuns };
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const text = /** @type {HTMLTextAreaElement} */ (at("text"));
 const model = /** @type {HTMLSelectElement} */ (at("model"));
@@ -27,13 +36,14 @@ let found = { source: [], target: [], tokens: [], steps: [], tree: [], greedy: {
 let asking;
 /** @type {AbortController | undefined} */
 let showing;
+let asked = false;
 
 const actions = {
   /** @param {Partial<import("./state.js").State>} changes @param {boolean} again whether to ask the model again */
   change(changes, again) {
     state = { ...state, ...changes };
     history.pushState(null, "", toAddress(state));
-    if (again) explain();
+    if (again || (!asked && !(state.view in WHOLE))) explain();
     else render();
   },
   /** A change that is no step back. @param {Partial<import("./state.js").State>} changes */
@@ -76,6 +86,7 @@ async function explain() {
   try {
     const question = { model: state.model, text: state.text, prefix: state.prefix, forced: state.forced };
     found = await ask("/api/explain", state.beam === null ? question : { ...question, beam_size: state.beam }, signal);
+    asked = true;
     say("");
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") return;
@@ -103,12 +114,16 @@ function render() {
     /** @type {HTMLElement} */ (tab).tabIndex = chosen ? 0 : -1;
   }
   panel.setAttribute("aria-labelledby", `tab-${state.view}`);
-  if (state.view === "steps") showSteps(panel, found, state, actions);
-  else if (state.view === "beam") showTree(panel, found, state, actions);
-  else if (state.view === "compare")
-    showComparison(panel, found, state, actions, models, showing.signal).catch(
-      (error) => error.name === "AbortError" || say(error.message),
+  const failed = (/** @type {Error} */ error) => error.name === "AbortError" || say(error.message);
+  const whole = WHOLE[state.view];
+  /** @type {HTMLElement} */ (document.querySelector(".ask")).hidden = whole !== undefined;
+  if (whole)
+    whole(panel, state, actions, showing.signal, models).catch(
+      (error) => error.name === "AbortError" || note(panel, error.message),
     );
+  else if (state.view === "steps") showSteps(panel, found, state, actions);
+  else if (state.view === "beam") showTree(panel, found, state, actions);
+  else if (state.view === "compare") showComparison(panel, found, state, actions, models, showing.signal).catch(failed);
   else showAttention(panel, found, state, actions);
 }
 
@@ -216,7 +231,8 @@ async function begin() {
     state = fromAddress(example);
     if (!(state.view in VIEWS)) state.view = "attention";
     fillIn();
-    explain();
+    if (state.view in WHOLE) render();
+    else explain();
   };
   addEventListener("popstate", follow);
   try {

@@ -1,20 +1,9 @@
 // @ts-check
-/** A picture on the page as a file: SVG with its styles inside, or PNG. */
+/** A part of the page as a file: SVG with its styles inside, or PNG. */
 
-const STYLES = [
-  "fill",
-  "fill-opacity",
-  "stroke",
-  "stroke-width",
-  "stroke-opacity",
-  "stroke-dasharray",
-  "opacity",
-  "font-size",
-  "font-family",
-  "font-weight",
-];
+import { drawing } from "./drawing.js";
 
-/** @param {() => SVGSVGElement | null} find @param {string} name */
+/** @param {() => Element | null} find the part to save: a picture, or anything else @param {string} name */
 export function saveButtons(find, name) {
   const box = document.createElement("span");
   box.className = "end";
@@ -24,9 +13,10 @@ export function saveButtons(find, name) {
     button.className = "quiet";
     button.textContent = `Save ${kind}`;
     button.addEventListener("click", async () => {
-      const svg = find();
-      if (!svg) return;
-      const blob = kind === "SVG" ? asBlob(alone(svg)) : await png(alone(svg));
+      const place = find();
+      if (!place) return;
+      const svg = drawing(place);
+      const blob = kind === "SVG" ? asBlob(svg) : await png(svg);
       const link = document.createElement("a");
       link.href = URL.createObjectURL(blob);
       link.download = `${name}.${kind.toLowerCase()}`;
@@ -36,27 +26,6 @@ export function saveButtons(find, name) {
     box.append(button);
   }
   return box;
-}
-
-/** A copy that needs no style sheet. @param {SVGSVGElement} svg */
-function alone(svg) {
-  const copy = /** @type {SVGSVGElement} */ (svg.cloneNode(true));
-  const originals = [svg, ...svg.querySelectorAll("*")];
-  [copy, ...copy.querySelectorAll("*")].forEach((element, i) => {
-    const style = getComputedStyle(originals[i]);
-    for (const name of STYLES) element.setAttribute(name, style.getPropertyValue(name));
-    for (const name of ["class", "tabindex", "role"]) element.removeAttribute(name);
-  });
-  const [, , width, height] = (svg.getAttribute("viewBox") ?? "0 0 1 1").split(" ");
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  copy.setAttribute("width", width);
-  copy.setAttribute("height", height);
-  const page = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  page.setAttribute("width", "100%");
-  page.setAttribute("height", "100%");
-  page.setAttribute("fill", getComputedStyle(document.body).getPropertyValue("--card"));
-  copy.prepend(page);
-  return copy;
 }
 
 /** @param {SVGSVGElement} svg */

@@ -13,6 +13,13 @@
  * @property {number} step
  * @property {string[]} models those that are compared
  * @property {string} reference
+ * @property {string[]} runs the runs of training that are shown
+ * @property {string} set the test set
+ * @property {string} metric by which its sentences are scored
+ * @property {string} order its sentences' order: "line", "length", a model's id, or "difference"
+ * @property {number | null} bucket the only lengths that are shown
+ * @property {number | null} line the sentence that is open
+ * @property {string} side of a word whose neighbours are shown: source or target
  */
 
 /** @param {string} example the sentence where the address has none @returns {State} */
@@ -30,6 +37,13 @@ export function fromAddress(example) {
     step: Math.max(0, Math.trunc(Number(given.get("step"))) || 0),
     models: (given.get("models") ?? "").split(",").filter(Boolean).slice(0, 4),
     reference: given.get("reference") ?? "",
+    runs: (given.get("runs") ?? "").split(",").filter(Boolean).slice(0, 8),
+    set: given.get("set") ?? "",
+    metric: given.get("metric") === "bleu" ? "bleu" : "chrf",
+    order: given.get("order") ?? "line",
+    bucket: number(given.get("bucket")),
+    line: number(given.get("line")),
+    side: given.get("side") === "source" ? "source" : "target",
   };
 }
 
@@ -44,7 +58,19 @@ export function toAddress(state) {
   if (state.step) parts.set("step", String(state.step));
   if (state.models.length) parts.set("models", state.models.join(","));
   if (state.reference) parts.set("reference", state.reference);
+  if (state.runs.length) parts.set("runs", state.runs.join(","));
+  if (state.set) parts.set("set", state.set);
+  if (state.metric !== "chrf") parts.set("metric", state.metric);
+  if (state.order !== "line") parts.set("order", state.order);
+  if (state.bucket !== null) parts.set("bucket", String(state.bucket));
+  if (state.line !== null) parts.set("line", String(state.line));
+  if (state.side !== "target") parts.set("side", state.side);
   return `#${parts}`;
+}
+
+/** @param {string | null} text */
+function number(text) {
+  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
 /** @param {string | null} text @returns {any[]} */

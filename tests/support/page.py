@@ -1,0 +1,45 @@
+"""What every view of the page has to hold, and what it saves."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from playwright.sync_api import Locator, Page
+
+Opener = Callable[..., Page]
+Keeper = Callable[[Page, str], None]
+AXE = (Path(__file__).parents[1] / "browser" / "vendor" / "axe-core-4.14.1.min.js").read_text(encoding="utf-8")
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": {"width": 360, "height": 740}},
+}
+
+
+def assert_in_nobodys_way(page: Page) -> None:
+    """axe-core finds nothing, and nothing is wider than the screen."""
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run().then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))")
+    assert found == [], found
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def saved_words(page: Page) -> set[str]:
+    """The words of the picture that the view saves as SVG, once it was also saved as PNG."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save PNG").click()
+    picture = Path(download.value.path()).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 3000  # of something drawn
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save SVG").click()
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    assert "var(" not in text
+    found = ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")
+    return {word for element in found for word in (element.text or "").split()}
+
+
+def cells(table: Locator) -> list[list[str]]:
+    """The text of a table, row by row."""
+    return [[cell.inner_text().strip() for cell in row.locator("th, td").all()] for row in table.locator("tr").all()]

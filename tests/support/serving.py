@@ -1,0 +1,38 @@
+"""The server of `nmt serve` in a thread of the test."""
+
+import json
+import socket
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from nmt.web.api import Models
+from nmt.web.app import make_app
+
+
+@contextmanager
+def served(models: Models, **options: Any) -> Iterator[str]:
+    """The address of a server for some models; `options` are those of `make_app`."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(make_app(models, **options), log_level="warning", ws="none"))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def asked(address: str, path: str, question: dict[str, object] | None = None) -> Any:
+    """The server's answer, as plain values."""
+    data = None if question is None else json.dumps(question).encode()
+    request = urllib.request.Request(
+        address.partition("?")[0].rstrip("/") + path, data, {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)

@@ -30,6 +30,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "split": "make training, validation and test sets from one pair of files",
     "average": "average several checkpoints of one run, or halve the size of one",
     "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
+    "index": "index a model's states on its training text, so that the page of nmt serve shows words like a chosen one",
     "export": "export a model to ONNX, to translate without PyTorch",
     "push": "upload a model to the Hugging Face Hub",
     "calibrate": "fit the score below which nmt translate warns that a text is unlike the training data",

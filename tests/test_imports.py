@@ -36,7 +36,7 @@ LAYERS = [
     ["nmt.decoding", "nmt.steps", "nmt.beam_tree", "nmt.plots"],
     ["nmt.translation"],
     ["nmt.translator"],
-    ["nmt.explanation"],
+    ["nmt.explanation", "nmt.neighbours"],
     ["nmt.export"],
     ["nmt.evaluation"],
     ["nmt.training"],

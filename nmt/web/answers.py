@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +12,7 @@ from torch import Tensor
 
 from nmt.beam_tree import Node
 from nmt.explanation import Explanation
+from nmt.neighbours.index import Neighbour
 from nmt.plots.labels import token_labels
 from nmt.steps import DecodingStep
 from nmt.text.tokenizers import Tokenizer
@@ -19,19 +22,22 @@ from nmt.translation import Translation
 from nmt.translator import Translator
 
 
-def of_model(number: str, name: str, translator: Translator) -> dict[str, Any]:
-    """What a page has to know of a model."""
+def of_model(number: str, name: str, translator: Translator, *, indexed: bool = False) -> dict[str, Any]:
+    """What a page has to know of a model; `indexed` says whether it can be asked for neighbours."""
     search = translator.search
+    types = [side.vocabulary.tokens for side in (translator.source, translator.target)]
     return {
         "id": number,
         "name": name,
         "attention": translator.has_attention,
+        "neighbours": indexed,
         "beam_size": search.beam_size,
         "length_penalty": search.length_penalty,
         "max_length": search.max_length,
         "max_source_length": search.max_source_length,
         "source_words": len(translator.source.vocabulary),
         "target_words": len(translator.target.vocabulary),
+        "vocabulary": hashlib.sha256(json.dumps(types).encode()).hexdigest()[:16],  # models that share it share tokens
     }
 
 
@@ -63,6 +69,16 @@ def of_reading(translator: Translator, text: str, tokens: Sequence[str], steps: 
         "target": of_tokens(translator.target.tokenizer, tokens),
         "tokens": list(tokens),
         "steps": [of_step(step, translator.target.vocabulary.tokens) for step in steps],
+    }
+
+
+def of_neighbour(translator: Translator, found: Neighbour) -> dict[str, Any]:
+    """A word in a training pair, and how like another it is."""
+    return {
+        "likeness": round(found.likeness, 5),
+        "place": found.place,
+        "source": of_tokens(translator.source.tokenizer, found.source),
+        "target": of_tokens(translator.target.tokenizer, found.target),
     }
 
 

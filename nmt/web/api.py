@@ -10,14 +10,24 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 
 from nmt.explanation import explain, read
+from nmt.neighbours.index import Index, vector
 from nmt.system.errors import UserError
 from nmt.translator import Translator, most_characters
 from nmt.web import answers
 from nmt.web.guard import Refusal
-from nmt.web.requests import ExplainRequest, ReadRequest, Request, TranslateRequest
+from nmt.web.requests import ExplainRequest, NeighboursRequest, ReadRequest, Request, TranslateRequest
 
 Asked = TypeVar("Asked", bound=Request)
 Models = Mapping[str, tuple[str, Translator]]  # by id: name and translator
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model that is asked: its translator, the same laid out for explanations, and its neighbours' index, if any."""
+
+    translator: Translator
+    prepared: Translator
+    index: Index | None
 
 
 @dataclass(frozen=True)
@@ -27,15 +37,14 @@ class Call(Generic[Asked]):
     path: str
     request: type[Asked]
     kind: Callable[[Asked], Hashable]
-    compute: Callable[[Translator, Sequence[Asked]], list[dict[str, Any]]]
+    compute: Callable[[Served, Sequence[Asked]], list[dict[str, Any]]]
     purpose: str
-    explains: bool = True  # by a translator that is prepared for it
 
 
-def translate(translator: Translator, requests: Sequence[TranslateRequest]) -> list[dict[str, Any]]:
+def translate(served: Served, requests: Sequence[TranslateRequest]) -> list[dict[str, Any]]:
     """Requests of one kind: all have the same settings, and either all or none have a prefix."""
     first = requests[0]
-    found = translator.translate(
+    found = served.translator.translate(
         [request.text for request in requests],
         beam_size=first.beam_size,
         length_penalty=first.length_penalty,
@@ -48,8 +57,8 @@ def translate(translator: Translator, requests: Sequence[TranslateRequest]) -> l
     ]
 
 
-def explain_each(translator: Translator, requests: Sequence[ExplainRequest]) -> list[dict[str, Any]]:
-    return [_explain(translator, request) for request in requests]
+def explain_each(served: Served, requests: Sequence[ExplainRequest]) -> list[dict[str, Any]]:
+    return [_explain(served.prepared, request) for request in requests]
 
 
 def _explain(translator: Translator, request: ExplainRequest) -> dict[str, Any]:
@@ -64,9 +73,23 @@ def _explain(translator: Translator, request: ExplainRequest) -> dict[str, Any]:
     return answers.of_explanation(translator, found)
 
 
-def read_each(translator: Translator, requests: Sequence[ReadRequest]) -> list[dict[str, Any]]:
+def read_each(served: Served, requests: Sequence[ReadRequest]) -> list[dict[str, Any]]:
+    translator = served.prepared
     pairs = [(request, *read(translator, request.text, request.target)) for request in requests]
     return [answers.of_reading(translator, request.text, tokens, steps) for request, tokens, steps in pairs]
+
+
+def neighbours_each(served: Served, requests: Sequence[NeighboursRequest]) -> list[dict[str, Any]]:
+    return [{"neighbours": _neighbours(served, request)} for request in requests]
+
+
+def _neighbours(served: Served, request: NeighboursRequest) -> list[dict[str, Any]]:
+    if served.index is None:
+        raise UserError(f"model {request.model} has no index: nmt index makes one")
+    # By the translator that the index was made with, since other products round differently.
+    own = vector(served.translator, request.text, request.target, request.side, request.place)
+    found = served.index.nearest(request.side, own, request.count)
+    return [answers.of_neighbour(served.translator, neighbour) for neighbour in found]
 
 
 CALLS: tuple[Call[Any], ...] = (
@@ -76,7 +99,6 @@ CALLS: tuple[Call[Any], ...] = (
         lambda r: (r.beam_size, r.length_penalty, bool(r.prefix)),
         translate,
         "Translate a sentence: text, tokens, score and attention.",
-        explains=False,
     ),
     Call(
         "/api/explain",
@@ -93,36 +115,44 @@ CALLS: tuple[Call[Any], ...] = (
         read_each,
         "The steps in which the model is made to write a given translation.",
     ),
+    Call(
+        "/api/neighbours",
+        NeighboursRequest,
+        lambda _: None,
+        neighbours_each,
+        "The words of training sentences in which the model's state is most like the one at a word here.",
+    ),
 )
 
 
-def understood(call: Call[Asked], body: bytes, models: Models) -> tuple[Asked, Translator]:
-    """The request in a body, and the translator that it names. Raises `Refusal` for one that cannot be answered."""
+def understood(call: Call[Asked], body: bytes, models: Mapping[str, Served]) -> tuple[Asked, Served]:
+    """The request in a body, and the model that it names. Raises `Refusal` for one that cannot be answered."""
     try:
         request = call.request.model_validate_json(body)
     except ValidationError as error:
         raise Refusal(422, "; ".join(_complaint(each) for each in error.errors()[:3])) from None
     if request.model not in models:
         raise Refusal(404, f"there is no model {request.model!r}: /api/models lists them")
-    _, translator = models[request.model]
+    served = models[request.model]
+    translator = served.translator
     limit = translator.search.max_source_length
     length = len(request.text)
     if length > most_characters(translator.search) or (count := len(translator.source.encode(request.text))) > limit:
         size = f"{length:,} characters" if length > most_characters(translator.search) else f"{count} tokens"
         raise Refusal(422, f"text: {size}, and the model reads at most {limit} tokens: shorten the sentence")
-    return request, translator
+    return request, served
 
 
-def computed(call: Call[Asked], translator: Translator, requests: Sequence[Asked]) -> list[dict[str, Any]]:
+def computed(call: Call[Asked], served: Served, requests: Sequence[Asked]) -> list[dict[str, Any]]:
     """The answers. Raises `Refusal` for what the translator refuses."""
     try:
-        return call.compute(translator, requests)
+        return call.compute(served, requests)
     except UserError as error:
         raise Refusal(422, str(error)) from None
 
 
-def computer(call: Call[Asked], translator: Translator) -> Callable[[Sequence[Asked]], list[dict[str, Any]]]:
-    return partial(computed, call, translator)
+def computer(call: Call[Asked], served: Served) -> Callable[[Sequence[Asked]], list[dict[str, Any]]]:
+    return partial(computed, call, served)
 
 
 def _complaint(error: Any) -> str:

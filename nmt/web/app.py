@@ -25,6 +25,8 @@ from nmt.checkpoint import contents
 from nmt.evaluation.alignment import WordKind
 from nmt.evaluation.checkpoints import TestSet
 from nmt.explanation import prepared
+from nmt.neighbours import index
+from nmt.neighbours.index import SUFFIX, Index
 from nmt.system.device import choose_device
 from nmt.translator import Translator
 from nmt.web import answers, api
@@ -37,6 +39,8 @@ from nmt.web.work import FullQueue, Work
 
 STATIC = Path(__file__).parent / "static"
 SETTINGS = "NMT_SERVE"  # the environment variable that tells each process of a server what to do
+
+Responder = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,18 @@ def make_app(
     runs: Path = Path("checkpoints"),
     sets: Mapping[str, TestSet] | None = None,
     language: str = "xx",
+    indexes: Mapping[str, Index] | None = None,
 ) -> Guard:
     """The application around some models, by their ids, the runs of training below a folder, and some test sets.
 
-    `language` is the code of the sets' source language.
+    `language` is the code of the sets' source language; `indexes` are those of neighbours, by the models' ids.
     """
     work, live = Work(), Live(runs)
     shown = Sets(sets or {}, language, models, work)
-    explaining = {number: (name, prepared(translator)) for number, (name, translator) in models.items()}
+    served = {
+        number: api.Served(translator, prepared(translator), (indexes or {}).get(number))
+        for number, (_, translator) in models.items()
+    }
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -83,7 +91,7 @@ def make_app(
     routes: list[Route | Mount] = [
         Route("/", lambda _: FileResponse(STATIC / "index.html")),
         Route("/api", lambda _: JSONResponse(document())),
-        Route("/api/models", lambda _: JSONResponse(_listed(models))),
+        Route("/api/models", lambda _: JSONResponse(_listed(models, indexes or {}))),
         Route("/api/runs", _showing(lambda _: live.listed())),
         Route("/api/runs/events", _streaming(live)),
         Route("/api/runs/{id}", _showing(lambda request: _of_run(live, request.path_params["id"]))),
@@ -91,10 +99,7 @@ def make_app(
         Route("/api/sets/{id}", _answered(lambda request: shown.progress(request.path_params["id"]))),
         Route("/api/sets/{id}/sentences", _answered(lambda request: shown.sentences(request.path_params["id"]))),
         Route("/api/sets/{id}/sentences/{line:int}", _answered(lambda r: shown.attention(**_of_line(r)))),
-        *(
-            Route(call.path, _answering(call, explaining if call.explains else models, work), methods=["POST"])
-            for call in api.CALLS
-        ),
+        *(Route(call.path, _answering(call, served, work), methods=["POST"]) for call in api.CALLS),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     application = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _refused})
@@ -106,9 +111,12 @@ def application(settings: Settings) -> Guard:
     """What a process serves. Raises `UserError` for what is wrong with the files that the settings name."""
     device = choose_device(settings.device)
     loaded = {path: contents.load(path, device) for path in settings.checkpoints}
-    models = {}
+    models, indexes = {}, {}
     for number, (path, one) in enumerate(loaded.items(), start=1):  # no request ever names a file
-        models[str(number)] = (Path(path).resolve().parent.name, Translator.of({path: one}))
+        translator = Translator.of({path: one})
+        models[str(number)] = (Path(path).resolve().parent.name, translator)
+        if (file := Path(path).with_suffix(SUFFIX)).exists():
+            indexes[str(number)] = index.load(file, translator)
     data = next(iter(loaded.values())).config.data
     languages, kind = (data.source.language, data.target.language), settings.alignment_words
     sets = {str(n): load_set(*files, languages, kind) for n, files in enumerate(settings.sets, start=1)}
@@ -119,6 +127,7 @@ def application(settings: Settings) -> Guard:
         runs=Path(settings.runs),
         sets=sets,
         language=data.source.language,
+        indexes=indexes,
     )
 
 
@@ -134,8 +143,11 @@ def in_environment(settings: Settings) -> None:
     os.environ[SETTINGS] = json.dumps(asdict(settings))
 
 
-def _listed(models: api.Models) -> list[dict[str, Any]]:
-    return [answers.of_model(number, name, translator) for number, (name, translator) in models.items()]
+def _listed(models: api.Models, indexes: Mapping[str, Index]) -> list[dict[str, Any]]:
+    return [
+        answers.of_model(number, name, translator, indexed=number in indexes)
+        for number, (name, translator) in models.items()
+    ]
 
 
 def _of_run(live: Live, number: str) -> dict[str, Any]:
@@ -147,12 +159,12 @@ def _of_line(request: Request) -> dict[str, Any]:
     return {"number": request.path_params["id"], "line": request.path_params["line"]}
 
 
-def _showing(look: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+def _showing(look: Callable[[Request], Any]) -> Responder:
     """What shows a value that another thread has to read from files."""
     return _answered(lambda request: asyncio.to_thread(look, request))
 
 
-def _answered(answer: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+def _answered(answer: Callable[[Request], Any]) -> Responder:
     """What answers with a value, at once or later, or says why it does not."""
 
     async def respond(request: Request) -> Response:
@@ -167,22 +179,24 @@ def _answered(answer: Callable[[Request], Any]) -> Callable[[Request], Awaitable
     return respond
 
 
-def _streaming(live: Live) -> Callable[[Request], Awaitable[Response]]:
+def _streaming(live: Live) -> Responder:
     async def stream(request: Request) -> Response:
         try:
-            return StreamingResponse(live.stream(request.query_params.getlist("run")), media_type="text/event-stream")
+            events = live.stream(request.query_params.getlist("run"))
+            # Servers in between would wait for more before they hand anything on.
+            return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
         except Refusal as refusal:
             return _error(refusal)
 
     return stream
 
 
-def _answering(call: api.Call[Any], models: api.Models, work: Work) -> Callable[[Request], Awaitable[Response]]:
+def _answering(call: api.Call[Any], models: Mapping[str, api.Served], work: Work) -> Responder:
     async def answer(request: Request) -> Any:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "send JSON, with Content-Type: application/json")
-        asked, translator = api.understood(call, await request.body(), models)
-        return await work.answer((call.path, asked.model, call.kind(asked)), api.computer(call, translator), asked)
+        asked, one = api.understood(call, await request.body(), models)
+        return await work.answer((call.path, asked.model, call.kind(asked)), api.computer(call, one), asked)
 
     return _answered(answer)
 

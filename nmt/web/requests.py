@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -49,3 +49,12 @@ class ReadRequest(Request):
     """A sentence, and a translation of it that the model is made to write."""
 
     target: Text
+
+
+class NeighboursRequest(Request):
+    """A word of a sentence (`side: source`), or of the tokens of its translation (`target`), by its place, from 0."""
+
+    target: Annotated[tuple[Token, ...], Field(max_length=1000)] = ()
+    side: Literal["source", "target"] = "target"
+    place: Index
+    count: Annotated[int, Field(ge=1, le=50, strict=True)] = 10

@@ -1,11 +1,12 @@
 """What the page shows of heads, of a local window and of two levels: tiny models beside their own values."""
 
+import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from support.tiny_models import Variant, tiny_codecs, tiny_model
 
 from nmt.config.search import SearchConfig
@@ -16,6 +17,7 @@ TEXT = "a b c d e f g h"
 VARIANTS = [
     Variant("luong", "general", extra="heads"),
     Variant("luong", scope="local_p"),
+    Variant("luong", "general", "local_p", extra="heads"),
     Variant("bahdanau", scope="hierarchical"),
 ]
 
@@ -45,12 +47,15 @@ def test_each_mechanism_shows_what_it_does(
                 assert shown(page) == pytest.approx(
                     [w for look in looks for w in look.weights[head].tolist()], abs=6e-4
                 )
-        elif variant.scope == "local_p":
-            assert choice.count() == 0
-            page.locator("svg.rays [data-row='0']").hover()
-            lit = [node.get_attribute("opacity") for node in page.locator("svg.rays .window").all()]
-            assert lit == ["1" if row == 0 else "0" for row in range(len(looks))]
-        else:
+        if variant.scope == "local_p":
+            assert choice.count() == (variant.extra == "heads")
+            for head, heads in (("head 2", 1), ("mean of all heads", 2)) if choice.count() else (("", 1),):
+                choice.select_option(label=head) if head else None
+                page.locator("svg.rays [data-row='0']").hover()
+                lit = [node.get_attribute("opacity") for node in page.locator("svg.rays .window").all()]
+                assert lit == ["1" if row == 0 else "0" for row in range(len(looks)) for _ in range(heads)]
+                assert page.locator("svg.rays path.centre").count() == heads * len(looks)
+        elif variant.scope == "hierarchical":
             levels = found.translation.levels
             assert levels is not None
             of_sentences, within = (level.flatten().tolist() for level in levels)
@@ -59,4 +64,47 @@ def test_each_mechanism_shows_what_it_does(
             choice.select_option(label="which word of each sentence")
             assert shown(page) == pytest.approx(within, abs=6e-4)
             assert torch.tensor(of_sentences).numel() < torch.tensor(within).numel()
+        context.close()
+
+
+def test_coverage_is_shown_while_it_grows(
+    browser: Browser, serving: Callable[..., AbstractContextManager[str]]
+) -> None:
+    search = SearchConfig(beam_size=2, max_length=6, precision="float32")
+    translator = Translator(tiny_model(Variant("bahdanau", extra="coverage")), *tiny_codecs(), search)
+    looks = [step.look for step in explain(translator, TEXT).steps if step.look is not None]
+    with serving({"1": ("tiny", translator)}) as address:
+        page = browser.new_page(viewport={"width": 1200, "height": 800})
+        page.goto(f"{address}#text={TEXT}")
+        for row, look in enumerate(looks):
+            page.locator(f"svg.rays [data-row='{row}']").hover()
+            assert look.coverage is not None
+            widths = [float(bar.get_attribute("width") or 0) for bar in page.locator("svg.rays .received").all()]
+            assert widths == pytest.approx([min(46, 23 * sum) for sum in look.coverage.tolist()], abs=1e-2)
+        page.locator("#tab-steps").click()
+        page.get_by_label("Step", exact=True).press("End")
+        assert looks[-1].coverage is not None
+        read = [float(m.get_attribute("value") or 0) for m in page.locator("meter[aria-label^='read before']").all()]
+        assert read == pytest.approx(looks[-1].coverage.tolist(), abs=1e-3)
+        page.close()
+
+
+def test_models_of_other_tokens_are_told_the_same(
+    browser: Browser, serving: Callable[..., AbstractContextManager[str]], translator: Translator
+) -> None:
+    """The same beginning, as a text; attention is forced only where both read the same tokens."""
+    search = SearchConfig(beam_size=2, max_length=6, precision="float32")
+    tiny = Translator(tiny_model(VARIANTS[0]), *tiny_codecs(), search)
+    with serving({"1": ("bundled", translator), "2": ("tiny", tiny)}) as address:
+        context = browser.new_context()
+        page = context.new_page()
+        prefix = ["▁a", "▁b"]
+        page.goto(f"{address}#view=compare&text={TEXT}&prefix={json.dumps(prefix)}&forced=[[2,1]]")
+        columns = page.locator(".column")
+        expect(columns).to_have_count(2)
+        own = explain(translator, TEXT, prefix=prefix, forced={2: 1}).translation
+        expect(columns.nth(0)).to_contain_text(f"score {own.score:.3f}")
+        other = explain(tiny, TEXT, prefix=["a", "b"]).translation
+        expect(columns.nth(1)).to_contain_text(f"score {other.score:.3f}")
+        expect(columns.nth(1)).to_contain_text("no attention was forced")
         context.close()

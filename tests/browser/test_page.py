@@ -1,5 +1,6 @@
 """The page as people use it. What it shows is compared with what the translator gives."""
 
+import json
 import re
 
 import pytest
@@ -11,7 +12,7 @@ from nmt.translator import Translator
 
 EXAMPLE = "Ein Hund läuft über die Wiese."
 SENTENCE = "Zwei Männer spielen Fußball."
-VIEWS = ["attention", "steps", "beam", "compare", "runs"]
+VIEWS = ["attention", "steps", "beam", "compare", "neighbours", "set", "runs"]
 
 
 @pytest.fixture(scope="session")
@@ -166,6 +167,15 @@ def test_models_and_a_reference_stand_side_by_side(open_page: Opener, translator
     expect(columns).to_have_count(2)
 
 
+def test_compared_models_are_told_the_same(open_page: Opener, translator: Translator) -> None:
+    prefix = ["▁a", "▁brown"]
+    page = open_page(f"#view=compare&prefix={json.dumps(prefix)}&forced=[[2,1]]")
+    expect(page.locator(".column")).to_have_count(2)
+    for column, beam in ((0, None), (1, 1)):
+        found = explain(translator, EXAMPLE, prefix=prefix, forced={2: 1}, beam_size=beam).translation
+        expect(page.locator(".column").nth(column)).to_contain_text(f"score {found.score:.3f}")
+
+
 def test_an_address_shows_the_same_to_everybody(open_page: Opener) -> None:
     page = open_page("#view=beam&beam=3")
     page.get_by_label("Sentence", exact=True).fill(SENTENCE)
@@ -180,8 +190,19 @@ def test_an_address_shows_the_same_to_everybody(open_page: Opener) -> None:
     expect(page.locator("#told")).not_to_contain_text("begins with")
 
 
-def test_a_picture_is_saved(open_page: Opener) -> None:
-    assert {"hund", "dog", "read", "in", "all"} <= saved_words(open_page())
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        ("attention", {"hund", "dog", "read", "in", "all"}),
+        ("steps", {"hund", "probability", "weight", "0.512"}),
+        ("beam", {"dog", "step"}),
+        ("compare", {"bundled,", "greedy", "score", "hund", "dog"}),
+    ],
+)
+def test_every_view_is_saved(open_page: Opener, view: str, words: set[str]) -> None:
+    page = open_page(f"#view={view}&step=1")
+    page.locator("#panel svg").first.wait_for()
+    assert words <= saved_words(page)
 
 
 def test_markup_in_a_sentence_is_text(open_page: Opener) -> None:

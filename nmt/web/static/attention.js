@@ -29,7 +29,7 @@ export function showAttention(place, found, state, actions) {
   if (levels)
     head.append(new Option("which sentence", "sentence"), new Option("which word of each sentence", "within"));
   if (heads > 1 || levels) bar.append(labelled("", head));
-  bar.append(saveButtons(() => place.querySelector("svg.rays"), "attention"));
+  bar.append(saveButtons(() => pair, "attention"));
   const pair = element("div", "pair");
   const left = element("div");
   const right = scrolling("Heat map");
@@ -43,17 +43,18 @@ export function showAttention(place, found, state, actions) {
     const source = sentences ? sentencesOf(found.source, found.segments) : unitsOf(found.source, state.words);
     const target = unitsOf(found.target, state.words);
     const matrix = weightsOf(weights, source, target);
-    const point = linked(pair, matrix);
-    rays(left, { found, source, target, matrix, state, actions, point });
+    const point = linked(pair, { found, source, target, matrix });
+    rays(left, { found, source, target, matrix, state, actions, point, head: number });
     heatMap(right, { source, target, matrix, point });
   };
   head.addEventListener("change", draw);
   draw();
 }
 
-/** What is pointed at, in both pictures: its row or its column, with its weights in numbers.
- * @param {HTMLElement} place @param {number[][]} matrix */
-function linked(place, matrix) {
+/** What is pointed at, in both pictures: its row or its column, with its weights in numbers, and for a row of a model
+ * that keeps account of it, what was read before it. @param {HTMLElement} place @param {any} what */
+function linked(place, { found, source, target, matrix }) {
+  const all = readInAll(matrix, target, source.length);
   return (/** @type {number | null} */ row, /** @type {number | null} */ column) => {
     const one = row !== null || column !== null;
     for (const node of /** @type {NodeListOf<SVGElement>} */ (place.querySelectorAll("[data-row], [data-column]"))) {
@@ -73,12 +74,32 @@ function linked(place, matrix) {
     chosen
       .selectAll(".of-target")
       .text((/** @type {any} */ _, /** @type {number} */ t) => (column === null ? "" : text(matrix[t][column])));
+    const before = row === null ? null : found.steps[target[row].tokens[0]].coverage;
+    const sums = before
+      ? source.map((/** @type {any} */ { tokens }) => d3.sum(tokens, (/** @type {number} */ s) => before[s]))
+      : all;
+    chosen.selectAll(".received").data(sums).attr("width", lengthOf);
+    chosen.select(".received-name").text(before ? "read before" : "read in all");
     chosen.selectAll(".window, .centre").attr("opacity", (/** @type {any} */ d) => (d.row === row ? 1 : 0));
   };
 }
 
+/** How much was read of each source word, by all target tokens. @param {number[][]} matrix @param {any[]} target @param {number} count */
+function readInAll(matrix, target, count) {
+  return d3
+    .range(count)
+    .map((/** @type {number} */ s) =>
+      d3.sum(matrix, (/** @type {number[]} */ row, /** @type {number} */ t) => row[s] * target[t].tokens.length),
+    );
+}
+
+/** The length of a bar of coverage. @param {number} sum */
+function lengthOf(sum) {
+  return Math.min(46, 23 * sum);
+}
+
 /** @param {HTMLElement} place @param {any} what */
-function rays(place, { found, source, target, matrix, state, actions, point }) {
+function rays(place, { found, source, target, matrix, state, actions, point, head }) {
   const narrow = place.clientWidth > 0 && place.clientWidth < 420; // a telephone: letters keep their size
   const width = narrow ? 320 : 480;
   const [from, to] = narrow ? [112, 206] : [176, 324];
@@ -100,29 +121,27 @@ function rays(place, { found, source, target, matrix, state, actions, point }) {
     .attr("y", 16)
     .attr("text-anchor", "end")
     .text("source");
-  if (!narrow) svg.append("text").attr("class", "quiet").attr("x", 4).attr("y", 16).text("read in all");
+  if (!narrow) svg.append("text").attr("class", "quiet received-name").attr("x", 4).attr("y", 16);
   svg
     .append("text")
     .attr("class", "quiet")
     .attr("x", to + 8)
     .attr("y", 16)
     .text("translation");
-  windows(svg, found, source, target, ySource, from);
-  const received = source.map((/** @type {any} */ _, /** @type {number} */ s) =>
-    d3.sum(matrix, (/** @type {number[]} */ row, /** @type {number} */ t) => row[s] * target[t].tokens.length),
-  );
-  svg
-    .append("g")
-    .attr("aria-hidden", "true")
-    .selectAll("rect")
-    .data(received)
-    .join("rect")
-    .attr("class", "received")
-    .attr("rx", 2)
-    .attr("x", 4)
-    .attr("y", (/** @type {any} */ _, /** @type {number} */ s) => ySource(s) - 4)
-    .attr("height", 8)
-    .attr("width", (/** @type {number} */ sum) => (narrow ? 0 : Math.min(46, 23 * sum)));
+  windows(svg, found, source, target, ySource, from, head);
+  if (!narrow)
+    svg
+      .append("g")
+      .attr("aria-hidden", "true")
+      .selectAll("rect")
+      .data(readInAll(matrix, target, source.length))
+      .join("rect")
+      .attr("class", "received")
+      .attr("rx", 2)
+      .attr("x", 4)
+      .attr("y", (/** @type {any} */ _, /** @type {number} */ s) => ySource(s) - 4)
+      .attr("height", 8)
+      .attr("width", lengthOf);
   const cells = matrix
     .flatMap((/** @type {number[]} */ line, /** @type {number} */ row) =>
       line.map((weight, column) => ({ row, column, weight })),
@@ -188,8 +207,8 @@ function rays(place, { found, source, target, matrix, state, actions, point }) {
   point(null, null);
 }
 
-/** Where a local scope looks. @param {any} svg @param {any} found @param {any} source @param {any} target @param {(s: number) => number} ySource @param {number} from */
-function windows(svg, found, source, target, ySource, from) {
+/** Where a local scope looks: all its heads, or the chosen one. @param {any} svg @param {any} found @param {any} source @param {any} target @param {(s: number) => number} ySource @param {number} from @param {number} head from 1; 0: all */
+function windows(svg, found, source, target, ySource, from, head) {
   if (!found.steps[0].centre) return;
   const at = (/** @type {number} */ position) => {
     const unit = source.findIndex((/** @type {any} */ u) =>
@@ -197,10 +216,11 @@ function windows(svg, found, source, target, ySource, from) {
     );
     return ySource(unit);
   };
-  const data = target.map((/** @type {any} */ unit, /** @type {number} */ row) => ({
-    row,
-    step: found.steps[unit.tokens[0]],
-  }));
+  const data = target.flatMap((/** @type {any} */ unit, /** @type {number} */ row) => {
+    const { centre: all, window } = found.steps[unit.tokens[0]];
+    const centres = all.length > 1 && head ? [all[head - 1]] : all;
+    return centres.map((/** @type {number} */ centre) => ({ row, centre, window }));
+  });
   svg
     .selectAll("rect.window")
     .data(data)
@@ -210,18 +230,15 @@ function windows(svg, found, source, target, ySource, from) {
     .attr("x", 50)
     .attr("rx", 6)
     .attr("width", from - 48)
-    .attr("y", (/** @type {any} */ { step }) => at(step.centre[0] - step.window) - ROW / 2)
-    .attr(
-      "height",
-      (/** @type {any} */ { step }) => at(step.centre[0] + step.window) - at(step.centre[0] - step.window) + ROW,
-    );
+    .attr("y", (/** @type {any} */ { centre, window }) => at(centre - window) - ROW / 2)
+    .attr("height", (/** @type {any} */ { centre, window }) => at(centre + window) - at(centre - window) + ROW);
   svg
     .selectAll("path.centre")
     .data(data)
     .join("path")
     .attr("class", "centre")
     .attr("opacity", 0)
-    .attr("d", (/** @type {any} */ { step }) => `M${from + 2},${at(step.centre[0])} l9,-5 v10 z`);
+    .attr("d", (/** @type {any} */ { centre }) => `M${from + 2},${at(centre)} l9,-5 v10 z`);
 }
 
 /** @param {any} svg @param {any[]} units @param {any} how */

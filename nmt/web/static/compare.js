@@ -4,7 +4,8 @@
 import { ask } from "./ask.js";
 import { element, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
-import { differing, readable, unitsOf, weightsOf } from "./words.js";
+import { saveButtons } from "./save.js";
+import { differing, readable, spelt, unitsOf, weightsOf } from "./words.js";
 
 /** @param {HTMLElement} place @param {any} found @param {import("./state.js").State} state @param {any} actions @param {any[]} models @param {AbortSignal} signal */
 export async function showComparison(place, found, state, actions, models, signal) {
@@ -35,17 +36,20 @@ export async function showComparison(place, found, state, actions, models, signa
   reference.addEventListener("change", () => actions.change({ reference: reference.value }, false));
   const label = element("label", "", "A translation of your own, to compare with ");
   label.append(reference);
-  bar.append(choices, label);
   const columns = element("div", "columns");
+  bar.append(
+    choices,
+    label,
+    saveButtons(() => columns, "compare"),
+  );
   place.append(bar, columns);
   if (!state.text.trim()) return note(columns, "Type a sentence, and its translations appear here side by side.");
-  const asked = { text: state.text, beam_size: state.beam };
   const answers = models
     .filter((model) => chosen.has(model.id))
     .slice(0, 4)
     .map(async (model) => ({
       name: model.name,
-      ...(await ask("/api/explain", { model: model.id, ...asked }, signal)),
+      ...(await told(model, models, found, state, signal)),
     }));
   if (state.reference.trim())
     answers.push(
@@ -58,6 +62,30 @@ export async function showComparison(place, found, state, actions, models, signa
     );
   const all = await Promise.all(answers);
   for (const one of all) columns.append(column(one, all.find((other) => other !== one) ?? one, state));
+}
+
+/** What a model says when it is told what the page's own model was told: the same beginning, and the same attention
+ * where both read the same tokens. @param {any} model @param {any[]} models @param {any} found @param {import("./state.js").State} state @param {AbortSignal} signal */
+async function told(model, models, found, state, signal) {
+  const asked = { model: model.id, text: state.text };
+  let { prefix, forced } = state;
+  let hint = "";
+  const own = models.find((one) => one.id === state.model);
+  if (own && model.vocabulary !== own.vocabulary && (prefix.length || forced.length)) {
+    const read = await ask("/api/read", { ...asked, target: spelt(prefix) }, signal);
+    const tokens = (/** @type {any[]} */ list) => list.map(({ token }) => token).filter((token) => token !== "<eos>");
+    prefix = tokens(read.target);
+    const alike = String(tokens(read.source)) === String(tokens(found.source));
+    if (forced.length && !(alike && String(prefix) === String(state.prefix))) {
+      forced = [];
+      hint = "Its tokens are others: no attention was forced.";
+    }
+  }
+  if (forced.length && !model.attention) {
+    forced = [];
+    hint = "It has no attention to force.";
+  }
+  return { ...(await ask("/api/explain", { ...asked, beam_size: state.beam, prefix, forced }, signal)), hint };
 }
 
 /** @param {any} one @param {any} other @param {import("./state.js").State} state */
@@ -83,6 +111,7 @@ function column(one, other, state) {
       `${one.score === null ? "" : `score ${one.score.toFixed(3)}, `}log-probability ${total.toFixed(2)}, ${one.tokens.length} tokens`,
     ),
   );
+  if (one.hint) box.append(element("p", "hint", one.hint));
   const least = [...one.steps].sort((a, b) => a.probability - b.probability)[0];
   if (least)
     box.append(

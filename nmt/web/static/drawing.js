@@ -63,7 +63,7 @@ function drawn(place, frame) {
   function draw(element) {
     const style = getComputedStyle(element);
     const box = element.getBoundingClientRect();
-    if (style.visibility === "hidden" || !box.width || !box.height) return;
+    if (style.visibility === "hidden" || !box.width || !box.height || element.matches("button.quiet")) return;
     if (element instanceof SVGSVGElement) {
       const copy = alone(element);
       for (const [name, value] of Object.entries(at(box))) copy.setAttribute(name, String(value));

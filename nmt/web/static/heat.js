@@ -3,8 +3,9 @@
 
 const d3 = /** @type {any} */ (globalThis).d3;
 
-/** @param {HTMLElement} place @param {any} what */
-export function heatMap(place, { source, target, matrix, point = null, cell = 32 }) {
+/** Gold links, pairs of a column and a row, are outlined: sure ones by a line, possible ones by a dashed one.
+ * @param {HTMLElement} place @param {any} what */
+export function heatMap(place, { source, target, matrix, point = null, cell = 32, sure = [], possible = [] }) {
   const left = 24 + 8 * d3.max(target, (/** @type {any} */ unit) => Math.min(16, unit.label.length));
   const top = 14 + 6.2 * d3.max(source, (/** @type {any} */ unit) => Math.min(16, unit.label.length));
   const width = left + cell * source.length + 60;
@@ -67,6 +68,23 @@ export function heatMap(place, { source, target, matrix, point = null, cell = 32
   squares
     .append("title")
     .text((/** @type {any} */ d) => `${target[d.row].label} ← ${source[d.column].label}: ${d.weight.toFixed(3)}`);
+  const isSure = new Set(sure.map(String));
+  for (const [kind, links] of [
+    ["sure", sure],
+    ["possible", possible.filter((/** @type {number[]} */ link) => !isSure.has(String(link)))],
+  ])
+    svg
+      .append("g")
+      .attr("aria-hidden", "true")
+      .selectAll("rect")
+      .data(links)
+      .join("rect")
+      .attr("class", `gold ${kind}`)
+      .attr("x", (/** @type {number[]} */ [column]) => left + column * cell + 1)
+      .attr("y", (/** @type {number[]} */ [, row]) => top + row * cell + 1)
+      .attr("width", cell - 2)
+      .attr("height", cell - 2)
+      .attr("rx", 3);
   if (point)
     squares
       .on("pointerenter", (/** @type {any} */ _, /** @type {any} */ d) => point(d.row, d.column))

@@ -6,7 +6,9 @@ import { showAttention } from "./attention.js";
 import { element, note } from "./elements.js";
 import { showComparison } from "./compare.js";
 import { openMind } from "./mind.js";
+import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
+import { showSet } from "./set.js";
 import { fromAddress, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
 import { showTree } from "./tree.js";
@@ -17,11 +19,10 @@ const VIEWS = {
   attention: "Attention",
   steps: "Step by step",
   beam: "Beam",
-  ...(served && { compare: "Compare" }),
-  ...(served && { runs: "Runs" }),
+  ...(served && { compare: "Compare", neighbours: "Neighbours", set: "Test set", runs: "Runs" }),
 };
 /** Views that are about no sentence. @type {Record<string, (place: HTMLElement, state: any, actions: any, signal: AbortSignal, models: any[]) => Promise<void>>} */
-const WHOLE = { runs: showRuns };
+const WHOLE = { set: showSet, runs: showRuns };
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const text = /** @type {HTMLTextAreaElement} */ (at("text"));
 const model = /** @type {HTMLSelectElement} */ (at("model"));
@@ -43,6 +44,7 @@ const actions = {
   change(changes, again) {
     state = { ...state, ...changes };
     history.pushState(null, "", toAddress(state));
+    fillIn();
     if (again || (!asked && !(state.view in WHOLE))) explain();
     else render();
   },
@@ -124,6 +126,8 @@ function render() {
   else if (state.view === "steps") showSteps(panel, found, state, actions);
   else if (state.view === "beam") showTree(panel, found, state, actions);
   else if (state.view === "compare") showComparison(panel, found, state, actions, models, showing.signal).catch(failed);
+  else if (state.view === "neighbours")
+    showNeighbours(panel, found, state, actions, models, showing.signal).catch(failed);
   else showAttention(panel, found, state, actions);
 }
 

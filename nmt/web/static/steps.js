@@ -2,6 +2,7 @@
 /** View 2: the decoding, step by step. */
 
 import { element, note } from "./elements.js";
+import { saveButtons } from "./save.js";
 import { readable } from "./words.js";
 
 const d3 = /** @type {any} */ (globalThis).d3;
@@ -27,6 +28,7 @@ export function showSteps(place, found, state, actions) {
   const number = element("span", "number");
   player.append(back, play, next, slider, number);
   const body = element("div");
+  player.append(saveButtons(() => body, "step"));
   place.append(player, body);
   let at = Math.min(state.step, count - 1);
 
@@ -144,7 +146,11 @@ function readings(found, step, at, state, actions) {
       bar,
       element("td", "number", `${(100 * step.parts[s]).toFixed(0)} %`),
     );
-    if (covered) row.append(element("td", "number", step.coverage[s].toFixed(2)));
+    if (covered) {
+      const before = element("td", "number", step.coverage[s].toFixed(2));
+      before.append(meter(step.coverage[s], `read before: ${token.label}`, Math.max(1, ...step.coverage)));
+      row.append(before);
+    }
     table.append(row);
   });
   return table;
@@ -172,10 +178,10 @@ function candidates(step, at, actions) {
   return table;
 }
 
-/** @param {number} value @param {string} name */
-export function meter(value, name) {
+/** @param {number} value @param {string} name @param {number} [max] */
+export function meter(value, name, max = 1) {
   const made = document.createElement("meter");
-  Object.assign(made, { min: 0, max: 1, value });
+  Object.assign(made, { min: 0, max, value });
   made.setAttribute("aria-label", name);
   return made;
 }

@@ -26,7 +26,7 @@ export function showTree(place, found, state, actions) {
     legend.append(element("span", `is-${kind}`, text));
   bar.append(
     legend,
-    saveButtons(() => place.querySelector("svg.tree"), "beam"),
+    saveButtons(() => scroll.firstElementChild, "beam"),
   );
   const scroll = scrolling("The search, from the first token to the last");
   const detail = element("div", "detail");

@@ -1,0 +1,160 @@
+"""A test set on the page, beside the translator's own translations and sacreBLEU's scores of them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+import sacrebleu
+from playwright.sync_api import Page, expect
+from support.page import LOOKS, Keeper, Opener, assert_in_nobodys_way, cells, saved_words
+
+from nmt.evaluation.alignment import attend_words, best_links, score_alignment
+from nmt.evaluation.checkpoints import TestSet as Set
+from nmt.text.corpus import ParallelText
+from nmt.translator import Translator
+from nmt.web.sets import load_set
+
+PAIRS = {
+    "Ein Hund läuft über die Wiese.": "A dog runs across the meadow.",
+    "Zwei Männer spielen Fußball.": "Two men play soccer.",
+    "Eine Frau mit einem roten Hut steht am Strand.": "A woman with a red hat is standing on the beach.",
+    "Ein Junge springt.": "A boy jumps.",
+    "Zwei Mädchen in blauen Kleidern sitzen auf einer Bank im Park und essen Eis.": "Two girls in blue dresses sit.",
+    "Ein <b>Mann</b> liest.": "A man reads.",
+}
+LINKS = ["0-0 1-1 2-2 3?3 4?4 5-5", "0-0 1-1 2-2 3-3", "0-0 1-1", "0-0 1-1 2-2", "0-0 1-1", "0-0"]
+SOURCES = list(PAIRS)
+
+
+@pytest.fixture(scope="module")
+def own_set(tmp_path_factory: pytest.TempPathFactory) -> Set:
+    folder = tmp_path_factory.mktemp("set")
+    for name, lines in (("captions.de", PAIRS), ("captions.en", PAIRS.values()), ("captions.links", LINKS)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files: list[str] = [str(folder / f"captions.{ending}") for ending in ("de", "en", "links")]
+    return load_set(files[0], files[1], files[2], ("de", "en"), "spacy")
+
+
+@pytest.fixture(scope="module")
+def translators(translator: Translator) -> dict[str, Translator]:
+    greedy = translator.search.model_copy(update={"beam_size": 1, "max_length": 8})
+    short = Translator(translator.model, translator.source, translator.target, greedy)
+    return {"bundled": translator, "short": short}
+
+
+@pytest.fixture(scope="module")
+def at(
+    serving: Callable[..., AbstractContextManager[str]], translators: dict[str, Translator], own_set: Set
+) -> Iterator[str]:
+    models = {str(n): pair for n, pair in enumerate(translators.items(), start=1)}
+    with serving(models, sets={"1": own_set}, language="de", runs=Path("none")) as address:
+        yield address
+
+
+def scores(translator: Translator) -> list[float]:
+    said = [one.text.lower() for one in translator.translate(SOURCES)]
+    return [sacrebleu.sentence_chrf(h, [r.lower()]).score for h, r in zip(said, PAIRS.values(), strict=True)]
+
+
+def sentences(page: Page) -> list[list[str]]:
+    return cells(page.locator("table.list").last)[1:]
+
+
+def ready(page: Page) -> None:
+    expect(page.locator("svg.chart")).to_be_visible(timeout=30_000)
+    expect(page.locator("progress")).to_have_count(0, timeout=30_000)
+
+
+def test_sentences_have_scores_and_an_order(
+    open_page: Opener, at: str, translators: dict[str, Translator], keep: Keeper
+) -> None:
+    page = open_page("#view=set", at=at)
+    ready(page)
+    expected = {name: scores(translator) for name, translator in translators.items()}
+    one, other = expected["bundled"], expected["short"]
+    assert [row[0] for row in sentences(page)] == SOURCES
+    assert [row[2:] for row in sentences(page)] == [[f"{a:.1f}", f"{b:.1f}"] for a, b in zip(one, other, strict=True)]
+    summary = cells(page.locator("table.list").first)
+    said = [translation.text.lower() for translation in translators["short"].translate(SOURCES)]
+    references = [reference.lower() for reference in PAIRS.values()]
+    assert summary[2][1:3] == [
+        f"{sacrebleu.corpus_bleu(said, [references], force=True).score:.2f}",
+        f"{sacrebleu.corpus_chrf(said, [references]).score:.2f}",
+    ]
+    by_order = {
+        "worst of short first": sorted(range(6), key=lambda i: other[i]),
+        "where bundled is better than short": sorted(range(6), key=lambda i: other[i] - one[i]),
+    }
+    for name, order in by_order.items():
+        page.get_by_label("Order").select_option(label=name)
+        assert [row[0] for row in sentences(page)] == [SOURCES[i] for i in order]
+    page.get_by_role("button", name=SOURCES[0]).click()
+    expect(page.locator("svg.heat")).to_have_count(2)
+    keep(page, "set")
+    assert page.locator("main b").count() == 0
+    again = open_page(page.url[page.url.index("#") :], at=at)
+    ready(again)
+    assert sentences(again) == sentences(page)
+    expect(again.locator("svg.heat")).to_have_count(2)
+
+
+def test_gold_links_are_outlined(open_page: Opener, at: str, translators: dict[str, Translator], own_set: Set) -> None:
+    page = open_page("#view=set&line=0", at=at)
+    ready(page)
+    expect(page.locator("svg.heat")).to_have_count(2)
+    heat = page.locator("svg.heat").first
+    assert (heat.locator(".gold.sure").count(), heat.locator(".gold.possible").count()) == (4, 2)
+    assert own_set.words is not None
+    assert own_set.words.links is not None
+    text = ParallelText(SOURCES, list(PAIRS.values()))
+    weights = list(attend_words(translators["bundled"], text, own_set.words))
+    shown = [float(title.rsplit(": ", 1)[1]) for title in heat.locator("title").all_text_contents()]
+    assert shown == pytest.approx(weights[0].flatten().tolist(), abs=6e-4)
+    links = [best_links(matrix) for matrix in weights]
+    rate = score_alignment(links, own_set.words.links).error_rate
+    assert cells(page.locator("table.list").first)[1][3] == f"{100 * rate:.1f} %"
+    column = page.locator(".column", has_text="attention to the reference").first
+    expect(column).to_contain_text(f"{100 * score_alignment(links[:1], own_set.words.links[:1]).error_rate:.1f} %")
+
+
+def test_a_point_of_the_figure_opens_its_sentences(open_page: Opener, at: str, own_set: Set) -> None:
+    assert own_set.words is not None
+    lengths = [len(words) for words in own_set.words.source]
+    page = open_page("#view=set", at=at)
+    ready(page)
+    points = page.locator("svg.chart circle[aria-label^='bundled']")
+    labels = [point.get_attribute("aria-label") or "" for point in points.all()]
+    buckets = [(1, 5), (6, 10), (11, 15), (16, 20), (21, 30)]
+    counts = {bucket: sum(bucket[0] <= length <= bucket[1] for length in lengths) for bucket in buckets}
+    assert [(label.split(":")[0], label.split(", ")[-1]) for label in labels] == [
+        (f"bundled, {low}–{high} words", f"{count} sentences") for (low, high), count in counts.items() if count
+    ]
+    points.first.focus()
+    page.keyboard.press("Enter")
+    assert [row[0] for row in sentences(page)] == [s for s, n in zip(SOURCES, lengths, strict=True) if n <= 5]
+    page.get_by_role("button", name="All lengths").click()
+    assert len(sentences(page)) == 6
+    page.get_by_role("button", name=SOURCES[1]).click()
+    page.get_by_role("button", name="Watch it being translated").click()
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value(SOURCES[1])
+    expect(page.locator("#score")).not_to_be_empty()
+
+
+def test_the_table_is_saved(open_page: Opener, at: str) -> None:
+    page = open_page("#view=set&line=1", at=at)
+    ready(page)
+    assert {"Wiese.", "chrF,", "BLEU", "soccer."} <= saved_words(page)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_it_stands_in_nobodys_way(open_page: Opener, at: str, look: str) -> None:
+    page = open_page("#view=set&line=0", at=at, **LOOKS[look])
+    ready(page)
+    expect(page.locator("svg.heat")).to_have_count(2)
+    assert_in_nobodys_way(page)
+
+
+def test_without_a_set_it_says_how_to_get_one(open_page: Opener) -> None:
+    page = open_page("#view=set")
+    expect(page.locator("#panel")).to_contain_text("--test-set SOURCE REFERENCE")

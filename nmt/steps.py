@@ -39,6 +39,12 @@ class Look:
     window: int | None
     coverage: Float[Tensor, " S"] | None
 
+    @property
+    def shares(self) -> Float[Tensor, " S"]:
+        """Of the context's length what points its way in each part: they add up to 1."""
+        context = self.parts.sum(dim=0)
+        return self.parts @ context / (context * context).sum().clamp(min=1e-12)
+
 
 @dataclass(frozen=True)
 class DecodingStep:
@@ -71,7 +77,7 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
         before = state
         readout, state, _ = decoder.step(decoder.embed(torch.tensor([last], device=model.device)), before, memory)
         query = decoder.query(before, state)
-        seen.append((query[0].cpu(), *_look(model, query, before, memory)))
+        seen.append((query[0].cpu(), *look_of(model, query, before, memory)))
         readouts.append(readout)
         last = chosen
     if not readouts:
@@ -89,10 +95,10 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
     ]
 
 
-def _look(
+def look_of(
     model: Seq2Seq, query: Float[Tensor, "1 H"], before: State, memory: Memory
 ) -> tuple[Look | None, Float[Tensor, " M"]]:
-    """What attention did in the step that began in the state `before`; and the context."""
+    """What attention did in the step that began in the state `before` of one hypothesis; and the context."""
     attention, states = model.decoder.attention, model.decoder.states
     t, coverage = before[states].unsqueeze(0), None
     if not isinstance(attention, Attention):

@@ -1,4 +1,4 @@
-"""nmt export: a folder that translates without PyTorch and without nmt."""
+"""nmt export: a folder that translates without PyTorch and without nmt, or a page that does so in the browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt export",
         description="Write a folder with the model as ONNX graphs and a script, translate.py, that translates with "
-        "NumPy and onnxruntime alone. Several checkpoints make one folder, an ensemble.",
+        "NumPy and onnxruntime alone. Several checkpoints make one folder, an ensemble. With --page, write the "
+        "page of nmt serve as static files, whose model runs in the browser.",
     )
     parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
@@ -26,6 +27,13 @@ def parser() -> Parser:
         help="of the weights: float16 halves the files, int8 quarters them and computes in whole numbers "
         "(default: float32)",
     )
+    parser.add_argument(
+        "--page",
+        type=Path,
+        metavar="PACKAGE",
+        help="write a web page instead, with the npm package onnxruntime-web that is in this folder, such as "
+        "node_modules/onnxruntime-web",
+    )
     return parser
 
 
@@ -34,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     refuse_twice(options.checkpoints)
     if options.output.exists():
         raise UserError(f"{options.output} already exists: choose another --output, or remove it")
+    if options.page and len(options.checkpoints) > 1:
+        raise UserError(f"--page shows one model, and {len(options.checkpoints)} were given: leave the others out")
     try:
         from nmt.export.folder import export
     except ImportError as error:
@@ -46,8 +56,15 @@ def run(options: argparse.Namespace) -> int:
     from nmt.checkpoint import contents as checkpoint
 
     loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
-    export(loaded, options.output, options.precision, _about(options.checkpoints))
-    size = sum(file.stat().st_size for file in options.output.iterdir())
+    about = _about(options.checkpoints)
+    if options.page:
+        from nmt.web.local import write_page
+
+        [(path, contents)] = loaded.items()
+        write_page(path, contents, options.output, options.precision, options.page, about)
+    else:
+        export(loaded, options.output, options.precision, about)
+    size = sum(file.stat().st_size for file in options.output.rglob("*") if file.is_file())
     print(f"Written: {options.output} ({size / 1e6:.1f} MB)")
     return 0
 

@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,28 @@ def export(loaded: Mapping[str, Loaded], output: Path, precision: Precision, abo
     script knows nothing of a tokenizer, or if the checkpoints' vocabularies differ; then nothing is written.
     """
     (path, first), *others = loaded.items()
-    for side in ("source", "target"):
-        _check_tokenizer(f"{path}: data.{side}.tokenizer", getattr(first.config.data, side).tokenizer)
+    check_tokenizers(path, first)
     for other_path, other in others:
         check_same_tokens(path, first, other_path, other)
+    with complete(output) as folder:
+        _fill(folder, loaded, precision, about)
+
+
+def check_tokenizers(path: str, loaded: Loaded) -> None:
+    """Raise `UserError` if a tokenizer needs what an exported model does without."""
+    for side in ("source", "target"):
+        kind = getattr(loaded.config.data, side).tokenizer
+        if (missing := TOKENIZERS[kind].beyond_export) is not None:
+            able = ", ".join(name for name, tokenizer in TOKENIZERS.items() if tokenizer.beyond_export is None)
+            raise UserError(
+                f"{path}: data.{side}.tokenizer: {kind} needs {missing}, which an exported model does without: train "
+                f"with {able}"
+            )
+
+
+@contextmanager
+def complete(output: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `output` when it is filled. Raises `UserError` if that exists."""
     if output.exists():
         raise UserError(f"{output} already exists: choose another --output, or remove it")
     make_folder(output.parent)
@@ -45,16 +64,10 @@ def export(loaded: Mapping[str, Loaded], output: Path, precision: Precision, abo
     with writing(output):
         try:
             unfinished.mkdir()
-            _fill(unfinished, loaded, precision, about)
+            yield unfinished
             unfinished.rename(output)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _check_tokenizer(field: str, kind: str) -> None:
-    if (missing := TOKENIZERS[kind].beyond_export) is not None:
-        able = ", ".join(name for name, tokenizer in TOKENIZERS.items() if tokenizer.beyond_export is None)
-        raise UserError(f"{field}: {kind} needs {missing}, which an exported model does without: train with {able}")
 
 
 def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, about: str) -> None:
@@ -63,11 +76,7 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
     graphs = trace(models[0] if len(models) == 1 else Ensemble(models))
     write(graphs.encoder, folder / "encoder.onnx", precision)
     write(graphs.step, folder / "step.onnx", precision)
-    for side in ("source", "target"):
-        tokens = getattr(first, side).vocabulary.tokens
-        (folder / f"{side}.json").write_text(json.dumps(tokens, ensure_ascii=False), encoding="utf-8")
-    if first.source.subword_model is not None:  # the target's is not needed: pieces are only joined
-        (folder / "source.model").write_bytes(first.source.subword_model)
+    write_text_files(folder, first)
     if "sentencepiece_cased" in (first.config.data.source.tokenizer, first.config.data.target.tokenizer):
         shutil.copyfile(CASE, folder / "case.py")
     files = sorted(folder.iterdir())
@@ -78,7 +87,7 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
         "models": [contents.config.name for contents in loaded.values()],
         "precision": precision,
         "search": search | {"batch_size": min(search["batch_size"], _BATCH)},
-        **{side: _described(getattr(first.config.data, side)) for side in ("source", "target")},
+        **{side: described(getattr(first.config.data, side)) for side in ("source", "target")},
         "files": {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
     }
     (folder / "config.json").write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -88,5 +97,25 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
     (folder / "README.md").write_text(card(config, size, about), encoding="utf-8")
 
 
-def _described(side: Any) -> dict[str, Any]:
+def write_text_files(folder: Path, loaded: Loaded, *, with_target: bool = False) -> dict[str, str | None]:
+    """Write the tokens of both sides, and the source's sentencepiece model, if it has one.
+
+    The target's is needed only where text becomes target tokens; where it is the source's, it is not written twice.
+    Returns the name of each side's model.
+    """
+    names: dict[str, str | None] = {}
+    for side in ("source", "target"):
+        codec = getattr(loaded, side)
+        (folder / f"{side}.json").write_text(json.dumps(codec.vocabulary.tokens, ensure_ascii=False), encoding="utf-8")
+        model, written = codec.subword_model, folder / "source.model"
+        names[side] = None if model is None or (side == "target" and not with_target) else f"{side}.model"
+        if names[side] and side == "target" and written.exists() and written.read_bytes() == model:
+            names[side] = written.name
+        elif names[side]:
+            (folder / f"{side}.model").write_bytes(model)
+    return names
+
+
+def described(side: Any) -> dict[str, Any]:
+    """What config.json says of a side's text."""
     return {"language": side.language, "tokenizer": side.tokenizer, "lowercase": side.lowercase}

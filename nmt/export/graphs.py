@@ -1,8 +1,8 @@
 """A model as two ONNX graphs: `encoder`, run once per sentence, and `step`, the decoder's step that search repeats.
+For a page that explains translations there is a third one, `look`: what attention did in a step.
 
 Both are traced from the model's own code, with PyTorch's own layers in the place of nmt's kernels: what attention
-computes is written down in `nmt.model` alone. The tracer is `torch.onnx.export(dynamo=False)`. The newer one fixes the
-number of sentences where a shape depends on it, and takes ten times as long.
+computes is written down in `nmt.model` alone.
 
 Shapes: B sentences, K hypotheses of each, S source positions, V target types. State and memory are the model's own,
 numbered in one row, whatever they are nested in: `state_0`, `state_1`, … and `memory_0`, ….
@@ -10,13 +10,9 @@ numbered in one row, whatever they are nested in: `state_0`, `state_1`, … and 
 
 from __future__ import annotations
 
-import io
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jaxtyping
 import onnx
 import torch
 from torch import Tensor, nn
@@ -24,12 +20,14 @@ from torch import Tensor, nn
 from nmt import kernels
 from nmt.data.batching import pad_source
 from nmt.export.recurrent import RecurrentOperator
+from nmt.export.tracing import leaves, like, numbered, quietly, traced, without_unread
 from nmt.kernels.packed import with_child
 from nmt.model.ensemble import Ensemble
+from nmt.model.forced import forced_by
 from nmt.model.seq2seq import Seq2Seq
+from nmt.steps import look_of
 from nmt.text.vocabulary import BOS, SPECIALS
 
-OPSET = 17  # since 2022
 _BEAM = 3  # of the example that is traced; any number but 1
 
 
@@ -44,30 +42,38 @@ class Graphs(NamedTuple):
     step: onnx.ModelProto
 
 
+class ExplainingGraphs(NamedTuple):
+    """The same, but that encoder and step are of a model whose attention may be forced, and a third graph.
+
+    The step has one more input, if the model has attention: `forced` (L), as in `nmt.model.forced.forced_by`.
+    `look`: a step's state before (1 …) and after (1 …), the memory (1 …) and `forced` → the query (H) and the context
+    (M); with attention the scores (n S), weights (n S) and shares (S) of `nmt.steps.Look`, and of some models its
+    centre (n) and coverage (S).
+    """
+
+    encoder: onnx.ModelProto
+    step: onnx.ModelProto
+    look: onnx.ModelProto
+
+
 def trace(model: Seq2Seq | Ensemble) -> Graphs:
     """The graphs of a model, or of several that translate as one, in 32 bits. B, K and S may have any size in them."""
     members = list(model.models) if isinstance(model, Ensemble) else [model]
-    with kernels.use("plain"), torch.no_grad(), _quietly():
+    with kernels.use("plain"), torch.no_grad(), quietly():
         small, large = (_Example.of(members, lengths) for lengths in ((3, 2), (7, 5, 2)))
         step = _traced_step(members, small, large)
         read = {value.name for value in step.graph.input}
         return Graphs(_traced_encoder(members, small, large, read), step)
 
 
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Without warnings, that the tracer is old and that sizes are read, and without checks of shapes.
-
-    A size is a tensor while a graph is traced, which the shapes in signatures do not allow.
-    """
-    before = jaxtyping.config.jaxtyping_disable
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        jaxtyping.config.update("jaxtyping_disable", True)
-        try:
-            yield
-        finally:
-            jaxtyping.config.update("jaxtyping_disable", before)
+def trace_explaining(model: Seq2Seq) -> ExplainingGraphs:
+    """The graphs of one model that can be told where to look, and that tell where it looked. All are in 32 bits."""
+    with kernels.use("plain"), torch.no_grad(), quietly():
+        small, large = (_Example.of([model], lengths) for lengths in ((3, 2), (7, 5, 2)))
+        step = _traced_step([model], small, large, forced=model.has_attention)
+        look = _traced_look(model, *(_Example.of([model], [length]) for length in (3, 7)))
+        read = {value.name for graph in (step, look) for value in graph.graph.input}
+        return ExplainingGraphs(_traced_encoder([model], small, large, read), step, look)
 
 
 class _Example(NamedTuple):
@@ -90,24 +96,7 @@ class _Example(NamedTuple):
 
     def beams(self) -> list[Tensor]:
         """The states of K hypotheses of each sentence, (B K …)."""
-        return [x.unsqueeze(1).expand(-1, _BEAM, *x.shape[1:]).contiguous() for x in _leaves(self.states)]
-
-
-def _leaves(tree: Any) -> Iterator[Tensor]:
-    """The tensors of nested tuples, in order."""
-    if isinstance(tree, Tensor):
-        yield tree
-    else:
-        for part in tree:
-            yield from _leaves(part)
-
-
-def _like(tree: Any, leaves: Iterator[Tensor]) -> Any:
-    """Nested tuples as those of a tree, with other tensors."""
-    if isinstance(tree, Tensor):
-        return next(leaves)
-    parts = [_like(part, leaves) for part in tree]
-    return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+        return [x.unsqueeze(1).expand(-1, _BEAM, *x.shape[1:]).contiguous() for x in leaves(self.states)]
 
 
 class _Encode(nn.Module):
@@ -120,8 +109,8 @@ class _Encode(nn.Module):
 
     def forward(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
         states, memories = zip(*(model.encode(source, lengths) for model in self.members), strict=True)  # type: ignore[operator]  # nn.ModuleList forgets
-        memory = list(_leaves(memories))
-        return (*(x.unsqueeze(1) for x in _leaves(states)), *(memory[i] for i in self.read))
+        memory = list(leaves(memories))
+        return (*(x.unsqueeze(1) for x in leaves(states)), *(memory[i] for i in self.read))
 
 
 def _with_operator(model: Seq2Seq) -> Seq2Seq:
@@ -132,18 +121,23 @@ def _with_operator(model: Seq2Seq) -> Seq2Seq:
 class _Step(nn.Module):
     """Tokens, states and memories → log-probabilities, the mean of the members', weights if any, and new states."""
 
-    def __init__(self, members: Sequence[Any], example: _Example) -> None:
+    def __init__(self, members: Sequence[Any], example: _Example, forced: bool = False) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
         self.example = example
+        self.forced = forced
 
     def forward(self, tokens: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
+        members: list[Any] = list(self.members)
+        if self.forced:
+            table, *values = values  # type: ignore[assignment]  # the rest are as good as a tuple
+            members = [forced_by(model, table) for model in members]
         beams = tokens.shape[0], tokens.shape[1]
-        count = len(list(_leaves(self.example.states)))
-        states = _like(self.example.states, (x.flatten(0, 1) for x in values[:count]))
-        memories = _like(self.example.memories, iter(values[count:]))
+        count = len(list(leaves(self.example.states)))
+        states = like(self.example.states, (x.flatten(0, 1) for x in values[:count]))
+        memories = like(self.example.memories, iter(values[count:]))
         each, weights, new = [], [], []
-        for model, state, memory in zip(self.members, states, memories, strict=True):
+        for model, state, memory in zip(members, states, memories, strict=True):
             decoder: Any = model.decoder
             readout, state, alignment = decoder.step(decoder.embed(tokens.flatten()), state, memory)
             logits = decoder.logits(readout)
@@ -153,15 +147,52 @@ class _Step(nn.Module):
                 weights.append(alignment.dense(memory.mask.shape[1]))
         together = each[0] if len(each) == 1 else torch.stack(each).exp().mean(dim=0).log()
         attention = [torch.stack(weights).mean(dim=0)] if weights else []
-        return (together, *(x.view(*beams, *x.shape[1:]) for x in (*_leaves(new), *attention)))
+        return (together, *(x.view(*beams, *x.shape[1:]) for x in (*leaves(new), *attention)))
 
 
-def _traced_step(members: Sequence[Any], small: _Example, large: _Example) -> onnx.ModelProto:
+class _Look(nn.Module):
+    """The table of forced positions, the states before and after a step, and a memory → what attention did."""
+
+    def __init__(self, model: Seq2Seq, example: _Example) -> None:
+        super().__init__()
+        self.model = model
+        self.example = example
+        self.names: list[str] = []  # of what it returned last
+
+    def forward(self, table: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
+        model = forced_by(self.model, table) if self.model.has_attention else self.model
+        each = iter(values)
+        [before], [after] = (like(self.example.states, each) for _ in range(2))
+        [memory] = like(self.example.memories, each)
+        query = model.decoder.query(before, after)
+        look, context = look_of(model, query, before, memory)
+        found = {"query": query[0], "context": context}
+        if look is not None:
+            found |= {"scores": look.scores, "weights": look.weights, "shares": look.shares}
+            found |= {name: x for name in ("centre", "coverage") if (x := getattr(look, name)) is not None}
+        self.names = list(found)
+        return tuple(found.values())
+
+
+def _traced_look(model: Seq2Seq, small: _Example, large: _Example) -> onnx.ModelProto:
+    states, memories = list(leaves(small.states)), numbered("memory", small.memories)
+    names = [*(f"{when}state_{i}" for when in ("", "new_") for i in range(len(states))), *memories]
+    axes = _varying(small, large, lambda example: (example.states, example.states, example.memories))
+    inputs = [torch.tensor([2, -1]), *states, *states, *leaves(small.memories)]
+    look = _Look(model.eval(), small)
+    look(*inputs)
+    dynamic = {"forced": {0: "L"}, **dict(zip(names, axes, strict=True))}
+    positions = {"scores": {1: "S"}, "weights": {1: "S"}, "shares": {0: "S"}, "coverage": {0: "S"}}
+    dynamic |= {name: axis for name, axis in positions.items() if name in look.names}
+    return without_unread(traced(look, inputs, ["forced", *names], look.names, dynamic))
+
+
+def _traced_step(members: Sequence[Any], small: _Example, large: _Example, *, forced: bool = False) -> onnx.ModelProto:
     """The step, without those of the memories' tensors that it does not read."""
-    states, memories = _numbered("state", small.states), _numbered("memory", small.memories)
+    states, memories = numbered("state", small.states), numbered("memory", small.memories)
     weights = ["weights"] if any(model.has_attention for model in members) else []
     outputs = ["log_probabilities", *(f"new_{name}" for name in states), *weights]
-    inputs = [torch.full((len(small.source), _BEAM), BOS), *small.beams(), *_leaves(small.memories)]
+    inputs = [torch.full((len(small.source), _BEAM), BOS), *small.beams(), *leaves(small.memories)]
     axes = _varying(small, large, lambda example: (*example.beams(), *example.memories))
     names = [name for name, _ in (*states.items(), *memories.items())]
     dynamic = {"tokens": {0: "B", 1: "K"}, **dict(zip(names, axes, strict=True))}
@@ -169,28 +200,25 @@ def _traced_step(members: Sequence[Any], small: _Example, large: _Example) -> on
         dynamic[name][1] = "K"
         dynamic[f"new_{name}"] = dynamic[name]
     dynamic |= {"log_probabilities": {0: "B", 1: "K"}} | {name: {0: "B", 1: "K", 2: "S"} for name in weights}
-    graph = _traced(_Step(members, small), inputs, ["tokens", *names], outputs, dynamic)
-    used = {name for node in graph.graph.node for name in node.input}
-    for value in [v for v in graph.graph.input if v.name not in used and v.name in memories]:
-        graph.graph.input.remove(value)
-    return graph
+    first = ["tokens"]
+    if forced:
+        first, dynamic["forced"] = ["tokens", "forced"], {0: "L"}
+        inputs.insert(1, torch.tensor([2, -1]))
+    graph = traced(_Step(members, small, forced), inputs, [*first, *names], outputs, dynamic)
+    return without_unread(graph, memories)
 
 
 def _traced_encoder(members: Sequence[Any], small: _Example, large: _Example, read: set[str]) -> onnx.ModelProto:
     """The encoder, with those of the memories' tensors that the step reads."""
-    states = _numbered("state", small.states)
-    memories = [(i, name) for i, name in enumerate(_numbered("memory", small.memories)) if name in read]
-    of_states = _varying(small, large, lambda example: [x.unsqueeze(1) for x in _leaves(example.states)])
+    states = numbered("state", small.states)
+    memories = [(i, name) for i, name in enumerate(numbered("memory", small.memories)) if name in read]
+    of_states = _varying(small, large, lambda example: [x.unsqueeze(1) for x in leaves(example.states)])
     of_memories = _varying(small, large, lambda example: example.memories)
     dynamic = {"source": {0: "B", 1: "S"}, "lengths": {0: "B"}, **dict(zip(states, of_states, strict=True))}
     dynamic |= {name: of_memories[i] for i, name in memories}
     names = [*states, *(name for _, name in memories)]
     module = _Encode(members, [i for i, _ in memories])
-    return _traced(module, [small.source, small.lengths], ["source", "lengths"], names, dynamic)
-
-
-def _numbered(kind: str, tree: Any) -> dict[str, Tensor]:
-    return {f"{kind}_{i}": leaf for i, leaf in enumerate(_leaves(tree))}
+    return traced(module, [small.source, small.lengths], ["source", "lengths"], names, dynamic)
 
 
 def _varying(small: _Example, large: _Example, tensors: Callable[[_Example], Any]) -> list[dict[int, str]]:
@@ -198,26 +226,9 @@ def _varying(small: _Example, large: _Example, tensors: Callable[[_Example], Any
     sizes = dict(zip(_pairs(small.source, large.source), "BS", strict=True))
     return [
         {i: sizes.get(pair, f"{number}.{i}") for i, pair in enumerate(_pairs(*both)) if pair[0] != pair[1]}
-        for number, both in enumerate(zip(*(map(_leaves, map(tensors, (small, large)))), strict=True))
+        for number, both in enumerate(zip(*(map(leaves, map(tensors, (small, large)))), strict=True))
     ]
 
 
 def _pairs(small: Tensor, large: Tensor) -> list[tuple[int, int]]:
     return list(zip(small.shape, large.shape, strict=True))
-
-
-def _traced(
-    module: nn.Module, inputs: Sequence[Tensor], names: list[str], outputs: list[str], dynamic: dict[str, Any]
-) -> onnx.ModelProto:
-    file = io.BytesIO()
-    torch.onnx.export(
-        module.eval(),
-        tuple(inputs),
-        file,  # type: ignore[arg-type]  # a file takes any of them
-        input_names=names,
-        output_names=outputs,
-        dynamic_axes=dynamic,
-        opset_version=OPSET,
-        dynamo=False,
-    )
-    return onnx.load_from_string(file.getvalue())

@@ -16,13 +16,13 @@ from nmt.model.seq2seq import Seq2Seq
 class ForcedAttention(Attention):
     """An attention, but that at some target positions all weight lies on one source position, for every sentence.
 
-    `places` maps target positions to source positions, both from 0. Its parameters are those of the attention.
+    The table, as `forced_by` has it, says where. Its parameters are those of the attention.
     """
 
-    def __init__(self, attention: Attention, places: Mapping[int, int]) -> None:
+    def __init__(self, attention: Attention, table: Int[Tensor, " L"]) -> None:
         parts = attention.score, attention.scope, attention.heads
         super().__init__(*parts, hard=attention.hard, key_value=attention.key_value)
-        self.places = dict(places)
+        self.table = table
 
     def _attend(
         self,
@@ -32,10 +32,7 @@ class ForcedAttention(Attention):
         coverage: Float[Tensor, "*B T S"] | None,
     ) -> tuple[Float[Tensor, "*B T M"], Alignment]:
         contexts, alignment = super()._attend(query, memory, t, coverage)
-        table = torch.full((max(self.places, default=-1) + 2,), -1, device=t.device)  # the last one is for all later t
-        for at, place in self.places.items():
-            table[at] = place
-        wanted = table[t.clamp(max=len(table) - 1)].expand(contexts.shape[:-1]).unsqueeze(-1)
+        wanted = self.table[t.clamp(max=self.table.shape[0] - 1)].expand(contexts.shape[:-1]).unsqueeze(-1)
         position = wanted.clamp(min=0)
         weights = alignment.dense(memory.values.shape[-2])
         weights = torch.where(wanted < 0, weights, torch.zeros_like(weights).scatter(-1, position, 1.0))
@@ -46,9 +43,21 @@ class ForcedAttention(Attention):
 def forcing(model: Seq2Seq, places: Mapping[int, int]) -> Seq2Seq:
     """The same model, whose attention is forced onto source positions at some target positions.
 
-    It shares all its layers. Raises `ValueError` if it has no attention.
+    `places` maps target positions to source positions, both from 0. It shares all its layers. Raises `ValueError` if
+    it has no attention.
+    """
+    table = torch.full((max(places, default=-1) + 2,), -1)
+    for at, place in places.items():
+        table[at] = place
+    return forced_by(model, table.to(model.device))
+
+
+def forced_by(model: Seq2Seq, table: Int[Tensor, " L"]) -> Seq2Seq:
+    """The same from a table: of each target position a source position, or −1 for attention as it is.
+
+    The table's last one is that of all later target positions, too.
     """
     attention = model.decoder.attention
     if not isinstance(attention, Attention):
         raise ValueError("this model has no attention that could be forced")
-    return with_child(model, "decoder", with_child(model.decoder, "attention", ForcedAttention(attention, places)))
+    return with_child(model, "decoder", with_child(model.decoder, "attention", ForcedAttention(attention, table)))

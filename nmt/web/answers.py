@@ -108,12 +108,11 @@ def of_step(step: DecodingStep, vocabulary: Sequence[str]) -> dict[str, Any]:
     look = step.look
     if look is None:
         return entry | {"weights": None}
-    size = (step.context * step.context).sum().clamp(min=1e-12)
     return entry | {
         "weights": _numbers(look.weights.mean(dim=0)),
         "heads": _numbers(look.weights) if len(look.weights) > 1 else None,
         "scores": _numbers(look.scores, 4),
-        "parts": _numbers(look.parts @ step.context / size, 4),
+        "parts": _numbers(look.shares, 4),
         "centre": None if look.centre is None else _numbers(look.centre, 3),
         "window": look.window,
         "coverage": None if look.coverage is None else _numbers(look.coverage, 4),

@@ -1,4 +1,4 @@
-"""sentencepiece in JavaScript gives sentencepiece's own tokens. The tests run node."""
+"""Tokenizers in JavaScript give the tokens of Python's, and a page's names for them. The tests run node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ import torch
 from nmt.checkpoint.contents import load
 from nmt.data.multi30k import MIRROR_VARIABLE
 from nmt.system import bundled
-from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+from nmt.text.tokenizers import TOKENIZERS
+from nmt.text.tokenizers.sentencepiece import SentencePieceOptions, SentencePieceTokenizer, train_sentencepiece
+from nmt.text.vocabulary import EOS_TOKEN
+from nmt.web import answers
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("tokenize.mjs")
@@ -35,6 +38,7 @@ ODD = [
     "A\u0308a\u0308",
     "\x00\x1c",
     "Schifffahrt nnn sssss llll eee",
+    "USA-Flagge McDonald ÄÖ äÖ ß ⇧▁ein T-SHIRT iPhones „Los!“ U.S. İ1ẞ",
 ]
 BLOCKS = [
     (0x20, 0x7E),
@@ -48,9 +52,11 @@ BLOCKS = [
 BLOCKS += [(0x3000, 0x30FF), (0x4E00, 0x4FFF), (0xAC00, 0xAFFF), (0xFB00, 0xFFEF), (0x1F300, 0x1F6FF), (1, 0x10FFFF)]
 
 
-def in_javascript(model: bytes, lines: list[str], folder: Path, *, lowercase: bool) -> dict[str, Any]:
-    (folder / "source.model").write_bytes(model)
-    command = ["node", str(SCRIPT), str(folder / "source.model"), json.dumps(lowercase)]
+def in_javascript(kind: str, lines: list[str], folder: Path, lowercase: bool, model: bytes | None) -> dict[str, Any]:
+    command = ["node", str(SCRIPT), kind, json.dumps(lowercase)]
+    if model is not None:
+        (folder / "source.model").write_bytes(model)
+        command.append(str(folder / "source.model"))
     answer = subprocess.run(command, input=json.dumps(lines), capture_output=True, text=True, check=True)
     return json.loads(answer.stdout)
 
@@ -75,29 +81,39 @@ def captions_of_multi30k() -> list[str]:
     return CAPTIONS
 
 
-def check(tokenizer: SentencePieceTokenizer, lines: list[str], folder: Path) -> None:
-    answer = in_javascript(tokenizer.model, lines, folder, lowercase=tokenizer.lowercase)
-    for line, tokens, text in zip(lines, answer["tokens"], answer["texts"], strict=True):
+def check(kind: str, lowercase: bool, model: bytes | None, folder: Path) -> None:
+    """Tokens, the text that they spell, and what a page calls them."""
+    lines = [*ODD, *captions_of_multi30k(), *random_lines(10_000)]
+    tokenizer = TOKENIZERS[kind].make("de", lowercase, model)
+    answer = in_javascript(kind, lines, folder, lowercase, model)
+    for line, tokens, text, labels in zip(lines, answer["tokens"], answer["texts"], answer["labels"], strict=True):
         expected = tokenizer.tokenize(line)
         assert tokens == expected, line
         assert text == tokenizer.detokenize(expected), line
+        assert labels == answers.of_tokens(tokenizer, [*expected, EOS_TOKEN]), line
 
 
 def test_the_bundled_models_tokens(tmp_path: Path) -> None:
-    tokenizer = load(bundled.MODEL, torch.device("cpu")).source.tokenizer
-    assert isinstance(tokenizer, SentencePieceTokenizer)
-    check(tokenizer, [*ODD, *captions_of_multi30k(), *random_lines(10_000)], tmp_path)
+    source = load(bundled.MODEL, torch.device("cpu")).source
+    assert isinstance(source.tokenizer, SentencePieceTokenizer)
+    check("sentencepiece", source.tokenizer.lowercase, source.subword_model, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_tokens_of_models_that_keep_case(kind: Any, tmp_path: Path) -> None:
-    model = train_sentencepiece(CAPTIONS[:2000], 400, kind, lowercase=False)
-    tokenizer = SentencePieceTokenizer.make("de", False, model)
-    check(tokenizer, [*ODD, *captions_of_multi30k(), *random_lines(10_000)], tmp_path)
+@pytest.mark.parametrize("kind", ["sentencepiece", "sentencepiece_cased"])
+@pytest.mark.parametrize("subword_model", ["unigram", "bpe"])
+def test_tokens_of_models_that_keep_case(kind: str, subword_model: Any, tmp_path: Path) -> None:
+    options = SentencePieceOptions(vocabulary_size=400, subword_model=subword_model)
+    check(kind, False, TOKENIZERS[kind].learn(CAPTIONS[:2000], False, options), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["char", "whitespace"])
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_tokens_without_a_model(kind: str, lowercase: bool, tmp_path: Path) -> None:
+    check(kind, lowercase, None, tmp_path)
 
 
 def test_a_damaged_model_is_an_error(tmp_path: Path) -> None:
     model = train_sentencepiece(CAPTIONS[:200], 60, "unigram", lowercase=False)
     with pytest.raises(subprocess.CalledProcessError) as error:
-        in_javascript(model[:1000], ["x"], tmp_path, lowercase=False)
+        in_javascript("sentencepiece", ["x"], tmp_path, False, model[:1000])
     assert "the sentencepiece model is cut short" in error.value.stderr

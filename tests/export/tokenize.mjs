@@ -1,8 +1,12 @@
-// node tokenize.mjs MODEL LOWERCASE < lines as JSON > their tokens, and their texts again, as JSON
+// node tokenize.mjs KIND LOWERCASE MODEL < lines as JSON > their tokens, texts again, and labels, as JSON
 
 import { readFileSync } from "node:fs";
-import { detokenize, tokenizer } from "../../nmt/export/browser/tokenizer.js";
+import { described } from "../../nmt/export/browser/labels.js";
+import { tokenizerOf } from "../../nmt/export/browser/tokenizer.js";
 
-const tokenize = tokenizer(new Uint8Array(readFileSync(process.argv[2])), process.argv[3] === "true");
+const [kind, lowercase, path] = process.argv.slice(2);
+const model = path ? new Uint8Array(readFileSync(path)) : null;
+const { tokenize, detokenize, pieces } = tokenizerOf(kind, lowercase === "true", model);
 const tokens = JSON.parse(readFileSync(0, "utf8")).map(tokenize);
-process.stdout.write(JSON.stringify({ tokens, texts: tokens.map(detokenize) }));
+const labels = tokens.map((each) => described([...each, "<eos>"], pieces));
+process.stdout.write(JSON.stringify({ tokens, texts: tokens.map(detokenize), labels }));

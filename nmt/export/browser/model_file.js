@@ -1,10 +1,19 @@
-// What is inside a sentencepiece model's bytes: a message of protocol buffers, `ModelProto`.
+// @ts-check
+/** What is inside a sentencepiece model's bytes: a message of protocol buffers, `ModelProto`. */
 
-export const NORMAL = 1, USER_DEFINED = 4, UNUSED = 5; // types of pieces
-const UNIGRAM = 1, BPE = 2; // types of models
+/** @typedef {{text: string, score: number, type: number}} Piece */
+/** @typedef {{pieces: Piece[], isBpe: boolean, charsMap: Uint8Array, dummyPrefix: boolean, extraSpaces: boolean}} Contents
+ * the pieces, whether they are merges, and how text is normalised */
 
-// The pieces with their scores and types, how text is normalised, and whether pieces are merges (BPE).
+export const NORMAL = 1,
+  USER_DEFINED = 4,
+  UNUSED = 5; // types of pieces
+const UNIGRAM = 1,
+  BPE = 2; // types of models
+
+/** @param {Uint8Array} bytes */
 export function readModel(bytes) {
+  /** @type {Contents} */
   const model = { pieces: [], isBpe: false, charsMap: new Uint8Array(0), dummyPrefix: true, extraSpaces: false };
   for (const [field, value] of fields(bytes)) {
     if (field === 1) model.pieces.push(readPiece(value));
@@ -14,6 +23,7 @@ export function readModel(bytes) {
   return model;
 }
 
+/** @param {Uint8Array} bytes */
 function readPiece(bytes) {
   const piece = { text: "", score: 0, type: NORMAL };
   for (const [field, value] of fields(bytes)) {
@@ -24,6 +34,7 @@ function readPiece(bytes) {
   return piece;
 }
 
+/** @param {Uint8Array} bytes @param {Contents} model */
 function readTrainer(bytes, model) {
   for (const [field, value] of fields(bytes)) {
     if (field === 3 && value !== UNIGRAM && value !== BPE) throw new Error(`a sentencepiece model of type ${value}`);
@@ -32,6 +43,7 @@ function readTrainer(bytes, model) {
   }
 }
 
+/** @param {Uint8Array} bytes @param {Contents} model */
 function readNormalizer(bytes, model) {
   for (const [field, value] of fields(bytes)) {
     if (field === 2) model.charsMap = value;
@@ -41,7 +53,8 @@ function readNormalizer(bytes, model) {
   }
 }
 
-// The fields of a message, in their order: their numbers, and their values as a number or as bytes.
+/** The fields of a message, in their order: their numbers, and their values as a number or as bytes.
+ * @param {Uint8Array} bytes @returns {Generator<[number, any]>} */
 function* fields(bytes) {
   let place = 0;
   const number = () => {

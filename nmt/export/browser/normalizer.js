@@ -1,20 +1,25 @@
-// Text as sentencepiece sees it: characters replaced by its table, single spaces, each written as "▁".
+// @ts-check
+/** Text as sentencepiece sees it: characters replaced by its table, single spaces, each written as "▁". */
 
 export const SPACE_MARK = "▁";
 const SPACE = 32;
 
-// A function from text to normalised text. The table holds a trie, as in Darts-clone (an array of units of 32 bits: a
-// unit at place i leads to the places i ⊕ offset ⊕ byte), and the texts that its leaves point to, each ended by a 0.
+/** A function from text to normalised text. The table holds a trie, as in Darts-clone (an array of units of 32 bits: a
+ * unit at place i leads to the places i ⊕ offset ⊕ byte), and the texts that its leaves point to, each ended by a 0.
+ * @param {import("./model_file.js").Contents} model */
 export function normalizer({ charsMap, dummyPrefix, extraSpaces }) {
   const view = new DataView(charsMap.buffer, charsMap.byteOffset, charsMap.byteLength);
   const size = charsMap.length ? view.getUint32(0, true) : 0;
   const units = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
   const texts = charsMap.subarray(4 + size);
-  const encoder = new TextEncoder(), decoder = new TextDecoder();
+  const encoder = new TextEncoder(),
+    decoder = new TextDecoder();
 
-  // The bytes that replace the longest known beginning of a text at a place, or else its first character; the place behind.
+  /** The bytes that replace the longest known beginning of a text at a place, or else its first character; the place
+   * behind. @param {Uint8Array} bytes @param {number} begin @returns {[Uint8Array, number]} */
   function replaced(bytes, begin) {
-    let length = 0, text = 0;
+    let length = 0,
+      text = 0;
     if (units.length) {
       let node = offset(units[0]);
       for (let i = begin; i < bytes.length; i++) {
@@ -33,10 +38,13 @@ export function normalizer({ charsMap, dummyPrefix, extraSpaces }) {
     return [bytes.subarray(begin, end), end];
   }
 
-  return (input) => {
-    const bytes = encoder.encode(input), output = [];
+  return (/** @type {string} */ input) => {
+    const bytes = encoder.encode(input);
+    /** @type {number[]} */
+    const output = [];
     let afterSpace = !extraSpaces; // where the next space is left out
-    for (let place = 0; place < bytes.length; ) {
+    for (let place = 0; place < bytes.length;) {
+      /** @type {Uint8Array} */
       let part;
       [part, place] = replaced(bytes, place);
       let first = 0;
@@ -51,6 +59,6 @@ export function normalizer({ charsMap, dummyPrefix, extraSpaces }) {
   };
 }
 
-const offset = (unit) => (unit >>> 10) << ((unit & 512) >>> 6);
+const offset = (/** @type {number} */ unit) => (unit >>> 10) << ((unit & 512) >>> 6);
 
-const sizeOfCharacter = (byte) => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4);
+const sizeOfCharacter = (/** @type {number} */ byte) => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4);

@@ -1,11 +1,16 @@
-// sentencepiece in JavaScript: text to subwords, by a unigram model (Kudo 2018) or by merges (Sennrich et al. 2016).
+// @ts-check
+/** sentencepiece in JavaScript: text to subwords, by a unigram model (Kudo 2018) or by merges (Sennrich et al. 2016). */
 
 import { NORMAL, readModel, UNUSED, USER_DEFINED } from "./model_file.js";
 import { normalizer } from "./normalizer.js";
 
+/** @typedef {Map<string, import("./model_file.js").Piece>} Pieces by their texts */
+/** @typedef {{next: Map<string, Node>, piece: import("./model_file.js").Piece | null}} Node */
+
 const UNKNOWN_PENALTY = 10; // below the score of the least likely piece
 
-// A function from text to its pieces. `bytes` are those of a model's file; one with symbols of its user's is refused.
+/** What the bytes of a model's file say: how to normalise text, how to cut it into pieces, and which pieces there are.
+ * A model with symbols of its user's is refused. @param {Uint8Array} bytes */
 export function segmenter(bytes) {
   const model = readModel(bytes);
   if (model.pieces.some(({ type }) => type === USER_DEFINED)) throw new Error("a sentencepiece model with own symbols");
@@ -14,11 +19,13 @@ export function segmenter(bytes) {
   );
   const normalize = normalizer(model);
   const cut = model.isBpe ? merging(pieces) : unigram(pieces);
-  return (text) => joined(cut(Array.from(normalize(text))), pieces);
+  const encode = (/** @type {string} */ text) => joined(cut(Array.from(normalize(text))), pieces);
+  return { normalize, encode, pieces };
 }
 
-// The pieces with neighbours that the model does not know joined to one.
+/** The pieces with neighbours that the model does not know joined to one. @param {string[]} found @param {Pieces} pieces */
 function joined(found, pieces) {
+  /** @type {string[]} */
   const all = [];
   let open = false; // whether the last one is unknown
   for (const piece of found) {
@@ -30,19 +37,23 @@ function joined(found, pieces) {
   return all;
 }
 
-// The most likely segmentation (Viterbi), in numbers of 32 bits as sentencepiece has them.
+/** The most likely segmentation (Viterbi), in numbers of 32 bits as sentencepiece has them. @param {Pieces} pieces */
 function unigram(pieces) {
   const scores = [...pieces.values()].filter(({ type }) => type === NORMAL).map(({ score }) => score);
   const unknown = Math.fround(scores.reduce((a, b) => Math.min(a, b), Infinity) - UNKNOWN_PENALTY);
   const root = trie(pieces);
-  return (characters) => {
-    const best = characters.map(() => null); // of each end: score, where the last piece begins
-    const reach = (end, score, begin) => {
-      if (best[end - 1] === null || score > best[end - 1].score) best[end - 1] = { score: Math.fround(score), begin };
+  return (/** @type {string[]} */ characters) => {
+    /** @type {{score: number, begin: number}[]} */
+    const best = []; // of each end: score, where the last piece begins
+    const reach = (/** @type {number} */ end, /** @type {number} */ score, /** @type {number} */ begin) => {
+      if (best[end - 1] === undefined || score > best[end - 1].score)
+        best[end - 1] = { score: Math.fround(score), begin };
     };
     for (let begin = 0; begin < characters.length; begin++) {
       const before = begin ? best[begin - 1].score : 0;
-      let node = root, single = false;
+      /** @type {Node | undefined} */
+      let node = root;
+      let single = false;
       for (let end = begin + 1; end <= characters.length; end++) {
         node = node.next.get(characters[end - 1]);
         if (node === undefined) break;
@@ -60,24 +71,29 @@ function unigram(pieces) {
   };
 }
 
+/** @param {Pieces} pieces */
 function trie(pieces) {
-  const root = { next: new Map(), piece: null };
+  /** @returns {Node} */
+  const leaf = () => ({ next: new Map(), piece: null });
+  const root = leaf();
   for (const piece of pieces.values()) {
     let node = root;
     for (const character of piece.text) {
-      if (!node.next.has(character)) node.next.set(character, { next: new Map(), piece: null });
-      node = node.next.get(character);
+      const next = node.next.get(character) ?? leaf();
+      node.next.set(character, next);
+      node = next;
     }
     node.piece = piece;
   }
   return root;
 }
 
-// Neighbours are merged as long as any two make a piece: those of the highest score first, the leftmost of several.
+/** Neighbours are merged as long as any two make a piece: those of the highest score first, the leftmost of several.
+ * @param {Pieces} pieces */
 function merging(pieces) {
-  return (characters) => {
+  return (/** @type {string[]} */ characters) => {
     const parts = [...characters];
-    const score = (i) => pieces.get(parts[i] + parts[i + 1])?.score ?? -Infinity;
+    const score = (/** @type {number} */ i) => pieces.get(parts[i] + parts[i + 1])?.score ?? -Infinity;
     const scores = parts.slice(1).map((_, i) => score(i));
     while (scores.length) {
       let best = 0;

@@ -8,6 +8,9 @@ const stored = storedAnswers();
 /** Whether there is a server to ask. */
 export const served = stored === null;
 
+/** Whether any sentence can be asked. */
+export const live = served;
+
 /** The sentence that is shown at first. */
 export const example = stored?.find((one) => one.question)?.question.text ?? "Ein Hund läuft über die Wiese.";
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** The page: one state, which the address holds; one question to the API for each change of it; and the views. */
 
-import { ask, example, served } from "./ask.js";
+import { ask, example, live, served } from "./ask.js";
 import { showAttention } from "./attention.js";
 import { element, note } from "./elements.js";
 import { showComparison } from "./compare.js";
@@ -244,7 +244,7 @@ async function begin() {
   } catch (error) {
     return say(/** @type {Error} */ (error).message);
   }
-  if (!served) {
+  if (!live) {
     text.readOnly = true;
     beam.disabled = true;
   }

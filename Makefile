@@ -2,6 +2,7 @@
 #              make train CONFIG=configs/… ARGS="--set name=…"   train and evaluate any config
 # make translate TEXT="…"   set up, translate German to English with the model in checkpoints/multi30k-de-en
 # make serve   set up, open a page on which one watches the bundled model translate (ARGS="--port 9000 …")
+# make demo    set up, write build/demo: that page as static files, whose model runs in the browser (needs npm)
 # make test    set up, run the tests                                make check   lint, format, types
 # make test-fast   the tests that train nothing and start no other process
 # make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
@@ -16,11 +17,13 @@ CONFIG ?= $(QUICKSTART)
 ARGS ?=
 EXECUTE ?= cache
 BIN := .venv/bin
+DEMO := build/demo
+BUNDLED := checkpoints/multi30k-de-en/model.pt
 
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: multi30k-full setup translate train serve test test-fast test-browser test-page test-oldest check docs ablation bench
+.PHONY: multi30k-full setup translate train serve test test-fast test-browser test-page test-oldest check docs demo ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -37,6 +40,20 @@ serve: .venv/serve-installed
 
 .venv/serve-installed: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[serve]'
+	touch $@
+
+demo: setup $(DEMO)/index.html
+	@echo "Written: $(DEMO). To see it: python3 -m http.server --directory $(DEMO)"
+
+$(DEMO)/index.html: $(BUNDLED) build/npm/node_modules $(shell find nmt/export nmt/model nmt/web nmt/steps.py -type f -not -name '*.pyc')
+	rm -rf $(DEMO)
+	$(BIN)/python -m nmt export $(BUNDLED) --precision int8 --page build/npm/node_modules/onnxruntime-web --output $(DEMO)
+
+build/npm/node_modules: nmt/export/browser/package-lock.json
+	@command -v npm > /dev/null || { echo "the page that translates in the browser needs npm: apt-get install nodejs npm"; exit 2; }
+	mkdir -p build/npm
+	cp nmt/export/browser/package.json nmt/export/browser/package-lock.json build/npm
+	cd build/npm && npm ci --silent --ignore-scripts
 	touch $@
 
 train: setup
@@ -60,7 +77,7 @@ test-fast: setup
 	$(BIN)/python -m pytest --numprocesses auto tests/config tests/schedules tests/text tests/kernels tests/test_search.py \
 	    tests/test_parts.py tests/test_sizes.py
 
-test-browser: .venv/browser-installed
+test-browser: .venv/browser-installed demo
 	@command -v chromium > /dev/null || command -v google-chrome > /dev/null || { echo "these tests need Chromium: apt-get install chromium"; exit 2; }
 	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
@@ -99,8 +116,11 @@ check: setup
 	$(BIN)/mypy
 
 docs: .venv/docs-installed
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory demo; else rm -rf $(DEMO); \
+	    echo "The documents come without the page that translates in the browser: it needs npm (apt-get install nodejs npm)"; fi
 	NMT_DOCS_EXECUTE=$(EXECUTE) $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going \
 	    --doctree-dir build/doctrees docs build/docs
+	@rm -rf build/docs/demo; [ ! -d $(DEMO) ] || cp -r $(DEMO) build/docs/demo
 	@echo "Written: build/docs/index.html"
 
 .venv/docs-installed: .venv/installed

@@ -12,10 +12,12 @@ from typing import Any
 import attention_table
 import command_line
 import config_reference
+import demo_link
 
 PARTS: dict[str, Callable[[], str]] = {
     "command-line": command_line.markdown,
     "config": config_reference.markdown,
+    "demo": demo_link.markdown,
     "scores": attention_table.scores,
     "scopes": attention_table.scopes,
 }

@@ -69,5 +69,5 @@ def notes_on(labels: Sequence[TokenLabel]) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    shown = text if text.isprintable() else repr(text)[1:-1]
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"

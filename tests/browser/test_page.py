@@ -5,12 +5,11 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from support.page import LOOKS, Keeper, Opener, assert_in_nobodys_way, saved_words
+from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said, saved_words
 
 from nmt.explanation import Explanation, explain, read
 from nmt.translator import Translator
 
-EXAMPLE = "Ein Hund läuft über die Wiese."
 SENTENCE = "Zwei Männer spielen Fußball."
 VIEWS = ["attention", "steps", "beam", "compare", "neighbours", "set", "runs"]
 
@@ -18,14 +17,6 @@ VIEWS = ["attention", "steps", "beam", "compare", "neighbours", "set", "runs"]
 @pytest.fixture(scope="session")
 def explained(translator: Translator) -> Explanation:
     return explain(translator, EXAMPLE)
-
-
-def said(page: Page) -> str:
-    return " ".join(page.locator("#said").inner_text().split())
-
-
-def labels(tokens: list[str]) -> str:
-    return " ".join({"<eos>": "(end)"}.get(token, token.replace("▁", "")) for token in tokens)
 
 
 def test_it_translates_while_one_types(open_page: Opener, translator: Translator) -> None:

@@ -15,6 +15,17 @@ LOOKS: dict[str, dict[str, Any]] = {
     "dark": {"color_scheme": "dark"},
     "phone": {"viewport": {"width": 360, "height": 740}},
 }
+EXAMPLE = "Ein Hund läuft über die Wiese."
+
+
+def said(page: Page) -> str:
+    """The translation as it stands on the page."""
+    return " ".join(page.locator("#said").inner_text().split())
+
+
+def labels(tokens: list[str]) -> str:
+    """The same of a translation's tokens."""
+    return " ".join({"<eos>": "(end)"}.get(token, token.replace("▁", "")) for token in tokens)
 
 
 def assert_in_nobodys_way(page: Page) -> None:

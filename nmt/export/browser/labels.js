@@ -52,16 +52,15 @@ function labels(tokens) {
 
 /** @param {string} text */
 function oneLine(text) {
-  const characters = Array.from(text);
-  const shown = HIDDEN.test(text) ? Array.from(characters.map(escaped).join("")) : characters;
+  const shown = Array.from(Array.from(text, printable).join(""));
   return shown.length <= LONGEST ? shown.join("") : `${shown.slice(0, LONGEST - 1).join("")}…`;
 }
 
-/** A character as Python writes it in a text that is not all printable. @param {string} character */
-function escaped(character) {
-  const known = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", " ": " " }[character];
-  if (known !== undefined || !HIDDEN.test(character)) return known ?? character;
+/** A character, or what Python writes for one that cannot be printed. @param {string} character */
+function printable(character) {
+  if (character === " " || !HIDDEN.test(character)) return character;
   const code = /** @type {number} */ (character.codePointAt(0));
   const [sign, digits] = code < 0x100 ? ["\\x", 2] : code < 0x10000 ? ["\\u", 4] : ["\\U", 8];
-  return sign + code.toString(16).padStart(digits, "0");
+  const short = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[character];
+  return short ?? sign + code.toString(16).padStart(digits, "0");
 }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
@@ -18,14 +19,17 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 Precision: TypeAlias = Literal["float32", "float16", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 _SMALL = 1024  # numbers of a tensor that stays as it is
+_Stored: TypeAlias = tuple[list[onnx.TensorProto], list[onnx.NodeProto]]
 
 
-def write(graph: onnx.ModelProto, path: Path, precision: Precision) -> None:
+def write(graph: onnx.ModelProto, path: Path, precision: Precision, *, products: bool = True) -> None:
     """Write a graph of 32 bits, tidied by onnxruntime.
 
     `float16` stores weights in 16 bits, and computes in 32 as before. `int8` has onnxruntime quantize matrices, one
     scale for each column, and what they multiply as it comes; weights of 7 bits, because the products of processors
-    without VNNI would overflow with 8. What it cannot quantize, such as a GRU, is stored in 16 bits.
+    without VNNI would overflow with 8. What it cannot quantize, such as a GRU, is stored in 16 bits. Without `products`
+    it stores all weights in 8 bits, one scale for each slice of the longest dimension, and computes in 32: then
+    translations do not depend on how a machine rounds what is multiplied.
     """
     with tempfile.TemporaryDirectory() as folder:
         tidied, quantized = Path(folder) / "tidied.onnx", Path(folder) / "quantized.onnx"
@@ -34,32 +38,47 @@ def write(graph: onnx.ModelProto, path: Path, precision: Precision) -> None:
         options.optimized_model_filepath = str(tidied)
         options.log_severity_level = 4
         onnxruntime.InferenceSession(graph.SerializeToString(), options, ["CPUExecutionProvider"])
-        if precision == "int8":
+        in_whole_numbers = products and precision == "int8"
+        if in_whole_numbers:
             with _quiet():
                 quantize_dynamic(tidied, quantized, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
-        written = onnx.load(quantized if precision == "int8" else tidied)
+        written = onnx.load(quantized if in_whole_numbers else tidied)
     if precision != "float32":
-        _store_in_16_bits(written.graph)
+        _store(written.graph, _in_8_bits if precision == "int8" and not products else _in_16_bits)
     used = {node.domain for node in written.graph.node}
     for opset in [opset for opset in written.opset_import if opset.domain not in used]:
         written.opset_import.remove(opset)
     onnx.save(written, path)
 
 
-def _store_in_16_bits(graph: onnx.GraphProto) -> None:
-    """Store each large weight in 16 bits; a node makes 32 of them, once, when the graph is loaded."""
-    casts = []
-    for weight in graph.initializer:
-        if weight.data_type != TensorProto.FLOAT or np.prod(weight.dims) < _SMALL:
-            continue
-        name, stored = weight.name, f"{weight.name}_16"
-        largest = np.finfo(np.float16).max
-        values = numpy_helper.to_array(weight).clip(-largest, largest).astype(np.float16)
-        weight.CopyFrom(numpy_helper.from_array(values, stored))
-        casts.append(helper.make_node("Cast", [stored], [name], to=TensorProto.FLOAT))
-    nodes = [*casts, *graph.node]
+def _store(graph: onnx.GraphProto, smaller: Callable[[str, npt.NDArray[np.float32]], _Stored]) -> None:
+    """Store each large weight in fewer bits; nodes make 32 of them, once, when the graph is loaded."""
+    nodes: list[onnx.NodeProto] = []
+    for weight in [w for w in graph.initializer if w.data_type == TensorProto.FLOAT and np.prod(w.dims) >= _SMALL]:
+        stored, making = smaller(weight.name, numpy_helper.to_array(weight))
+        graph.initializer.remove(weight)
+        graph.initializer.extend(stored)
+        nodes += making
+    nodes += graph.node
     del graph.node[:]
     graph.node.extend(nodes)
+
+
+def _in_16_bits(name: str, values: npt.NDArray[np.float32]) -> _Stored:
+    largest = np.finfo(np.float16).max
+    stored = numpy_helper.from_array(values.clip(-largest, largest).astype(np.float16), f"{name}_16")
+    return [stored], [helper.make_node("Cast", [stored.name], [name], to=TensorProto.FLOAT)]
+
+
+def _in_8_bits(name: str, values: npt.NDArray[np.float32]) -> _Stored:
+    axis = int(np.argmax(values.shape))
+    others = tuple(i for i in range(values.ndim) if i != axis)
+    scale = np.abs(values).max(axis=others, keepdims=True).clip(1e-12) / 127
+    whole = numpy_helper.from_array(np.rint(values / scale).astype(np.int8), f"{name}_8")
+    scales = numpy_helper.from_array(scale, f"{name}_scale")
+    # Not DequantizeLinear: onnxruntime would run it at each step, to look for products of whole numbers.
+    cast = helper.make_node("Cast", [whole.name], [f"{name}_whole"], to=TensorProto.FLOAT)
+    return [whole, scales], [cast, helper.make_node("Mul", [f"{name}_whole", scales.name], [name])]
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def write_page(path: str, loaded: Loaded, output: Path, precision: Precision, pa
 def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) -> None:
     model, place = loaded.model, folder / "model"
     for graph, contents in trace_explaining(model)._asdict().items():
-        write(contents, place / f"{graph}.onnx", precision)
+        write(contents, place / f"{graph}.onnx", precision, products=False)
     subwords = write_text_files(place, loaded, with_target=True)
     scope = getattr(model.decoder.attention, "scope", None)
     files = [*sorted(place.iterdir()), folder / "runtime" / RUNTIME[-1]]

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said, saved_words
 
 from nmt.explanation import Explanation, explain, read

@@ -1,0 +1,218 @@
+"""The page whose model runs in the browser, as `make demo` writes it: what it shows is what Python computes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from support import exported
+from support.multi30k import lines_of
+from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said
+from support.static_server import serving
+
+from nmt.cli import main
+from nmt.explanation import explain, read
+from nmt.system import bundled
+from nmt.translator import Translator
+from nmt.web import answers, api
+from nmt.web.guard import Refusal
+
+BUILD = Path(__file__).parents[2] / "build"
+DEMO, PACKAGE = BUILD / "demo", BUILD / "npm" / "node_modules" / "onnxruntime-web"  # of `make demo`
+VIEWS = ["attention", "steps", "beam"]
+LARGEST = 25e6  # bytes
+ASK = """async ([path, question]) => {
+    const { ask } = await import(new URL("static/ask.js", location.href).href);
+    const begin = performance.now();
+    const answer = await ask(path, question).catch((error) => ({ error: error.message }));
+    return [answer, performance.now() - begin];
+}"""
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[str]:
+    with serving(DEMO) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same page in 32 bits."""
+    folder = tmp_path_factory.mktemp("local") / "page"
+    assert main(["export", str(bundled.MODEL), "--page", str(PACKAGE), "--output", str(folder)]) == 0
+    with serving(folder) as address:
+        yield address
+
+
+def asked(page: Page, path: str, **question: Any) -> Any:
+    return page.evaluate(ASK, [f"/api/{path}", question])[0]
+
+
+def agree(one: Any, other: Any, place: str = "answer") -> None:
+    """The same JSON, but for the last digits of numbers."""
+    if isinstance(other, dict):
+        assert one.keys() == other.keys(), place
+        for name, value in other.items():
+            agree(one[name], value, f"{place}.{name}")
+    elif isinstance(other, list | tuple):
+        assert len(one) == len(other), place
+        for number, pair in enumerate(zip(one, other, strict=True)):
+            agree(*pair, f"{place}[{number}]")
+    else:
+        assert one == (pytest.approx(other, abs=1e-3) if isinstance(other, float) else other), place
+
+
+def test_the_answers_are_those_of_the_api(open_page: Opener, exact: str, translator: Translator) -> None:
+    page = open_page(at=exact)
+    text = "Zwei Männer mit Schutzhelmen bedienen ein Antriebsradsystem, ☃ und Xylophon."
+    for question in (
+        {"text": EXAMPLE},
+        {"text": text},
+        {"text": EXAMPLE, "beam_size": 3, "prefix": ["▁a", "▁man", "▁no-such-piece"]},
+        {"text": text, "beam_size": 1, "prefix": ["▁two"], "forced": [[1, 5], [4, 0]]},
+        {"text": EXAMPLE, "beam_size": 8, "forced": [[2, 7]]},
+        {"text": "  "},
+    ):
+        others = {name: question[name] for name in question.keys() & {"beam_size", "prefix"}}
+        found = explain(translator, question["text"], forced=dict(question.get("forced", ())), **others)
+        agree(asked(page, "explain", **question), answers.of_explanation(translator, found))
+    target = "A dog is running over the ☃ meadow."
+    agree(
+        asked(page, "read", text=text, target=target),
+        answers.of_reading(translator, text, *read(translator, text, target)),
+    )
+    [listed] = asked(page, "models")
+    agree(listed, answers.of_model("1", bundled.MODEL.parent.name, translator))
+
+
+@pytest.mark.parametrize(
+    ("path", "question"),
+    [
+        ("explain", {"text": "Hund " * 600}),
+        ("explain", {"text": "x" * 10_001}),
+        ("explain", {"text": EXAMPLE, "prefix": ["▁a"] * 100}),
+        ("explain", {"text": EXAMPLE, "forced": [[0, 8]]}),
+        ("explain", {"text": EXAMPLE, "forced": [[100, 0]]}),
+        ("read", {"text": EXAMPLE, "target": "dog " * 100}),
+    ],
+)
+def test_what_the_api_refuses(
+    open_page: Opener, demo: str, translator: Translator, path: str, question: dict[str, Any]
+) -> None:
+    [call] = [call for call in api.CALLS if call.path == f"/api/{path}"]
+
+    def of_the_api() -> None:
+        request, own = api.understood(call, json.dumps(question).encode(), {"1": ("bundled", translator)})
+        api.computed(call, own, [request])
+
+    with pytest.raises(Refusal) as refusal:
+        of_the_api()
+    assert asked(open_page(at=demo), path, **question) == {"error": refusal.value.text}
+
+
+class _Step:
+    """The page's step with nothing forced."""
+
+    def __init__(self, session: onnxruntime.InferenceSession) -> None:
+        self.session = session
+        self.get_outputs = session.get_outputs
+
+    def run(self, names: list[str], inputs: dict[str, Any]) -> list[Any]:
+        return self.session.run(names, inputs | {"forced": np.array([-1])})
+
+
+def test_captions_are_translated_as_in_python(
+    open_page: Opener, demo: str, tmp_path: Path, translator: Translator
+) -> None:
+    """As by the search of exported folders over the page's graphs; and nearly all as by nmt, in 32 bits."""
+    captions = lines_of("de", "test_2016_flickr")[:200]
+    assert main(["export", str(bundled.MODEL), "--output", str(tmp_path / "folder")]) == 0
+    python = exported.script().Translator(tmp_path / "folder", threads=1)
+    graphs = (onnxruntime.InferenceSession(DEMO / "model" / f"{name}.onnx") for name in ("encoder", "step"))
+    python.encoder, python.step = next(graphs), _Step(next(graphs))
+    expected = [one.text for [one] in python.translate(captions, batch_size=1)]
+    page = open_page(at=demo)
+    pairs = [page.evaluate(ASK, ["/api/explain", {"text": caption}]) for caption in captions]
+    texts, times = [answer["text"] for answer, _ in pairs], [time for _, time in pairs]
+    ours = [one.text for one in translator.translate(captions, attention=False)]
+    equal = sum(one == other for one, other in zip(texts, ours, strict=True))
+    print(f"{statistics.median(times):.0f} ms for a caption; {equal} of {len(texts)} translations are those of nmt")
+    assert texts == expected
+    assert equal >= 185
+    assert statistics.median(times) < 300
+
+
+def test_it_loads_once_and_then_works_without_a_network(browser: Browser) -> None:
+    context = browser.new_context()
+    with serving(DEMO) as address:
+        page = context.new_page()
+        page.goto(address)
+        bar = page.get_by_label("Loading the model")
+        expect(bar).to_be_visible()
+        page.locator("#said button").first.wait_for()
+        expect(bar).to_have_count(0)
+        files = [*json.loads((DEMO / "model" / "model.json").read_text(encoding="utf-8"))["files"], "model/model.json"]
+        kept = "Promise.all(files.map(async (file) => (await caches.match(file)) !== undefined))"
+        page.wait_for_function(f"async (files) => (await {kept}).every(Boolean)", arg=files)
+        page.close()
+    page = context.new_page()
+    page.goto(f"{address}index.html#view=beam&text=Zwei Hunde.")
+    expect(page.locator("#said")).to_contain_text("dogs")
+    expect(page.locator("svg.tree")).to_be_visible()
+    context.close()
+
+
+def test_the_model_is_told_otherwise(open_page: Opener, exact: str, translator: Translator) -> None:
+    page = open_page("#view=steps", at=exact)
+    page.locator("#said button").nth(1).click()
+    page.get_by_label("Another word").fill("Giraffe")
+    page.get_by_role("button", name="Put it there").click()
+    expect(page.locator("#told")).to_contain_text("giraffe")
+    tokens = translator.target.tokenizer.tokenize("Giraffe")
+    [expected] = translator.translate([EXAMPLE], prefix=[["▁a", *tokens]], precision="float32")
+    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
+    page.get_by_role("button", name="Let it decide again").click()
+    page.get_by_role("button", name="wiese: force the attention of step 2 here").click()
+    forced = explain(translator, EXAMPLE, forced={1: 5})
+    expect(page.locator("#score")).to_have_text(f"score {forced.translation.score:.3f}")
+    assert said(page) == labels(forced.translation.tokens)
+
+
+def test_only_the_last_of_what_is_typed_is_shown(open_page: Opener, demo: str) -> None:
+    page = open_page(at=demo)
+    page.get_by_label("Sentence", exact=True).fill("")
+    page.get_by_label("Sentence", exact=True).press_sequentially("Zwei Männer spielen Fußball.", delay=40)
+    expect(page.locator("#said")).to_contain_text("soccer")
+    expect(page.locator("body")).not_to_have_class("busy")
+    assert asked(page, "explain", text="Zwei Männer spielen Fußball.")["text"] in said(page).replace(" .", ".")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_nothing_stands_in_anyones_way(open_page: Opener, demo: str, look: str, keep: Keeper) -> None:
+    page = open_page(at=demo, **LOOKS[look])
+    assert page.locator("[role=tab]").all_text_contents() == ["Attention", "Step by step", "Beam"]
+    for view in VIEWS:
+        page.locator(f"#tab-{view}").click()
+        page.wait_for_timeout(500)
+        assert_in_nobodys_way(page)
+    if look == "phone":
+        page.locator("#tab-attention").click()
+        keep(page, "local")
+
+
+def test_a_page_that_is_opened_as_a_file_says_what_to_do(browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto((DEMO / "index.html").as_uri())
+    expect(page.get_by_role("status")).to_contain_text("python3 -m http.server")
+    page.close()
+
+
+def test_it_is_small() -> None:
+    assert sum(path.stat().st_size for path in DEMO.rglob("*") if path.is_file()) < LARGEST

@@ -11,7 +11,6 @@ import socket
 import sys
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from nmt.commands.options import Parser, positive, refuse_twice, set_threads
 from nmt.system import bundled
@@ -76,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
         from uvicorn.supervisors import Multiprocess
 
         from nmt.web.app import Settings, application, in_environment
+        from nmt.web.connections import server_config
     except ModuleNotFoundError as error:
         raise UserError(f"nmt serve needs {error.name}: pip install 'nmt[serve]'") from None
     checkpoints = options.checkpoints or [str(bundled.MODEL)]
@@ -99,30 +99,12 @@ def run(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn hands on what stopped it
     _say_where(options.host, listening.getsockname()[1], token)
     if options.workers == 1:
-        uvicorn.Server(_config(serving)).run([listening])
+        uvicorn.Server(server_config(serving)).run([listening])
         return 0
     del serving
     in_environment(settings)
-    Multiprocess(_config("nmt.web.app:from_environment", options.workers), [listening]).run()
+    Multiprocess(server_config("nmt.web.app:from_environment", options.workers), [listening]).run()
     raise KeyboardInterrupt
-
-
-def _config(application: Any, workers: int = 1) -> Any:
-    from uvicorn import Config
-
-    return Config(
-        application,
-        factory=isinstance(application, str),
-        workers=workers,
-        log_level="warning",
-        server_header=False,
-        timeout_keep_alive=15,
-        timeout_graceful_shutdown=30,
-        limit_concurrency=1000,
-        http="h11",
-        ws="none",
-        h11_max_incomplete_event_size=16 * 1024,
-    )
 
 
 def _check(options: argparse.Namespace) -> None:

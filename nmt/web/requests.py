@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 MOST_BEAM = 50
+
+
+def _whole(value: Any) -> Any:
+    """JSON has one kind of numbers: 5.0 is a whole one, as the document says, but `true` and "5" are none."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole, json_schema_input_type=int)]
 Text = Annotated[str, Field(max_length=20_000)]
 Token = Annotated[str, Field(min_length=1, max_length=500)]
-Index = Annotated[int, Field(ge=0, le=10_000, strict=True)]
+Index = Annotated[Whole, Field(ge=0, le=10_000, strict=True)]
 
 
 class Request(BaseModel):
@@ -24,7 +32,7 @@ class Request(BaseModel):
 class SearchRequest(Request):
     """How to search; what is left out is as the model was trained with."""
 
-    beam_size: Annotated[int, Field(ge=1, le=MOST_BEAM, strict=True)] | None = None
+    beam_size: Annotated[Whole, Field(ge=1, le=MOST_BEAM, strict=True)] | None = None
     length_penalty: Annotated[float, Field(ge=0, le=10)] | None = None
 
 
@@ -57,4 +65,4 @@ class NeighboursRequest(Request):
     target: Annotated[tuple[Token, ...], Field(max_length=1000)] = ()
     side: Literal["source", "target"] = "target"
     place: Index
-    count: Annotated[int, Field(ge=1, le=50, strict=True)] = 10
+    count: Annotated[Whole, Field(ge=1, le=50, strict=True)] = 10

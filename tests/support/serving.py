@@ -12,13 +12,14 @@ import uvicorn
 
 from nmt.web.api import Models
 from nmt.web.app import make_app
+from nmt.web.connections import server_config
 
 
 @contextmanager
 def served(models: Models, **options: Any) -> Iterator[str]:
     """The address of a server for some models; `options` are those of `make_app`."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(make_app(models, **options), log_level="warning", ws="none"))
+        server = uvicorn.Server(server_config(make_app(models, **options)))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:

@@ -45,10 +45,13 @@ def test_the_models_are_listed_without_their_files(client: TestClient, translato
     assert one["target_words"] == len(translator.target.vocabulary)
 
 
-@pytest.mark.parametrize("options", [{}, {"beam_size": 3, "length_penalty": 0.5}, {"prefix": "kip"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"beam_size": 3, "length_penalty": 0.5}, {"beam_size": 2.0, "length_penalty": 1.0}, {"prefix": "kip"}],
+)
 def test_a_translation_is_the_translators(client: TestClient, translator: Translator, options: dict[str, Any]) -> None:
     answer = client.post("/api/translate", json={"text": SENTENCE, **options}).json()
-    [expected] = translator.translate([SENTENCE], **options)
+    [expected] = translator.translate([SENTENCE], **{k: int(v) if k == "beam_size" else v for k, v in options.items()})
     assert (answer["text"], answer["tokens"], answer["source_tokens"]) == (
         expected.text,
         expected.tokens,

@@ -1,0 +1,72 @@
+"""How connections are kept: how many, and how long the server waits for a client that does not read or write on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MOST = 1000  # connections; who comes then is answered with 503
+IDLE = 15  # seconds for which a connection without a request is kept
+SLOW_REQUEST = 10.0  # seconds in which the head of a request has to arrive
+SLOW_READER = 30.0  # seconds for which an answer may wait until its client reads on
+
+
+class Patient(H11Protocol):
+    """HTTP that hangs up on clients who would otherwise keep a connection for ever."""
+
+    _request: asyncio.TimerHandle | None = None
+    _answer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_request(SLOW_REQUEST)
+
+    def on_response_complete(self) -> None:
+        self._await_request(IDLE + SLOW_REQUEST)
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._answer = self.loop.call_later(SLOW_READER, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        _cancel(self._answer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _cancel(self._request)
+        _cancel(self._answer)
+        super().connection_lost(exc)
+
+    def _await_request(self, seconds: float) -> None:
+        _cancel(self._request)
+        self._request = self.loop.call_later(seconds, self._hang_up)
+
+    def _hang_up(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:  # otherwise a request has arrived
+            self.transport.close()
+
+
+def server_config(application: Any, workers: int = 1) -> Config:
+    """The settings of uvicorn. `application` is an ASGI application, or the name of a function that makes one."""
+    return Config(
+        application,
+        factory=isinstance(application, str),
+        workers=workers,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=IDLE,
+        timeout_graceful_shutdown=30,
+        limit_concurrency=MOST,
+        http=Patient,
+        ws="none",
+        h11_max_incomplete_event_size=16 * 1024,
+    )
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

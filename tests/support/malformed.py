@@ -1,0 +1,235 @@
+"""Requests that are wrong in all kinds of ways, and a server that has to stand them.
+
+    PYTHONPATH=tests python -m support.malformed --requests 100000
+
+starts `nmt serve` with a tiny model and sends so many. No answer may say 500, none may take longer than `PATIENCE`, and
+the good requests among them have to be answered as if there were no others.
+"""
+
+import argparse
+import json
+import random
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from support.serving import asked
+
+PATIENCE = 20.0  # seconds
+SILENCE = 0.25  # seconds after which a client says that it has sent everything
+CLIENTS = 24  # at the same time
+GOOD_EVERY = 50
+PATHS = ["/api/translate", "/api/explain", "/api/read", "/api/neighbours"]
+LOOKS = [
+    "/",
+    "/api",
+    "/api/models",
+    "/api/runs",
+    "/api/sets",
+    "/static/main.js",
+    "/api/runs/x",
+    "/api/sets/1/sentences",
+]
+WORDS = ["Ba", "De", "Fi", "", " ", "\x00", "\ud800", "ä" * 50, "\U0001f600", "\u202e", "<img src=x>", "\u2028"]
+Random = random.Random
+
+
+def body(random: Random) -> bytes:
+    """A question as it should be."""
+    question = {"text": " ".join(random.choices(WORDS[:3], k=3)), "beam_size": random.randint(1, 3)}
+    return json.dumps(question | {"target": "kip"} if random.random() < 0.2 else question).encode()
+
+
+def request(content: bytes, path: str, *headers: str, method: str = "POST") -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", "Content-Type: application/json"]
+    lines += [f"Content-Length: {len(content)}", *headers, "", ""]
+    return "\r\n".join(lines).encode("latin-1", "replace") + content
+
+
+def noise(random: Random) -> bytes:
+    """Bytes that are no HTTP."""
+    return random.randbytes(random.randint(0, 400)) + random.choice([b"", b"\r\n\r\n", b"\n\n"])
+
+
+def damaged(random: Random) -> bytes:
+    """A good request with some bytes changed, taken out, put in, or cut off."""
+    whole = bytearray(request(body(random), random.choice(PATHS)))
+    for _ in range(random.randint(1, 6)):
+        place = random.randrange(len(whole))
+        match random.randrange(4):
+            case 0:
+                whole[place] = random.randrange(256)
+            case 1:
+                del whole[place : place + random.randint(1, 9)]
+            case 2:
+                whole[place:place] = random.randbytes(random.randint(1, 9))
+            case _:
+                del whole[max(1, place) :]
+        if not whole:
+            break
+    return bytes(whole)
+
+
+def addressed(random: Random) -> bytes:
+    """Methods, addresses and versions that there are not."""
+    method = random.choice(["GET", "POST", "PUT", "OPTIONS", "HEAD", "TRACE", "CONNECT", "get", "G\x01T", ""])
+    parts = ["..", "%2e%2e", "%00", "%ff", "etc/passwd", "static", "*", "x" * random.randint(1, 9000), "?run=", "//"]
+    path = random.choice(["/", "", "http://evil.example/", "/static/", "/api/"]) + "/".join(random.choices(parts, k=3))
+    version = random.choice(["HTTP/1.1", "HTTP/1.0", "HTTP/9.9", "HTTP/2", "", "x"])
+    return f"{method} {path} {version}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode("latin-1", "replace")
+
+
+def headed(random: Random) -> bytes:
+    """Headers that are wrong, twice there, or endless."""
+    wrong = [
+        *("Content-Length: -1", "Content-Length: 5, 5", "Content-Length: 9" + "9" * 30, "Content-Length: ٣"),
+        *("Content-Length:", "Transfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: x"),
+        *("Host: evil.example", "Host:", "Host: [::", "Host: a b", "Origin: null", "Origin: http://["),
+        *("Cookie: nmt-token=\xff; =;;", "Cookie: " + "a=b; " * 500, "Authorization: Bearer \xe4", ": x", "No colon"),
+        *("X: " + "x" * 20_000, "Content-Type: text/html", "Content-Type:", "Upgrade: websocket", " folded: yes"),
+        *("Content-Type: application/json; charset=utf-7", "Sec-Fetch-Site: cross-site", "Expect: 100-continue"),
+        *("A\x00B: c", "Last-Event-ID: \x7f", "Range: bytes=9-1", "If-None-Match: \xff", "Connection: x"),
+    ]
+    path = random.choice(PATHS + LOOKS)
+    method = "POST" if path in PATHS else "GET"
+    return request(body(random), path, *random.choices(wrong, k=random.randint(1, 3)), method=method)
+
+
+def valued(random: Random) -> bytes:
+    """JSON that is none, or that says something else."""
+    fields = [
+        "text",
+        "model",
+        "beam_size",
+        "length_penalty",
+        "prefix",
+        "forced",
+        "target",
+        "side",
+        "place",
+        "count",
+        "x",
+    ]
+    values: list[object] = [
+        *(None, True, -1, 0, 51, 1e308, 10**400, "", "1", [], {}, [[]], [[0, 1e9]], [[0, -1]], ["▁", 1], {"a": {}}),
+        *("x" * 30_000, "Ba " * 3000, ["x" * 501], ["Ba"] * 1001, float("nan"), float("inf"), "\ud800", "\x00"),
+    ]
+    question = {"text": "Ba"} | {random.choice(fields): random.choice(values) for _ in range(random.randint(1, 3))}
+    texts: list[bytes] = [
+        json.dumps(question).encode(),
+        json.dumps(question, ensure_ascii=False).encode("utf-8", "surrogatepass"),
+        json.dumps(question).encode("utf-16"),
+        b"\xef\xbb\xbf" + json.dumps(question).encode(),
+        json.dumps(question).encode()[: random.randint(0, 20)],
+        random.choice([b"[", b'{"a":', b'"']) * random.randint(1, 30_000),
+        b'{"text": "Ba", "text": 1}',
+        random.randbytes(random.randint(0, 60)),
+        b" " * random.choice([1, 65_536, 65_537]),
+    ]
+    return request(random.choice(texts), random.choice(PATHS))
+
+
+def written(random: Random) -> bytes:
+    """Text of odd characters, which a model has to translate, or refuse."""
+    odd = [*WORDS, *(chr(random.randrange(0x110000)) for _ in range(6))]
+    text = "".join(random.choices(odd, k=random.randint(1, 12)))
+    return request(json.dumps({"text": text, "beam_size": 1}).encode(), random.choice(PATHS[:2]))
+
+
+FAMILIES: dict[str, Callable[[Random], bytes]] = {
+    one.__name__: one for one in (noise, damaged, addressed, headed, valued, written)
+}
+
+
+def answer_to(place: tuple[str, int], sent: bytes) -> bytes:
+    """What the server says; nothing if it hangs up. Raises `TimeoutError` if it does neither.
+
+    If it waits for more, it learns that nothing comes.
+    """
+    with socket.create_connection(place, timeout=PATIENCE) as connection:
+        received = b""
+        try:
+            connection.sendall(sent)
+            if not select.select([connection], [], [], SILENCE)[0]:
+                connection.shutdown(socket.SHUT_WR)
+            while piece := connection.recv(1 << 16):
+                received += piece
+        except (ConnectionResetError, BrokenPipeError):
+            pass  # it does not read on after what it has refused
+        return received
+
+
+def bombard(address: str, count: int, seed: int = 1) -> Iterator[tuple[str, bytes, bytes, float]]:
+    """Send so many requests, many at a time; yields the family of each, the request, the answer, and its seconds.
+
+    Raises `AssertionError` if a good request among them is not answered as the first was.
+    """
+    parts = urlsplit(address)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    place = parts.hostname, parts.port
+    good = partial(asked, address, "/api/translate", {"text": "Ba De"})
+    expected = good()["tokens"]  # not its numbers: they depend on what is translated beside it
+
+    def ask(number: int) -> tuple[str, bytes, bytes, float]:
+        random = Random(seed * 1_000_003 + number)
+        family = random.choice(list(FAMILIES))
+        sent = FAMILIES[family](random)
+        begun = time.monotonic()
+        answer = answer_to(place, sent)
+        seconds = time.monotonic() - begun
+        if number % GOOD_EVERY == 0:
+            assert good()["tokens"] == expected
+        return family, sent, answer, seconds
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        for begin in range(0, count, 1000):
+            yield from pool.map(ask, range(begin, min(begin + 1000, count)))
+
+
+def status_of(answer: bytes) -> str:
+    return answer.split(b" ", 2)[1].decode("latin-1") if answer.startswith(b"HTTP/1.1 ") else "none"
+
+
+def main() -> None:
+    from nmt.cli import main as nmt
+    from support.cli import write_config
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        assert nmt(["train", str(write_config(Path(folder)))]) == 0
+        [best] = Path(folder).glob("runs/*/best.pt")
+        command = [sys.executable, "-u", "-m", "nmt", "serve", str(best), "--port", "0", "--threads", "1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            address = server.stdout.readline().removeprefix("Open ").partition(" ")[0]
+            said: Counter[tuple[str, str]] = Counter()
+            slowest, begun = 0.0, time.monotonic()
+            for family, sent, answer, seconds in bombard(address, options.requests, options.seed):
+                slowest = max(slowest, seconds)
+                status = status_of(answer)
+                said[family, status] += 1
+                if status.startswith("5") and status != "503":
+                    print(f"{status} for {sent!r}")
+            server.terminate()
+    for family in FAMILIES:
+        print(
+            f"{family}: " + ", ".join(f"{status} {n:,}" for (own, status), n in sorted(said.items()) if own == family)
+        )
+    print(f"{said.total():,} requests in {time.monotonic() - begun:.0f} s, the slowest in {slowest:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@
 # make test-fast   the tests that train nothing and start no other process
 # make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
-# make test-browser   the tests of that page, in Chromium         make test-page   types, format and tests of its modules
+# make test-browser   the tests of that page, in Chromium         make test-page   types, lint and tests of its modules
 # make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)

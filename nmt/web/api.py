@@ -49,6 +49,7 @@ def translate(served: Served, requests: Sequence[TranslateRequest]) -> list[dict
         beam_size=first.beam_size,
         length_penalty=first.length_penalty,
         prefix=[request.prefix for request in requests] if first.prefix else None,
+        attention=first.attention,
     )
     return [
         answers.of_translation(one)
@@ -96,7 +97,7 @@ CALLS: tuple[Call[Any], ...] = (
     Call(
         "/api/translate",
         TranslateRequest,
-        lambda r: (r.beam_size, r.length_penalty, bool(r.prefix)),
+        lambda r: (r.beam_size, r.length_penalty, bool(r.prefix), r.attention),
         translate,
         "Translate a sentence: text, tokens, score and attention.",
     ),

@@ -37,9 +37,13 @@ class SearchRequest(Request):
 
 
 class TranslateRequest(SearchRequest):
-    """A sentence to translate. `prefix` is the text that the translation begins with."""
+    """A sentence to translate. `prefix` is the text that the translation begins with.
+
+    Without `attention` the weights are left out, which is faster.
+    """
 
     prefix: Text = ""
+    attention: Annotated[bool, Field(strict=True)] = True
 
 
 class ExplainRequest(SearchRequest):

@@ -63,6 +63,12 @@ def test_a_translation_is_the_translators(client: TestClient, translator: Transl
         assert row == pytest.approx(weights, abs=1e-5)
 
 
+def test_attention_can_be_left_out(client: TestClient) -> None:
+    with_it = client.post("/api/translate", json={"text": SENTENCE}).json()
+    without = client.post("/api/translate", json={"text": SENTENCE, "attention": False}).json()
+    assert without == with_it | {"attention": None}
+
+
 @pytest.mark.parametrize("options", [{}, {"beam_size": 4, "prefix": ["kip", "lom"]}, {"forced": [[1, 3], [0, 0]]}])
 def test_an_explanation_is_that_of_nmt(client: TestClient, translator: Translator, options: dict[str, Any]) -> None:
     answer = client.post("/api/explain", json={"text": SENTENCE, **options}).json()

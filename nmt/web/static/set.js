@@ -3,7 +3,7 @@
 
 import { ask } from "./ask.js";
 import { chart } from "./chart.js";
-import { element, labelled, note, scrolling } from "./elements.js";
+import { element, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
 import { saveButtons } from "./save.js";
 import { bucketOf, ordered, orders } from "./order.js";

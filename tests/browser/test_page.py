@@ -196,6 +196,11 @@ def test_every_view_is_saved(open_page: Opener, view: str, words: set[str]) -> N
     assert words <= saved_words(page)
 
 
+@pytest.mark.parametrize("view", ["nothing", "toString", "__proto__"])
+def test_a_view_that_does_not_exist_is_the_first(open_page: Opener, view: str) -> None:
+    expect(open_page(f"#view={view}").locator("#tab-attention")).to_have_attribute("aria-selected", "true")
+
+
 def test_markup_in_a_sentence_is_text(open_page: Opener) -> None:
     page = open_page()
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))

@@ -212,7 +212,7 @@ def main() -> None:
         assert nmt(["train", str(write_config(Path(folder)))]) == 0
         [best] = Path(folder).glob("runs/*/best.pt")
         command = [sys.executable, "-u", "-m", "nmt", "serve", str(best), "--port", "0", "--threads", "1"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
             assert server.stdout is not None
             address = server.stdout.readline().removeprefix("Open ").partition(" ")[0]
             said: Counter[tuple[str, str]] = Counter()
@@ -221,6 +221,8 @@ def main() -> None:
                 slowest = max(slowest, seconds)
                 status = status_of(answer)
                 said[family, status] += 1
+                if said.total() % 10_000 == 0:
+                    print(f"{said.total():,} requests after {time.monotonic() - begun:.0f} s", flush=True)
                 if status.startswith("5") and status != "503":
                     print(f"{status} for {sent!r}")
             server.terminate()

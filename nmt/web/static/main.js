@@ -23,6 +23,7 @@ const VIEWS = {
 };
 /** Views that are about no sentence. @type {Record<string, (place: HTMLElement, state: any, actions: any, signal: AbortSignal, models: any[]) => Promise<void>>} */
 const WHOLE = { set: showSet, runs: showRuns };
+const isWhole = () => Object.hasOwn(WHOLE, state.view);
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const text = /** @type {HTMLTextAreaElement} */ (at("text"));
 const model = /** @type {HTMLSelectElement} */ (at("model"));
@@ -45,7 +46,7 @@ const actions = {
     state = { ...state, ...changes };
     history.pushState(null, "", toAddress(state));
     fillIn();
-    if (again || (!asked && !(state.view in WHOLE))) explain();
+    if (again || (!asked && !isWhole())) explain();
     else render();
   },
   /** A change that is no step back. @param {Partial<import("./state.js").State>} changes */
@@ -117,7 +118,7 @@ function render() {
   }
   panel.setAttribute("aria-labelledby", `tab-${state.view}`);
   const failed = (/** @type {Error} */ error) => error.name === "AbortError" || say(error.message);
-  const whole = WHOLE[state.view];
+  const whole = isWhole() ? WHOLE[state.view] : undefined;
   /** @type {HTMLElement} */ (document.querySelector(".ask")).hidden = whole !== undefined;
   if (whole)
     whole(panel, state, actions, showing.signal, models).catch(
@@ -233,9 +234,9 @@ async function begin() {
   });
   const follow = () => {
     state = fromAddress(example);
-    if (!(state.view in VIEWS)) state.view = "attention";
+    if (!Object.hasOwn(VIEWS, state.view)) state.view = "attention";
     fillIn();
-    if (state.view in WHOLE) render();
+    if (isWhole()) render();
     else explain();
   };
   addEventListener("popstate", follow);

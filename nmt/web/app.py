@@ -196,7 +196,8 @@ def _answering(call: api.Call[Any], models: Mapping[str, api.Served], work: Work
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "send JSON, with Content-Type: application/json")
         asked, one = api.understood(call, await request.body(), models)
-        return await work.answer((call.path, asked.model, call.kind(asked)), api.computer(call, one), asked)
+        kind = call.path, asked.model, call.kind(asked)
+        return await work.answer(kind, api.computer(call, one), asked, len(asked.text))
 
     return _answered(answer)
 

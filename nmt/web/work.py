@@ -10,7 +10,7 @@ from typing import Any
 
 PATIENCE = 0.005  # seconds that a job may wait for others to join it
 LONGEST_QUEUE = 256  # jobs; more are refused
-AT_ONCE = 64  # jobs of one batch
+AT_ONCE = 32  # jobs of one batch: while it is computed, the next one arrives
 
 Compute = Callable[[Sequence[Any]], Sequence[Any]]
 
@@ -24,6 +24,8 @@ class _Job:
     kind: Hashable
     compute: Compute
     payload: Any
+    size: int
+    since: float
     answer: asyncio.Future[Any]
 
 
@@ -34,43 +36,46 @@ class Work:
     """
 
     def __init__(self, longest: int = LONGEST_QUEUE) -> None:
-        self._jobs: asyncio.Queue[_Job] = asyncio.Queue(longest)
+        self._longest = longest
+        self._waiting: list[_Job] = []
+        self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nmt-work")
 
-    async def answer(self, kind: Hashable, compute: Compute, payload: Any) -> Any:
-        """What `compute` makes of a payload, perhaps together with other payloads of this kind.
+    async def answer(self, kind: Hashable, compute: Compute, payload: Any, size: int = 0) -> Any:
+        """What `compute` makes of a payload, perhaps together with other payloads of this kind and of similar size.
 
         Raises `FullQueue` at once if too much is waiting, and what `compute` raises for this payload alone.
         """
-        job = _Job(kind, compute, payload, asyncio.get_running_loop().create_future())
-        try:
-            self._jobs.put_nowait(job)
-        except asyncio.QueueFull:
-            raise FullQueue from None
+        if len(self._waiting) >= self._longest:
+            raise FullQueue
+        loop = asyncio.get_running_loop()
+        job = _Job(kind, compute, payload, size, loop.time(), loop.create_future())
+        self._waiting.append(job)
+        self._arrived.set()
         return await job.answer
 
     async def run(self) -> None:
         """Compute until cancelled."""
         while True:
-            jobs = await self._collect()
-            kinds = dict.fromkeys(job.kind for job in jobs)
-            for kind in kinds:
-                await self._finish([job for job in jobs if job.kind == kind])
+            await self._finish(await self._collect())
 
     async def _collect(self) -> list[_Job]:
-        """The next job, and those that arrive within `PATIENCE` of it."""
-        jobs = [await self._jobs.get()]
-        loop = asyncio.get_running_loop()
-        end = loop.time() + PATIENCE
-        while len(jobs) < AT_ONCE:
-            if not self._jobs.empty():
-                jobs.append(self._jobs.get_nowait())
-                continue
+        """The job that waits longest, once others had `PATIENCE` to join it, and those of its kind closest in size."""
+        while not self._waiting:
+            self._arrived.clear()
+            await self._arrived.wait()
+        end = self._waiting[0].since + PATIENCE
+        while len(self._waiting) < AT_ONCE:
+            self._arrived.clear()
             try:
-                jobs.append(await asyncio.wait_for(self._jobs.get(), end - loop.time()))
+                await asyncio.wait_for(self._arrived.wait(), end - asyncio.get_running_loop().time())
             except TimeoutError:
                 break
-        return jobs
+        first = self._waiting[0]
+        alike = [job for job in self._waiting if job.kind == first.kind and not job.answer.done()]
+        chosen = sorted(alike, key=lambda job: abs(job.size - first.size))[:AT_ONCE]
+        self._waiting = [job for job in self._waiting if job not in chosen and not job.answer.done()]
+        return chosen
 
     async def _finish(self, jobs: Sequence[_Job]) -> None:
         jobs = [job for job in jobs if not job.answer.done()]  # whoever has gone needs no answer

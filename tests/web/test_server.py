@@ -97,6 +97,13 @@ def test_nobody_who_listens_holds_up_the_end(best: str) -> None:
         assert process.returncode == 130
 
 
+def workers_of(process: int) -> set[int]:
+    """The processes of a server with several."""
+    command = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process)]
+    found = subprocess.run(command, capture_output=True, text=True)
+    return {int(line.split()[0]) for line in found.stdout.splitlines() if "spawn_main" in line}
+
+
 def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
     with serving(best, "--workers", "2", "--token", "a-token-for-this-test") as (process, address):
         assert address.endswith("/?token=a-token-for-this-test")
@@ -104,15 +111,18 @@ def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
         ask = f"/api/models?{address.partition('?')[2]}"
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         opener.open(place.rstrip("/") + ask, timeout=60).close()
-        found = subprocess.run(
-            ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True
-        )
-        workers = [int(line.split()[0]) for line in found.stdout.splitlines() if "spawn_main" in line]
+        workers = workers_of(process.pid)
         assert len(workers) == 2
-        os.kill(workers[0], signal.SIGKILL)
+        killed = min(workers)
+        os.kill(killed, signal.SIGKILL)
         for _ in range(20):
             with opener.open(f"{place}api/models", timeout=60) as answer:
                 assert len(json.load(answer)) == 1
+        for _ in range(300):  # until another has taken its place
+            if len(workers_of(process.pid) - {killed}) == 2:
+                return
+            time.sleep(0.1)
+        pytest.fail(f"{killed} was killed, and nothing came in its place")
 
 
 @pytest.mark.parametrize(

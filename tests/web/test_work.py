@@ -46,7 +46,22 @@ def test_a_batch_has_a_largest_size() -> None:
         return await asyncio.gather(*(work.answer("", count, number) for number in range(90)))
 
     assert in_loop(program) == list(range(90))
-    assert sizes == [AT_ONCE, 90 - AT_ONCE]
+    assert sizes == [AT_ONCE, AT_ONCE, 90 - 2 * AT_ONCE]
+
+
+def test_the_first_comes_first_with_those_of_its_size() -> None:
+    calls: list[list[int]] = []
+
+    def note(sizes: Sequence[int]) -> Sequence[int]:
+        calls.append(list(sizes))
+        return sizes
+
+    async def program(work: Work) -> Any:
+        sizes = [7, *range(100, 100 + AT_ONCE), *range(AT_ONCE - 1)]
+        return await asyncio.gather(*(work.answer("", note, size, size) for size in sizes))
+
+    in_loop(program)
+    assert [sorted(sizes) for sizes in calls] == [sorted([7, *range(AT_ONCE - 1)]), [*range(100, 100 + AT_ONCE)]]
 
 
 def test_a_job_that_fails_fails_alone() -> None:

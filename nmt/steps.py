@@ -84,7 +84,7 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
         return []
     log_probabilities = decoder.logits(torch.cat(readouts)).log_softmax(dim=1)
     log_probabilities[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
-    best = log_probabilities.topk(min(likeliest, log_probabilities.shape[1]), dim=1)
+    best = log_probabilities.topk(min(likeliest, log_probabilities.shape[1] - 2), dim=1)  # but those two
     own = log_probabilities.gather(1, torch.tensor([*target], device=model.device).unsqueeze(1))
     places = (log_probabilities > own).sum(dim=1)
     pairs = zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)

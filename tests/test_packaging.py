@@ -61,3 +61,17 @@ def test_the_wheel_translates_from_an_empty_folder(installed: Path, tmp_path: Pa
     assert translated.stdout == "a dog runs through the grass.\n"
     assert translated.stderr == ""
     assert not list(tmp_path.iterdir())
+
+
+def test_without_a_path_the_wheel_loads_its_own_model(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "import nmt; from nmt.system import bundled\n"
+        "[found] = nmt.Translator.load().translate(['Zwei Hunde spielen.'])\n"
+        "print(bundled.MODEL, found.text, sep='\\n')"
+    )
+    command = [sys.executable, "-c", code]
+    environment = os.environ | {"PYTHONPATH": str(installed), "PYTHONUTF8": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    model, text = done.stdout.splitlines()
+    assert Path(model).is_relative_to(installed)
+    assert text == "two dogs playing."

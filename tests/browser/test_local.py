@@ -6,6 +6,7 @@ import json
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,28 @@ from support import exported
 from support.multi30k import lines_of
 from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said
 from support.static_server import serving
+from support.tiny_models import Variant, tiny_codecs, tiny_model
 
+from nmt.checkpoint.contents import Loaded
 from nmt.cli import main
+from nmt.config.search import SearchConfig
 from nmt.explanation import explain, read
 from nmt.system import bundled
 from nmt.translator import Translator
 from nmt.web import answers, api
 from nmt.web.guard import Refusal
+from nmt.web.local import write_page
 
 BUILD = Path(__file__).parents[2] / "build"
 DEMO, PACKAGE = BUILD / "demo", BUILD / "npm" / "node_modules" / "onnxruntime-web"  # of `make demo`
 VIEWS = ["attention", "steps", "beam"]
 LARGEST = 25e6  # bytes
+VARIANTS = [
+    Variant("luong", "general", "local_p", input_feeding=True, extra="heads"),
+    Variant("bahdanau", scope="hierarchical"),
+    Variant("bahdanau", extra="coverage"),
+    Variant("none", other="lstm"),
+]
 ASK = """async ([path, question]) => {
     const { ask } = await import(new URL("static/ask.js", location.href).href);
     const begin = performance.now();
@@ -92,6 +103,21 @@ def test_the_answers_are_those_of_the_api(open_page: Opener, exact: str, transla
     agree(listed, answers.of_model("1", bundled.MODEL.parent.name, translator))
 
 
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_the_answers_of_other_mechanisms(open_page: Opener, tmp_path: Path, variant: Variant) -> None:
+    source, target = tiny_codecs()
+    search = SearchConfig(beam_size=2, max_length=6)
+    own = Translator(tiny_model(variant).float(), source, target, search)
+    side = SimpleNamespace(language="a", tokenizer="whitespace", lowercase=False)
+    config = SimpleNamespace(data=SimpleNamespace(source=side, target=side), search=search)
+    loaded = Loaded(config, source, target, own.model, None)  # type: ignore[arg-type]  # what the page reads of a config
+    write_page("tiny/best.pt", loaded, tmp_path / "page", "float32", PACKAGE)
+    text, forced = "a b c d b a e f h g", [[1, 2]] if own.has_attention else []
+    with serving(tmp_path / "page") as address:
+        answer = asked(open_page(f"#text={text}", at=address), "explain", text=text, forced=forced)
+    agree(answer, answers.of_explanation(own, explain(own, text, forced=dict(forced))))
+
+
 @pytest.mark.parametrize(
     ("path", "question"),
     [
@@ -109,7 +135,9 @@ def test_what_the_api_refuses(
     [call] = [call for call in api.CALLS if call.path == f"/api/{path}"]
 
     def of_the_api() -> None:
-        request, own = api.understood(call, json.dumps(question).encode(), {"1": ("bundled", translator)})
+        request, own = api.understood(
+            call, json.dumps(question).encode(), {"1": api.Served(translator, translator, None)}
+        )
         api.computed(call, own, [request])
 
     with pytest.raises(Refusal) as refusal:
@@ -166,6 +194,17 @@ def test_it_loads_once_and_then_works_without_a_network(browser: Browser) -> Non
     page.goto(f"{address}index.html#view=beam&text=Zwei Hunde.")
     expect(page.locator("#said")).to_contain_text("dogs")
     expect(page.locator("svg.tree")).to_be_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("file", ["model/step.onnx", "model/model.json", "engine/worker.js"])
+def test_what_cannot_be_loaded_is_said(browser: Browser, demo: str, file: str) -> None:
+    context = browser.new_context(service_workers="block")
+    context.route(f"**/{file}", lambda route: route.abort())
+    page = context.new_page()
+    page.goto(demo)
+    expect(page.get_by_role("status")).to_contain_text("The model cannot be")
+    expect(page.get_by_label("Loading the model")).to_have_count(0)
     context.close()
 
 

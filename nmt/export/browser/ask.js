@@ -16,10 +16,14 @@ export class Refused extends Error {}
 
 /** @type {Map<number, {resolve: (answer: any) => void, reject: (error: Error) => void}>} */
 const waiting = new Map();
-const worker = cached().then(begun);
 let count = 0;
+/** @type {Refused | undefined} */
+let failed; // what the worker died of
+let hasEnded = false; // the loading, well or not
 /** @type {Promise<unknown>} */
 let last = Promise.resolve();
+showProgress({});
+const worker = cached().then(begun);
 
 /** One question is computed at a time; one that nobody waits for any more is left out.
  * @param {string} path @param {object} [question] @param {AbortSignal} [signal] @returns {Promise<any>} */
@@ -43,6 +47,7 @@ export async function ask(path, question, signal) {
 /** @param {string} path @param {object} [question] @returns {Promise<any>} */
 async function answer(path, question) {
   const running = await worker;
+  if (failed) throw failed;
   return new Promise((resolve, reject) => {
     waiting.set(++count, { resolve, reject });
     running.postMessage({ id: count, path, question });
@@ -59,21 +64,25 @@ function begun() {
     else reject(new Refused(data.error));
   });
   running.addEventListener("error", () => {
-    const error = new Refused("The model cannot be loaded: this browser is too old, or the network is gone.");
-    for (const { reject } of waiting.values()) reject(error);
+    failed = new Refused("The model cannot be loaded: this browser is too old, or the network is gone.");
+    showProgress({ ended: true });
+    for (const { reject } of waiting.values()) reject(failed);
+    waiting.clear();
   });
   return running;
 }
 
-/** @param {{done?: number, total?: number, ready?: boolean}} progress in bytes */
-function showProgress({ done = 0, total = 1, ready = false }) {
+/** @param {{done?: number, total?: number, ended?: boolean}} progress in bytes */
+function showProgress({ done = 0, total = 0, ended = false }) {
+  hasEnded ||= ended;
+  if (hasEnded) return document.getElementById("loading")?.remove(); // other files may still be on their way
   const place = document.getElementById("loading") ?? madePlace();
   const [name, bar] = /** @type {[HTMLElement, HTMLProgressElement]} */ (/** @type {unknown} */ (place.children));
   const megabytes = (/** @type {number} */ bytes) => (bytes / 1e6).toFixed(0);
-  name.textContent =
-    done < total ? `Loading the model, once: ${megabytes(done)} of ${megabytes(total)} MB` : "Starting the model …";
-  [bar.max, bar.value] = [total, done];
-  if (ready) place.remove();
+  if (!total) name.textContent = "Loading the model …";
+  else if (done < total) name.textContent = `Loading the model, once: ${megabytes(done)} of ${megabytes(total)} MB`;
+  else name.textContent = "Starting the model …";
+  if (total) [bar.max, bar.value] = [total, done];
 }
 
 function madePlace() {

@@ -16,11 +16,10 @@ async function loaded(config) {
   const total = Object.values(config.files).reduce((/** @type {number} */ sum, size) => sum + size, 0);
   /** A file's bytes; the page is told of each part that arrives. @param {string} path */
   async function bytes(path) {
-    const answer = await fetch(new URL(path, ROOT));
-    if (!answer.ok || answer.body === null) throw new Error(`${path} cannot be loaded (${answer.status})`);
+    const answer = await fetched(path);
     const all = new Uint8Array(config.files[path]);
     let place = 0;
-    for (const reader = answer.body.getReader(); ;) {
+    for (const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).getReader(); ;) {
       const { done: isEnd, value } = await reader.read();
       if (isEnd) break;
       all.set(value, place);
@@ -47,12 +46,17 @@ async function loaded(config) {
   return answering(model, side("source"), side("target"), config);
 }
 
-const config = fetch(new URL("model/model.json", ROOT)).then((answer) => answer.json());
+/** @param {string} path */
+async function fetched(path) {
+  const answer = await fetch(new URL(path, ROOT));
+  if (!answer.ok) throw new Error(`the server has no ${path} (${answer.status})`);
+  return answer;
+}
+
+const config = fetched("model/model.json").then((answer) => answer.json());
 const answers = config.then(loaded);
-answers.then(
-  () => postMessage({ ready: true }),
-  () => {}, // whoever asks is told
-);
+const told = () => postMessage({ ended: true });
+answers.then(told, told); // of an error whoever asks is told, too
 
 addEventListener("message", async ({ data: { id, path, question } }) => {
   try {
@@ -62,6 +66,6 @@ addEventListener("message", async ({ data: { id, path, question } }) => {
     postMessage({ id, answer: await answer(question) });
   } catch (error) {
     const { message } = /** @type {Error} */ (error);
-    postMessage({ id, error: error instanceof Refused ? message : `The model does not work here: ${message}` });
+    postMessage({ id, error: error instanceof Refused ? message : `The model cannot be used here: ${message}` });
   }
 });

@@ -153,14 +153,17 @@ FAMILIES: dict[str, Callable[[Random], bytes]] = {
 def answer_to(place: tuple[str, int], sent: bytes) -> bytes:
     """What the server says; nothing if it hangs up. Raises `TimeoutError` if it does neither.
 
-    If it waits for more, it learns that nothing comes.
+    If it waits for more, also for another request, it learns that nothing comes.
     """
     with socket.create_connection(place, timeout=PATIENCE) as connection:
         received = b""
         try:
             connection.sendall(sent)
-            if not select.select([connection], [], [], SILENCE)[0]:
-                connection.shutdown(socket.SHUT_WR)
+            while select.select([connection], [], [], SILENCE)[0]:
+                if not (piece := connection.recv(1 << 16)):
+                    return received
+                received += piece
+            connection.shutdown(socket.SHUT_WR)
             while piece := connection.recv(1 << 16):
                 received += piece
         except (ConnectionResetError, BrokenPipeError):
@@ -197,6 +200,9 @@ def bombard(address: str, count: int, seed: int = 1) -> Iterator[tuple[str, byte
 
 
 def status_of(answer: bytes) -> str:
+    """The status of an answer; `none` if there is none. The client may have been told to go on before it."""
+    if answer.startswith(b"HTTP/1.1 100 "):
+        answer = answer.partition(b"\r\n\r\n")[2]
     return answer.split(b" ", 2)[1].decode("latin-1") if answer.startswith(b"HTTP/1.1 ") else "none"
 
 

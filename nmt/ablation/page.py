@@ -220,7 +220,7 @@ def _scope(attention: AttentionConfig) -> str:
     options = attention.chosen("scope").model_dump()
     if (window := options.get("window")) is None:
         return attention.scope
-    narrowing = "" if options["narrow_from"] is None else f"{options['narrow_from']} → "
+    narrowing = f"{options['narrow_from']} → " if options["narrow_updates"] and options["narrow_from"] > window else ""
     return f"{attention.scope}, D = {narrowing}{window}"
 
 

@@ -181,8 +181,10 @@ def load(path: str | Path, device: torch.device) -> Loaded:
 def _as_it_was(config: dict[str, Any]) -> dict[str, Any]:
     """A config that may be older than some of its fields, with what these were then."""
     match config:
-        case {"model": {"attention": {"scope": "local_p"} as attention}}:
-            attention.setdefault("initial_position", "middle")  # before 0.3.0
+        case {"model": {"attention": {"scope": "local_p" | "local_m" as scope} as attention}}:  # before 0.3.0
+            if scope == "local_p":
+                attention.setdefault("initial_position", "middle")
+            attention.setdefault("narrow_updates", 0)
     return config
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationInfo, model_validator
 
 from nmt.model.scopes import SCOPES
+from nmt.model.scopes.local import LocalOptions
 from nmt.model.scores import SCORES
 from nmt.parts import Count, DropoutRate, Idle, Section, names_of, section_of, spelled
 
@@ -57,8 +58,8 @@ class AttentionConfig(AttentionFields):
         found = super().idle(values)
         if wiring == "bahdanau":
             found["input_feeding"] = Idle("wiring: bahdanau", "wiring to luong")
-        if values.get("narrow_from") is None:
-            found.setdefault("narrow_updates", Idle("narrow_from: null", "narrow_from to a number above window"))
+        for field, why in _without_narrowing(values).items():
+            found.setdefault(field, why)
         if isinstance(heads := values.get("heads"), int) and heads > 1:
             found["projected"] = Idle(f"heads: {heads}, which are projected", "heads to 1")
         return found
@@ -75,6 +76,19 @@ class AttentionConfig(AttentionFields):
                         "general"
                     )
         return self
+
+
+def _without_narrowing(values: Mapping[str, Any]) -> dict[str, Idle]:
+    """Why the fields of a window that narrows have no effect where it does not."""
+    defaults = LocalOptions()
+    window, wide, updates = (
+        getattr(defaults, field) if values.get(field) is None else values[field]
+        for field in ("window", "narrow_from", "narrow_updates")
+    )
+    if isinstance(window, int) and isinstance(wide, int) and wide <= window:
+        why = Idle(f"window: {window}", f"narrow_from to a number above {window}")
+        return {"narrow_from": why, "narrow_updates": why}
+    return {"narrow_from": Idle("narrow_updates: 0", "narrow_updates to a number above 0")} if updates == 0 else {}
 
 
 class EncoderConfig(Section):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from nmt.checkpoint import contents as checkpoint
@@ -12,17 +13,22 @@ from nmt.config.run import Config
 from nmt.translator import Translator
 
 
-def test_local_p_began_in_the_middle(tmp_path: Path, make_translator: Callable[..., tuple[Config, Translator]]) -> None:
-    def initial_position(path: Path) -> Any:
-        return checkpoint.load(path, torch.device("cpu")).config.model.attention.initial_position
+@pytest.mark.parametrize("position", ["middle", "diagonal"])
+def test_local_p_began_in_the_middle_and_with_its_window(
+    position: str, tmp_path: Path, make_translator: Callable[..., tuple[Config, Translator]]
+) -> None:
+    def fields(path: Path) -> tuple[Any, ...]:
+        attention = checkpoint.load(path, torch.device("cpu")).config.model.attention
+        return attention.initial_position, attention.narrow_updates
 
-    local = "model.attention={wiring: luong, score: general, scope: local_p, initial_position: %s}"
-    for name in ("middle", "diagonal"):
-        config, translator = make_translator(local % name)
-        path = tmp_path / name
-        checkpoint.save(path, config, translator.source, translator.target, translator.model)
-        assert initial_position(path) == name
-        contents = checkpoint_file.read(path)
-        del contents["config"]["model"]["attention"]["initial_position"]
-        checkpoint_file.write(path, contents)
-        assert initial_position(path) == "middle"
+    local = f"model.attention={{wiring: luong, score: general, scope: local_p, initial_position: {position}}}"
+    config, translator = make_translator(local)
+    path = tmp_path / "older.pt"
+    checkpoint.save(path, config, translator.source, translator.target, translator.model)
+    assert fields(path) == (position, 800)
+    contents = checkpoint_file.read(path)
+    attention = contents["config"]["model"]["attention"]
+    for field in ("initial_position", "narrow_from", "narrow_updates"):
+        del attention[field]
+    checkpoint_file.write(path, contents)
+    assert fields(path) == ("middle", 0)

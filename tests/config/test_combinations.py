@@ -25,7 +25,13 @@ from nmt.config.reading import load_config, to_yaml
         ("model={decoder: {readout_size: 8}, attention: {wiring: luong}}", "readout_size (8)", "wiring to bahdanau"),
         ("model.decoder={readout: linear, readout_size: 8}", "readout_size (8)", "readout to tanh or maxout"),
         ("model.attention={heads: 2, projected: true}", "projected (true)", "heads to 1"),
-        ("model.attention={scope: local_p, narrow_updates: 5}", "narrow_updates (5)", "narrow_from to a number above"),
+        ("model.attention={scope: local_p, narrow_from: 10}", "narrow_from (10)", "narrow_from to a number above 10"),
+        ("model.attention={scope: local_m, window: 60, narrow_updates: 5}", "narrow_updates (5)", "a number above 60"),
+        (
+            "model.attention={scope: local_m, narrow_from: 20, narrow_updates: 0}",
+            "narrow_from (20)",
+            "narrow_updates to a number above 0",
+        ),
         (
             "model={encoder: {self_attention: 4}, attention: {wiring: none}}",
             "encoder.self_attention (4)",

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import model_validator
 from torch import Tensor
 
 from nmt.model.scopes.base import Scope, Window
-from nmt.parts import Count, Section
+from nmt.parts import Count, Section, Updates
 
 
 class LocalOptions(Section):
@@ -19,17 +18,11 @@ class LocalOptions(Section):
 
     window: Count = 10
     """D: how many source positions a query sees on each side of the centre."""
-    narrow_from: Count | None = None
-    """D before the first update of training. From there it narrows to `window`, by the same factor in each update.
-    Validation and translation always use `window`. By default D is `window` from the beginning."""
-    narrow_updates: Count = 1000
-    """With `narrow_from`: the number of updates until D is `window`."""
-
-    @model_validator(mode="after")
-    def _it_narrows(self) -> LocalOptions:
-        if self.narrow_from is not None and self.narrow_from <= self.window:
-            raise ValueError(f"narrow_from ({self.narrow_from}) must be above window ({self.window}); raise it")
-        return self
+    narrow_from: Count = 60
+    """D before the first update of training, if that is more than `window`. From there it narrows to `window`, by the
+    same factor in each update. Validation and translation always use `window`."""
+    narrow_updates: Updates = 800
+    """The number of updates until D is `window`. 0: it is `window` from the beginning, as in the paper."""
 
 
 class LocalScope(Scope, ABC):
@@ -42,9 +35,7 @@ class LocalScope(Scope, ABC):
 
     Options: ClassVar[type[Section]] = LocalOptions
 
-    def __init__(
-        self, query_size: int, *, window: int, narrow_from: int | None = None, narrow_updates: int = 1
-    ) -> None:
+    def __init__(self, query_size: int, *, window: int, narrow_from: int = 1, narrow_updates: int = 0) -> None:
         super().__init__(query_size)
         self.window = window
         self.narrow_from = narrow_from
@@ -52,7 +43,7 @@ class LocalScope(Scope, ABC):
 
     def window_after(self, done: int) -> int:
         """D after some updates of training: D₀ (D/D₀)^(i/n), rounded, until i = n."""
-        if self.narrow_from is None or done >= self.narrow_updates:
+        if self.narrow_from <= self.window or done >= self.narrow_updates:
             return self.window
         return round(self.narrow_from * (self.window / self.narrow_from) ** (done / self.narrow_updates))
 

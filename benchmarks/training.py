@@ -136,6 +136,7 @@ def runs_of(
             torch.manual_seed(1)
             model = build_model(mechanism.model, *types).to(device).train()
             learner = make_learner(model, mechanism.training)
+            speed(learner, mechanism, cycle(batches), 1)  # starts the process that computes half of each batch
             train = partial(speed, learner, mechanism, cycle(batches), options.updates)
             runs[f"{name}, nmt {precision}"] = train
             train()  # not counted: it warms up

@@ -140,7 +140,8 @@ class TrainingConfig(Section):
     processor or GPU multiplies bfloat16. `auto`: `bf16` on processors that do (AMX, AVX512-BF16), else `float32`. A
     resumed run keeps what it began with."""
     threads: Threads | None = None
-    """Processor threads. By default PyTorch's choice."""
+    """Processor threads. By default PyTorch's choice, mostly one for each core. On Linux, with two or more, a second
+    process computes half of each batch of at least 32 sentences. Other numbers of threads give other random draws."""
 
     @model_validator(mode="before")
     @classmethod

@@ -57,6 +57,20 @@ class Batch:
         real = torch.arange(self.target_output.shape[1]) < self.target_lengths.unsqueeze(1)
         return real.flatten().nonzero().squeeze(1)
 
+    def part(self, number: int, count: int) -> Batch:
+        """Every `count`-th sentence from `number` on, without the padding that these do not need."""
+        source_lengths, target_lengths = (
+            x[number::count].contiguous() for x in (self.source_lengths, self.target_lengths)
+        )
+        longest = int(target_lengths.max())
+        return Batch(
+            self.source[number::count, : int(source_lengths.max())].contiguous(),
+            source_lengths,
+            self.target_input[number::count, :longest].contiguous(),
+            self.target_output[number::count, :longest].contiguous(),
+            target_lengths,
+        )
+
     def to(self, device: torch.device) -> Batch:
         """The batch with its ids on another device."""
         source, target_input, target_output = (

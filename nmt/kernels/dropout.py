@@ -7,12 +7,29 @@ that the rate is rounded to a multiple of 1/65536; what is kept is divided by th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from nmt.kernels.switch import fast
+
+
+@contextmanager
+def drawing_from(generator: torch.Generator) -> Iterator[None]:
+    """In its block, `dropout` draws from this generator: threads that share one would draw in the order they come."""
+    token = _GENERATOR.set(generator)
+    try:
+        yield
+    finally:
+        _GENERATOR.reset(token)
+
+
+_GENERATOR: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
 
 
 class Dropout(nn.Dropout):
@@ -27,6 +44,6 @@ def dropout(inputs: Float[Tensor, "*N"], rate: float) -> Float[Tensor, "*N"]:
     dropped = round(rate * 2**16)
     if dropped in (0, 2**16) or not fast(inputs):
         return F.dropout(inputs, rate)
-    words = torch.empty(-(-inputs.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    words = torch.empty(-(-inputs.numel() // 4), dtype=torch.int64).random_(-(2**63), None, generator=_GENERATOR.get())
     kept = words.view(torch.int16)[: inputs.numel()].view(inputs.shape) >= dropped - 2**15
     return inputs * kept.to(inputs.dtype).mul_(2**16 / (2**16 - dropped))

@@ -88,18 +88,25 @@ def _rounded_weight_gradient(
     inputs: BFloat16[Tensor, "N I"], gradients: BFloat16[Tensor, "N O"]
 ) -> Float[Tensor, "O I"]:
     """The same, of rows to which zeros are added: a float32 product of the rest would take as long as all of this."""
-    missing = -len(inputs) % (64 if len(inputs) < 256 else 256)
+    missing = -len(inputs) % (64 if len(inputs) < 256 else 128)
     inputs, gradients = (F.pad(x, (0, 0, 0, missing)) if missing else x for x in (inputs, gradients))
-    return product(inputs.t(), gradients).float().t()
+    total = product(inputs.t(), gradients)  # faster than its transpose
+    return torch.empty(total.shape[::-1]).copy_(total.t())  # as the weight lies in memory
 
 
 def few_sizes(rows: Num[Tensor, "N I"], by_kernel: Callable[[Tensor], Tensor]) -> Num[Tensor, "N O"]:
-    """A kernel's product of rows, to which rows of zeros are added so that it meets few numbers of them.
+    """A kernel's product of `padded` rows, without the rows that were added."""
+    enough = padded(rows)
+    return by_kernel(rows) if enough is rows else by_kernel(enough)[: len(rows)]
+
+
+def padded(rows: Num[Tensor, "N I"]) -> Num[Tensor, "P I"]:
+    """The rows, and rows of zeros behind them, so that kernels meet few numbers of rows.
 
     oneDNN compiles each size of a product and keeps it for ever: 0.6 MiB, or the size of a weight for its gradient.
     """
     missing = -len(rows) % (16 if len(rows) < 256 else 128)
-    return by_kernel(F.pad(rows, (0, 0, 0, missing)))[: len(rows)] if missing else by_kernel(rows)
+    return F.pad(rows, (0, 0, 0, missing)) if missing else rows
 
 
 def has_kernel(tensor: Tensor) -> bool:

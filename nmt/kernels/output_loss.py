@@ -16,11 +16,12 @@ from jaxtyping import BFloat16, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.linear import as_factor, few_sizes, multiply, weight_gradient
+from nmt.kernels.linear import as_factor, has_kernel, multiply, padded, weight_gradient
 from nmt.kernels.rounded import product_by_weight
 from nmt.kernels.switch import fast
 
 CHUNK = 512  # tokens: enough for a fast product
+ROUNDED_CHUNK = 2 * CHUNK  # of numbers that take half the memory
 
 
 class Loss(NamedTuple):
@@ -69,31 +70,43 @@ def summed(log_probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], 
     return Loss((1 - smoothing) * nll + smoothing * uniform, nll.detach())
 
 
-def _of_exact(
-    inputs: Float[Tensor, "N F"], weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+def _exact(
+    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float
 ) -> tuple[Loss, Float[Tensor, "N V"]]:
-    """The loss and the probabilities."""
-    logits = multiply(inputs, weight.t(), bias)
+    """The loss and the probabilities, in the place of the logits."""
     log_probabilities = torch.log_softmax(logits, dim=1, out=logits)
     return summed(log_probabilities, targets, smoothing), log_probabilities.exp_()
 
 
-def _of_rounded(
-    inputs: BFloat16[Tensor, "N F"], weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+def _rounded(
+    logits: BFloat16[Tensor, "N V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    inputs: BFloat16[Tensor, "N F"],
+    weight: Tensor,
+    bias: Tensor,
 ) -> tuple[Loss, BFloat16[Tensor, "N V"]]:
     """The same in bfloat16, which the products before and behind it give and take: half the numbers to move.
 
-    The sum of the exponentials is that of the largest logit and the largest probability, log Z = z − log p, whose
-    relative error of 2⁻⁹ is all that enters the loss.
+    All that enters the NLL is the rounded probability's relative error, of 2⁻⁹ at most; where it is 0, that of the
+    row's largest one. A row's log normalizer is z − log p of any of its types. The mean of all logits is left to
+    `_mean_of_logits`.
     """
-    logits = few_sizes(inputs, lambda rows: product_by_weight(rows, weight.t(), bias))
-    probabilities = torch.softmax(logits, dim=1)
-    normalizers = logits.amax(dim=1).float() - probabilities.amax(dim=1).float().log()
-    nll = (normalizers - logits.gather(1, targets.unsqueeze(1)).squeeze(1).float()).sum()
-    if smoothing == 0:
-        return Loss(nll, nll), probabilities
-    uniform = normalizers.sum() - logits.sum(dtype=torch.float32) / len(weight)
-    return Loss((1 - smoothing) * nll + smoothing * uniform, nll), probabilities
+    places = targets.unsqueeze(1)
+    of_references = logits.gather(1, places).squeeze(1).float()
+    probabilities = torch.softmax(logits, dim=1, out=logits)
+    normalizers = of_references - probabilities.gather(1, places).squeeze(1).float().log_()
+    lost = normalizers.isposinf().nonzero().squeeze(1)
+    if len(lost):
+        largest, types = probabilities[lost].float().max(dim=1)
+        normalizers[lost] = (inputs[lost].float() * weight[types]).sum(dim=1) + bias[types] - largest.log()
+    nll = (normalizers - of_references).sum()
+    return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll), probabilities
+
+
+def _mean_of_logits(features: Float[Tensor, "N F"], weight: Float[Tensor, "V F"], bias: Float[Tensor, " V"]) -> Tensor:
+    """The logits' mean over the vocabulary, summed over tokens: of the features' sum, by the mean row of weights."""
+    return features.sum(dim=0) @ weight.mean(dim=0) + len(features) * bias.mean()
 
 
 class _OutputLoss(torch.autograd.Function):
@@ -103,18 +116,33 @@ class _OutputLoss(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         wants_gradient, types = any(ctx.needs_input_grad), len(weight)
         of_features, of_weight, of_bias = torch.empty_like(features), None, torch.zeros_like(bias)
+        factors = as_factor(features)
+        in_bf16 = factors.dtype == torch.bfloat16
         losses = []
-        for inputs, wanted, of_inputs in zip(*(x.split(CHUNK) for x in (features, targets, of_features)), strict=True):
-            inputs = as_factor(inputs)
-            loss, probabilities = (_of_rounded if inputs.dtype == torch.bfloat16 else _of_exact)(
-                inputs, weight, bias, wanted, smoothing
-            )
+        if in_bf16 and smoothing:
+            mean = -smoothing * _mean_of_logits(features, weight, bias)
+            losses.append(Loss(mean, torch.zeros_like(mean)))
+        size = ROUNDED_CHUNK if in_bf16 else CHUNK
+        for begin in range(0, max(1, len(features)), size):
+            own = slice(begin, begin + size)
+            inputs, wanted = factors[own], targets[own]
+            if has_kernel(inputs):
+                inputs = padded(inputs)
+            if in_bf16:
+                logits = product_by_weight(inputs, weight.t(), bias)
+                loss, probabilities = _rounded(logits[: len(wanted)], wanted, smoothing, inputs, weight, bias)
+            else:
+                logits = multiply(inputs, weight.t(), bias)
+                loss, probabilities = _exact(logits[: len(wanted)], wanted, smoothing)
             losses.append(loss)
             if wants_gradient:
-                # p − ε/V, and 1 − ε less at the reference
-                of_logits = probabilities.sub_(smoothing / types) if smoothing else probabilities
-                of_logits[torch.arange(len(wanted)), wanted] -= 1 - smoothing
-                of_inputs.copy_(multiply(of_logits, weight))
+                # p − ε/V, and 1 − ε less at the reference; 0 in rows that were added
+                if smoothing:
+                    probabilities.sub_(smoothing / types)
+                probabilities[torch.arange(len(wanted)), wanted] -= 1 - smoothing
+                of_logits = logits
+                of_logits[len(wanted) :] = 0
+                of_features[own] = multiply(of_logits, weight)[: len(wanted)]
                 of_bias += of_logits.sum(dim=0, dtype=of_bias.dtype)
                 of_chunk = weight_gradient(inputs, of_logits)
                 of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)
@@ -127,5 +155,5 @@ class _OutputLoss(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        of_features, of_weight, of_bias = (gradient * x for x in ctx.saved_tensors)
-        return of_features, of_weight, of_bias, None, None
+        found = ctx.saved_tensors if gradient == 1 else [gradient * x for x in ctx.saved_tensors]
+        return *found, None, None

@@ -55,7 +55,7 @@ class _Prepared:
 
     def __init__(self, weight: Tensor) -> None:
         self.weight, self.uses = weight.detach(), 0
-        self.factors = rounded(self.weight) if weight.dim() == 1 else rounded(dense(self.weight)).t()
+        self.factors = rounded(self.weight) if weight.dim() == 1 else _rounded_once(self.weight).t()
 
 
 def _prepared(weight: Tensor) -> Tensor:
@@ -68,3 +68,12 @@ def _prepared(weight: Tensor) -> Tensor:
     if found.uses == USES_BEFORE_BLOCKS and weight.dim() == 2 and private.has_blocks(torch.bfloat16):
         found.factors = private.blocks(found.factors)
     return found.factors
+
+
+def _rounded_once(weight: Tensor) -> Tensor:
+    """A weight, rounded for itself and its transpose: products forward read the one, products backward the other."""
+    lying = weight if weight.is_contiguous() else dense(weight.t())
+    store, name = prepared_weights(), (weight.data_ptr(), lying.shape)
+    if name not in store:
+        store[name] = rounded(lying)
+    return store[name] if lying is weight else store[name].t()

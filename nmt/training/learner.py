@@ -13,6 +13,7 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.training.average import MovingAverage
 from nmt.training.distributed import ALONE, World
 from nmt.training.loss import BatchLoss
+from nmt.training.partner import Partner
 
 
 class Learner(NamedTuple):
@@ -20,6 +21,7 @@ class Learner(NamedTuple):
     losses: nn.Module  # a `BatchLoss` of the model, or one that adds up the gradients of all processes
     optimizer: torch.optim.Optimizer
     average: MovingAverage[Seq2Seq] | None
+    partner: Partner | None
 
     @property
     def result(self) -> Seq2Seq:
@@ -31,13 +33,19 @@ class Learner(NamedTuple):
         """Whether every weight is a finite number."""
         return all(bool(parameter.isfinite().all()) for parameter in self.model.parameters())
 
+    def close(self) -> None:
+        """End the partner's process, if it has started."""
+        if self.partner is not None:
+            self.partner.close()
+
 
 def make_learner(model: Seq2Seq, config: TrainingConfig, world: World = ALONE) -> Learner:
     """A learner that has made no update yet, with Adam or AdamW in PyTorch's fused form."""
-    losses: nn.Module = BatchLoss(model, config.label_smoothing, config.r_drop)
-    if world.size > 1:
-        losses = DistributedDataParallel(losses, gradient_as_bucket_view=True)
+    own = BatchLoss(model, config.label_smoothing, config.r_drop)
+    alone = world.size == 1
+    losses = own if alone else DistributedDataParallel(own, gradient_as_bucket_view=True)
+    partner = Partner(own) if alone and Partner.is_possible() else None
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
     optimizer = kind(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
     average = None if config.moving_average is None else MovingAverage(model, config.moving_average)
-    return Learner(model, losses, optimizer, average)
+    return Learner(model, losses, optimizer, average, partner)

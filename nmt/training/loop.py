@@ -61,6 +61,7 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
     except RemovedFile as error:
         raise UserError(f"{error}; {_saved_once_more(session)}") from None
     finally:
+        learner.close()
         task.progress.close()
         log.close()
     return state

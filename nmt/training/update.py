@@ -14,10 +14,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch
-from nmt.kernels.precision import autocast, products_in_bf16
 from nmt.system.denormals import flush_denormals
 from nmt.system.device import keep_freed_memory
 from nmt.training.distributed import ALONE, World
+from nmt.training.gradient import add_gradient
 from nmt.training.learner import Learner
 from nmt.training.precision import choose_precision
 
@@ -46,19 +46,20 @@ def update(
     nll = torch.zeros((), device=model.device)
     bf16 = choose_precision(config.precision, model.device).precision == "bf16"
     for number, batch in enumerate(batches, start=1):
-        use_reference = batch and toss(batch.target_input.shape, ratio, forcing.granularity)
-        with products_in_bf16(bf16), gradients_summed(learner.losses, now=number == len(batches)):
-            with autocast(model.device, wanted=bf16):
-                loss = learner.losses(batch, use_reference, done)
-            (loss.smoothed * (world.size / tokens)).backward()  # the processes' gradients are averaged
-        nll += loss.nll.detach()
-    norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+        use_reference = None if batch is None else toss(batch.target_input.shape, ratio, forcing.granularity)
+        with gradients_summed(learner.losses, now=number == len(batches)):
+            nll += add_gradient(learner, batch, use_reference, done, bf16)
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
     own, norm_there = torch.stack((nll, norm)).tolist()  # the only wait for a GPU
     [total] = world.total(own)
     if not (math.isfinite(total) and math.isfinite(norm_there)):
         return math.nan
+    scale = world.size / tokens  # several processes' gradients are averaged
     if config.clip_norm is not None:
-        torch.nn.utils.clip_grads_with_norm_(model.parameters(), config.clip_norm, norm)
+        scale *= min(1, config.clip_norm / (scale * norm_there + 1e-6))
+    for gradient in gradients:
+        gradient *= scale
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.step()

@@ -26,14 +26,14 @@ class Conversions(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("steps", [2, 20])
-def test_a_weight_is_rounded_once_for_each_direction(steps):
+def test_a_weight_is_rounded_once_for_both_directions(steps):
     cell = GRUCell(24)
     hidden = draw(5, 24).float()
     with products_in_bf16(True), Conversions((72, 24), (24, 72)) as conversions, reused_weights(cell):
         for _ in range(steps):
             (hidden,) = cell(draw(5, 72).float(), hidden)
         hidden.sum().backward()
-    assert conversions.count == 2
+    assert conversions.count == 1
     assert cell.weight.grad is not None
 
 

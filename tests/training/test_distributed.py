@@ -130,7 +130,7 @@ def test_n_processes_make_the_updates_of_one_with_n_times_the_batch(folder: Path
     for event, same in pairs:
         assert event.keys() == same.keys()
         for key, value in same.items():
-            assert event[key] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-4)), key
+            assert event[key] == (pytest.approx(value, rel=1e-4) if isinstance(value, float) else value), key
 
 
 def test_several_processes_stop_and_resume_as_one_does(folder: Path) -> None:

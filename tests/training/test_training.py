@@ -57,7 +57,8 @@ def test_events_have_their_fields(make_config: ConfigMaker) -> None:
         assert event["learning_rate"] == 0.01
         assert all(event[speed] > 0 for speed in speeds)
     for event in validations:
-        assert event.keys() == common | {"loss", "perplexity", "bleu", "seconds"}
+        assert event.keys() == common | {"loss", "perplexity", "bleu", "seconds", "examples"}
+        assert all(example.keys() == {"source", "reference", "hypothesis"} for example in event["examples"])
         assert 0 <= event["bleu"] <= 100
     for event in train + validations:
         assert event["perplexity"] == pytest.approx(2.718281828459045 ** event["loss"])

@@ -1,0 +1,71 @@
+"""The gradient of a batch's loss: by this process alone, or half of it by a `Partner`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from nmt.data.batching import Batch
+from nmt.kernels.output_loss import Loss
+from nmt.kernels.precision import autocast, products_in_bf16
+from nmt.kernels.switch import fast
+from nmt.training.learner import Learner
+from nmt.training.partner import Part, Partner, gradients_of
+
+SENTENCES = 16  # of a half: with fewer, what is done for each weight takes longer than it saves
+
+
+def add_gradient(
+    learner: Learner, batch: Batch | None, use_reference: Bool[Tensor, "B T"] | None, done: int, bf16: bool
+) -> Float[Tensor, ""]:
+    """Add the gradient of a batch's summed loss to the weights'; returns its summed NLL, in nats.
+
+    With products in bfloat16 if `bf16`. `use_reference` and `done` are `Seq2Seq.forward`'s.
+    """
+    if batch is not None and learner.partner is not None and _is_worth_two(batch, learner.model.device):
+        return _by_two(learner.partner, *_halves(batch, use_reference, done, bf16))
+    with products_in_bf16(bf16):
+        with autocast(learner.model.device, wanted=bf16):
+            loss: Loss = learner.losses(batch, use_reference, done)
+        loss.smoothed.backward()
+    return loss.nll.detach()
+
+
+def _is_worth_two(batch: Batch, device: torch.device) -> bool:
+    return torch.get_num_threads() > 1 and len(batch.source) >= 2 * SENTENCES and fast(torch.empty(0, device=device))
+
+
+def _halves(batch: Batch, use_reference: Bool[Tensor, "B T"] | None, done: int, bf16: bool) -> list[Part]:
+    """Every other sentence each: neighbours are alike in length."""
+    halves = []
+    for first, seed in enumerate(torch.randint(2**63 - 1, (2,)).tolist()):
+        half = batch.part(first, 2)
+        coins = None if use_reference is None else use_reference[first::2, : half.target_input.shape[1]].contiguous()
+        halves.append(Part(half, seed, coins, done, bf16))
+    return halves
+
+
+def _by_two(partner: Partner, own: Part, other: Part) -> Float[Tensor, ""]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(threads - threads // 2)
+    try:
+        partner.begin(other)
+        own_nll, own_gradients = gradients_of(partner.losses, own)
+        other_nll, other_gradients = partner.end()
+    finally:
+        torch.set_num_threads(threads)
+    for weight, *gradients in zip(partner.losses.parameters(), own_gradients, other_gradients, strict=True):
+        _add(weight, [gradient for gradient in gradients if gradient is not None])
+    return own_nll + other_nll
+
+
+def _add(weight: Tensor, gradients: Sequence[Tensor]) -> None:
+    """Add gradients to a weight's in this order, as the weight lies in memory: the optimizer walks along both."""
+    for gradient in gradients:
+        if weight.grad is None:
+            weight.grad = gradient if gradient.is_contiguous() else torch.empty_like(weight).copy_(gradient)
+        else:
+            weight.grad += gradient

@@ -1,0 +1,156 @@
+"""The process that computes half of each batch: the same update as without it, and what happens when it is lost."""
+
+import gc
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from nmt.build import build_model
+from nmt.config.model import ModelConfig
+from nmt.config.training import TrainingConfig
+from nmt.data.batching import Batch, Example, collate
+from nmt.system.errors import UserError
+from nmt.training.learner import Learner, make_learner
+from nmt.training.partner import Part, Partner
+from nmt.training.update import update
+
+TYPES = 11
+
+
+@pytest.fixture(autouse=True)
+def _two_threads() -> Iterator[None]:
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)
+
+
+def random_batch(sentences: int, seed: int) -> Batch:
+    random = torch.Generator().manual_seed(seed)
+
+    def ids() -> list[int]:
+        length = int(torch.randint(1, 9, (1,), generator=random))
+        return torch.randint(4, TYPES, (length,), generator=random).tolist()
+
+    return collate([Example(ids(), ids()) for _ in range(sentences)])
+
+
+def learner_of(config: TrainingConfig, dropout: float = 0.0, **model: Any) -> Learner:
+    sizes = {"hidden_size": 8, "dropout": dropout}
+    settings = {"embedding_size": 8, "embedding_dropout": dropout, "encoder": sizes, "decoder": sizes, **model}
+    torch.manual_seed(1)
+    built = build_model(ModelConfig.model_validate(settings), TYPES, TYPES).train()
+    learner = make_learner(built, config)
+    return learner._replace(optimizer=torch.optim.SGD(built.parameters(), lr=1.0))
+
+
+def weights_after(learner: Learner, config: TrainingConfig) -> tuple[Tensor, list[float]]:
+    """The weights after two updates, and the NLLs. Teacher forcing tosses the same coins in one process and in two."""
+    nlls = []
+    for number in range(2):
+        torch.manual_seed(number)
+        batches = [random_batch(33 + seed, 10 * number + seed) for seed in range(config.accumulate)]
+        nlls.append(update(learner, batches, config, 0.1, done=number))
+    learner.close()
+    return torch.nn.utils.parameters_to_vector(learner.model.parameters()).detach(), nlls
+
+
+@pytest.mark.parametrize(
+    ("more", "settings"),
+    [
+        ({}, {"accumulate": 2}),
+        ({"attention": {"wiring": "luong"}}, {"teacher_forcing": {"ratio": 0.5}}),
+        ({"attention": {"wiring": "none"}}, {"precision": "bf16"}),
+        ({"tied_embeddings": "target"}, {"r_drop": 1.0}),
+    ],
+    ids=str,
+)
+def test_two_processes_make_the_update_of_one(more: dict[str, Any], settings: dict[str, Any]) -> None:
+    config = TrainingConfig.model_validate({"precision": "float32", "clip_norm": 0.5, **settings})
+    alone, nll_alone = weights_after(learner_of(config, **more)._replace(partner=None), config)
+    learner = learner_of(config, **more)
+    together, nll = weights_after(learner, config)
+    tolerance = 0.02 if config.precision == "bf16" else 1e-5
+    torch.testing.assert_close(together, alone, rtol=tolerance, atol=tolerance)
+    assert nll == pytest.approx(nll_alone, rel=tolerance)
+    assert (together - alone).abs().max() > 0  # it was another process that summed them
+
+
+def test_dropout_of_two_processes_is_drawn_from_the_seed_alone() -> None:
+    config = TrainingConfig(precision="float32")
+    first, again = (weights_after(learner_of(config, dropout=0.5), config)[0] for _ in range(2))
+    assert torch.equal(first, again)
+    without, _ = weights_after(learner_of(config), config)
+    assert not torch.allclose(first, without, atol=1e-3)
+
+
+def test_halves_draw_different_dropout() -> None:
+    """With the same sentences in both halves, the halves' gradients would be the same if their draws were."""
+    config = TrainingConfig(precision="float32")
+    learner = learner_of(config, dropout=0.5)
+    batch = collate([Example([5, 6, 7], [8, 9])] * 40)
+    found = []
+    assert learner.partner is not None
+    for seed in (1, 2):
+        learner.partner.begin(Part(batch, seed, None, 0, bf16=False))
+        found.append(learner.partner.end()[0].item())
+    learner.close()
+    assert found[0] != found[1]
+
+
+def test_what_the_process_raises_is_raised_here_and_it_goes_on() -> None:
+    learner = learner_of(TrainingConfig(precision="float32"))
+    partner = learner.partner
+    assert partner is not None
+    good, bad = random_batch(40, 1), collate([Example([TYPES], [4])])
+    partner.begin(Part(bad, 1, None, 0, bf16=False))
+    with pytest.raises(IndexError):
+        partner.end()
+    partner.begin(Part(good, 1, None, 0, bf16=False))
+    assert partner.end()[0].isfinite()
+    partner.close()
+
+
+def test_a_lost_process_is_a_clear_error() -> None:
+    config = TrainingConfig(precision="float32")
+    learner = learner_of(config)
+    update(learner, [random_batch(40, 1)], config, 0.1, done=0)
+    [process] = children()
+    os.kill(process, signal.SIGKILL)
+    with pytest.raises(UserError, match=r"half of each batch was lost .* continue with --resume"):
+        update(learner, [random_batch(40, 1)], config, 0.1, done=1)
+    learner.close()
+    assert children() == []
+
+
+def test_the_process_ignores_signals_to_its_group_and_ends_with_the_learner() -> None:
+    config = TrainingConfig(precision="float32")
+    learner = learner_of(config)
+    for number in range(2):
+        update(learner, [random_batch(40, 1)], config, 0.1, done=number)
+        [process] = children()
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(process, name)
+    del learner
+    gc.collect()
+    assert children() == []
+
+
+def test_small_batches_and_single_threads_start_no_process() -> None:
+    config = TrainingConfig(precision="float32")
+    learner = learner_of(config)
+    update(learner, [random_batch(31, 1)], config, 0.1, done=0)
+    torch.set_num_threads(1)
+    update(learner, [random_batch(40, 1)], config, 0.1, done=1)
+    assert children() == []
+    assert Partner.is_possible()
+
+
+def children() -> list[int]:
+    """The processes that this one has started and that still run."""
+    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]

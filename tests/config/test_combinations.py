@@ -124,10 +124,6 @@ FILES = (
             ["tied_embeddings: target", "decoder.readout: linear", "tied_embeddings to none"],
         ),
         (
-            ["model.attention={scope: local_m, window: 10, narrow_from: 10}"],
-            ["narrow_from (10) must be above window (10)", "raise it"],
-        ),
-        (
             ["model.encoder.self_attention=3"],
             ["model.encoder: self_attention: 3 does not divide 2 × hidden_size (512)", "to a multiple of 3"],
         ),

@@ -27,7 +27,7 @@ from nmt.translator import Translator
 class Explanation:
     """A translation with its beam (`n_best`), one step for each of its tokens, and the nodes of the search.
 
-    `greedy` is the translation by greedy search. The search is among all words, in float32.
+    `greedy` is the translation by greedy search, without its attention. The search is among all words, in float32.
     """
 
     translation: Translation
@@ -68,7 +68,7 @@ def explain(
         prefix=[prefix],
     )
     [translation] = find(beam_size=search.beam_size, n_best=search.beam_size, watch=watched.append)
-    [greedy] = find(beam_size=1)
+    [greedy] = find(beam_size=1, attention=False)
     found = [Hypothesis(tuple(_ids(told, t.tokens)), t.score) for t in translation.n_best or (translation,)]
     tree = beam_tree(watched, found, eos=EOS, beam_size=search.beam_size, alpha=search.length_penalty)
     return Explanation(translation, _steps(told, sentence, translation.tokens), tuple(tree), greedy)

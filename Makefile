@@ -71,6 +71,7 @@ multi30k-full: setup
 	$(BIN)/doit $(ARGS)
 
 test: setup
+	@command -v node > /dev/null || { echo "some of the tests need Node.js: apt-get install nodejs"; exit 2; }
 	$(BIN)/python -m pytest --numprocesses auto
 
 test-fast: setup

@@ -49,10 +49,10 @@ def _halves(batch: Batch, use_reference: Bool[Tensor, "B T"] | None, done: int, 
 
 
 def _by_two(partner: Partner, own: Part, other: Part) -> Float[Tensor, ""]:
+    partner.begin(other)
     threads = torch.get_num_threads()
     torch.set_num_threads(threads - threads // 2)
     try:
-        partner.begin(other)
         own_nll, own_gradients = gradients_of(partner.losses, own)
         other_nll, other_gradients = partner.end()
     finally:

@@ -116,7 +116,7 @@ class Partner:
         os.close(memory)
         self._connection = Connection(here.detach())
         self._stop = weakref.finalize(self, _end, self._connection, process)
-        self._send((torch.get_num_threads(), self.losses))
+        self._send((max(1, torch.get_num_threads() // 2), self.losses))
         return gradients
 
 

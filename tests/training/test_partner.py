@@ -103,6 +103,20 @@ def test_halves_draw_different_dropout() -> None:
     assert found[0] != found[1]
 
 
+def test_an_odd_thread_is_left_to_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    send = Partner._send
+    monkeypatch.setattr(Partner, "_send", lambda partner, message: (sent.append(message), send(partner, message)))
+    config = TrainingConfig(precision="float32")
+    learner = learner_of(config)
+    torch.set_num_threads(3)
+    update(learner, [random_batch(40, 1)], config, 0.1, done=0)
+    learner.close()
+    assert torch.get_num_threads() == 3
+    (threads, _), _ = sent
+    assert threads == 1
+
+
 def test_what_the_process_raises_is_raised_here_and_it_goes_on() -> None:
     learner = learner_of(TrainingConfig(precision="float32"))
     partner = learner.partner

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from nmt.data.batching import Batch
 from nmt.kernels.output_loss import Loss
@@ -25,7 +25,7 @@ def add_gradient(
 
     With products in bfloat16 if `bf16`. `use_reference` and `done` are `Seq2Seq.forward`'s.
     """
-    if batch is not None and learner.partner is not None and _is_worth_two(batch, learner.model.device):
+    if batch is not None and learner.partner is not None and _is_worth_two(batch, learner.model):
         return _by_two(learner.partner, *_halves(batch, use_reference, done, bf16))
     with products_in_bf16(bf16):
         with autocast(learner.model.device, wanted=bf16):
@@ -34,8 +34,8 @@ def add_gradient(
     return loss.nll.detach()
 
 
-def _is_worth_two(batch: Batch, device: torch.device) -> bool:
-    return torch.get_num_threads() > 1 and len(batch.source) >= 2 * SENTENCES and fast(torch.empty(0, device=device))
+def _is_worth_two(batch: Batch, model: nn.Module) -> bool:
+    return torch.get_num_threads() > 1 and len(batch.source) >= 2 * SENTENCES and fast(next(model.parameters()))
 
 
 def _halves(batch: Batch, use_reference: Bool[Tensor, "B T"] | None, done: int, bf16: bool) -> list[Part]:

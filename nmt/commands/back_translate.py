@@ -13,8 +13,10 @@ from nmt.commands import results, sentences
 from nmt.commands.options import (
     SEARCH_OPTIONS,
     Parser,
+    add_data_folder,
     add_sampling_options,
     add_search_options,
+    data_here,
     positive,
     sampling,
     set_threads,
@@ -60,9 +62,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--without", type=Path, nargs="+", default=[], metavar="FILE", help="leave out the lines of these files, too"
     )
-    parser.add_argument(
-        "--data-folder", default="data", metavar="DIR", help="where corpora are, or will be put (default: data)"
-    )
+    add_data_folder(parser, "corpora are")
     parser.add_argument(
         "--n-best", type=positive, default=1, metavar="N", help="pairs of each sentence: its N best translations"
     )
@@ -127,10 +127,7 @@ def _load(options: argparse.Namespace) -> tuple[Translator, DataConfig]:
     set_threads(options.threads)
     device = choose_device(options.device)
     loaded = {path: checkpoint.load(path, device) for path in options.checkpoints}
-    # A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
-    here = {"folder": options.data_folder, "mirror": None}
-    config = next(iter(loaded.values())).config.data.model_copy(update=here)
-    return Translator.of(loaded), config
+    return Translator.of(loaded), data_here(options, next(iter(loaded.values())).config)
 
 
 def _translated(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, set_threads
+from nmt.commands.options import Parser, add_data_folder, data_here, set_threads
 from nmt.system.errors import UserError
 
 
@@ -27,9 +27,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--source", type=Path, metavar="FILE", help="fit to these sentences instead of the validation set"
     )
-    parser.add_argument(
-        "--data-folder", default="data", metavar="DIR", help="where the corpus is, or will be put (default: data)"
-    )
+    add_data_folder(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="processor threads (default: PyTorch's choice)")
     return parser
 
@@ -51,9 +49,7 @@ def run(options: argparse.Namespace) -> int:
     set_threads(options.threads)
     loaded = checkpoint.load(options.checkpoint, choose_device("auto"))
     if options.source is None:
-        # A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
-        here = loaded.config.data.model_copy(update={"folder": options.data_folder, "mirror": None})
-        sentences = load_split(here, "validation").source
+        sentences = load_split(data_here(options, loaded.config), "validation").source
     else:
         sentences = read_lines(options.source)
     found = calibrate(Translator.of({options.checkpoint: loaded}), sentences, options.share)

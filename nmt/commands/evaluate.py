@@ -7,7 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.commands.options import Parser, add_search_options, positive, refuse_twice, set_threads
+from nmt.commands.options import (
+    Parser,
+    add_data_folder,
+    add_search_options,
+    data_here,
+    positive,
+    refuse_twice,
+    set_threads,
+)
 from nmt.system import files
 from nmt.system.errors import UserError
 from nmt.system.streams import output_is_closed
@@ -32,12 +40,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--split", metavar="NAME", help="validation, test, or a Multi30k test set by its name (default: test)"
     )
-    parser.add_argument(
-        "--data-folder",
-        default="data",
-        metavar="DIR",
-        help="where the corpus is, or will be put (default: data)",
-    )
+    add_data_folder(parser)
     parser.add_argument(
         "--sacrebleu",
         metavar="NAME",
@@ -132,9 +135,8 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config]) -> TestSe
     else:
         split = options.split or "test"
         checkpoints.check_same_corpus(configs, split)
-        # A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
-        here = first.data.model_copy(update={"folder": options.data_folder, "mirror": None})
-        test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": here}), split)
+        here = first.model_copy(update={"data": data_here(options, first)})
+        test_set = checkpoints.corpus_test_set(here, split)
     if options.alignment is not None or options.heat_map is not None:
         words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
         test_set = replace(test_set, words=words)

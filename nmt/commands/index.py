@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, positive, set_threads
+from nmt.commands.options import Parser, add_data_folder, data_here, positive, set_threads
 from nmt.system.errors import UserError
 
 
@@ -29,9 +29,7 @@ def parser() -> Parser:
         metavar="N",
         help="how many pairs to take, from all parts of the text (default: 10,000)",
     )
-    parser.add_argument(
-        "--data-folder", default="data", metavar="DIR", help="where the corpus is, or will be put (default: data)"
-    )
+    add_data_folder(parser)
     parser.add_argument("--source", type=Path, metavar="FILE", help="index this text, not the training text")
     parser.add_argument("--target", type=Path, metavar="FILE", help="its translation, line by line")
     parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
@@ -58,9 +56,7 @@ def run(options: argparse.Namespace) -> int:
     set_threads(options.threads)
     loaded = checkpoint.load(options.checkpoint, choose_device("auto"))
     if options.source is None:
-        # A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
-        here = loaded.config.data.model_copy(update={"folder": options.data_folder, "mirror": None})
-        text = load_split(here, "train")
+        text = load_split(data_here(options, loaded.config), "train")
     else:
         text = read_pairs(options.source, options.target)
     count = len(text.source)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from nmt.system.errors import UserError
+
+if TYPE_CHECKING:
+    from nmt.config.data import DataConfig
+    from nmt.config.run import Config
 
 # Of `add_search_options` and `add_sampling_options`, those that decide what is found
 SEARCH_OPTIONS = ("beam", "length_penalty", "precision", "vocabulary_selection", "temperature", "top_k", "seed")
@@ -75,6 +79,20 @@ def sampling(options: argparse.Namespace) -> dict[str, int | float] | None:
     if chosen.keys() == {"seed"}:
         raise UserError("--seed is for sampling: add --temperature 1 or --top-k, or leave it out")
     return chosen or None
+
+
+def add_data_folder(command: Parser, what: str = "the corpus is") -> None:
+    command.add_argument(
+        "--data-folder", default="data", metavar="DIR", help=f"where {what}, or will be put (default: data)"
+    )
+
+
+def data_here(options: argparse.Namespace, config: Config) -> DataConfig:
+    """The data settings of a checkpoint, with the folder of `add_data_folder`.
+
+    A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
+    """
+    return config.data.model_copy(update={"folder": options.data_folder, "mirror": None})
 
 
 def refuse_twice(checkpoints: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser
+from nmt.commands.options import Parser, add_data_folder, data_here
 from nmt.system.errors import UserError
 
 
@@ -17,9 +17,7 @@ def parser() -> Parser:
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")
-    parser.add_argument(
-        "--data-folder", default="data", metavar="DIR", help="where the corpus is, or will be put (default: data)"
-    )
+    add_data_folder(parser)
     parser.add_argument("--source", type=Path, metavar="FILE", help="learn from this text, not the training text")
     parser.add_argument("--target", type=Path, metavar="FILE", help="its translation, line by line")
     return parser
@@ -42,9 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     loaded = checkpoint.load(options.checkpoint, torch.device("cpu"))
     if options.source is None:
-        # A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
-        here = loaded.config.data.model_copy(update={"folder": options.data_folder, "mirror": None})
-        text = load_split(here, "train")
+        text = load_split(data_here(options, loaded.config), "train")
     else:
         text = read_pairs(options.source, options.target)
     types = loaded.source.vocabulary, loaded.target.vocabulary

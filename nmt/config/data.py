@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nmt.parts import Count, Idle, Section, names_of, section_of
+from nmt.parts import Count, Fraction, Idle, Section, names_of, section_of
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import SPECIALS
 
@@ -50,6 +50,11 @@ class SideConfig(TokenizerFields):
     training images. Subwords and vocabulary are learnt from it, too. Lines that equal, lower-cased, a line of the
     validation set or of a test set at hand are left out. `nmt back-translate` makes training pairs of such text."""
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the tokens of a training sentence change from epoch to epoch, so that its text is needed again."""
+        return self.subword_sampling is not None
+
     @model_validator(mode="after")
     def _case_is_not_lost(self) -> Self:
         if self.lowercase and TOKENIZERS[self.tokenizer].keeps_case:
@@ -91,6 +96,14 @@ class SourceConfig(SideConfig):
     """Files of more training pairs, such as translations by other models: each a path, or `path`, `weight` and `tag`.
     Subwords and vocabulary are learnt from the corpus alone, so that models with and without them read and write the
     same tokens, but for tags."""
+    respelling: Fraction | None = None
+    """The probability with which a training sentence is read in lower case; that with which its last punctuation mark,
+    or as often all of its punctuation, is left out; and, in German, that with which ä, ö, ü and ß are written ae, oe,
+    ue and ss. So the model learns to read what people type."""
+
+    @property
+    def is_drawn(self) -> bool:
+        return super().is_drawn or self.respelling is not None
 
 
 class TargetConfig(SideConfig):

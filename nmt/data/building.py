@@ -95,7 +95,7 @@ def _build(
         for side, model in zip(sides, models, strict=True)
     ]
     with writing(folder):
-        with_text = tuple(side.subword_sampling is not None for side in sides)
+        with_text = tuple(side.is_drawn for side in sides)
         numbered = _number(tokenizers, paths, with_text, folder, sum(lines))
         kept, skipped = _usable(numbered[0].tokens.lengths, numbered[1].tokens.lengths, config.max_length)
         of_corpus = kept & (np.arange(len(kept)) < lines[0])
@@ -198,8 +198,8 @@ def _vocabularies(
         for tokens in side.tokens.kept(kept):
             counts += np.bincount(tokens, minlength=len(counts))
         counter = Counter({token: int(count) for token, count in zip(side.types, counts, strict=True) if count})
-        if config_side.subword_sampling is not None:
-            counter.update(tokenizer.types())  # sampling may bring up any of them
+        if config_side.is_drawn:
+            counter.update(tokenizer.types())  # drawing may bring up any of them
         counter.update(token for line in more or () for token in tokenizer.tokenize(line))
         counters.append(counter)
     if config.joint_vocabulary:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.config.data import DataConfig
+from nmt.config.data import DataConfig, SourceConfig
 from nmt.data import building, numbering
 from nmt.data.batching import Example
 from nmt.data.monolingual import Monolingual, load_monolingual
@@ -33,8 +33,12 @@ from nmt.system.wording import counted
 from nmt.text import vocabulary
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, reading
+from nmt.text.spelling import respelled
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import Vocabulary
+
+# What a side's settings say of other text, or of what is drawn from the stored one
+NOT_STORED = {"train", "validation", "test", "extra", "monolingual", "subword_sampling", "respelling"}
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,9 @@ class TrainingSet:
     def examples(self, numbers: Sequence[int], draw: str) -> list[Example]:
         """The pairs of these numbers.
 
-        A side with `subword_sampling` is cut into other subwords each time (Kudo 2018; Provilkov et al. 2020), and into
-        the same ones for the same `draw`. Its lengths are those of the best subwords.
+        A side with `subword_sampling` is cut into other subwords each time (Kudo 2018; Provilkov et al. 2020), and a
+        source with `respelling` is written in other ways: both the same for the same `draw`. The lengths are those
+        of the text as it is, in its best subwords.
         """
         rows = self.order[list(numbers)].tolist()
         sources, targets = (self._ids(side, rows, draw) for side in (0, 1))
@@ -122,14 +127,20 @@ class TrainingSet:
 
     def _ids(self, side: int, numbers: Sequence[int], draw: str) -> list[list[int]]:
         """The ids of some rows of a side."""
-        alpha = (self.config.source, self.config.target)[side].subword_sampling
-        if alpha is None:
+        config = (self.config.source, self.config.target)[side]
+        if not config.is_drawn:
             return [self.rows[side][number].tolist() for number in numbers]
         codec, name = (self.source, self.target)[side], building.SIDES[side]
         text = self.store.rows(f"{name}_text")
         lines = [text[number].tobytes().decode() for number in numbers]
-        seed = random.Random(f"{draw} {name}").getrandbits(32)
-        return [codec.vocabulary.encode(tokens) for tokens in codec.tokenizer.sample(lines, alpha, seed)]
+        chance = random.Random(f"{draw} {name}")
+        seed = chance.getrandbits(32)
+        if isinstance(config, SourceConfig) and config.respelling is not None:
+            lines = [respelled(line, config.language, config.respelling, chance) for line in lines]
+        if config.subword_sampling is None:
+            return [codec.encode(line) for line in lines]
+        sampled = codec.tokenizer.sample(lines, config.subword_sampling, seed)
+        return [codec.vocabulary.encode(tokens) for tokens in sampled]
 
 
 def load_training_set(config: DataConfig) -> TrainingSet:
@@ -182,9 +193,7 @@ def _key(config: DataConfig, texts: list[tuple[bool, str]], others: list[Any]) -
     rules = [inspect.getsource(module) for module in modules]
     libraries = [version(name) for name in ("numpy", "sentencepiece", "spacy", "torchtext")]
     sides = [
-        side.model_dump(exclude={"train", "validation", "test", "extra", "monolingual", "subword_sampling"})
-        | {"with_text": side.subword_sampling is not None}
-        for side in (config.source, config.target)
+        side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn} for side in (config.source, config.target)
     ]
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
         with placing(f"data.{name}."):

@@ -145,6 +145,29 @@ def test_a_tag_stands_before_other_subwords_too(tmp_path: Path) -> None:
     assert all(tag not in example.source for example in pairs.examples(range(half), "7"))
 
 
+@pytest.mark.parametrize("kind", ["sentencepiece", "sentencepiece_cased"])
+@pytest.mark.parametrize("sampled", [{}, {"subword_sampling": 0.3}])
+def test_sources_are_read_in_other_spellings(tmp_path: Path, kind: str, sampled: dict[str, float]) -> None:
+    text = ParallelText(
+        ["Der liebe Bär am Bach grüßt.", "Ein Hund, der müde ist."] * 30, ["The bear greets.", "A dog."] * 30
+    )
+    config = data_config(tmp_path, text, kind, 60, lowercase=False, **sampled)
+    source = config.source.model_dump() | {"respelling": 0.5}
+    pairs = load_training_set(DataConfig.model_validate({**dict(config), "source": source}))
+    plain = load_training_set(config)
+
+    def spelt(examples: list[Example]) -> list[str]:
+        tokens = (pairs.source.vocabulary.decode(example.source) for example in examples)
+        return [pairs.source.tokenizer.detokenize(each) for each in tokens]
+
+    first, again, other = (spelt(pairs.examples(range(len(pairs)), draw)) for draw in ("1", "1", "2"))
+    assert first == again
+    assert first != other
+    assert set(first + other) >= {"der liebe baer am bach gruesst", "Ein Hund der müde ist", *text.source[:2]}
+    targets = [[example.target for example in each.examples(range(len(pairs)), "1")] for each in (pairs, plain)]
+    assert targets[0] == targets[1]
+
+
 @pytest.mark.parametrize(("kind", "size"), [("whitespace", None), ("sentencepiece", 24)])
 def test_monolingual_text_brings_types_but_no_line_that_is_judged_by(
     tmp_path: Path, kind: str, size: int | None

@@ -55,7 +55,7 @@ def test_stop_and_resume_change_no_bit(
     assert_same_run(folder, straight(*axes))
 
 
-def test_resuming_draws_the_epoch_s_subwords_again(
+def test_resuming_draws_the_epoch_s_subwords_and_spellings_again(
     make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sides = [
@@ -63,6 +63,7 @@ def test_resuming_draws_the_epoch_s_subwords_again(
         for side in ("source", "target")
         for field in ("tokenizer=sentencepiece", "vocabulary_size=24", "subword_sampling=0.3")
     ]
+    sides.append("data.source.respelling=0.3")
     config = make_config(*HARD, *sides)
     folder = run_and_stop(monkeypatch, config, 6)
     assert contents(folder)["training"]["state"]["batch"] == 4

@@ -1,0 +1,38 @@
+"""Sentences as people type them: without capitals, without punctuation, with "ae" for "ä"."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+_GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
+_LAST_MARK = re.compile(r"\s*[.!?]+$")
+_MARKS = re.compile(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)")  # not those inside a word, as in "T-Shirt" and "dog's"
+
+
+def respelled(text: str, language: str, probability: float, chance: Random) -> str:
+    """The text, each with this probability: lower-cased; without its last punctuation mark, or, as often, without any;
+    and, in German, with ae, oe, ue and ss for ä, ö, ü and ß.
+    """
+    if chance.random() < probability:
+        text = text.lower()
+    if chance.random() < probability:
+        text = without_last_mark(text) if chance.random() < 0.5 else without_marks(text)
+    if chance.random() < probability and language == "de":
+        text = in_ascii(text)
+    return text
+
+
+def without_last_mark(text: str) -> str:
+    """The text without the full stop, exclamation or question mark at its end."""
+    return _LAST_MARK.sub("", text) or text
+
+
+def without_marks(text: str) -> str:
+    """The text without punctuation, but for that inside words."""
+    return " ".join(_MARKS.sub(" ", text).split()) or text
+
+
+def in_ascii(text: str) -> str:
+    """German text with ae, oe, ue and ss for ä, ö, ü and ß."""
+    return text.translate(_GERMAN)

@@ -1,0 +1,62 @@
+"""Other spellings of a sentence: what each leaves out or writes in another way, and how often."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from nmt.text.spelling import in_ascii, respelled, without_last_mark, without_marks
+
+SENTENCE = "Ein Mann grüßt, lächelt und trägt ein T-Shirt."
+
+
+@pytest.mark.parametrize(
+    ("text", "last", "every"),
+    [
+        (SENTENCE, SENTENCE[:-1], "Ein Mann grüßt lächelt und trägt ein T-Shirt"),
+        ('"Halt!", sagt er .', '"Halt!", sagt er', "Halt sagt er"),
+        ("The dog's toy costs 3.50 dollars?!", "The dog's toy costs 3.50 dollars", "The dog's toy costs 3.50 dollars"),
+        ("a – b", "a – b", "a b"),
+        ("...", "...", "..."),
+        ("", "", ""),
+    ],
+)
+def test_marks_are_left_out_but_never_the_whole_text(text: str, last: str, every: str) -> None:
+    assert without_last_mark(text) == last
+    assert without_marks(text) == every
+
+
+def test_umlauts_are_written_in_ascii() -> None:
+    assert in_ascii("Über Öl, Äpfel: ä ö ü ß é") == "Ueber Oel, Aepfel: ae oe ue ss é"
+
+
+def test_each_spelling_is_drawn_as_often_as_asked_for_and_by_itself() -> None:
+    draws, chance = 4000, Random(1)
+    seen = Counter(respelled(SENTENCE, "de", 0.3, chance) for _ in range(draws))
+    expected = {
+        spell(mark(case(SENTENCE)))
+        for case in (str, str.lower)
+        for mark in (str, without_last_mark, without_marks)
+        for spell in (str, in_ascii)
+    }
+    assert set(seen) == expected
+    marks = (("grüßt," in text or "gruesst," in text, text.endswith(".")) for text in seen.elements())
+    kept = Counter(marks)
+    shares = {
+        "lower": sum(count for text, count in seen.items() if text[0] == "e"),
+        "ascii": sum(count for text, count in seen.items() if "ß" not in text),
+        "both": sum(count for text, count in seen.items() if "ß" not in text and text[0] == "e"),
+        "last": kept[True, False],
+        "all": kept[False, False],
+    }
+    for name, share in {"lower": 0.3, "ascii": 0.3, "both": 0.09, "last": 0.15, "all": 0.15}.items():
+        assert shares[name] / draws == pytest.approx(share, abs=4 * (share * (1 - share) / draws) ** 0.5), name
+
+
+def test_only_german_has_spellings_in_ascii() -> None:
+    assert {respelled("Müller.", "en", 0.5, Random(seed)) for seed in range(50)} == {
+        "Müller.",
+        "müller.",
+        "Müller",
+        "müller",
+    }

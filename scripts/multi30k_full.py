@@ -97,7 +97,7 @@ def task_captions() -> Iterator[dict[str, Any]]:
         models = [best("pairs", direction, seed) for seed in SEEDS]
         output = translations(direction[0])
         command = nmt("back-translate", *models, "--input", TEXTS[direction[0]], "--output", output)
-        command += ["--data-folder", DATA, "--workers", WORKERS, "--resume"]
+        command += ["--data-folder", DATA, "--precision", "auto", "--workers", WORKERS, "--resume"]
         files = [output.with_name(f"{output.name}.{language}") for language in direction]
         after = [f"pairs:{run_name('pairs', direction, seed)}" for seed in SEEDS]
         yield step(direction[0], command, files, after)

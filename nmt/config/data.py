@@ -135,6 +135,9 @@ class DataConfig(Section):
     """The target language."""
     joint_vocabulary: bool = False
     """One vocabulary (and one sentencepiece model) for both languages."""
+    copying: Fraction | None = None
+    """The share of training pairs in which a word and its translation give way to one and the same made-up name or
+    number, so that the model learns to copy what it does not know. Each epoch has others."""
     max_length: Count = 100
     """Training pairs with more tokens than this on either side are skipped, and counted."""
 
@@ -152,6 +155,11 @@ class DataConfig(Section):
     def _sides_fit(self) -> Self:
         if self.joint_vocabulary:
             self._require_equal_sides()
+        if self.copying is not None and not (self.joint_vocabulary and TOKENIZERS[self.source.tokenizer].learns):
+            raise ValueError(
+                "copying: what is copied must be the same subwords on both sides; set joint_vocabulary to true and "
+                "both tokenizers to sentencepiece or sentencepiece_cased, or copying to null"
+            )
         for name, side in (("source", self.source), ("target", self.target)):
             for split in ("train", "validation", "test"):
                 path = getattr(side, split)

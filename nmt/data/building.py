@@ -198,7 +198,7 @@ def _vocabularies(
         for tokens in side.tokens.kept(kept):
             counts += np.bincount(tokens, minlength=len(counts))
         counter = Counter({token: int(count) for token, count in zip(side.types, counts, strict=True) if count})
-        if config_side.is_drawn:
+        if config_side.is_drawn or config.copying is not None:
             counter.update(tokenizer.types())  # drawing may bring up any of them
         counter.update(token for line in more or () for token in tokenizer.tokenize(line))
         counters.append(counter)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from nmt.config.data import DataConfig, SourceConfig
 from nmt.data import building, numbering
 from nmt.data.batching import Example
+from nmt.data.copying import Copying
 from nmt.data.monolingual import Monolingual, load_monolingual
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
@@ -88,6 +89,13 @@ class TrainingSet:
         source, target = (Side(rows.values, rows.lengths, len(own)) for rows, own in zip(self.rows, types, strict=True))
         return lexical.learn(source, target, types)
 
+    @cached_property
+    def copying(self) -> Copying:
+        """What replaces words by made-up ones, by the translations of words in the corpus's own pairs."""
+        own, types = self.store.meta["pairs"][0], len(self.source.vocabulary)
+        sides = (Side(rows.values[: rows.ends[own - 1]], rows.lengths[:own], types) for rows in self.rows)
+        return Copying(self.source, *sides)
+
     @property
     def notes(self) -> list[str]:
         """What to say about the text: lines that were left out, and sizes that it cannot give."""
@@ -114,15 +122,20 @@ class TrainingSet:
         """The pairs of these numbers.
 
         A side with `subword_sampling` is cut into other subwords each time (Kudo 2018; Provilkov et al. 2020), and a
-        source with `respelling` is written in other ways: both the same for the same `draw`. The lengths are those
-        of the text as it is, in its best subwords.
+        source with `respelling` is written in other ways; with `copying`, words are replaced. All of it is the same
+        for the same `draw`. The lengths are those of the text as it is, in its best subwords.
         """
         rows = self.order[list(numbers)].tolist()
-        sources, targets = (self._ids(side, rows, draw) for side in (0, 1))
+        pairs = list(map(Example, *(self._ids(side, rows, draw) for side in (0, 1))))
+        if self.config.copying is not None:
+            chance = random.Random(f"{draw} copying")
+            pairs = [
+                self.copying.replaced(pair, chance) if chance.random() < self.config.copying else pair for pair in pairs
+            ]
         tags = self.tags[rows].tolist()
         return [
-            Example([tag, *source] if tag >= 0 else source, target)
-            for tag, source, target in zip(tags, sources, targets, strict=True)
+            Example([tag, *pair.source], pair.target) if tag >= 0 else pair
+            for tag, pair in zip(tags, pairs, strict=True)
         ]
 
     def _ids(self, side: int, numbers: Sequence[int], draw: str) -> list[list[int]]:
@@ -200,6 +213,6 @@ def _key(config: DataConfig, texts: list[tuple[bool, str]], others: list[Any]) -
             if TOKENIZERS[side.tokenizer].rules_are_foreign(side.language):
                 libraries += sorted(f"{package.name} {package.version}" for package in distributions())
     tags = [extra.tag for extra in config.source.extra]
-    settings = [sides, config.joint_vocabulary, config.max_length, tags]
+    settings = [sides, config.joint_vocabulary, config.max_length, tags, config.copying is not None]
     content = [rules, libraries, unicodedata.unidata_version, settings, texts, others]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

@@ -74,6 +74,7 @@ FILES = (
             ["data.joint_vocabulary=true", "data.source={language: de, lowercase: false}"],
             ["joint_vocabulary: true", "source.lowercase (False)", "target.lowercase (True)", "set both"],
         ),
+        (["data.copying=0.1"], ["copying", "joint_vocabulary to true", "sentencepiece"]),
         (
             ["data.source.extra=[a.de, b.de]", "data.target.extra=[a.en]"],
             ["source.extra has 2 files", "target.extra 1", "set both"],

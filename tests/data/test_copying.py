@@ -1,0 +1,82 @@
+"""Made-up words in training pairs: the same on both sides, in the places of a word and of its translation."""
+
+import re
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from support.texts import SAMPLE, data_config
+
+from nmt.config.data import DataConfig
+from nmt.data.copying import made_up
+from nmt.data.training_set import TrainingSet, load_training_set
+from nmt.text.corpus import ParallelText
+
+LINES = 3000
+
+
+def sample(name: str) -> list[str]:
+    return (SAMPLE / f"train.{name}").read_text(encoding="utf-8").splitlines()[:LINES]
+
+
+@pytest.fixture(scope="module", params=["sentencepiece", "sentencepiece_cased"])
+def pairs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TrainingSet:
+    text = ParallelText(sample("de"), sample("en"))
+    kind = request.param
+    config = data_config(tmp_path_factory.mktemp(kind), text, kind, 800, joint=True, lowercase=kind == "sentencepiece")
+    return load_training_set(DataConfig.model_validate({**dict(config), "copying": 0.3, "max_length": 1000}))
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", text)
+
+
+def translations() -> set[tuple[str, str]]:
+    """The words that some line aligns with each other."""
+    found = set()
+    for source, target, links in zip(sample("de"), sample("en"), sample("align"), strict=True):
+        sides = words(source), words(target)
+        found |= {(sides[0][int(s)], sides[1][int(t)]) for s, t in (link.split("-") for link in links.split())}
+    return {(source.lower(), target.lower()) for source, target in found}
+
+
+def changes(pairs: TrainingSet, draw: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Of each changed pair the lost word of each side and the new ones, lower-cased."""
+    sides = (pairs.source, sample("de")), (pairs.target, sample("en"))
+    for line, example in enumerate(pairs.examples(range(len(pairs)), draw)):
+        lost, new = [], []
+        for (codec, text), ids in zip(sides, (example.source, example.target), strict=True):
+            now = words(codec.tokenizer.detokenize(codec.vocabulary.decode(ids)).lower())
+            before = words(text[line].lower())
+            assert len(now) == len(before)
+            different = [(a, b) for a, b in zip(before, now, strict=True) if a != b]
+            assert len(different) <= 1
+            lost += [a for a, _ in different]
+            new += [b for _, b in different]
+        assert len(new) in (0, 2)
+        if new:
+            yield lost, new
+
+
+def test_a_word_and_its_translation_give_way_to_the_same_made_up_word(pairs: TrainingSet) -> None:
+    changed = list(changes(pairs, "1"))
+    assert 0.15 * LINES < len(changed) < 0.3 * LINES
+    known = translations()
+    assert all(new[0] == new[1] for _, new in changed)
+    right = sum(tuple(lost) in known for lost, _ in changed)
+    assert right / len(changed) > 0.95
+
+
+def test_the_same_draw_changes_the_same_pairs(pairs: TrainingSet) -> None:
+    first, again, other = (pairs.examples(range(len(pairs)), draw) for draw in ("1", "1", "2"))
+    assert first == again
+    assert first != other
+
+
+def test_made_up_words_are_names_and_numbers() -> None:
+    chance = Random(1)
+    made = [made_up(chance) for _ in range(1000)]
+    names = [word for word in made if not word.isdecimal()]
+    assert all(word.isalpha() and word.istitle() for word in names)
+    assert 0.2 < 1 - len(names) / len(made) < 0.3
+    assert len(set(names)) > 600

@@ -71,18 +71,16 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
     """
     padded, lengths = pad_source([source])
     state, memory = model.encode(padded.to(model.device), lengths)
-    decoder, last = model.decoder, BOS
-    seen, readouts = [], []
-    for chosen in target:
-        before = state
-        readout, state, _ = decoder.step(decoder.embed(torch.tensor([last], device=model.device)), before, memory)
-        query = decoder.query(before, state)
-        seen.append((query[0].cpu(), *look_of(model, query, before, memory)))
-        readouts.append(readout)
-        last = chosen
-    if not readouts:
+    if not target:
         return []
-    log_probabilities = decoder.logits(torch.cat(readouts)).log_softmax(dim=1)
+    decoder, taken = model.decoder, []
+    for inputs in decoder.embed(torch.tensor([BOS, *target[:-1]], device=model.device)).split(1):
+        before = state
+        readout, state, _ = decoder.step(inputs, before, memory)
+        taken.append((readout, decoder.query(before, state), *before))
+    readouts, queries, *befores = map(torch.cat, zip(*taken, strict=True))
+    looks, contexts = looks_of(model, queries, tuple(befores), memory)
+    log_probabilities = decoder.logits(readouts).log_softmax(dim=1)
     log_probabilities[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
     best = log_probabilities.topk(min(likeliest, log_probabilities.shape[1] - 2), dim=1)  # but those two
     own = log_probabilities.gather(1, torch.tensor([*target], device=model.device).unsqueeze(1))
@@ -91,34 +89,42 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
     chances = zip(target, own.exp().flatten().tolist(), places.tolist(), pairs, strict=True)
     return [
         DecodingStep(query, look, context.cpu(), chosen, probability, place, tuple(zip(*pair, strict=True)))
-        for (query, look, context), (chosen, probability, place, pair) in zip(seen, chances, strict=True)
+        for query, look, context, (chosen, probability, place, pair) in zip(
+            queries.cpu(), looks, contexts.cpu(), chances, strict=True
+        )
     ]
 
 
-def look_of(
-    model: Seq2Seq, query: Float[Tensor, "1 H"], before: State, memory: Memory
-) -> tuple[Look | None, Float[Tensor, " M"]]:
-    """What attention did in the step that began in the state `before` of one hypothesis; and the context."""
+def looks_of(
+    model: Seq2Seq, queries: Float[Tensor, "T H"], befores: State, memory: Memory
+) -> tuple[Sequence[Look | None], Float[Tensor, "T M"]]:
+    """What attention did in T steps of a sentence, of which each began in its row of `befores`; and the contexts."""
     attention, states = model.decoder.attention, model.decoder.states
-    t, coverage = before[states].unsqueeze(0), None
+    query, t, coverage = queries.unsqueeze(0), befores[states].unsqueeze(0), None
     if not isinstance(attention, Attention):
-        return None, attention(query.unsqueeze(0), memory, t)[0][0, 0]
+        return [None] * len(queries), attention(query, memory, t)[0][0]
     if attention.coverage:
-        coverage = before[states + 1].unsqueeze(0)
-    _, alignment = attention.each_head(query.unsqueeze(0), memory, t, coverage)
+        coverage = befores[states + 1].unsqueeze(0)
+    _, alignment = attention.each_head(query, memory, t, coverage)
     # Without a dimension of heads they are one head.
-    asked, split, at, covered = attention.split(query.unsqueeze(0), memory, t, coverage)
-    length = memory.values.shape[-2]
-    weights = alignment.dense(length).reshape(-1, length)
-    parts = weights.unsqueeze(-1) * memory.values[0].reshape(-1, length, memory.values.shape[-1])
-    joined = parts[0] if attention.heads is None else attention.heads.join(parts.unsqueeze(0))[0]
+    asked, split, at, covered = attention.split(query, memory, t, coverage)
+    each = (-1, len(queries), memory.values.shape[-2])
+    weights = alignment.dense(each[2]).reshape(each)
+    parts = weights.unsqueeze(-1) * memory.values[0].reshape(-1, 1, *memory.values.shape[-2:])
+    joined = parts[0] if attention.heads is None else attention.heads.join(parts.transpose(0, 1))
+    scores = attention.score(asked, split.keys, covered).reshape(each)
     local = attention.scope if isinstance(attention.scope, LocalScope) else None
-    look = Look(
-        attention.score(asked, split.keys, covered).reshape(-1, length).cpu(),
-        weights.cpu(),
-        joined.cpu(),
-        None if local is None else local.centre(asked, at, split.lengths).expand(asked.shape[:-1]).reshape(-1).cpu(),
-        None if local is None else local.window,
-        None if coverage is None else coverage[0, 0].cpu(),
-    )
-    return look, joined.sum(dim=0)
+    if local is not None:
+        centres = local.centre(asked, at, split.lengths).expand(asked.shape[:-1]).reshape(each[:2])
+    looks = [
+        Look(
+            scores[:, i].cpu(),
+            weights[:, i].cpu(),
+            joined[i].cpu(),
+            None if local is None else centres[:, i].cpu(),
+            None if local is None else local.window,
+            None if coverage is None else coverage[0, i].cpu(),
+        )
+        for i in range(len(queries))
+    ]
+    return looks, joined.sum(dim=1)

@@ -25,7 +25,7 @@ from nmt.kernels.packed import with_child
 from nmt.model.ensemble import Ensemble
 from nmt.model.forced import forced_by
 from nmt.model.seq2seq import Seq2Seq
-from nmt.steps import look_of
+from nmt.steps import looks_of
 from nmt.text.vocabulary import BOS, SPECIALS
 
 _BEAM = 3  # of the example that is traced; any number but 1
@@ -165,8 +165,8 @@ class _Look(nn.Module):
         [before], [after] = (like(self.example.states, each) for _ in range(2))
         [memory] = like(self.example.memories, each)
         query = model.decoder.query(before, after)
-        look, context = look_of(model, query, before, memory)
-        found = {"query": query[0], "context": context}
+        [look], contexts = looks_of(model, query, before, memory)
+        found = {"query": query[0], "context": contexts[0]}
         if look is not None:
             found |= {"scores": look.scores, "weights": look.weights, "shares": look.shares}
             found |= {name: x for name in ("centre", "coverage") if (x := getattr(look, name)) is not None}

@@ -66,3 +66,14 @@ def beam_tree(
             ids.append(own)
         rows = [place_of.get(place) for place in candidates.going_on[0].tolist()]
     return nodes
+
+
+def greedy_rank(nodes: Sequence[Node]) -> int | None:
+    """The rank of what greedy search finds, which always goes on with the best child; None if the beam has lost it."""
+    best: dict[int | None, int] = {}
+    for place, node in enumerate(nodes):
+        best.setdefault(node.parent, place)
+    last = None
+    while last in best:
+        last = best[last]
+    return None if last is None else nodes[last].rank

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from nmt.beam_tree import Node, beam_tree
+from nmt.beam_tree import Node, beam_tree, greedy_rank
 from nmt.config.reading import override_search
 from nmt.kernels.packed import packed
 from nmt.model.forced import forcing
@@ -27,7 +27,8 @@ from nmt.translator import Translator
 class Explanation:
     """A translation with its beam (`n_best`), one step for each of its tokens, and the nodes of the search.
 
-    `greedy` is the translation by greedy search, without its attention. The search is among all words, in float32.
+    `greedy` is the translation by greedy search. No translation has attention: the steps have it. The search is among
+    all words, in float32.
     """
 
     translation: Translation
@@ -66,11 +67,14 @@ def explain(
         precision="float32",
         vocabulary_selection=False,
         prefix=[prefix],
+        attention=False,
     )
     [translation] = find(beam_size=search.beam_size, n_best=search.beam_size, watch=watched.append)
-    [greedy] = find(beam_size=1, attention=False)
-    found = [Hypothesis(tuple(_ids(told, t.tokens)), t.score) for t in translation.n_best or (translation,)]
+    ranked = translation.n_best or (translation,)
+    found = [Hypothesis(tuple(_ids(told, t.tokens)), t.score) for t in ranked]
     tree = beam_tree(watched, found, eos=EOS, beam_size=search.beam_size, alpha=search.length_penalty)
+    rank = greedy_rank(tree)
+    [greedy] = find(beam_size=1) if rank is None else [ranked[rank]]
     return Explanation(translation, _steps(told, sentence, translation.tokens), tuple(tree), greedy)
 
 

@@ -198,7 +198,7 @@ class Translator:
             watch=wanted.watch,
         )
         for i, decoded in found:
-            segments = self._segments(sources[i]) if wanted.attention else None
+            segments = self._segments(sources[i])
             ranked = tuple(self._translation(sentences[i], each, wanted, segments) for each in decoded)
             translations[i] = replace(ranked[0], n_best=ranked if several else ())
         return translations

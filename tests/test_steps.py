@@ -153,6 +153,14 @@ def test_an_explanation_is_one_of_the_translation(variant, prefix):
         torch.testing.assert_close(weights, expected.attention, **CLOSE)
 
 
+def test_an_explanation_knows_segments():
+    translator = translator_of(Variant("luong", scope="hierarchical"))
+    [expected] = translator.translate([SENTENCE])
+    found = explain(translator, SENTENCE)
+    assert found.translation.segments == expected.segments
+    assert set(found.translation.segments) > {0}
+
+
 def test_forced_attention_changes_the_search():
     translator = translator_of(WIRINGS[0], beam_size=1)
     formula = decoder_weights(translator.model, WIRINGS[0])

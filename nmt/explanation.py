@@ -10,10 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import torch
+
 from nmt.beam_tree import Node, beam_tree, greedy_rank
 from nmt.config.reading import override_search
+from nmt.config.search import SearchConfig
+from nmt.data.batching import pad_source
 from nmt.kernels.packed import packed
 from nmt.model.forced import forcing
+from nmt.model.protocol import TranslationModel
 from nmt.model.seq2seq import Seq2Seq
 from nmt.search import Candidates, Hypothesis
 from nmt.steps import DecodingStep, steps
@@ -57,7 +62,7 @@ def explain(
     """
     chosen = {"beam_size": beam_size, "length_penalty": length_penalty, "max_length": max_length}
     search = override_search(translator.search, **chosen, precision="float32", vocabulary_selection=False)
-    told = forced_translator(prepared(translator), sentence, forced or {})
+    told = _having_read(forced_translator(prepared(translator), sentence, forced or {}), sentence)
     watched: list[Candidates] = []
     find = partial(
         told.translate,
@@ -101,9 +106,7 @@ def prepared(translator: Translator) -> Translator:
     It does not follow later changes of the weights.
     """
     model = packed(translator.model, "float32")
-    if model is translator.model:
-        return translator
-    return Translator(model, translator.source, translator.target, translator.search, translator.selection)
+    return translator if model is translator.model else _by(translator, model, translator.search)
 
 
 def forced_translator(translator: Translator, sentence: str, places: Mapping[int, int]) -> Translator:
@@ -118,7 +121,7 @@ def forced_translator(translator: Translator, sentence: str, places: Mapping[int
     search = translator.search.model_copy(update={"sampling": None})
     if places and not translator.has_attention:
         raise UserError("forced: this model has no attention (model.attention.wiring: none)")
-    positions = min(len(translator.source.encode(sentence)), search.max_source_length) + 1
+    positions = len(_source(translator, sentence)) + 1
     for t, s in places.items():
         if not (0 <= t < search.max_length and 0 <= s < positions):
             raise UserError(
@@ -126,14 +129,33 @@ def forced_translator(translator: Translator, sentence: str, places: Mapping[int
                 f"a translation steps 0 to {search.max_length - 1}"
             )
     model = forcing(translator.model, places) if places else translator.model
+    return _by(translator, model, search)
+
+
+@torch.inference_mode()
+def _having_read(translator: Translator, sentence: str) -> Translator:
+    """The translator for this sentence alone, which is encoded once for all that follows."""
+    assert isinstance(translator.model, Seq2Seq)
+    padded, lengths = pad_source([_source(translator, sentence)])
+    model = translator.model.having_read(padded.to(translator.model.device), lengths)
+    return _by(translator, model, translator.search)
+
+
+def _by(translator: Translator, model: TranslationModel, search: SearchConfig) -> Translator:
+    """The translator with another model and other settings."""
     return Translator(model, translator.source, translator.target, search, translator.selection)
+
+
+def _source(translator: Translator, sentence: str) -> list[int]:
+    """The ids that are read of a sentence."""
+    return translator.source.encode(sentence)[: translator.search.max_source_length]
 
 
 def _steps(translator: Translator, sentence: str, tokens: Sequence[str]) -> tuple[DecodingStep, ...]:
     """The steps in which the model writes these tokens, which may end with EOS."""
     model = translator.model
     assert isinstance(model, Seq2Seq)
-    source = translator.source.encode(sentence)[: translator.search.max_source_length]
+    source = _source(translator, sentence)
     return tuple(steps(model, source, _ids(translator, tokens))) if tokens and source else ()
 
 

@@ -21,6 +21,7 @@ from support.toy_search import path_to
 
 from nmt.config.search import SearchConfig
 from nmt.explanation import explain, forced_translator, read
+from nmt.model.encoder import Encoder
 from nmt.model.ensemble import Ensemble
 from nmt.model.forced import forcing
 from nmt.steps import steps
@@ -153,10 +154,13 @@ def test_an_explanation_is_one_of_the_translation(variant, prefix):
         torch.testing.assert_close(weights, expected.attention, **CLOSE)
 
 
-def test_an_explanation_knows_segments():
+def test_an_explanation_knows_segments_and_reads_its_sentence_once(monkeypatch):
     translator = translator_of(Variant("luong", scope="hierarchical"))
     [expected] = translator.translate([SENTENCE])
+    read, encode = [], Encoder.forward
+    monkeypatch.setattr(Encoder, "forward", lambda self, *batch: (read.append(batch), encode(self, *batch))[1])
     found = explain(translator, SENTENCE)
+    assert len(read) == 1
     assert found.translation.segments == expected.segments
     assert set(found.translation.segments) > {0}
 

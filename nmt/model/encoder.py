@@ -58,3 +58,14 @@ class Encoder(nn.Module):
         if self.self_attention is not None:
             values = self.self_attention(values, mask)
         return Encoded(self.dropout(values), self.dropout(final), mask, lengths, source)
+
+
+class Known(nn.Module):
+    """What an encoder made of a batch, in the encoder's place: for a model that takes the same batch several times."""
+
+    def __init__(self, encoded: Encoded) -> None:
+        super().__init__()
+        self.encoded = encoded
+
+    def forward(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoded:
+        return self.encoded

@@ -10,7 +10,7 @@ from nmt.kernels import reused_weights
 from nmt.kernels.packed import with_child, with_outputs
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.decoder import Decoder, State
-from nmt.model.encoder import Encoder
+from nmt.model.encoder import Encoder, Known
 from nmt.model.protocol import Choice
 
 
@@ -74,6 +74,10 @@ class Seq2Seq(nn.Module):
         """The same model, whose output layer knows only these target types. It shares its other layers."""
         output = with_outputs(self.decoder.output, types)
         return with_child(self, "decoder", with_child(self.decoder, "output", output))
+
+    def having_read(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> Seq2Seq:
+        """The same model for this batch alone, which its encoder has read. It shares its other layers."""
+        return with_child(self, "encoder", Known(self.encoder(source, source_lengths)))
 
     def weights(self, tokens: Int[Tensor, "B T"], state: State, memory: Memory) -> Float[Tensor, "B T S"]:
         """The attention weights while target tokens, BOS first, are read."""

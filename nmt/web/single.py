@@ -6,11 +6,12 @@ import base64
 import json
 import re
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from nmt.explanation import Explanation, explain
+from nmt.explanation import Explanation, explain, prepared
 from nmt.translator import Translator
 from nmt.web import answers
 
@@ -35,16 +36,16 @@ def single_page(
     At each step it holds the search that follows each of so many other likely tokens; `name` is the model's. Raises
     `UserError` where `explain` does.
     """
-    first = explain(translator, text, beam_size=beam_size, length_penalty=length_penalty)
+    find = partial(explain, prepared(translator), text, beam_size=beam_size, length_penalty=length_penalty)
+    first = find()
+    found = {(): first} | {prefix: find(prefix=prefix) for prefix in _prefixes(translator, first, alternatives)}
     model = answers.of_model("1", name, translator)
     model["beam_size"] = model["beam_size"] if beam_size is None else beam_size
     stored: list[dict[str, Any]] = [{"path": "/api/models", "answer": [model]}]
-    for prefix in [(), *_prefixes(translator, first, alternatives)]:
-        found = explain(translator, text, beam_size=beam_size, length_penalty=length_penalty, prefix=prefix)
+    for prefix, explanation in found.items():
         question = {"text": text, "prefix": prefix}
-        stored.append(
-            {"path": "/api/explain", "question": question, "answer": answers.of_explanation(translator, found)}
-        )
+        answer = answers.of_explanation(translator, explanation)
+        stored.append({"path": "/api/explain", "question": question, "answer": answer})
     return _assembled(stored, f"nmt: {text}")
 
 

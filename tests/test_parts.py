@@ -16,7 +16,7 @@ FAMILIES = {
     "scores": (SCORES, "additive concat dot general linear location scaled_dot scaled_general"),
     "scopes": (SCOPES, "global local_m local_p"),
     "tokenizers": (TOKENIZERS, "char sentencepiece spacy whitespace"),
-    "learning rate": (LEARNING_RATE_SCHEDULES, "constant cosine halving inverse_sqrt plateau"),
+    "learning rate": (LEARNING_RATE_SCHEDULES, "constant cosine halving inverse_sqrt plateau trapezoid"),
     "teacher forcing": (TEACHER_FORCING_SCHEDULES, "constant exponential inverse_sigmoid linear"),
 }
 

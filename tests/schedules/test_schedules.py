@@ -56,6 +56,11 @@ def test_cosine_falls_to_zero_over_the_whole_training() -> None:
     assert rate(1, share_done=0.5, kind="cosine", warmup=4) == pytest.approx(0.1)
 
 
+def test_trapezoid_stays_and_falls_at_the_end() -> None:
+    rates = [rate(100, share_done=share, kind="trapezoid", decay=0.25) for share in (0.0, 0.75, 0.85, 0.95, 1.0)]
+    assert rates == pytest.approx([0.8, 0.8, 0.48, 0.16, 0.0])
+
+
 def test_constant_ratio() -> None:
     assert [ratio(done) for done in (0, 10**6)] == [1.0, 1.0]
     assert [ratio(done, ratio=0.25) for done in (0, 10**6)] == [0.25, 0.25]

@@ -19,6 +19,7 @@ from torch import Tensor
 from nmt.build import build_empty, fill, segment_ends
 from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.file import DamagedFile
+from nmt.checkpoint.weights import check_weights, described, in_8_bits, restored
 from nmt.config.data import SideConfig
 from nmt.config.reading import differences, explain, parse_config
 from nmt.config.run import Config
@@ -74,6 +75,7 @@ class _Contents(_Schema):
     training: dict[str, Any] | None
     selection: _Selection | None = None
     threshold: float | None = None
+    scales: dict[str, Tensor] = {}
 
 
 def save(
@@ -85,10 +87,12 @@ def save(
     training: dict[str, Any] | None = None,
     selection: Selection | None = None,
     kept: Path | None = None,
+    *,
+    int8: bool = False,
 ) -> None:
     """Write a checkpoint so that `path` holds, at any moment, the old file or the new one whole.
 
-    The old file is then found under the name `kept`, if one is given.
+    The old file is then found under the name `kept`, if one is given. `int8` stores matrices in 8 bits.
     """
     contents = {
         "format": FORMAT,
@@ -99,6 +103,8 @@ def save(
         "training": training,
         "selection": None if selection is None else selection._asdict(),
     }
+    if int8:
+        contents["model"], contents["scales"] = in_8_bits(model.state_dict())
     checkpoint_file.write(path, contents, kept)
 
 
@@ -170,8 +176,9 @@ def load(path: str | Path, device: torch.device) -> Loaded:
         model = build_empty(config.model, len(source.vocabulary), len(target.vocabulary), ends)
     except RuntimeError:
         raise DamagedFile(f"{path}: no memory can hold a model of the sizes in its config: use another copy") from None
-    check_weights(str(path), model.state_dict(), contents.model)
-    fill(model, config.model, contents.model)
+    weights = restored(str(path), model.state_dict(), contents.model, contents.scales)
+    check_weights(str(path), model.state_dict(), weights)
+    fill(model, config.model, weights)
     selection = _selection(contents.selection, (len(source.vocabulary), len(target.vocabulary)), str(path))
     if contents.threshold is not None and not math.isfinite(contents.threshold):
         raise DamagedFile(f"{path}: threshold is {contents.threshold}, which cannot be: use another copy")
@@ -213,7 +220,7 @@ def _selection(state: _Selection | None, types: tuple[int, int], where: str) -> 
     for name, ids, shape in zip(selection._fields, selection, ((types[0], None), (None,)), strict=True):
         of_types = len(shape) == ids.dim() and shape[0] in (None, len(ids))
         if ids.dtype not in (torch.int16, torch.int32) or not of_types:
-            raise DamagedFile(f"{where}: selection.{name} is {_described(ids)}, which cannot be: use another copy")
+            raise DamagedFile(f"{where}: selection.{name} is {described(ids)}, which cannot be: use another copy")
         if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < types[1]:
             raise DamagedFile(f"{where}: selection.{name} holds a number that is no target type's: use another copy")
     return selection
@@ -226,20 +233,3 @@ def _check_tokens(tokens: list[str], what: str) -> None:
     for token in tokens:
         if token.split() != [token] or not is_unicode(token):
             raise DamagedFile(f"{what}: {shown(token)} cannot be a token: use another copy")
-
-
-def check_weights(where: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
-    """Raise `DamagedFile` unless the weights have the needed names, shapes and kind, and are finite in 32 bits."""
-    for name in sorted(needed.keys() | weights.keys()):
-        there, expected = (_described(tensors.get(name)) for tensors in (weights, needed))
-        if there != expected:
-            raise DamagedFile(f"{where}: {name} is {there}, but {expected} is needed: use another copy")
-        if not weights[name].float().isfinite().all():
-            raise DamagedFile(f"{where}: {name} holds a value that is not finite: use another copy")
-
-
-def _described(weight: Tensor | None) -> str:
-    if weight is None:
-        return "nothing"
-    kind = "real numbers" if weight.is_floating_point() else f"{weight.dtype}"
-    return f"{kind} of shape {tuple(weight.shape)}"

@@ -1,4 +1,4 @@
-"""nmt average: the mean of several checkpoints of one run, or one checkpoint at half the size."""
+"""nmt average: the mean of several checkpoints of one run, or one checkpoint at half or a quarter of the size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def parser() -> Parser:
     )
     parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints of one run")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")
-    parser.add_argument("--half", action="store_true", help="store the weights in 16 bits (half precision)")
+    smaller = parser.add_mutually_exclusive_group()
+    smaller.add_argument("--half", action="store_true", help="store the weights in 16 bits (half precision)")
+    smaller.add_argument("--int8", action="store_true", help="store matrices in 8 bits, with a scale for each row")
     return parser
 
 
@@ -34,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
     loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
     mean = checkpoint.average(loaded)
     model = mean.model.half() if options.half else mean.model
-    checkpoint.save(options.output, mean.config, mean.source, mean.target, model, selection=mean.selection)
+    sides = mean.source, mean.target
+    checkpoint.save(options.output, mean.config, *sides, model, selection=mean.selection, int8=options.int8)
     print(f"Written: {options.output} ({options.output.stat().st_size / 1e6:.1f} MB)")
     return 0

@@ -171,11 +171,11 @@ class _Bytes(_PackedLinear):
     @cached_property
     def factors(self) -> tuple[Tensor, Tensor]:
         """The weight's whole numbers, transposed, and the scales of the outputs."""
-        weight, scales = _in_bytes(self.weight.detach())
+        weight, scales = in_bytes(self.weight.detach())
         return weight.t(), scales
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        numbers, scales = _in_bytes(rows)
+        numbers, scales = in_bytes(rows)
         outputs = self.sums(numbers).float().mul_(self.factors[1]).mul_(scales.unsqueeze(1))
         return outputs if self.bias is None else outputs.add_(self.bias)
 
@@ -195,8 +195,8 @@ class _PlainBytes(_Bytes):
         return numbers.double() @ self.factors[0]
 
 
-def _in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
-    """Each row's numbers, and what to multiply them by."""
+def in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
+    """Each row's numbers, and what to multiply them by: the largest absolute value is 127."""
     scales = rows.abs().amax(dim=1).clamp_(min=torch.finfo(rows.dtype).tiny * 127) / 127
     return (rows / scales.unsqueeze(1)).round_().to(torch.int8), scales
 

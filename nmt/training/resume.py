@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
 from nmt.checkpoint import contents as checkpoint
-from nmt.checkpoint.contents import Loaded, check_weights
+from nmt.checkpoint.contents import Loaded
 from nmt.checkpoint.file import DamagedFile
+from nmt.checkpoint.weights import check_weights
 from nmt.config.reading import differences, explain
 from nmt.config.run import Config
 from nmt.system.errors import UserError

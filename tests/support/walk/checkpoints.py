@@ -51,7 +51,7 @@ def _config(name: str, folder: Path, kind: str, **more: Any) -> Config:
 
 @functools.cache
 def models(folder: Path) -> dict[str, Path]:
-    """Checkpoints of tiny untrained models, one for each kind of tokens."""
+    """Checkpoints of tiny untrained models, one for each kind of tokens; that of characters in 8 bits."""
     paths = {}
     for kind in KINDS:
         place = folder / kind
@@ -63,7 +63,8 @@ def models(folder: Path) -> dict[str, Path]:
         paths[kind] = place / "good.pt"
         likeliest = torch.zeros(len(pairs.source.vocabulary), 2, dtype=torch.int16)
         selection = Selection(likeliest, torch.arange(6, dtype=torch.int16))
-        checkpoint.save(paths[kind], config, pairs.source, pairs.target, model, selection=selection)
+        sides = pairs.source, pairs.target
+        checkpoint.save(paths[kind], config, *sides, model, selection=selection, int8=kind == "char")
     return paths
 
 
@@ -111,7 +112,8 @@ PLANTED: list[Callable[[Any], Any]] = [
     _tensor(lambda old: old.half()),
     _tensor(lambda old: old.t() if old.dim() == 2 else old[:-1] if old.dim() else old.view(1)),
     _tensor(lambda old: old[:1].expand(old.shape) if old.dim() else old),
-    _tensor(lambda old: torch.full_like(old, 1e30 if old.is_floating_point() else 255)),
+    _tensor(lambda old: torch.full_like(old, 1e30 if old.is_floating_point() else 127)),
+    _tensor(lambda old: torch.full_like(old, 255 if old.dtype != torch.int8 else -128)),
 ]
 _NOTHING = len(PLANTED)  # stands for leaving the value out
 

@@ -133,7 +133,7 @@ def begin_options(folder: Path) -> tuple[Try, int]:
     def attempt(number: int, chance: Random) -> bool:
         if number < len(cases):
             name, option, value = cases[number]
-            given = [option] if not value and option in ("--check", "--half") else [option, value]
+            given = [option] if not value and option in ("--check", "--half", "--int8") else [option, value]
             arguments = [name, *needed.get(name, []), *given]
         else:
             name = chance.choice([*COMMANDS, text(chance)])

@@ -1,0 +1,184 @@
+"""Weights in 8 bits: what is stored, what comes back, and what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.cli import error_of
+from support.runs import ConfigMaker, finish
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint import file as checkpoint_file
+from nmt.cli import main
+from nmt.config.run import Config
+from nmt.selection.lexical import Selection
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
+from nmt.translator import Translator
+
+Maker = Callable[..., tuple[Config, Translator]]
+CPU = torch.device("cpu")
+JOINT = [
+    "data.joint_vocabulary=true",
+    *(f"data.{side}.tokenizer=sentencepiece" for side in ("source", "target")),
+    *(f"data.{side}.vocabulary_size=32" for side in ("source", "target")),
+    "model.tied_embeddings=all",
+]
+LARGE = ["model.embedding_size=64", "model.encoder.hidden_size=64", "model.decoder.hidden_size=64"]
+BIAS, EMBEDDING, VECTOR = "decoder.output.bias", "decoder.embedding.weight", "decoder.attention.score.v.weight"
+
+
+def in_8_bits(folder: Path, make_translator: Maker, *overrides: str) -> tuple[Path, Path]:
+    """A checkpoint, and the one that `nmt average --int8` makes of it."""
+    config, translator = make_translator(*overrides)
+    whole, small = folder / "whole.pt", folder / "small.pt"
+    checkpoint.save(whole, config, translator.source, translator.target, translator.model)
+    assert main(["average", str(whole), "--int8", "--output", str(small)]) == 0
+    return whole, small
+
+
+@pytest.mark.parametrize("overrides", [[], JOINT, ["model.cell=lstm", "model.encoder.self_attention=2"]], ids=str)
+def test_weights_come_back_within_half_a_step_of_their_row(
+    tmp_path: Path, make_translator: Maker, overrides: list[str]
+) -> None:
+    paths = in_8_bits(tmp_path, make_translator, *overrides)
+    whole, small = (checkpoint.load(path, CPU).model.state_dict() for path in paths)
+    stored = checkpoint_file.read(paths[1])["model"]
+    for name, weight in whole.items():
+        assert small[name].dtype == torch.float32
+        if weight.dim() < 2 or name == VECTOR:
+            assert torch.equal(small[name], weight)
+        else:
+            assert stored[name].dtype == torch.int8
+            assert (stored[name].abs().amax(dim=1) == 127).all()
+            half_a_step = weight.abs().amax(dim=1, keepdim=True) / 127 / 2
+            assert ((small[name] - weight).abs() <= half_a_step * (1 + 1e-5)).all()
+
+
+def test_a_row_of_zeros_comes_back(tmp_path: Path, make_translator: Maker) -> None:
+    config, translator = make_translator()
+    with torch.no_grad():
+        translator.model.decoder.embedding.weight[5] = 0
+    checkpoint.save(tmp_path / "zeros.pt", config, translator.source, translator.target, translator.model, int8=True)
+    assert not checkpoint.load(tmp_path / "zeros.pt", CPU).model.decoder.embedding.weight[5].any()
+
+
+def test_a_quarter_of_the_space_and_what_is_shared_once(tmp_path: Path, make_translator: Maker) -> None:
+    whole, small = in_8_bits(tmp_path, make_translator, *JOINT, *LARGE)
+    model = checkpoint.load(small, CPU).model
+    assert model.decoder.output.weight is model.decoder.embedding.weight is model.encoder.embedding.weight
+    matrices = [weight for weight in model.parameters() if weight.dim() > 1 and len(weight) > 1]
+    saved = sum(3 * weight.numel() - 4 * len(weight) for weight in matrices)
+    assert whole.stat().st_size - small.stat().st_size == pytest.approx(saved, rel=0.02)
+
+
+def test_the_8_bits_stay_through_select_and_calibrate(
+    tmp_path: Path, make_translator: Maker, text: dict[str, ParallelText]
+) -> None:
+    _, small = in_8_bits(tmp_path, make_translator, *JOINT)
+    before = checkpoint_file.read(small)
+    types = len(before["source"]["tokens"])
+    selection = Selection(torch.zeros(types, 1, dtype=torch.int16), torch.arange(types, dtype=torch.int16))
+    checkpoint.set_threshold(small, tmp_path / "calibrated.pt", -9.0)
+    checkpoint.set_selection(tmp_path / "calibrated.pt", tmp_path / "both.pt", selection)
+    after = checkpoint_file.read(tmp_path / "both.pt")
+    for part in ("model", "scales"):
+        assert after[part].keys() == before[part].keys()
+        for name, numbers in after[part].items():
+            assert numbers.dtype == before[part][name].dtype
+            assert torch.equal(numbers, before[part][name])
+    assert (tmp_path / "both.pt").stat().st_size < small.stat().st_size + 4 * types + 1000
+    one, other = (Translator.load(path, device="cpu") for path in (small, tmp_path / "calibrated.pt"))
+    for plain, calibrated in zip(*(t.translate(text["test"].source) for t in (one, other)), strict=True):
+        assert (plain.text, plain.score) == (calibrated.text, calibrated.score)
+
+
+def test_it_translates_beside_others_and_shrinks_no_further(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small, again, wide = (str(tmp_path / f"{name}.pt") for name in ("small", "again", "wide"))
+    assert main(["average", best, "--int8", "--output", small]) == 0
+    assert main(["average", small, "--int8", "--output", again]) == 0
+    assert main(["average", small, "--output", wide]) == 0
+    capsys.readouterr()
+    outputs = []
+    for path in (small, again, wide):
+        assert main(["translate", path, "Ein Hund läuft"]) == 0
+        outputs.append(capsys.readouterr())
+    assert outputs == [outputs[0]] * 3
+    assert main(["translate", best, small, "Ein Hund läuft"]) == 0  # an ensemble
+
+
+def test_training_cannot_continue_from_it(make_config: ConfigMaker, tmp_path: Path) -> None:
+    config = make_config("training.max_updates=2")
+    last = finish(config) / "last.pt"
+    for option in ("--half", "--int8"):
+        small = tmp_path / f"{option}.pt"
+        assert main(["average", str(last.with_name("best.pt")), option, "--output", str(small)]) == 0
+        last.write_bytes(small.read_bytes())
+        with pytest.raises(UserError, match=r"last\.pt is for translation only, like best\.pt: training cannot"):
+            finish(config, resume=True)
+
+
+def test_the_sizes_exclude_each_other(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out.pt"
+    capsys.readouterr()
+    assert main(["average", best, "--half", "--int8", "--output", str(output)]) == 2
+    assert "argument --int8: not allowed with argument --half" in error_of(capsys)
+    assert not output.exists()
+
+
+def scaled(change: Callable[[torch.Tensor], object]) -> Callable[[dict[str, Any]], object]:
+    return lambda contents: contents["scales"].update({EMBEDDING: change(contents["scales"][EMBEDDING])})
+
+
+@pytest.mark.parametrize(
+    ("alter", "said"),
+    [
+        (
+            lambda c: c.pop("scales"),
+            "score.memory.weight is torch.int8 of shape (7, 10), but real numbers of shape (7, 10)",
+        ),
+        (lambda c: c["scales"].pop(EMBEDDING), f"{EMBEDDING} is torch.int8 of shape (12, 6), but real numbers"),
+        (lambda c: c.update(scales=None), "scales: input should be a valid dictionary"),
+        (lambda c: c.update(scales={EMBEDDING: 1.0}), f"scales.{EMBEDDING}: input should be an instance of Tensor"),
+        (lambda c: c["scales"].update(more=torch.ones(2)), "scales.more belongs to nothing, not to rows of 8 bits"),
+        (lambda c: c["scales"].update({BIAS: torch.ones(12)}), f"scales.{BIAS} belongs to real numbers of shape (12,)"),
+        (lambda c: c["model"].pop(EMBEDDING), f"scales.{EMBEDDING} belongs to nothing"),
+        (lambda c: c["model"].update({EMBEDDING: torch.tensor(7, dtype=torch.int8)}), "torch.int8 of shape (), not to"),
+        (
+            lambda c: c["model"].update({EMBEDDING: c["model"][EMBEDDING].t()}),
+            "is real numbers of shape (12,), but dec",
+        ),
+        (
+            lambda c: c["model"].update({EMBEDDING: c["model"][EMBEDDING][:, :3].clone()}),
+            f"{EMBEDDING} is torch.int8 of shape (12, 3), but real numbers of shape (12, 6) is needed",
+        ),
+        (lambda c: c["model"].update({EMBEDDING: c["model"][EMBEDDING].short()}), "torch.int16 of shape"),
+        (scaled(lambda scale: scale[:-1]), f"scales.{EMBEDDING} is real numbers of shape (11,), but {EMBEDDING} is"),
+        (scaled(lambda scale: scale.unsqueeze(1)), f"scales.{EMBEDDING} is real numbers of shape (12, 1), but"),
+        (scaled(lambda scale: scale[0]), f"scales.{EMBEDDING} is real numbers of shape (), but"),
+        (scaled(lambda scale: scale.int()), f"scales.{EMBEDDING} is torch.int32 of shape (12,), but"),
+        (scaled(lambda scale: scale * torch.nan), f"scales.{EMBEDDING} holds a value that no row can have"),
+        (scaled(lambda scale: scale * torch.inf), f"scales.{EMBEDDING} holds a value that no row can have"),
+        (scaled(lambda scale: scale.double() * 1e300), f"scales.{EMBEDDING} holds a value that no row can have"),
+        (scaled(lambda scale: -scale), f"scales.{EMBEDDING} holds a value that no row can have"),
+        (scaled(lambda scale: scale * 0), f"scales.{EMBEDDING} holds a value that no row can have"),
+        (scaled(lambda scale: torch.full_like(scale, 3e38)), f"{EMBEDDING} holds a value that is not finite"),
+        (scaled(lambda scale: scale[:1].expand(12)), "a tensor that is not dense"),
+    ],
+)
+def test_hostile_rows_are_refused(
+    tmp_path: Path, make_translator: Maker, alter: Callable[[dict[str, Any]], object], said: str
+) -> None:
+    _, path = in_8_bits(tmp_path, make_translator)
+    contents = checkpoint_file.read(path)
+    alter(contents)
+    checkpoint_file.write(path, contents)
+    with pytest.raises(UserError) as caught:
+        checkpoint.load(path, CPU)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+    assert len(str(caught.value).splitlines()) == 1

@@ -97,8 +97,7 @@ def save(
     contents = {
         "format": FORMAT,
         "config": config.model_dump(mode="json"),
-        "source": source.state(),
-        "target": target.state(),
+        **_sides(source, target),
         "model": dict(model.state_dict()),
         "training": training,
         "selection": None if selection is None else selection._asdict(),
@@ -106,6 +105,16 @@ def save(
     if int8:
         contents["model"], contents["scales"] = in_8_bits(model.state_dict())
     checkpoint_file.write(path, contents, kept)
+
+
+def _sides(source: Codec, target: Codec) -> dict[str, dict[str, Any]]:
+    """Both codecs. Where they have the same tokens or the same subword model, it is one value, and once in a file."""
+    one, other = source.state(), target.state()
+    if source.vocabulary == target.vocabulary:
+        other["tokens"] = one["tokens"]
+    if source.subword_model == target.subword_model:
+        other["subword_model"] = one["subword_model"]
+    return {"source": one, "target": other}
 
 
 def set_selection(path: str | Path, output: Path, selection: Selection | None) -> None:

@@ -74,6 +74,20 @@ def test_a_quarter_of_the_space_and_what_is_shared_once(tmp_path: Path, make_tra
     assert whole.stat().st_size - small.stat().st_size == pytest.approx(saved, rel=0.02)
 
 
+def test_what_both_sides_have_is_stored_once(tmp_path: Path, make_translator: Maker) -> None:
+    for overrides, alike in ((JOINT, True), ([], False)):
+        config, translator = make_translator(*overrides)
+        path = tmp_path / f"{alike}.pt"
+        checkpoint.save(path, config, translator.source, translator.target, translator.model)
+        contents = checkpoint_file.read(path)
+        assert (contents["source"]["tokens"] is contents["target"]["tokens"]) is alike
+        if alike:
+            models = [contents[side]["subword_model"].data_ptr() for side in ("source", "target")]
+            assert models[0] == models[1]
+        loaded = checkpoint.load(path, CPU)
+        assert (loaded.source, loaded.target) == (translator.source, translator.target)
+
+
 def test_the_8_bits_stay_through_select_and_calibrate(
     tmp_path: Path, make_translator: Maker, text: dict[str, ParallelText]
 ) -> None:

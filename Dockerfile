@@ -8,7 +8,7 @@ WORKDIR /build
 COPY pyproject.toml setup.py constraints.txt README.md LICENSE ./
 COPY nmt nmt
 COPY configs configs
-COPY checkpoints/multi30k-de-en checkpoints/multi30k-de-en
+COPY checkpoints checkpoints
 RUN python -m venv /opt/nmt && \
     /opt/nmt/bin/pip install --no-cache-dir --disable-pip-version-check --constraint constraints.txt '.[serve]'
 

@@ -15,7 +15,7 @@ setup(
         "nmt": ["py.typed"],
         "nmt.web": ["static/*", "static/vendor/*"],
         "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "schema.json"],
-        "nmt.bundled.checkpoints": ["multi30k-de-en/*"],
+        "nmt.bundled.checkpoints": ["multi30k-??-??/model.pt", "multi30k-??-??/README.md"],
         "nmt.export": ["browser/*"],
     },
     include_package_data=False,

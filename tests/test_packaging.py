@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 import nmt
+from nmt.system import bundled
 
 ROOT = Path(__file__).parents[1]
+MODELS = [f"checkpoints/{path.parent.name}" for path in bundled.models().values()]
+OTHERS = ["multi30k-xx-yy/README.md", "multi30k-xx-yy/best.pt", "mine/best.pt", "mine/README.md"]  # one belongs in it
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
 
@@ -20,8 +23,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that the wheel of this repository is unpacked into."""
     place = tmp_path_factory.mktemp("packaging")
     copy = place / "repository"
-    for name in ("nmt", "configs", "checkpoints/multi30k-de-en"):
+    for name in ("nmt", "configs", *MODELS):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in OTHERS:
+        (copy / "checkpoints" / name).parent.mkdir(exist_ok=True)
+        (copy / "checkpoints" / name).write_text("something", encoding="utf-8")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     subprocess.run([sys.executable, "-c", BUILD, str(place)], cwd=copy, check=True, capture_output=True)
@@ -48,8 +54,12 @@ def files_in(folder: Path) -> set[Path]:
 
 def test_the_wheel_has_every_module_and_bundled_file(installed: Path) -> None:
     assert files_in(installed / "nmt" / "bundled" / "configs") == files_in(ROOT / "configs")
-    model = Path("checkpoints/multi30k-de-en")
-    assert files_in(installed / "nmt" / "bundled" / model) == files_in(ROOT / model)
+    for name in MODELS:
+        files = files_in(ROOT / name)
+        assert files == {Path("model.pt"), Path("README.md")}
+        assert files_in(installed / "nmt" / "bundled" / name) == files
+    others = files_in(installed / "nmt" / "bundled" / "checkpoints")
+    assert {str(path) for path in others if f"checkpoints/{path.parent}" not in MODELS} == {OTHERS[0]}
     package = {path for path in files_in(installed / "nmt") if path.parts[0] != "bundled"}
     assert package == files_in(ROOT / "nmt")
     assert Path("py.typed") in package

@@ -12,12 +12,13 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = _PACKAGE / "bundled" if (_PACKAGE / "bundled").is_dir() else _PACKAGE.parent
 CONFIGS = ROOT / "configs"
+FOLDERS = "multi30k-??-??"  # of checkpoints/: those that setup.py, .gitignore and .dockerignore let through, too
 MODEL = ROOT / "checkpoints" / "multi30k-de-en" / "model.pt"  # German→English captions; its README.md has the terms
 
 
 def models() -> dict[tuple[str, str], Path]:
     """The bundled models by their source and target languages, German→English first."""
-    folders = sorted(MODEL.parents[1].glob("multi30k-??-??"), key=lambda folder: folder != MODEL.parent)
+    folders = sorted(MODEL.parents[1].glob(FOLDERS), key=lambda folder: folder != MODEL.parent)
     found = {(folder.name[-5:-3], folder.name[-2:]): folder / MODEL.name for folder in folders}
     return {languages: path for languages, path in found.items() if path.exists()}
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from nmt.commands import serve
+from nmt.system import bundled
 
 ROOT = Path(__file__).parents[2]
 FILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -38,7 +39,9 @@ def test_what_is_copied_exists_and_reaches_the_builder() -> None:
     assert "*" in ignored
     copied = {name for rest in given("COPY") if not rest.startswith("--from=") for name in rest.split()[:-1]}
     assert all((ROOT / name).exists() for name in copied)
-    assert {f"!{name}" for name in copied} == {line for line in ignored if line.startswith("!")}
+    sent = {line for line in ignored if line.startswith("!")}
+    assert {line.split("/")[0] for line in sent} == {f"!{name}" for name in copied}
+    assert {line for line in sent if "/" in line} == {f"!checkpoints/{bundled.FOLDERS}"}  # and no runs
 
 
 def test_rules_of_good_images() -> None:
@@ -80,7 +83,8 @@ def arguments(name: str, port: str) -> list[str]:
 
 def test_its_commands_serve_the_page_without_a_place_to_write(tmp_path: Path, port: str) -> None:
     package, empty = tmp_path / "package", tmp_path / "empty"
-    for name in ("nmt", "configs", "checkpoints/multi30k-de-en"):  # what the image's package consists of
+    models = [f"checkpoints/{path.parent.name}" for path in bundled.models().values()]
+    for name in ("nmt", "configs", *models):  # what the image's package consists of
         shutil.copytree(ROOT / name, package / name, ignore=shutil.ignore_patterns("__pycache__"))
     empty.mkdir(mode=0o500)
     variables = dict(pair.split("=", 1) for rest in given("ENV") for pair in rest.split())

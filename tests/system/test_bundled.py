@@ -10,7 +10,10 @@ from nmt.system import bundled
 
 def test_the_bundled_files_exist() -> None:
     assert bundled.MODEL.is_file()
-    assert bundled.MODEL.with_name("README.md").is_file()
+    models = bundled.models().values()
+    assert bundled.MODEL in models
+    assert all(path.with_name("README.md").is_file() for path in models)
+    assert sum(path.stat().st_size for path in models) <= 16_000_000  # bytes, in each clone, wheel and image
     names = [path.stem for path in bundled.ablation_configs()]
     assert names == sorted(names)
     assert {"none", "luong_dot", "bahdanau_additive"} <= set(names)

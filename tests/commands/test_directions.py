@@ -1,11 +1,14 @@
 """Which bundled model translates a text."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from support.cli import error_of
-from support.multi30k import lines_of
 
+import nmt
 from nmt.cli import main
 from nmt.commands import directions
 from nmt.data import multi30k
@@ -59,9 +62,10 @@ def test_the_language_of_the_text_decides(
 def test_where_it_does_not_show_it_says_so(
     two: dict[str, str], used: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["translate", "1 2 3"]) == 0
-    assert used == [two["de"]]
-    assert "--from says it" in capsys.readouterr().err
+    for text in ("1 2 3", "Taxi"):
+        assert main(["translate", text]) == 0
+        assert "--from says it" in capsys.readouterr().err
+    assert used == [two["de"]] * 2
 
 
 @pytest.mark.usefixtures("two")
@@ -93,20 +97,59 @@ def test_one_model_needs_no_language(best: str, monkeypatch: pytest.MonkeyPatch)
     assert main(["translate", "1 2 3"]) == 0
 
 
-def test_languages_are_told_by_their_function_words() -> None:
+SENTENCES = {
+    "de": [
+        "Mädchen in bunten Kleidern tanzen.",
+        "Junge Männer spielen Fußball im Park.",
+        "Ein Mann in Jeans fährt Skateboard.",
+        "Eine Frau im Bikini am Strand.",
+        "Zwei Hunde und ein Team in Uniform",
+        "Bitte ruf mich morgen an.",
+        "Wo ist der Bahnhof?",
+        "die Band spielt",
+    ],
+    "en": [
+        "A man in a restaurant having lunch.",
+        "Man in a small red boat.",
+        "A man was in an also red car.",
+        "A boy rides a swing.",
+        "A toddler in blue jeans plays in a puddle.",
+        "How much is this jacket?",
+        "Please call me tomorrow.",
+        "the band plays",
+    ],
+}
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_single_sentence_shows_its_language(language: str) -> None:
+    for text in SENTENCES[language]:
+        for form in (text, text.lower(), text.rstrip(".?")):
+            assert likeliest_language(form, ["de", "en"]) == language, form
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1 2 3", "Taxi", "taxi!", "Pizza", "Hotel Restaurant", "Привет, как дела?", "你好"]
+)
+def test_what_could_be_either_stays_open(text: str) -> None:
+    assert likeliest_language(text, ["de", "en"]) is None
+
+
+def test_any_language_of_spacy_s_is_told() -> None:
     codes = list(multi30k.LANGUAGES)
     texts = {**TEXTS, "fr": "Un chien court dans l'herbe avec une balle.", "cs": "Pes běží po trávě a má míč, který je"}
     for language, text in texts.items():
         assert likeliest_language(text, codes) == language
-    assert likeliest_language("", codes) is None
-    assert likeliest_language("dog Hund", ["en", "de"]) is None
     assert likeliest_language("the dog", ["xx", "../en", "en"]) == "en"
+    assert likeliest_language("zzz qqq", ["xx", "en"]) is None
 
 
-@pytest.mark.parametrize("language", ["de", "en"])
-def test_captions_are_told_apart(language: str) -> None:
-    lines = lines_of(language, "val")
-    other = "en" if language == "de" else "de"
-    found = [likeliest_language(line, ["de", "en"]) for line in lines]
-    assert found.count(language) > 0.9 * len(lines)  # of single captions; the others mostly stay open
-    assert found.count(other) < 0.02 * len(lines)
+def test_telling_a_language_imports_no_spacy() -> None:
+    """It would take longer than to translate a sentence."""
+    program = (
+        "import sys; from nmt.text.language import likeliest_language as found\n"
+        f"print(found({TEXTS['en']!r}, ['de', 'en']), 'spacy' in sys.modules)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == "en False\n"

@@ -56,7 +56,7 @@ def test_each_mechanism_shows_what_it_does(
                 assert lit == ["1" if row == 0 else "0" for row in range(len(looks)) for _ in range(heads)]
                 assert page.locator("svg.rays path.centre").count() == heads * len(looks)
         elif variant.scope == "hierarchical":
-            levels = found.translation.levels
+            levels = translator.translate([TEXT])[0].levels
             assert levels is not None
             of_sentences, within = (level.flatten().tolist() for level in levels)
             choice.select_option(label="which sentence")

@@ -4,8 +4,11 @@ import json
 import re
 
 import pytest
+import torch
+from jaxtyping import Float
 from playwright.sync_api import expect
 from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said, saved_words
+from torch import Tensor
 
 from nmt.explanation import Explanation, explain, read
 from nmt.translator import Translator
@@ -17,6 +20,11 @@ VIEWS = ["attention", "steps", "beam", "compare", "neighbours", "set", "runs"]
 @pytest.fixture(scope="session")
 def explained(translator: Translator) -> Explanation:
     return explain(translator, EXAMPLE)
+
+
+def weights_of(explained: Explanation) -> Float[Tensor, "T S"]:
+    """Of a model with one head."""
+    return torch.cat([step.look.weights for step in explained.steps if step.look is not None])
 
 
 def test_it_translates_while_one_types(open_page: Opener, translator: Translator) -> None:
@@ -32,8 +40,7 @@ def test_it_translates_while_one_types(open_page: Opener, translator: Translator
 
 def test_attention_is_drawn_as_lines_and_cells(open_page: Opener, explained: Explanation, keep: Keeper) -> None:
     page = open_page("#words=0")
-    weights = explained.translation.attention
-    assert weights is not None
+    weights = weights_of(explained)
     titles = page.locator("svg.heat title").all_text_contents()
     assert [float(title.rsplit(": ", 1)[1]) for title in titles] == pytest.approx(weights.flatten().tolist(), abs=6e-4)
     assert page.locator("svg.rays .ray").count() == int((weights > 0.015).sum())
@@ -50,9 +57,9 @@ def test_subwords_are_joined_to_words(open_page: Opener, translator: Translator)
     """A word's row is the mean of its pieces', a column the sum over them."""
     text = "Ein Skateboardfahrer springt."
     page = open_page(f"#text={text}")
-    found = explain(translator, text).translation
-    weights = found.attention
-    assert weights is not None
+    explained = explain(translator, text)
+    found = explained.translation
+    weights = weights_of(explained)
     assert "springt" in (page.locator("svg.rays").text_content() or "")
     columns = page.locator("svg.rays [data-column]").count()
     assert columns == 5 < len(found.source_tokens)  # Ein, Skateboardfahrer, springt, the full stop, the end

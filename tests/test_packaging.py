@@ -68,7 +68,7 @@ def test_the_wheel_has_every_module_and_bundled_file(installed: Path) -> None:
 def test_the_wheel_translates_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     assert nmt_from(installed, tmp_path, "--version").stdout == f"nmt {nmt.__version__}\n"
     translated = nmt_from(installed, tmp_path, "translate", "Ein Hund läuft über die Wiese.")
-    assert translated.stdout == "a dog runs through the grass.\n"
+    assert translated.stdout == "A dog runs through the grass.\n"
     assert translated.stderr == ""
     assert not list(tmp_path.iterdir())
 
@@ -84,4 +84,4 @@ def test_without_a_path_the_wheel_loads_its_own_model(installed: Path, tmp_path:
     done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
     model, text = done.stdout.splitlines()
     assert Path(model).is_relative_to(installed)
-    assert text == "two dogs are playing."
+    assert text == "Two dogs play."

@@ -263,7 +263,7 @@ def test_one_string_is_no_list_of_sentences(make_translator: Maker) -> None:
 
 def test_without_a_path_the_bundled_model_is_loaded() -> None:
     (translation,) = Translator.load(device="cpu").translate(["Ein Hund läuft über die Wiese."])
-    assert translation.text == "a dog runs through the grass."
+    assert translation.text == "A dog runs through the grass."
 
 
 def test_only_devices_that_are_here_can_be_chosen() -> None:

@@ -97,7 +97,7 @@ def check(kind: str, lowercase: bool, model: bytes | None, folder: Path) -> None
 def test_the_bundled_models_tokens(tmp_path: Path) -> None:
     source = load(bundled.MODEL, torch.device("cpu")).source
     assert isinstance(source.tokenizer, SentencePieceTokenizer)
-    check("sentencepiece", source.tokenizer.lowercase, source.subword_model, tmp_path)
+    check("sentencepiece_cased", source.tokenizer.lowercase, source.subword_model, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["sentencepiece", "sentencepiece_cased"])

@@ -2,7 +2,8 @@
 doit list --all
 
 Cased models of both directions from the 29,000 pairs; the captions of task 2, translated by them in both directions;
-final models of both directions from pairs and captions; ensembles; all scores. A step is done when its last file is
+final models of both directions from pairs and captions; ensembles; all scores; the first seed's final models in 8 bits,
+with a score threshold, as they are bundled. A step is done when its last file is
 there: it is then skipped, and removing the file runs it again. Interrupted steps go on where they were.
 
 Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs` and
@@ -38,7 +39,7 @@ DOIT_CONFIG = {
     "verbosity": 2,
     "backend": "json",
     "dep_file": f"{UNUSED}/doit.json",
-    "default_tasks": ["pairs", "captions", "final", "scores"],
+    "default_tasks": ["pairs", "captions", "final", "scores", "bundle"],
 }
 
 
@@ -128,3 +129,14 @@ def task_scores() -> Iterator[dict[str, Any]]:
                 command += ["--output", str(OUTPUT / name)]
                 after = [f"{kind}:{run_name(kind, direction, seed)}" for seed in SEEDS]
                 yield step(name, command, [OUTPUT / name / "evaluation.json"], after)
+
+
+def task_bundle() -> Iterator[dict[str, Any]]:
+    """final models as they are bundled: in 8 bits, and with a threshold below which nmt translate warns"""
+    for direction in DIRECTIONS:
+        name = "-".join(direction)
+        small, bundled = (OUTPUT / f"{kind}-{name}.pt" for kind in ("int8", "bundle"))
+        command = nmt("average", best("final", direction, SEEDS[0]), "--int8", "--output", small)
+        yield step(f"int8-{name}", command, [small], [f"final:{run_name('final', direction, SEEDS[0])}"])
+        command = nmt("calibrate", small, "--data-folder", DATA, "--output", bundled)
+        yield step(name, command, [bundled], [f"bundle:int8-{name}"])

@@ -1,9 +1,11 @@
 """What the page shows of heads, of a local window and of two levels: tiny models beside their own values."""
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Browser, Page, expect
@@ -11,6 +13,7 @@ from support.tiny_models import Variant, tiny_codecs, tiny_model
 
 from nmt.config.search import SearchConfig
 from nmt.explanation import explain
+from nmt.steps import Look
 from nmt.translator import Translator
 
 TEXT = "a b c d e f g h"
@@ -24,6 +27,21 @@ VARIANTS = [
 
 def shown(page: Page) -> list[float]:
     return [float(title.rsplit(": ", 1)[1]) for title in page.locator("svg.heat title").all_text_contents()]
+
+
+def assert_windows_are_where_the_model_looks(page: Page, looks: list[Look]) -> None:
+    """Over the words within D of p_t, and the arrow at p_t, which may lie between two words. All heads are shown."""
+    plates = page.locator("svg.rays [data-column] .plate").all()
+    rows = [float(plate.get_attribute("y") or 0) + 13 for plate in plates]
+    windows, centres = page.locator("svg.rays rect.window").all(), page.locator("svg.rays path.centre").all()
+    each = [(look.window or 0, centre) for look in looks if look.centre is not None for centre in look.centre.tolist()]
+    for (d, centre), window, arrow in zip(each, windows, centres, strict=True):
+        top = float(window.get_attribute("y") or 0)
+        bottom = top + float(window.get_attribute("height") or 0)
+        inside = [place for place, y in enumerate(rows) if top < y < bottom]
+        assert inside == [place for place in range(len(rows)) if abs(place - centre) <= d]
+        y = float(re.findall(r"M[^,]*,([^ ]*)", arrow.get_attribute("d") or "")[0])
+        assert y == pytest.approx(np.interp(centre, range(len(rows)), rows), abs=0.1)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
@@ -55,6 +73,7 @@ def test_each_mechanism_shows_what_it_does(
                 lit = [node.get_attribute("opacity") for node in page.locator("svg.rays .window").all()]
                 assert lit == ["1" if row == 0 else "0" for row in range(len(looks)) for _ in range(heads)]
                 assert page.locator("svg.rays path.centre").count() == heads * len(looks)
+            assert_windows_are_where_the_model_looks(page, looks)
         elif variant.scope == "hierarchical":
             levels = translator.translate([TEXT])[0].levels
             assert levels is not None

@@ -210,11 +210,17 @@ function rays(place, { found, source, target, matrix, state, actions, point, hea
 /** Where a local scope looks: all its heads, or the chosen one. @param {any} svg @param {any} found @param {any} source @param {any} target @param {(s: number) => number} ySource @param {number} from @param {number} head from 1; 0: all */
 function windows(svg, found, source, target, ySource, from, head) {
   if (!found.steps[0].centre) return;
-  const at = (/** @type {number} */ position) => {
-    const unit = source.findIndex((/** @type {any} */ u) =>
-      u.tokens.includes(Math.round(Math.min(Math.max(position, 0), found.source.length - 1))),
-    );
-    return ySource(unit);
+  const last = found.source.length - 1;
+  const rowOf = (/** @type {number} */ position) => {
+    const token = Math.min(Math.max(position, 0), last);
+    return ySource(source.findIndex((/** @type {any} */ unit) => unit.tokens.includes(token)));
+  };
+  // Whole positions are looked at; the centre lies anywhere between them.
+  const top = (/** @type {any} */ { centre, window }) => rowOf(Math.ceil(centre - window)) - ROW / 2;
+  const bottom = (/** @type {any} */ { centre, window }) => rowOf(Math.floor(centre + window)) + ROW / 2;
+  const between = (/** @type {number} */ centre) => {
+    const [above, below] = [rowOf(Math.floor(centre)), rowOf(Math.ceil(centre))];
+    return above + (centre - Math.floor(centre)) * (below - above);
   };
   const data = target.flatMap((/** @type {any} */ unit, /** @type {number} */ row) => {
     const { centre: all, window } = found.steps[unit.tokens[0]];
@@ -230,15 +236,15 @@ function windows(svg, found, source, target, ySource, from, head) {
     .attr("x", 50)
     .attr("rx", 6)
     .attr("width", from - 48)
-    .attr("y", (/** @type {any} */ { centre, window }) => at(centre - window) - ROW / 2)
-    .attr("height", (/** @type {any} */ { centre, window }) => at(centre + window) - at(centre - window) + ROW);
+    .attr("y", top)
+    .attr("height", (/** @type {any} */ d) => bottom(d) - top(d));
   svg
     .selectAll("path.centre")
     .data(data)
     .join("path")
     .attr("class", "centre")
     .attr("opacity", 0)
-    .attr("d", (/** @type {any} */ { centre }) => `M${from + 2},${at(centre)} l9,-5 v10 z`);
+    .attr("d", (/** @type {any} */ { centre }) => `M${from + 2},${between(centre)} l9,-5 v10 z`);
 }
 
 /** @param {any} svg @param {any[]} units @param {any} how */

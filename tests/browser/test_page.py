@@ -240,6 +240,15 @@ def test_the_keyboard_is_enough(open_page: Opener) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).not_to_be_visible()
+    page.get_by_label("whole words").press("Space")
+    expect(page.get_by_label("whole words")).not_to_be_checked()
+    expect(page.get_by_label("whole words")).to_be_focused()  # though all around it was drawn anew
+    page.locator("#tab-compare").click()
+    box = page.get_by_role("checkbox", name="bundled, greedy")
+    box.press("Space")
+    expect(page.locator(".column")).to_have_count(1)
+    expect(box).to_be_focused()
+    page.locator("#tab-attention").click()
     seen = set()
     page.locator("#text").focus()
     for _ in range(40):

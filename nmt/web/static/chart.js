@@ -1,7 +1,7 @@
 // @ts-check
 /** Lines over a common axis. */
 
-/** @typedef {{x: number, y: number, low?: number, high?: number, text?: string, open?: () => void}} Point */
+/** @typedef {{x: number, y: number, low?: number, high?: number, text?: string, id?: string, open?: () => void}} Point */
 /** @typedef {{name: string, colour: number, points: Point[], dashed?: boolean}} Series */
 
 const d3 = /** @type {any} */ (globalThis).d3;
@@ -77,7 +77,7 @@ function curve(svg, { name, colour, points, dashed = false }, x, y) {
       .text(says);
     if (!point.open) continue;
     const { open } = point;
-    dot.attr("role", "button").attr("tabindex", 0).attr("aria-label", says).on("click", open);
+    dot.attr("id", point.id).attr("role", "button").attr("tabindex", 0).attr("aria-label", says).on("click", open);
     dot.on("keydown", (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Enter" || event.key === " ") (event.preventDefault(), open());
     });

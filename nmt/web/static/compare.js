@@ -18,6 +18,7 @@ export async function showComparison(place, found, state, actions, models, signa
   for (const model of models) {
     const box = document.createElement("input");
     box.type = "checkbox";
+    box.id = `compare-${model.id}`;
     box.checked = chosen.has(model.id);
     box.disabled = models.length === 1;
     box.addEventListener("change", () => {
@@ -30,6 +31,7 @@ export async function showComparison(place, found, state, actions, models, signa
     choices.append(label);
   }
   const reference = document.createElement("input");
+  reference.id = "reference";
   reference.value = state.reference;
   reference.maxLength = 5000;
   reference.size = 34;

@@ -23,6 +23,13 @@ export function scrolling(name) {
   return box;
 }
 
+/** Draw something anew. Whoever was at an element with an id is there again. @param {() => void} draw */
+export function keepingFocus(draw) {
+  const id = document.activeElement?.id;
+  draw();
+  if (id && document.activeElement?.id !== id) document.getElementById(id)?.focus();
+}
+
 /** @param {string} text @param {HTMLElement} control */
 export function labelled(text, control) {
   const label = element("label");

@@ -3,7 +3,7 @@
 
 import { ask, example, live, served } from "./ask.js";
 import { showAttention } from "./attention.js";
-import { element, note } from "./elements.js";
+import { element, keepingFocus, note } from "./elements.js";
 import { showComparison } from "./compare.js";
 import { openMind } from "./mind.js";
 import { showNeighbours } from "./neighbours.js";
@@ -105,7 +105,9 @@ function say(message) {
   at("status").textContent = message;
 }
 
-function render() {
+const render = () => keepingFocus(renderAll);
+
+function renderAll() {
   renderSaid();
   renderTold();
   showing?.abort();
@@ -147,6 +149,7 @@ function renderSaid() {
     if (step.probability < 0.5) word.classList.add("unsure");
     word.title = `probability ${step.probability.toFixed(3)}`;
     word.dataset.word = String(number);
+    word.id = `said-${t}`;
     word.addEventListener("click", () => actions.reconsider(t));
     said.append(word);
   });

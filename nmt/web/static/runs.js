@@ -3,7 +3,7 @@
 
 import { ask } from "./ask.js";
 import { chart, shown } from "./chart.js";
-import { element, labelled, note, scrolling } from "./elements.js";
+import { element, keepingFocus, labelled, note, scrolling } from "./elements.js";
 import { saveButtons } from "./save.js";
 
 const MOST = 8;
@@ -41,7 +41,7 @@ export async function showRuns(place, state, actions, signal) {
     source = new EventSource(`/api/runs/events?${new URLSearchParams(chosen.map((id) => ["run", id]))}`);
     source.addEventListener("runs", ({ data }) => {
       runs = JSON.parse(data);
-      drawList();
+      keepingFocus(drawList);
     });
     source.addEventListener("metrics", ({ data }) => {
       const { run, begins, events: more } = JSON.parse(data);
@@ -71,6 +71,7 @@ export async function showRuns(place, state, actions, signal) {
       row.dataset.run = run.id;
       const box = document.createElement("input");
       box.type = "checkbox";
+      box.id = `run-${run.id}`;
       box.addEventListener("change", () => choose(run.id, box.checked));
       const name = element("td");
       const label = labelled(run.name, box);

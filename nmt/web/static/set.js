@@ -3,7 +3,7 @@
 
 import { ask } from "./ask.js";
 import { chart } from "./chart.js";
-import { element, note, scrolling } from "./elements.js";
+import { element, keepingFocus, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
 import { saveButtons } from "./save.js";
 import { bucketOf, ordered, orders } from "./order.js";
@@ -69,7 +69,9 @@ export async function showSet(place, state, actions, signal, models) {
   let progress = { ...own, models: [] };
   let most = AT_ONCE;
 
-  function draw() {
+  const draw = () => keepingFocus(drawAll);
+
+  function drawAll() {
     drawSummary(summary, progress, models);
     drawFigure();
     drawList();
@@ -96,6 +98,7 @@ export async function showSet(place, state, actions, signal, models) {
                   y: bucket.bleu,
                   low: bucket.ci_low,
                   high: bucket.ci_high,
+                  id: `point-${one.id}-${place}`,
                   text: `${nameOfModel(one.id)}, ${nameOf(bucket)} words: BLEU ${bucket.bleu.toFixed(1)}, ${bucket.count} sentences`,
                   open: () => change({ bucket: shown.bucket === place ? null : place, line: null }),
                 }
@@ -122,6 +125,7 @@ export async function showSet(place, state, actions, signal, models) {
       const row = element("tr", line === shown.line ? "chosen" : "");
       const open = /** @type {HTMLButtonElement} */ (element("button", "word", table.source[line]));
       open.type = "button";
+      open.id = `sentence-${line}`;
       open.setAttribute("aria-expanded", String(line === shown.line));
       open.addEventListener("click", () => {
         change({ line: line === shown.line ? null : line });
@@ -145,7 +149,8 @@ export async function showSet(place, state, actions, signal, models) {
     if (lines.length > most) {
       const more = /** @type {HTMLButtonElement} */ (element("button", "quiet", "Show more"));
       more.type = "button";
-      more.addEventListener("click", () => ((most += 4 * AT_ONCE), drawList()));
+      more.id = "more";
+      more.addEventListener("click", () => ((most += 4 * AT_ONCE), keepingFocus(drawList)));
       list.append(more);
     }
   }

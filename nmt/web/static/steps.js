@@ -132,6 +132,7 @@ function readings(found, step, at, state, actions) {
     const row = element("tr", forced && forced[1] === s ? "forced" : "");
     const word = /** @type {HTMLButtonElement} */ (element("button", "word", token.label));
     word.type = "button";
+    word.id = `source-${s}`;
     word.title = "Force all attention of this step here";
     word.setAttribute("aria-label", `${token.label}: force the attention of step ${at + 1} here`);
     word.addEventListener("click", () => actions.force(at, s));

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,6 +96,31 @@ def test_nobody_who_listens_holds_up_the_end(best: str) -> None:
             process.wait(timeout=60)
         assert time.monotonic() - begun < 10  # uvicorn would wait for 30 seconds
         assert process.returncode == 130
+
+
+def test_who_is_let_in_from_elsewhere(best: str) -> None:
+    """Everybody with --open, which is said, and whoever has the token that is printed; by names that are known."""
+    with serving(best, "--host", "0.0.0.0", "--open", "--name", "translate.example") as (process, address):
+        assert address.startswith("http://0.0.0.0:")
+        here = address.replace("0.0.0.0", "127.0.0.1")
+        for name, status in (("translate.example", 200), ("other.example", 421)):
+            request = urllib.request.Request(here, headers={"host": name})
+            assert status_of(request) == status
+        process.send_signal(signal.SIGTERM)
+        assert "Everybody who can reach this machine can use it." in process.communicate(timeout=60)[1]
+    with serving(best, "--host", "0.0.0.0", "--token") as (_, address):
+        place, _, token = address.replace("0.0.0.0", "127.0.0.1").partition("?token=")
+        assert len(token) >= 16
+        assert status_of(urllib.request.Request(place)) == 401
+        assert status_of(urllib.request.Request(place, headers={"authorization": f"Bearer {token}"})) == 200
+
+
+def status_of(request: urllib.request.Request) -> int:
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 def workers_of(process: int) -> set[int]:

@@ -13,7 +13,7 @@ from nmt.explanation import explain, read
 from nmt.neighbours.index import Index, vector
 from nmt.system.errors import UserError
 from nmt.translator import Translator, most_characters
-from nmt.web import answers
+from nmt.web import answers, shapes
 from nmt.web.guard import Refusal
 from nmt.web.requests import ExplainRequest, NeighboursRequest, ReadRequest, Request, TranslateRequest
 
@@ -36,6 +36,7 @@ class Call(Generic[Asked]):
 
     path: str
     request: type[Asked]
+    answer: type[shapes.Answer]
     kind: Callable[[Asked], Hashable]
     compute: Callable[[Served, Sequence[Asked]], list[dict[str, Any]]]
     purpose: str
@@ -97,6 +98,7 @@ CALLS: tuple[Call[Any], ...] = (
     Call(
         "/api/translate",
         TranslateRequest,
+        shapes.Translated,
         lambda r: (r.beam_size, r.length_penalty, bool(r.prefix), r.attention),
         translate,
         "Translate a sentence: text, tokens, score and attention.",
@@ -104,6 +106,7 @@ CALLS: tuple[Call[Any], ...] = (
     Call(
         "/api/explain",
         ExplainRequest,
+        shapes.Explained,
         lambda _: None,
         explain_each,
         "Translate a sentence and say how: each step's query, scores, weights, context and likeliest tokens, and the "
@@ -112,6 +115,7 @@ CALLS: tuple[Call[Any], ...] = (
     Call(
         "/api/read",
         ReadRequest,
+        shapes.Reading,
         lambda _: None,
         read_each,
         "The steps in which the model is made to write a given translation.",
@@ -119,6 +123,7 @@ CALLS: tuple[Call[Any], ...] = (
     Call(
         "/api/neighbours",
         NeighboursRequest,
+        shapes.Neighbours,
         lambda _: None,
         neighbours_each,
         "The words of training sentences in which the model's state is most like the one at a word here.",

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +15,6 @@ from nmt.translator import Translator
 from nmt.web import work
 from nmt.web.api import CALLS
 from nmt.web.app import make_app
-from nmt.web.document import LOOKS, document
 from nmt.web.guard import LARGEST_BODY
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -228,20 +226,6 @@ def test_a_full_queue_says_when_to_come_back(client: TestClient, monkeypatch: py
     monkeypatch.setattr(work.Work, "answer", full)
     answer = client.post("/api/translate", json={"text": "Ba"})
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-
-
-def test_the_document_describes_every_address_and_its_body(client: TestClient) -> None:
-    described = client.get("/api").json()
-    assert described == document()
-    assert set(described["paths"]) == {*PATHS, *(look.path for look in LOOKS)}
-    for path in PATHS:
-        content = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]
-        schema = content["schema"] | {"components": described["components"]}
-        needed: dict[str, Any] = {"/api/read": {"target": "kip"}, "/api/neighbours": {"place": 0}}.get(path, {})
-        jsonschema.validate({"text": SENTENCE, **needed}, schema)
-        for wrong in ({}, {"text": 1}, {"text": "Ba", "more": 1}, {"text": "Ba", "target": "kip", "beam_size": 99}):
-            with pytest.raises(jsonschema.ValidationError):
-                jsonschema.validate(wrong, schema)
 
 
 ANYTHING = st.recursive(

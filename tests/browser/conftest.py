@@ -83,10 +83,15 @@ def keep() -> Callable[[Page, str], None]:
     """`keep(page, NAME)`: a screenshot in the folder that NMT_SCREENSHOTS names, if any."""
 
     def keep_it(page: Page, name: str) -> None:
+        size = page.viewport_size
+        assert size is not None
+        whole = page.evaluate("document.documentElement.scrollHeight")  # what lies over the page covers the window alone
+        page.set_viewport_size({"width": size["width"], "height": max(whole, size["height"])})
         page.wait_for_timeout(300)  # transitions
         picture = page.screenshot(full_page=True)
         assert picture.startswith(b"\x89PNG")
         if "NMT_SCREENSHOTS" in os.environ:
             Path(os.environ["NMT_SCREENSHOTS"], f"serve_{name}.png").write_bytes(picture)
+        page.set_viewport_size(size)
 
     return keep_it

@@ -268,6 +268,8 @@ def test_nothing_stands_in_anyones_way(open_page: Opener, look: str, keep: Keepe
             keep(page, "dark")
         if look == "phone" and view == "attention":
             keep(page, "phone")
+            heat = page.locator(".pair .scroll")  # a short sentence needs no scrolling
+            assert heat.evaluate("(box) => box.scrollWidth <= box.clientWidth")
     page.locator("#tab-attention").click()
     page.locator("#said button").first.click()
     assert_in_nobodys_way(page)

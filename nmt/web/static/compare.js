@@ -131,7 +131,7 @@ function column(one, other, state) {
         source,
         target,
       ),
-      cell: 22,
+      most: 22,
     });
     box.append(scroll);
   }

@@ -3,11 +3,13 @@
 
 const d3 = /** @type {any} */ (globalThis).d3;
 
-/** Gold links, pairs of a column and a row, are outlined: sure ones by a line, possible ones by a dashed one.
+/** Cells are as large as `most` pixels, or smaller where there is no room for that. Gold links, pairs of a column and a row, are outlined: sure ones by a line, possible ones by a dashed one.
  * @param {HTMLElement} place @param {any} what */
-export function heatMap(place, { source, target, matrix, point = null, cell = 32, sure = [], possible = [] }) {
+export function heatMap(place, { source, target, matrix, point = null, most = 32, sure = [], possible = [] }) {
   const left = 24 + 8 * d3.max(target, (/** @type {any} */ unit) => Math.min(16, unit.label.length));
   const top = 14 + 6.2 * d3.max(source, (/** @type {any} */ unit) => Math.min(16, unit.label.length));
+  const room = place.clientWidth ? (place.clientWidth - left - 60) / source.length : most;
+  const cell = Math.max(20, Math.min(most, Math.floor(room)));
   const width = left + cell * source.length + 60;
   const height = top + cell * target.length + 8;
   const svg = d3

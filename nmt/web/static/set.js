@@ -281,7 +281,7 @@ function attentions(looks, name) {
       source: units(looks.source),
       target: units(looks.reference),
       matrix: one.weights,
-      cell: 22,
+      most: 22,
       sure: looks.sure,
       possible: looks.possible,
     });

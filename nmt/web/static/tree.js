@@ -209,7 +209,7 @@ async function attentionOf(place, found, path, state, signal) {
         source,
         target,
       ),
-      cell: 22,
+      most: 22,
     });
     place.append(box);
   } catch (error) {

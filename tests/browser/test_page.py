@@ -146,6 +146,23 @@ def test_the_model_is_told_otherwise(
     expect(page.locator("#told")).to_contain_text("step 2 reads only “wiese”")
 
 
+def test_what_else_was_weighed_has_an_address_and_is_saved(open_page: Opener, explained: Explanation) -> None:
+    page = open_page()
+    page.locator("#said button").nth(2).click()
+    other = open_page(page.url[page.url.index("#") :])
+    expect(other.get_by_role("dialog")).to_contain_text("Instead of “runs”")
+    numbers = other.get_by_role("dialog").locator("td.number").all_text_contents()
+    assert numbers == [f"{probability:.3f}" for _, probability in explained.steps[2].likeliest]
+    assert {"Instead", "“runs”", "running", numbers[1]} <= saved_words(other, "dialog")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).not_to_be_visible()
+    expect(page.locator("#said button").nth(2)).to_be_focused()
+    assert "mind=" not in page.url
+    page.locator("#said button").nth(1).click()
+    page.go_back()
+    expect(page.get_by_role("dialog")).not_to_be_visible()
+
+
 def test_models_and_a_reference_stand_side_by_side(open_page: Opener, translator: Translator, keep: Keeper) -> None:
     reference = "a dog is running over the meadow."
     page = open_page("#view=compare")

@@ -22,6 +22,7 @@ test("what an address holds is what was shown", () => {
       [2, 1],
     ],
     step: 4,
+    mind: 2,
     models: ["1", "3"],
     reference: "two & three",
     runs: ["1f", "2e"],

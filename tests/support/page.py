@@ -36,15 +36,15 @@ def assert_in_nobodys_way(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def saved_words(page: Page) -> set[str]:
+def saved_words(page: Page, place: str = "#panel") -> set[str]:
     """The words of the picture that the view saves as SVG, once it was also saved as PNG."""
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save PNG").click()
+        page.locator(place).get_by_role("button", name="Save PNG").click()
     picture = Path(download.value.path()).read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 3000  # of something drawn
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save SVG").click()
+        page.locator(place).get_by_role("button", name="Save SVG").click()
     text = Path(download.value.path()).read_text(encoding="utf-8")
     assert "var(" not in text
     found = ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")

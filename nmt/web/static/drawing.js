@@ -21,7 +21,7 @@ export function drawing(place) {
   const frame = place.getBoundingClientRect();
   const picture = place instanceof SVGSVGElement ? alone(place) : drawn(place, frame);
   const [width, height] = ["width", "height"].map((name) => Number(picture.getAttribute(name)));
-  const card = place.closest("#panel") ?? document.body;
+  const card = place.closest("#panel, dialog") ?? document.body;
   picture.prepend(made("rect", { width, height, fill: getComputedStyle(card).backgroundColor }));
   picture.setAttribute("xmlns", SVG);
   return picture;

@@ -28,6 +28,7 @@ const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.ge
 const text = /** @type {HTMLTextAreaElement} */ (at("text"));
 const model = /** @type {HTMLSelectElement} */ (at("model"));
 const beam = /** @type {HTMLInputElement} */ (at("beam"));
+const mind = /** @type {HTMLDialogElement} */ (at("mind"));
 
 let state = fromAddress(example);
 /** @type {any[]} */
@@ -56,19 +57,26 @@ const actions = {
   },
   /** @param {number} t */
   reconsider(t) {
-    openMind(/** @type {HTMLDialogElement} */ (at("mind")), found, t, state, actions);
+    state = { ...state, mind: t };
+    history.pushState(null, "", toAddress(state));
+    renderMind();
+  },
+  forget() {
+    if (!mind.open && state.mind !== null) actions.remember({ mind: null });
   },
   /** @param {number} t @param {string} token */
   replace(t, token) {
     const prefix = [...found.tokens.slice(0, t), token];
-    actions.change({ prefix, forced: state.forced.filter(([step]) => step <= t), step: t }, true);
+    actions.change({ prefix, forced: state.forced.filter(([step]) => step <= t), step: t, mind: null }, true);
   },
   /** A word that was typed may be several tokens: the model's own tokenizer says which. @param {number} t @param {string} word */
   async type(t, word) {
     try {
       const read = await ask("/api/read", { model: state.model, text: state.text, target: word });
       const tokens = read.tokens.filter((/** @type {string} */ token) => token !== "<eos>");
-      if (tokens.length) actions.change({ prefix: [...found.tokens.slice(0, t), ...tokens], step: t }, true);
+      const prefix = [...found.tokens.slice(0, t), ...tokens];
+      const forced = state.forced.filter(([step]) => step <= t);
+      if (tokens.length) actions.change({ prefix, forced, step: t, mind: null }, true);
     } catch (error) {
       say(/** @type {Error} */ (error).message);
     }
@@ -77,7 +85,8 @@ const actions = {
   force(t, s) {
     const others = state.forced.filter(([step]) => step !== t);
     const same = state.forced.some(([step, place]) => step === t && place === s);
-    actions.change({ forced: same ? others : [...others, [t, s]], prefix: state.prefix.slice(0, t), step: t }, true);
+    const prefix = state.prefix.slice(0, t);
+    actions.change({ forced: same ? others : [...others, [t, s]], prefix, step: t, mind: null }, true);
   },
 };
 
@@ -105,7 +114,10 @@ function say(message) {
   at("status").textContent = message;
 }
 
-const render = () => keepingFocus(renderAll);
+function render() {
+  keepingFocus(renderAll);
+  renderMind();
+}
 
 function renderAll() {
   renderSaid();
@@ -132,6 +144,12 @@ function renderAll() {
   else if (state.view === "neighbours")
     showNeighbours(panel, found, state, actions, models, showing.signal).catch(failed);
   else showAttention(panel, found, state, actions);
+}
+
+/** What else was weighed at a step, over the view. */
+function renderMind() {
+  if (state.mind === null || state.mind >= found.steps.length || isWhole()) mind.close();
+  else openMind(mind, found, state.mind, state, actions);
 }
 
 /** The translation, word by word: each is a button. */
@@ -225,11 +243,11 @@ async function begin() {
   let pause;
   text.addEventListener("input", () => {
     clearTimeout(pause);
-    state = { ...state, text: text.value, prefix: [], forced: [], step: 0 };
+    state = { ...state, text: text.value, prefix: [], forced: [], step: 0, mind: null };
     pause = setTimeout(() => (history.replaceState(null, "", toAddress(state)), explain()), 120);
   });
   model.addEventListener("change", () =>
-    actions.change({ model: model.value, prefix: [], forced: [], beam: null }, true),
+    actions.change({ model: model.value, prefix: [], forced: [], beam: null, mind: null }, true),
   );
   beam.addEventListener("change", () => {
     const size = Math.round(Number(beam.value));

@@ -2,12 +2,14 @@
 /** View 4: what else the model weighed at a step; another word in its place; attention forced onto a source word. */
 
 import { element } from "./elements.js";
+import { saveButtons } from "./save.js";
 import { meter } from "./steps.js";
 import { readable } from "./words.js";
 
 /** @param {HTMLDialogElement} dialog @param {any} found @param {number} t @param {import("./state.js").State} state @param {any} actions */
 export function openMind(dialog, found, t, state, actions) {
   const step = found.steps[t];
+  const weighed = element("div", "weighed");
   const close = /** @type {HTMLButtonElement} */ (element("button", "quiet close", "Close"));
   close.type = "button";
   close.addEventListener("click", () => dialog.close());
@@ -27,9 +29,14 @@ export function openMind(dialog, found, t, state, actions) {
     row.append(name, element("td", "number", probability.toFixed(3)), bar);
     table.append(row);
   }
-  dialog.replaceChildren(close, title, table, typed(dialog, found, t, actions));
+  weighed.append(title, table);
+  dialog.replaceChildren(close, weighed, typed(dialog, found, t, actions));
   if (step.weights) dialog.append(forcing(dialog, found, t, state, actions));
-  dialog.showModal();
+  const bar = element("div", "bar");
+  bar.append(saveButtons(() => weighed, "weighed"));
+  dialog.append(bar);
+  dialog.onclose = () => actions.forget();
+  if (!dialog.open) dialog.showModal();
 }
 
 /** @param {HTMLDialogElement} dialog @param {any} found @param {number} t @param {any} actions */

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from support.page import EXAMPLE
 from support.serving import served
 
+from nmt.explanation import Explanation, explain
 from nmt.translator import Translator
 
 PageMaker = Callable[..., Page]
@@ -20,6 +22,11 @@ PageMaker = Callable[..., Page]
 def translator() -> Translator:
     torch.set_num_threads(1)
     return Translator.load(device="cpu")
+
+
+@pytest.fixture(scope="session")
+def explained(translator: Translator) -> Explanation:
+    return explain(translator, EXAMPLE)
 
 
 @pytest.fixture(scope="session")
@@ -85,7 +92,9 @@ def keep() -> Callable[[Page, str], None]:
     def keep_it(page: Page, name: str) -> None:
         size = page.viewport_size
         assert size is not None
-        whole = page.evaluate("document.documentElement.scrollHeight")  # what lies over the page covers the window alone
+        whole = page.evaluate(
+            "document.documentElement.scrollHeight"
+        )  # what lies over the page covers the window alone
         page.set_viewport_size({"width": size["width"], "height": max(whole, size["height"])})
         page.wait_for_timeout(300)  # transitions
         picture = page.screenshot(full_page=True)

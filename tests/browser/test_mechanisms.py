@@ -108,6 +108,31 @@ def test_coverage_is_shown_while_it_grows(
         page.close()
 
 
+def test_four_of_many_models_are_compared(
+    browser: Browser, serving: Callable[..., AbstractContextManager[str]]
+) -> None:
+    search = SearchConfig(beam_size=2, max_length=6, precision="float32")
+    variants = [*VARIANTS, Variant("bahdanau"), Variant("none")]
+    translators = [Translator(tiny_model(variant), *tiny_codecs(), search) for variant in variants]
+    with serving({str(n): (f"model {n}", one) for n, one in enumerate(translators, start=1)}) as address:
+        page = browser.new_page()
+        page.goto(f"{address}#view=compare&text={TEXT}")
+        columns = page.locator(".column")
+        expect(columns.locator("h3")).to_have_text(["model 1", "model 2", "model 3", "model 4"])
+        expect(page.get_by_role("checkbox", name="model 6")).to_be_disabled()
+        page.get_by_role("checkbox", name="model 2").uncheck()
+        page.get_by_role("checkbox", name="model 6").check()
+        expect(columns.locator("h3")).to_have_text(["model 1", "model 3", "model 4", "model 6"])
+        for place, one in enumerate((0, 2, 3, 5)):
+            found = explain(translators[one], TEXT).translation
+            expect(columns.nth(place)).to_contain_text(f"score {found.score:.3f}")
+        for name in ("model 1", "model 3", "model 4"):
+            page.get_by_role("checkbox", name=name).uncheck()
+        expect(columns).to_have_count(1)
+        expect(page.get_by_role("checkbox", name="model 6")).to_be_disabled()
+        page.close()
+
+
 def test_models_of_other_tokens_are_told_the_same(
     browser: Browser, serving: Callable[..., AbstractContextManager[str]], translator: Translator
 ) -> None:

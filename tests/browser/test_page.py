@@ -7,7 +7,8 @@ import pytest
 import torch
 from jaxtyping import Float
 from playwright.sync_api import expect
-from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said, saved_words
+from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said
+from support.toy_search import path_to
 from torch import Tensor
 
 from nmt.explanation import Explanation, explain, read
@@ -15,11 +16,6 @@ from nmt.translator import Translator
 
 SENTENCE = "Zwei Männer spielen Fußball."
 VIEWS = ["attention", "steps", "beam", "compare", "neighbours", "set", "runs"]
-
-
-@pytest.fixture(scope="session")
-def explained(translator: Translator) -> Explanation:
-    return explain(translator, EXAMPLE)
 
 
 def weights_of(explained: Explanation) -> Float[Tensor, "T S"]:
@@ -43,7 +39,8 @@ def test_attention_is_drawn_as_lines_and_cells(open_page: Opener, explained: Exp
     weights = weights_of(explained)
     titles = page.locator("svg.heat title").all_text_contents()
     assert [float(title.rsplit(": ", 1)[1]) for title in titles] == pytest.approx(weights.flatten().tolist(), abs=6e-4)
-    assert page.locator("svg.rays .ray").count() == int((weights > 0.015).sum())
+    widths = [float(ray.get_attribute("stroke-width") or 0) for ray in page.locator("svg.rays .ray").all()]
+    assert widths == pytest.approx([max(0.4, 11 * w) for w in weights.flatten().tolist() if w > 0.015], abs=1e-3)
     page.locator("svg.rays [data-row='2']").hover()
     shown = page.locator(".of-source").all_text_contents()
     assert [float(text or 0) for text in shown] == pytest.approx(weights[2].tolist(), abs=6e-3)
@@ -82,6 +79,12 @@ def test_the_steps_are_played(open_page: Opener, explained: Explanation, transla
         assert cells == pytest.approx(step.look.weights[0].tolist(), abs=6e-4)
         scores = [float(row.locator("td.number").nth(0).inner_text()) for row in reading.locator("tr").all()[1:]]
         assert scores == pytest.approx(step.look.scores[0].tolist(), abs=6e-3)
+        parts = [float(row.locator("td.number").nth(2).inner_text()[:-2]) for row in reading.locator("tr").all()[1:]]
+        assert parts == pytest.approx((100 * step.look.shares).tolist(), abs=0.6)
+        for strip, vector in zip(page.locator(".strip svg").all(), (step.query, step.context), strict=True):
+            said = re.findall(r"-?[\d.]+", strip.get_attribute("aria-label") or "")
+            ends = [len(vector), vector.min().item(), vector.max().item()]
+            assert [float(number) for number in said] == pytest.approx(ends, abs=6e-3)
         likely = [
             (row.locator("button").inner_text(), row.locator("td.number").inner_text())
             for row in candidates.locator("tr").all()[1:]
@@ -90,23 +93,33 @@ def test_the_steps_are_played(open_page: Opener, explained: Explanation, transla
         if number == 2:
             keep(page, "steps")
         page.get_by_role("button", name="Next").click() if number + 1 < len(explained.steps) else None
+    page.get_by_role("button", name="Back").click()
+    expect(page.locator(".player .number")).to_contain_text(f"step {len(explained.steps) - 1} of")
+    page.get_by_label("Step", exact=True).fill("3")
+    expect(page.locator(".player .number")).to_contain_text("step 4 of")
     page.get_by_label("Step", exact=True).press("Home")
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".player .number")).to_contain_text("step 2 of")
     page.get_by_role("button", name="Pause").click()
 
 
-def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, keep: Keeper) -> None:
+def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, translator: Translator, keep: Keeper) -> None:
     page = open_page("#view=beam")
     expect(page.locator(".node")).to_have_count(len(explained.tree))
     for fate in ("kept", "cut", "finished"):
         assert page.locator(f".node.{fate}").count() == sum(node.fate == fate for node in explained.tree)
-    assert page.locator(".node.greedy").count() > 0
+    types = translator.target.vocabulary.tokens
+    paths = [[types[token] for token in path_to(explained.tree, place)] for place in range(len(explained.tree))]
+    greedy = [place for place, path in enumerate(paths) if path == explained.greedy.tokens[: len(path)]]
+    assert greedy
+    marked = page.locator(".node").evaluate_all("all => all.map((one) => one.classList.contains('greedy'))")
+    assert [place for place, mark in enumerate(marked) if mark] == greedy
     [best] = [node for node in explained.tree if node.rank == 0]
     assert page.locator(".node.best").count() == best.length
     place = next(i for i, node in enumerate(explained.tree) if node.fate == "cut" and node.length == 2)
     page.locator(".node").nth(place).hover()
     node = explained.tree[place]
+    expect(page.locator(".detail .sentence")).to_have_text(labels(paths[place]))
     expect(page.locator(".detail")).to_contain_text(f"score {node.score:.3f}")
     expect(page.locator(".detail")).to_contain_text(f"length penalty {node.penalty:.3f}")
     page.locator(".detail svg.heat").wait_for()
@@ -146,23 +159,6 @@ def test_the_model_is_told_otherwise(
     expect(page.locator("#told")).to_contain_text("step 2 reads only “wiese”")
 
 
-def test_what_else_was_weighed_has_an_address_and_is_saved(open_page: Opener, explained: Explanation) -> None:
-    page = open_page()
-    page.locator("#said button").nth(2).click()
-    other = open_page(page.url[page.url.index("#") :])
-    expect(other.get_by_role("dialog")).to_contain_text("Instead of “runs”")
-    numbers = other.get_by_role("dialog").locator("td.number").all_text_contents()
-    assert numbers == [f"{probability:.3f}" for _, probability in explained.steps[2].likeliest]
-    assert {"Instead", "“runs”", "running", numbers[1]} <= saved_words(other, "dialog")
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).not_to_be_visible()
-    expect(page.locator("#said button").nth(2)).to_be_focused()
-    assert "mind=" not in page.url
-    page.locator("#said button").nth(1).click()
-    page.go_back()
-    expect(page.get_by_role("dialog")).not_to_be_visible()
-
-
 def test_models_and_a_reference_stand_side_by_side(open_page: Opener, translator: Translator, keep: Keeper) -> None:
     reference = "a dog is running over the meadow."
     page = open_page("#view=compare")
@@ -189,40 +185,6 @@ def test_compared_models_are_told_the_same(open_page: Opener, translator: Transl
     for column, beam in ((0, None), (1, 1)):
         found = explain(translator, EXAMPLE, prefix=prefix, forced={2: 1}, beam_size=beam).translation
         expect(page.locator(".column").nth(column)).to_contain_text(f"score {found.score:.3f}")
-
-
-def test_an_address_shows_the_same_to_everybody(open_page: Opener) -> None:
-    page = open_page("#view=beam&beam=3")
-    page.get_by_label("Sentence", exact=True).fill(SENTENCE)
-    expect(page.locator("#said")).to_contain_text("two")
-    page.locator("#said button").first.click()
-    page.get_by_role("dialog").get_by_role("button").nth(2).click()
-    expect(page.locator("#told")).to_contain_text("begins with")
-    other = open_page(page.url[page.url.index("#") :])
-    assert said(other) == said(page)
-    assert other.locator(".node").count() == page.locator(".node").count()
-    page.go_back()
-    expect(page.locator("#told")).not_to_contain_text("begins with")
-
-
-@pytest.mark.parametrize(
-    ("view", "words"),
-    [
-        ("attention", {"hund", "dog", "read", "in", "all"}),
-        ("steps", {"hund", "probability", "weight", "0.512"}),
-        ("beam", {"dog", "step"}),
-        ("compare", {"bundled,", "greedy", "score", "hund", "dog"}),
-    ],
-)
-def test_every_view_is_saved(open_page: Opener, view: str, words: set[str]) -> None:
-    page = open_page(f"#view={view}&step=1")
-    page.locator("#panel svg").first.wait_for()
-    assert words <= saved_words(page)
-
-
-@pytest.mark.parametrize("view", ["nothing", "toString", "__proto__"])
-def test_a_view_that_does_not_exist_is_the_first(open_page: Opener, view: str) -> None:
-    expect(open_page(f"#view={view}").locator("#tab-attention")).to_have_attribute("aria-selected", "true")
 
 
 def test_markup_in_a_sentence_is_text(open_page: Opener) -> None:

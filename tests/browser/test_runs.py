@@ -70,6 +70,11 @@ def test_runs_are_shown_while_they_train(open_page: Opener, runs_address: str, f
     titles = loss.locator("circle title").all_text_contents()
     assert {f"sweep/bahdanau: {event['loss']:.4g} at {event['update']}" for event in train} <= set(titles)
     assert len(titles) == 2 * (16 + 4)  # of training, and of validation
+    for place, kind in ((2, "learning_rate"), (3, "target_tokens_per_second")):
+        titles = page.locator("svg.chart").nth(place).locator("circle title").all_text_contents()
+        values = [float(title.split(": ")[1].split(" at ")[0].replace(",", "")) for title in titles[:16]]
+        own = events(folder / titles[0].split(":")[0])
+        assert values == pytest.approx([e[kind] for e in own if e["event"] == "train"], rel=1e-3)
     expect(page.locator("table.samples")).to_contain_text("a dog runs 800")
     keep(page, "runs")
     with closing(EventLog(folder / "sweep" / "bahdanau", 1 << 30)) as log:

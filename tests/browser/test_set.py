@@ -82,7 +82,12 @@ def test_sentences_have_scores_and_an_order(
         f"{sacrebleu.corpus_bleu(said, [references], force=True).score:.2f}",
         f"{sacrebleu.corpus_chrf(said, [references]).score:.2f}",
     ]
+    page.get_by_label("Scores by").select_option(label="BLEU")
+    bleu = [sacrebleu.sentence_bleu(h, [r]).score for h, r in zip(said, references, strict=True)]
+    assert [row[3] for row in sentences(page)] == [f"{score:.1f}" for score in bleu]
+    page.get_by_label("Scores by").select_option(label="chrF")
     by_order = {
+        "longest first": [4, 2, 5, 0, 1, 3],
         "worst of short first": sorted(range(6), key=lambda i: other[i]),
         "where bundled is better than short": sorted(range(6), key=lambda i: other[i] - one[i]),
     }

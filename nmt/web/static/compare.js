@@ -7,24 +7,27 @@ import { heatMap } from "./heat.js";
 import { saveButtons } from "./save.js";
 import { differing, readable, spelt, unitsOf, weightsOf } from "./words.js";
 
+const MOST = 4; // models
+
 /** @param {HTMLElement} place @param {any} found @param {import("./state.js").State} state @param {any} actions @param {any[]} models @param {AbortSignal} signal */
 export async function showComparison(place, found, state, actions, models, signal) {
   place.replaceChildren();
-  const chosen = new Set(state.models.length ? state.models : models.slice(0, 4).map((model) => model.id));
+  const chosen = new Set(state.models.length ? state.models : models.slice(0, MOST).map((model) => model.id));
   const bar = element("div", "bar");
   const choices = element("div", "choices");
   choices.setAttribute("role", "group");
   choices.setAttribute("aria-label", "Models to compare");
+  const shown = models.filter((model) => chosen.has(model.id)).length;
   for (const model of models) {
     const box = document.createElement("input");
     box.type = "checkbox";
     box.id = `compare-${model.id}`;
     box.checked = chosen.has(model.id);
-    box.disabled = models.length === 1;
+    box.disabled = box.checked ? shown === 1 : shown === MOST; // one at least
     box.addEventListener("change", () => {
       if (box.checked) chosen.add(model.id);
       else chosen.delete(model.id);
-      actions.change({ models: [...chosen].slice(0, 4) }, false);
+      actions.change({ models: [...chosen].slice(0, MOST) }, false);
     });
     const label = element("label");
     label.append(box, ` ${model.name}`);
@@ -48,7 +51,7 @@ export async function showComparison(place, found, state, actions, models, signa
   if (!state.text.trim()) return note(columns, "Type a sentence, and its translations appear here side by side.");
   const answers = models
     .filter((model) => chosen.has(model.id))
-    .slice(0, 4)
+    .slice(0, MOST)
     .map(async (model) => ({
       name: model.name,
       ...(await told(model, models, found, state, signal)),

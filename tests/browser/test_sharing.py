@@ -1,0 +1,82 @@
+"""Every view has an address that shows others the same, and is saved as a picture."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from support.page import Opener, said, saved_words
+
+from nmt.explanation import Explanation
+
+SENTENCE = "Zwei Männer spielen Fußball."
+
+
+def test_an_address_shows_the_same_to_everybody(open_page: Opener) -> None:
+    page = open_page("#view=beam&beam=3")
+    page.get_by_label("Sentence", exact=True).fill(SENTENCE)
+    expect(page.locator("#said")).to_contain_text("two")
+    page.locator("#said button").first.click()
+    page.get_by_role("dialog").get_by_role("button").nth(2).click()
+    expect(page.locator("#told")).to_contain_text("begins with")
+    other = open_page(page.url[page.url.index("#") :])
+    assert said(other) == said(page)
+    assert other.locator(".node").count() == page.locator(".node").count()
+    page.go_back()
+    expect(page.locator("#told")).not_to_contain_text("begins with")
+
+
+def test_so_does_what_is_chosen_in_a_view(open_page: Opener) -> None:
+    def assert_shared(page: Page) -> None:
+        other = open_page(page.url[page.url.index("#") :])
+        expect(other.locator("#panel svg").first).to_be_visible()
+        expect(other.locator("#panel")).to_have_text(page.locator("#panel").text_content() or "")
+
+    page = open_page(f"#text={SENTENCE}")
+    page.get_by_label("whole words").uncheck()
+    assert_shared(page)
+    page.locator("#tab-steps").click()
+    page.get_by_role("button", name="Next").click()
+    assert_shared(page)
+    page.locator("#tab-compare").click()
+    page.get_by_role("checkbox", name="bundled, greedy").uncheck()
+    page.get_by_label("A translation of your own").fill("two men play.")
+    page.get_by_label("A translation of your own").press("Enter")
+    expect(page.locator(".column")).to_have_count(2)
+    assert_shared(page)
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        ("attention", {"hund", "dog", "read", "in", "all"}),
+        ("steps", {"hund", "probability", "weight", "0.512"}),
+        ("beam", {"dog", "step"}),
+        ("compare", {"bundled,", "greedy", "score", "hund", "dog"}),
+    ],
+)
+def test_every_view_is_saved(open_page: Opener, view: str, words: set[str]) -> None:
+    page = open_page(f"#view={view}&step=1")
+    page.locator("#panel svg").first.wait_for()
+    assert words <= saved_words(page)
+
+
+@pytest.mark.parametrize("view", ["nothing", "toString", "__proto__"])
+def test_a_view_that_does_not_exist_is_the_first(open_page: Opener, view: str) -> None:
+    expect(open_page(f"#view={view}").locator("#tab-attention")).to_have_attribute("aria-selected", "true")
+
+
+def test_what_else_was_weighed_has_an_address_and_is_saved(open_page: Opener, explained: Explanation) -> None:
+    page = open_page()
+    page.locator("#said button").nth(2).click()
+    other = open_page(page.url[page.url.index("#") :])
+    expect(other.get_by_role("dialog")).to_contain_text("Instead of “runs”")
+    numbers = other.get_by_role("dialog").locator("td.number").all_text_contents()
+    assert numbers == [f"{probability:.3f}" for _, probability in explained.steps[2].likeliest]
+    assert {"Instead", "“runs”", "running", numbers[1]} <= saved_words(other, "dialog")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).not_to_be_visible()
+    expect(page.locator("#said button").nth(2)).to_be_focused()
+    expect(page).not_to_have_url(re.compile("mind="))
+    page.locator("#said button").nth(1).click()
+    page.go_back()
+    expect(page.get_by_role("dialog")).not_to_be_visible()

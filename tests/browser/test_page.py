@@ -129,6 +129,31 @@ def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, translato
     expect(page.locator("#said button.fixed")).to_have_count(2)
 
 
+def test_arrow_keys_lead_through_the_tree(open_page: Opener, explained: Explanation) -> None:
+    page = open_page("#view=beam")
+    nodes = page.locator(".node")
+    expect(page.locator(".node[tabindex='0']")).to_have_count(1)
+    page.locator(".node[tabindex='0']").focus()
+    for _ in range(len(explained.translation.tokens)):
+        page.keyboard.press("ArrowLeft")
+    expect(nodes.nth(0)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(nodes.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    child = next(place for place, node in enumerate(explained.tree) if node.parent == 1)
+    expect(nodes.nth(child)).to_be_focused()
+    expect(page.locator(".detail")).to_contain_text(f"score {explained.tree[child].score:.3f}")
+    page.keyboard.press("ArrowLeft")
+    expect(nodes.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")  # where there is no other
+    expect(nodes.nth(0)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Go on from here")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#said button.fixed")).to_have_count(1)
+
+
 def test_the_model_is_told_otherwise(
     open_page: Opener, explained: Explanation, translator: Translator, keep: Keeper
 ) -> None:

@@ -42,14 +42,28 @@ export function showTree(place, found, state, actions) {
     const inside = new Set(path.map((one) => one.place));
     svg.selectAll(".node").classed("pointed", (/** @type {any} */ d) => inside.has(d.place));
     svg.selectAll(".link").classed("pointed", (/** @type {any} */ d) => inside.has(d.place));
+    svg.selectAll(".node").attr("tabindex", (/** @type {any} */ d) => (d.place === node.place ? 0 : -1));
     asking?.abort();
     asking = new AbortController();
     describe(detail, node, path, actions);
     await attentionOf(detail, found, path, state, asking.signal);
   };
-  svg.selectAll(".node").on("pointerenter focus", (/** @type {any} */ _, /** @type {any} */ node) => point(node));
-  const best = nodes.find((/** @type {any} */ node) => node.rank === 0);
-  if (best) point(best);
+  svg
+    .selectAll(".node")
+    .on("pointerenter focus", (/** @type {any} */ _, /** @type {any} */ node) => point(node))
+    .on("keydown", (/** @type {KeyboardEvent} */ event, /** @type {any} */ node) => {
+      const other = beside(nodes, node, event.key);
+      if (other) (event.preventDefault(), svg.selectAll(".node").nodes()[other.place].focus());
+    });
+  point(nodes.find((/** @type {any} */ node) => node.rank === 0) ?? nodes[0]);
+}
+
+/** The node to which an arrow key leads: the one before it, its best child, or another one of its step. @param {any[]} nodes @param {any} node @param {string} key */
+function beside(nodes, node, key) {
+  if (key === "ArrowLeft") return nodes[node.parent ?? -1];
+  if (key === "ArrowRight") return nodes.find(({ parent }) => parent === node.place);
+  const step = { ArrowUp: -1, ArrowDown: 1 }[key];
+  return step && nodes.find(({ length, row }) => length === node.length && row === node.row + step);
 }
 
 /** @param {any} found */
@@ -93,7 +107,7 @@ function drawn(nodes) {
     .attr("width", width)
     .attr("height", height)
     .attr("role", "group")
-    .attr("aria-label", `${nodes.length} hypotheses`);
+    .attr("aria-label", `${nodes.length} hypotheses; arrow keys lead from one to the next`);
   const steps = d3.range(1, d3.max(nodes, (/** @type {any} */ n) => n.length) + 1);
   svg
     .append("g")
@@ -124,7 +138,7 @@ function drawn(nodes) {
     .data(nodes)
     .join("g")
     .attr("role", "button")
-    .attr("tabindex", 0)
+    .attr("tabindex", -1)
     .attr("class", (/** @type {any} */ n) => `node ${n.fate}${n.best ? " best" : ""}${n.greedy ? " greedy" : ""}`)
     .attr("transform", (/** @type {any} */ n) => `translate(${n.x},${n.y})`)
     .attr(

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from nmt.beam_tree import Node, beam_tree, greedy_rank
 from nmt.config.reading import override_search
@@ -21,7 +23,7 @@ from nmt.model.forced import forcing
 from nmt.model.protocol import TranslationModel
 from nmt.model.seq2seq import Seq2Seq
 from nmt.search import Candidates, Hypothesis
-from nmt.steps import DecodingStep, steps
+from nmt.steps import DecodingStep, steps, weights_in_tree
 from nmt.system.errors import UserError
 from nmt.text.vocabulary import EOS, EOS_TOKEN
 from nmt.translation import Translation
@@ -81,6 +83,17 @@ def explain(
     rank = greedy_rank(tree)
     [greedy] = find(beam_size=1) if rank is None else [ranked[rank]]
     return Explanation(translation, _steps(told, sentence, translation.tokens), tuple(tree), greedy)
+
+
+def attention_in_tree(
+    translator: Translator, sentence: str, tree: Sequence[Node]
+) -> list[Float[Tensor, " S"]] | list[None]:
+    """For each hypothesis of a sentence's search the weights with which its last token was written, if any."""
+    model = translator.model
+    if not isinstance(model, Seq2Seq) or not translator.has_attention:
+        return [None] * len(tree)
+    nodes = [node.parent for node in tree], [node.token for node in tree]
+    return weights_in_tree(model, _source(translator, sentence), *nodes)
 
 
 def read(

@@ -8,6 +8,7 @@ Shapes: S source positions with the end of the sentence, n attention heads (1 wi
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from nmt.model.attention import Attention, Memory
 from nmt.model.decoder import State
 from nmt.model.scopes.local import LocalScope
 from nmt.model.seq2seq import Seq2Seq
+from nmt.search import select
 from nmt.text.vocabulary import BOS, PAD
 
 
@@ -93,6 +95,33 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
             queries.cpu(), looks, contexts.cpu(), chances, strict=True
         )
     ]
+
+
+@torch.inference_mode()
+def weights_in_tree(
+    model: Seq2Seq, source: Sequence[int], parents: Sequence[int | None], tokens: Sequence[int]
+) -> list[Float[Tensor, " S"]]:
+    """The attention weights, a mean over heads, with which each hypothesis of a tree was given its last token.
+
+    `parents` are the places of others in the tree, or None for a hypothesis of one token. The model has attention.
+    """
+    padded, lengths = pad_source([source])
+    state, memory = model.encode(padded.to(model.device), lengths)
+    children: dict[int | None, list[int]] = defaultdict(list)
+    for place, parent in enumerate(parents):
+        children[parent].append(place)
+    found: dict[int, Tensor] = {}
+    level: list[int | None] = [None]  # hypotheses of the same length that were gone on from
+    while level:
+        last = torch.tensor([BOS if place is None else tokens[place] for place in level], device=model.device)
+        _, state, alignment = model.decoder.step(model.decoder.embed(last), state, memory)
+        weights = alignment.dense(memory.values.shape[-2]).cpu()
+        written = [(row, child) for row, place in enumerate(level) for child in children[place]]
+        found |= {child: weights[row] for row, child in written}
+        gone_on = [(row, child) for row, child in written if child in children]
+        state = select(state, torch.tensor([row for row, _ in gone_on], dtype=torch.long, device=model.device))
+        level = [child for _, child in gone_on]
+    return [found[place] for place in range(len(parents))]
 
 
 def looks_of(

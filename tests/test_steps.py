@@ -20,7 +20,7 @@ from support.tiny_models import (
 from support.toy_search import path_to
 
 from nmt.config.search import SearchConfig
-from nmt.explanation import explain, forced_translator, read
+from nmt.explanation import attention_in_tree, explain, forced_translator, read
 from nmt.model.encoder import Encoder
 from nmt.model.ensemble import Ensemble
 from nmt.model.forced import forcing
@@ -126,6 +126,18 @@ def test_a_local_scope_says_where_it_looks(scope):
         outside = [s for s in range(len(SOURCE) + 1) if abs(s - centre) > 2]
         assert step.look.weights[0, outside].abs().sum() == 0
         assert (step.look.weights[0] > 0).sum() == len(SOURCE) + 1 - len(outside)
+
+
+@pytest.mark.parametrize("variant", [WIRINGS[1], HEADS[0], Variant("bahdanau", extra="coverage")], ids=str)
+def test_each_hypothesis_of_a_search_has_its_weights(variant):
+    translator = translator_of(variant)
+    tree = explain(translator, SENTENCE).tree
+    for place, weights in enumerate(attention_in_tree(translator, SENTENCE, tree)):
+        *_, last = steps(translator.model, SOURCE, path_to(tree, place))
+        torch.testing.assert_close(weights, last.look.weights.mean(dim=0), **CLOSE)
+    none = translator_of(WIRINGS[3])
+    tree = explain(none, SENTENCE).tree
+    assert attention_in_tree(none, SENTENCE, tree) == [None] * len(tree)
 
 
 def translator_of(variant, **options):

@@ -119,6 +119,10 @@ def of_step(step: DecodingStep, vocabulary: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def of_attention(weights: Tensor | None) -> Any:
+    return None if weights is None else _numbers(weights, 4)
+
+
 def of_tree(nodes: Sequence[Node], vocabulary: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {

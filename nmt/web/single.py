@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from nmt.explanation import Explanation, explain, prepared
+from nmt.explanation import Explanation, attention_in_tree, explain, prepared
 from nmt.translator import Translator
 from nmt.web import answers
 
@@ -36,7 +36,8 @@ def single_page(
     At each step it holds the search that follows each of so many other likely tokens; `name` is the model's. Raises
     `UserError` where `explain` does.
     """
-    find = partial(explain, prepared(translator), text, beam_size=beam_size, length_penalty=length_penalty)
+    ready = prepared(translator)
+    find = partial(explain, ready, text, beam_size=beam_size, length_penalty=length_penalty)
     first = find()
     found = {(): first} | {prefix: find(prefix=prefix) for prefix in _prefixes(translator, first, alternatives)}
     model = answers.of_model("1", name, translator)
@@ -45,6 +46,8 @@ def single_page(
     for prefix, explanation in found.items():
         question = {"text": text, "prefix": prefix}
         answer = answers.of_explanation(translator, explanation)
+        for node, weights in zip(answer["tree"], attention_in_tree(ready, text, explanation.tree), strict=True):
+            node["weights"] = answers.of_attention(weights)  # which the page cannot ask for
         stored.append({"path": "/api/explain", "question": question, "answer": answer})
     return _assembled(stored, f"nmt: {text}")
 

@@ -35,6 +35,10 @@ def test_a_single_file_works_without_a_server(
     expect(page.locator(".player .number")).to_contain_text("step 2 of")
     page.locator("#tab-beam").click()
     expect(page.locator(".node")).to_have_count(len(found.tree))
+    place = next(i for i, node in enumerate(found.tree) if node.fate == "cut" and node.length == 2)
+    page.locator(".node").nth(place).focus()
+    expect(page.locator(".detail svg.heat")).to_be_visible()
+    expect(page.locator(".detail .hint")).to_have_count(0)
     page.locator("#said button").nth(1).click()
     types = translator.target.vocabulary.tokens
     words = [types[token] for token, _ in found.steps[1].likeliest if token != found.steps[1].chosen]

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import {
   differing,
+  joined,
   readable,
   sentencesOf,
   spelt,
@@ -49,6 +50,12 @@ test("tokens are read as people write them", () => {
   assert.equal(readable("<eos>"), "(end)");
   assert.equal(spelt(["▁a", "▁skate", "board", ".", "<eos>"]), "a skateboard. (end)");
   assert.equal(spelt(["a", "dog", "."]), "a dog .");
+});
+
+test("the tokens of a hypothesis are joined to words", () => {
+  const of = (...tokens) => unitsOf(joined(tokens), true).map(({ label }) => label);
+  assert.deepEqual(of("▁a", "▁skate", "board", ".", "<unk>", "▁b"), ["a", "skateboard", ".", "(unknown)", "b"]);
+  assert.deepEqual(of("a", "dog", "."), ["a", "dog", "."]);
 });
 
 test("words that differ are those outside the longest common subsequence", () => {

@@ -5,7 +5,7 @@ import { element, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
 import { ask } from "./ask.js";
 import { saveButtons } from "./save.js";
-import { readable, spelt, unitsOf, weightsOf } from "./words.js";
+import { joined, readable, spelt, unitsOf, weightsOf } from "./words.js";
 
 const d3 = /** @type {any} */ (globalThis).d3;
 const [COLUMN, ROW, WIDTH] = [112, 34, 88];
@@ -204,13 +204,13 @@ async function attentionOf(place, found, path, state, signal) {
     await new Promise((resolve) => setTimeout(resolve, 150));
     if (signal.aborted) return;
     const own = found.steps.length >= tokens.length && tokens.every((token, i) => found.steps[i].token === token);
-    const explained = own
-      ? found
-      : await ask(
-          "/api/explain",
-          { model: state.model, text: state.text, beam_size: 1, prefix: tokens, forced: state.forced },
-          signal,
-        );
+    let explained = found;
+    if (!own && path[0].weights)
+      explained = { source: found.source, target: joined(tokens), steps: path }; // a file holds all of them
+    else if (!own) {
+      const asked = { model: state.model, text: state.text, forced: state.forced };
+      explained = await ask("/api/explain", { ...asked, beam_size: 1, prefix: tokens }, signal);
+    }
     if (signal.aborted) return;
     const source = unitsOf(explained.source, state.words);
     const target = unitsOf(explained.target.slice(0, tokens.length), state.words);

@@ -75,6 +75,16 @@ export function spelt(tokens) {
     .trim();
 }
 
+/** Tokens that nobody has joined to words, as those of a hypothesis of the search. @param {string[]} tokens @returns {Token[]} */
+export function joined(tokens) {
+  const pieces = tokens.some((token) => token.startsWith("▁"));
+  let word = -1;
+  return tokens.map((token) => {
+    if (word < 0 || !pieces || token.startsWith("▁") || !/^[\p{L}\p{N}]/u.test(token)) word++;
+    return { token, label: readable(token), kind: /^<.+>$/.test(token) ? "unknown" : "word", word };
+  });
+}
+
 /** The words of `mine` that are not in the longest common subsequence with `other`. @param {string[]} mine @param {string[]} other */
 export function differing(mine, other) {
   const length = mine.map(() => new Array(other.length + 1).fill(0)).concat([new Array(other.length + 1).fill(0)]);

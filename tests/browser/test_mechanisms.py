@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 from support.tiny_models import Variant, tiny_codecs, tiny_model
 
 from nmt.config.search import SearchConfig
@@ -27,6 +27,11 @@ VARIANTS = [
 
 def shown(page: Page) -> list[float]:
     return [float(title.rsplit(": ", 1)[1]) for title in page.locator("svg.heat title").all_text_contents()]
+
+
+def column(table: Locator, place: int) -> list[float]:
+    """The numbers of a column."""
+    return [float(row.locator("td.number").nth(place).inner_text()) for row in table.locator("tr").all()[1:]]
 
 
 def assert_windows_are_where_the_model_looks(page: Page, looks: list[Look]) -> None:
@@ -65,6 +70,12 @@ def test_each_mechanism_shows_what_it_does(
                 assert shown(page) == pytest.approx(
                     [w for look in looks for w in look.weights[head].tolist()], abs=6e-4
                 )
+            other = context.new_page()
+            other.goto(page.url)
+            other.locator("svg.heat").wait_for()
+            assert shown(other) == shown(page)
+            page.get_by_label("Sentence", exact=True).fill(f"{TEXT} ")  # the same, asked again
+            expect(choice).to_have_value("2")
         if variant.scope == "local_p":
             assert choice.count() == (variant.extra == "heads")
             for head, heads in (("head 2", 1), ("mean of all heads", 2)) if choice.count() else (("", 1),):
@@ -84,6 +95,26 @@ def test_each_mechanism_shows_what_it_does(
             assert shown(page) == pytest.approx(within, abs=6e-4)
             assert torch.tensor(of_sentences).numel() < torch.tensor(within).numel()
         context.close()
+
+
+def test_each_head_has_scores_of_its_own(browser: Browser, serving: Callable[..., AbstractContextManager[str]]) -> None:
+    search = SearchConfig(beam_size=2, max_length=6, precision="float32")
+    translator = Translator(tiny_model(VARIANTS[0]), *tiny_codecs(), search)
+    look = explain(translator, TEXT).steps[1].look
+    assert look is not None
+    with serving({"1": ("tiny", translator)}) as address:
+        page = browser.new_page()
+        page.goto(f"{address}#view=steps&step=1&text={TEXT}")
+        choice = page.get_by_label("Which part of the attention")
+        table = page.locator(".steps table").first
+        expect(table.locator("th")).to_have_text(["source", "weight", "of the context"])
+        assert column(table, 0) == pytest.approx(look.weights.mean(dim=0).tolist(), abs=6e-4)
+        for head in (0, 1):
+            choice.select_option(label=f"head {head + 1}")
+            expect(table.locator("th")).to_have_text(["source", "score", "weight", "of the context"])
+            assert column(table, 0) == pytest.approx(look.scores[head].tolist(), abs=6e-3)
+            assert column(table, 1) == pytest.approx(look.weights[head].tolist(), abs=6e-4)
+        page.close()
 
 
 def test_coverage_is_shown_while_it_grows(

@@ -16,6 +16,7 @@ test("what an address holds is what was shown", () => {
     model: "2",
     beam: 7,
     words: false,
+    part: "2",
     prefix: ["▁a", "<unk>", '"'],
     forced: [
       [0, 3],
@@ -48,6 +49,10 @@ test("an address without anything, or with anything, gives a state that can be s
   assert.deepEqual([odd.beam, odd.prefix, odd.forced, odd.step], [null, ["a"], [[1, 2]], 0]);
   assert.deepEqual(odd.models, ["1", "2", "3", "4"]);
   assert.equal(read("#beam=999").beam, 50);
+  assert.deepEqual(
+    ["sentence", "within", "12", "0", "-1", "1e3", "x"].map((part) => read(`#part=${part}`).part),
+    ["sentence", "within", "12", "", "", "", ""],
+  );
   assert.deepEqual(read("#prefix={broken").prefix, []);
 });
 

@@ -3,6 +3,7 @@
 
 import { element, labelled, note, scrolling } from "./elements.js";
 import { best, heatMap } from "./heat.js";
+import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
 import { sentencesOf, unitsOf, weightsOf, withinSentences } from "./words.js";
 
@@ -15,40 +16,32 @@ export function showAttention(place, found, state, actions) {
   if (!found.steps.length) return note(place, "Type a sentence, and its attention appears here.");
   if (!found.steps[0].weights)
     return note(place, "This model has no attention: it reads the whole sentence as one vector.");
-  const heads = found.steps[0].heads?.length ?? 1;
+  const parts = partsOf(found);
+  const part = partOf(parts, state.part);
   const bar = element("div", "bar");
   const words = document.createElement("input");
   words.type = "checkbox";
+  words.id = "words";
   words.checked = state.words;
   words.addEventListener("change", () => actions.change({ words: words.checked }, false));
   bar.append(labelled("whole words", words));
-  const head = document.createElement("select");
-  head.append(new Option(heads > 1 ? "mean of all heads" : "both levels", "0"));
-  for (let i = 1; heads > 1 && i <= heads; i++) head.append(new Option(`head ${i}`, String(i)));
-  const levels = new Set(found.segments).size > 1;
-  if (levels)
-    head.append(new Option("which sentence", "sentence"), new Option("which word of each sentence", "within"));
-  if (heads > 1 || levels) bar.append(labelled("", head));
+  if (parts.length > 1) bar.append(partChoice(parts, part, actions));
   bar.append(saveButtons(() => pair, "attention"));
   const pair = element("div", "pair");
   const left = element("div");
   const right = scrolling("Heat map");
   pair.append(left, right);
   place.append(bar, pair);
-  const draw = () => {
-    const number = Number(head.value) || 0;
-    let weights = found.steps.map((/** @type {any} */ step) => (number ? step.heads[number - 1] : step.weights));
-    if (head.value === "within") weights = withinSentences(weights, found.segments);
-    const sentences = head.value === "sentence";
-    const source = sentences ? sentencesOf(found.source, found.segments) : unitsOf(found.source, state.words);
-    const target = unitsOf(found.target, state.words);
-    const matrix = weightsOf(weights, source, target);
-    const point = linked(pair, { found, source, target, matrix });
-    rays(left, { found, source, target, matrix, state, actions, point, head: number });
-    heatMap(right, { source, target, matrix, point });
-  };
-  head.addEventListener("change", draw);
-  draw();
+  const head = Number(part) || 0;
+  let weights = found.steps.map((/** @type {any} */ step) => (head ? step.heads[head - 1] : step.weights));
+  if (part === "within") weights = withinSentences(weights, found.segments);
+  const sentences = part === "sentence";
+  const source = sentences ? sentencesOf(found.source, found.segments) : unitsOf(found.source, state.words);
+  const target = unitsOf(found.target, state.words);
+  const matrix = weightsOf(weights, source, target);
+  const point = linked(pair, { found, source, target, matrix });
+  rays(left, { found, source, target, matrix, state, actions, point, head });
+  heatMap(right, { source, target, matrix, point });
 }
 
 /** What is pointed at, in both pictures: its row or its column, with its weights in numbers, and for a row of a model

@@ -34,6 +34,5 @@ export function keepingFocus(draw) {
 export function labelled(text, control) {
   const label = element("label");
   label.append(control, ` ${text}`);
-  if (!text) control.setAttribute("aria-label", "Which part of the attention");
   return label;
 }

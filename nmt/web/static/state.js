@@ -8,6 +8,7 @@
  * @property {string} model
  * @property {number | null} beam
  * @property {boolean} words whether subwords are joined
+ * @property {string} part of the attention: a head from 1, "sentence", "within" each sentence, or all of it
  * @property {string[]} prefix the tokens that the translation begins with
  * @property {[number, number][]} forced pairs of a target and a source position
  * @property {number} step
@@ -33,6 +34,7 @@ export function fromAddress(example) {
     model: given.get("model") ?? "1",
     beam: Number.isInteger(beam) && beam > 0 ? Math.min(beam, 50) : null,
     words: given.get("words") !== "0",
+    part: /^([1-9]\d?|sentence|within)$/.exec(given.get("part") ?? "")?.[0] ?? "",
     prefix: list(given.get("prefix")).filter((token) => typeof token === "string" && token),
     forced: list(given.get("forced")).filter(isPair),
     step: Math.max(0, Math.trunc(Number(given.get("step"))) || 0),
@@ -55,6 +57,7 @@ export function toAddress(state) {
   if (state.model !== "1") parts.set("model", state.model);
   if (state.beam !== null) parts.set("beam", String(state.beam));
   if (!state.words) parts.set("words", "0");
+  if (state.part) parts.set("part", state.part);
   if (state.prefix.length) parts.set("prefix", JSON.stringify(state.prefix));
   if (state.forced.length) parts.set("forced", JSON.stringify(state.forced));
   if (state.step) parts.set("step", String(state.step));

@@ -2,6 +2,7 @@
 /** View 2: the decoding, step by step. */
 
 import { element, note } from "./elements.js";
+import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
 import { readable } from "./words.js";
 
@@ -28,6 +29,9 @@ export function showSteps(place, found, state, actions) {
   const number = element("span", "number");
   player.append(back, play, next, slider, number);
   const body = element("div");
+  const heads = partsOf(found).filter(([part]) => part === "" || Number(part));
+  const head = partOf(heads, state.part);
+  if (heads.length > 1) player.append(partChoice(heads, head, actions));
   player.append(saveButtons(() => body, "step"));
   place.append(player, body);
   let at = Math.min(state.step, count - 1);
@@ -41,7 +45,7 @@ export function showSteps(place, found, state, actions) {
     number.textContent = `step ${at + 1} of ${count}`;
     slider.setAttribute("aria-valuetext", `step ${at + 1}: ${readable(found.steps[at].token)}`);
     actions.remember({ step: at });
-    step_(body, found, at, state, actions);
+    step_(body, found, at, state, actions, Number(head));
     if (at === count - 1) stop();
   }
   function stop() {
@@ -66,8 +70,8 @@ function button(text, act) {
   return made;
 }
 
-/** @param {HTMLElement} place @param {any} found @param {number} at @param {any} state @param {any} actions */
-function step_(place, found, at, state, actions) {
+/** @param {HTMLElement} place @param {any} found @param {number} at @param {any} state @param {any} actions @param {number} head from 1; 0: all */
+function step_(place, found, at, state, actions, head) {
   const step = found.steps[at];
   const sentence = element("p", "sentence");
   found.steps.forEach((/** @type {any} */ one, /** @type {number} */ i) => {
@@ -79,7 +83,7 @@ function step_(place, found, at, state, actions) {
   steps.append(look, next);
   look.append(element("h3", "", "What the decoder asks, and what it reads"));
   look.append(strip("query", step.query));
-  if (step.weights) look.append(readings(found, step, at, state, actions));
+  if (step.weights) look.append(readings(found, step, at, state, actions, head));
   look.append(strip("context", step.context));
   next.append(element("h3", "", "What could come next"));
   next.append(candidates(step, at, actions));
@@ -117,12 +121,14 @@ function strip(name, values) {
   return box;
 }
 
-/** A row for each source token: its score, its weight, its share of the context. @param {any} found @param {any} step @param {number} at @param {any} state @param {any} actions */
-function readings(found, step, at, state, actions) {
+/** A row for each source token: its score, its weight, its share of the context. Of several heads each has scores of its
+ * own, and their mean has none. @param {any} found @param {any} step @param {number} at @param {any} state @param {any} actions @param {number} part a head from 1; 0: all */
+function readings(found, step, at, state, actions, part) {
   const table = element("table");
   const head = element("tr");
-  const several = step.scores.length > 1;
-  for (const name of ["source", several ? "score (head 1)" : "score", "weight", "", "of the context"])
+  const scores = part || step.scores.length === 1 ? step.scores[Math.max(0, part - 1)] : null;
+  const weights = part ? step.heads[part - 1] : step.weights;
+  for (const name of ["source", ...(scores ? ["score"] : []), "weight", "", "of the context"])
     head.append(element(name ? "th" : "td", "", name));
   const covered = step.coverage !== null;
   if (covered) head.append(element("th", "", "read before"));
@@ -139,11 +145,11 @@ function readings(found, step, at, state, actions) {
     const name = element("td");
     name.append(word);
     const bar = element("td");
-    bar.append(meter(step.weights[s], `weight of ${token.label}`));
+    bar.append(meter(weights[s], `weight of ${token.label}`));
     row.append(
       name,
-      element("td", "number", step.scores[0][s].toFixed(2)),
-      element("td", "number", step.weights[s].toFixed(3)),
+      ...(scores ? [element("td", "number", scores[s].toFixed(2))] : []),
+      element("td", "number", weights[s].toFixed(3)),
       bar,
       element("td", "number", `${(100 * step.parts[s]).toFixed(0)} %`),
     );

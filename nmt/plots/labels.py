@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nmt.text.tokenizers import SPACE_MARK
+from nmt.text.tokenizers.case import CAPITALS, SMALL, TITLE
 from nmt.text.vocabulary import EOS_TOKEN, UNK_TOKEN
 
 LONGEST = 40  # characters; a longer label is cut, or one token could make a picture of any size
 END, UNKNOWN, SPACE = "(end)", "(unknown)", "␣"
+CASE = {TITLE: "a capital letter follows", CAPITALS: "capital letters follow", SMALL: "small letters follow"}
 LANGUAGES = {
     "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
     "es": "Spanish", "et": "Estonian", "fi": "Finnish", "fr": "French", "hr": "Croatian", "hu": "Hungarian",
@@ -64,8 +66,12 @@ def notes_on(labels: Sequence[TokenLabel]) -> list[str]:
         "unknown": f"{UNKNOWN}: not in the vocabulary",
         "space": f"{SPACE}: space between words",
     }
-    kinds = {label.kind for label in labels}
-    return [meaning for kind, meaning in meanings.items() if kind in kinds]
+    kinds, texts = {label.kind for label in labels}, {label.text for label in labels}
+    signs = ((mark.removesuffix(SPACE_MARK), meaning) for mark, meaning in CASE.items())
+    return [
+        *(meaning for kind, meaning in meanings.items() if kind in kinds),
+        *(f"{sign}: {meaning}" for sign, meaning in signs if sign in texts),
+    ]
 
 
 def _one_line(text: str) -> str:

@@ -24,7 +24,9 @@ def test_labels_are_words(tokens: list[str], texts: list[str]) -> None:
 
 def test_marks_of_case_are_their_signs() -> None:
     tokens = ["⇧▁", "▁ein", "▁hund", "s"]
-    assert [label.text for label in token_labels(tokens)] == ["⇧", "ein", "hund-", "s"]
+    labels = token_labels(tokens)
+    assert [label.text for label in labels] == ["⇧", "ein", "hund-", "s"]
+    assert notes_on(labels) == ["⇧: a capital letter follows"]
 
 
 def test_what_is_not_a_word_is_explained_once() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -15,7 +16,8 @@ from nmt.explanation import Explanation
 from nmt.neighbours.index import Neighbour
 from nmt.plots.labels import token_labels
 from nmt.steps import DecodingStep
-from nmt.text.tokenizers import Tokenizer
+from nmt.text.tokenizers import SPACE_MARK, Tokenizer
+from nmt.text.tokenizers.case import MARKS
 from nmt.text.unknown_words import words_of
 from nmt.text.vocabulary import EOS_TOKEN
 from nmt.translation import Translation
@@ -86,7 +88,10 @@ def of_tokens(tokenizer: Tokenizer, tokens: Sequence[str]) -> list[dict[str, Any
     """Each token, its label, and the number of the word that it is part of."""
     marks = tokens[-1:] == [EOS_TOKEN]
     inner = list(tokens[:-1] if marks else tokens)
-    words = words_of(inner) if tokenizer.pieces else [[token] for token in inner]
+    # A mark of case belongs to the word behind it, as a space mark does.
+    ahead = [mark in MARKS and following.startswith(SPACE_MARK) for mark, following in pairwise([*inner, ""])]
+    pieces = [SPACE_MARK if is_ahead else token for is_ahead, token in zip(ahead, inner, strict=True)]
+    words = words_of(pieces) if tokenizer.pieces else [[token] for token in inner]
     numbers = [number for number, word in enumerate(words) for _ in word]
     numbers += [len(words)] * marks
     labels = token_labels(tokens)

@@ -153,7 +153,7 @@ def test_a_point_of_the_figure_opens_its_sentences(open_page: Opener, at: str, o
 def test_the_table_is_saved(open_page: Opener, at: str) -> None:
     page = open_page("#view=set&line=1", at=at)
     ready(page)
-    assert {"Wiese.", "chrF,", "BLEU", "soccer."} <= saved_words(page)
+    assert {"Wiese.", "chrF", "BLEU", "soccer."} <= saved_words(page)
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -25,7 +25,7 @@ def said(page: Page) -> str:
 
 def labels(tokens: list[str]) -> str:
     """The same of a translation's tokens."""
-    return " ".join({"<eos>": "(end)"}.get(token, token.replace("▁", "")) for token in tokens)
+    return " ".join({"<eos>": "(end)"}.get(token, token.replace("▁", "") or "␣") for token in tokens)
 
 
 def assert_in_nobodys_way(page: Page) -> None:

@@ -24,7 +24,9 @@ export function described(tokens, pieces) {
  * @param {string[]} pieces */
 function sizesOfWords(pieces) {
   // One letter per piece: m is a space mark by itself, p punctuation, w anything else; a capital has a space mark.
-  const kinds = pieces.map((piece) => {
+  // A mark of case belongs to the word behind it, as a space mark does.
+  const kinds = pieces.map((piece, i) => {
+    if (/^[⇧⇪⇩]▁$/.test(piece) && pieces[i + 1]?.startsWith(SPACE_MARK)) return "m";
     const bare = piece.replaceAll(SPACE_MARK, "");
     const kind = !bare ? "m" : PUNCTUATION.test(bare) ? "p" : "w";
     return bare && piece.startsWith(SPACE_MARK) ? kind.toUpperCase() : kind;

@@ -14,10 +14,34 @@ export function unitsOf(tokens, joined) {
     const last = units[units.length - 1];
     if (last && tokens[last.tokens[0]].word === word) {
       last.tokens.push(i);
-      last.label = last.tokens.map((n) => bare(tokens[n])).join("");
+      last.label = cased(last.tokens.map((n) => tokens[n]));
     } else units.push({ label: kind === "word" ? bare({ token, label, kind, word }) : label, kind, tokens: [i] });
   });
   return units;
+}
+
+/** A word's pieces as a text, in which marks of case have become capitals. @param {Token[]} pieces */
+function cased(pieces) {
+  const capital = (/** @type {string} */ letter) => (letter.toUpperCase().length === 1 ? letter.toUpperCase() : letter);
+  let mark = "";
+  return pieces
+    .map((piece) => {
+      if (isMark(piece.token)) {
+        mark = piece.token[0];
+        return "";
+      }
+      const text = bare(piece);
+      if (mark === "⇪") return text.replace(/\p{L}/gu, capital);
+      const begins = mark === "⇧" && /\p{L}/u.test(text);
+      if (begins) mark = "";
+      return begins ? text.replace(/\p{L}/u, capital) : text;
+    })
+    .join("");
+}
+
+/** Whether a token says that capital or small letters follow. @param {string | undefined} token */
+function isMark(token) {
+  return token !== undefined && /^[⇧⇪⇩]▁$/.test(token);
 }
 
 /** @param {Token} token */
@@ -79,8 +103,9 @@ export function spelt(tokens) {
 export function joined(tokens) {
   const pieces = tokens.some((token) => token.startsWith("▁"));
   let word = -1;
-  return tokens.map((token) => {
-    if (word < 0 || !pieces || token.startsWith("▁") || !/^[\p{L}\p{N}]/u.test(token)) word++;
+  return tokens.map((token, i) => {
+    const begins = !pieces || token.startsWith("▁") || !/^[\p{L}\p{N}]/u.test(token);
+    if (word < 0 || (begins && !isMark(tokens[i - 1]))) word++;
     return { token, label: readable(token), kind: /^<.+>$/.test(token) ? "unknown" : "word", word };
   });
 }

@@ -4,21 +4,33 @@
 - `bleu_by_length.png`, `multi30k_models_by_length.png`: BLEU by source length with and without attention. The numbers
   are recorded in `bleu_by_length.csv`: the table in docs/explanation/results.md, which has the commands that trained
   and evaluated the models.
+- `local_positions.png`: where the centre of local-p's window stands. The numbers are recorded in
+  `local_positions.csv`, by `python docs/figures.py PLAIN DEFAULT` from two checkpoints, which the commands in
+  docs/explanation/local-attention.md train.
 """
 
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import torch
 
 from nmt import Translator
+from nmt.evaluation.alignment import read_links
 from nmt.evaluation.by_length import Bucket
 from nmt.plots.curves import bleu_by_length
 from nmt.plots.heat_map import heat_map
-from nmt.plots.style import save
+from nmt.plots.style import COLOURS, LARGE, QUIET, SMALL, WIDTH, drawing, new_picture, save
+from nmt.text.corpus import read_lines
 
 IMAGES = Path(__file__).parent / "images"
+SAMPLE = Path(__file__).parents[1] / "data" / "sample" / "validation"
+LAST = 45  # the last gold position that is drawn: few sentences have more
 CAPTION = "Menschen, die vor einem großen Gebäude im Kreis sitzen."
 
 
@@ -50,7 +62,68 @@ def draw_bleu_by_length(path: Path, title: str, names: Sequence[str]) -> None:
     save(bleu_by_length(names, [curves[name] for name in names], title=title, subtitle=subtitle), path)
 
 
+def record_positions(path: Path, checkpoints: Sequence[str]) -> None:
+    """For each gold position of the sample corpus's validation set how many target words are linked there, and the
+    quantiles of p_t while the model is forced to write them. A word with several links counts with their mean."""
+    sources, targets = (read_lines(SAMPLE.with_suffix(end)) for end in (".de", ".en"))
+    rows = []
+    for model, checkpoint in zip(("plain", "default"), checkpoints, strict=True):
+        translator, found = Translator.load(checkpoint), dict[int, list[float]]()
+        for source, target, links in zip(sources, targets, read_links(SAMPLE.with_suffix(".align")), strict=True):
+            linked: dict[int, list[int]] = {}
+            for s, t in links.possible:
+                linked.setdefault(t, []).append(s)
+            centres = _centres(translator, source, target)
+            for t, positions in linked.items():
+                found.setdefault(round(sum(positions) / len(positions)), []).append(centres[t])
+        for position, centres in sorted(found.items()):
+            quantiles = np.quantile(centres, (0.1, 0.5, 0.9))
+            rows.append([model, position, len(centres), *(f"{value:.2f}" for value in quantiles)])
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([["model", "gold", "count", "p10", "p50", "p90"], *rows])
+
+
+def _centres(translator: Translator, source: str, target: str) -> list[float]:
+    """p_t at each target position."""
+    scope, noted = translator.model.decoder.attention.scope, []
+    centre = scope.centre
+
+    def note(*args: torch.Tensor) -> torch.Tensor:
+        noted.append(centre(*args))
+        return noted[-1]
+
+    with patch.object(scope, "centre", note):
+        translator.forced_attention([source], [target])
+    return torch.cat(noted, dim=-1).flatten().tolist()
+
+
+def draw_positions(path: Path) -> None:
+    """p_t against the gold position, of both models side by side."""
+    with (IMAGES / "local_positions.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if int(row["gold"]) <= LAST]
+    with drawing():
+        figure = new_picture(WIDTH, 4.3)
+        titles = {"plain": "The paper's recipe", "default": "Diagonal start, window that narrows"}
+        for number, (model, title) in enumerate(titles.items()):
+            axes = figure.add_axes((0.07 + 0.48 * number, 0.13, 0.43, 0.76))
+            of_model = [row for row in rows if row["model"] == model]
+            gold, low, middle, high = ([float(row[f]) for row in of_model] for f in ("gold", "p10", "p50", "p90"))
+            axes.plot([0, LAST], [0, LAST], color=QUIET, linestyle=":", label="the gold position")
+            axes.fill_between(gold, low, high, color=COLOURS[number], alpha=0.2, linewidth=0, label="80 % of the words")
+            axes.plot(gold, middle, color=COLOURS[number], linewidth=2, label="the median")
+            axes.set(xlim=(0, LAST), ylim=(0, LAST), xlabel="gold source position of a target word")
+            axes.set_title(title, fontsize=LARGE, fontweight="bold", loc="left")
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.legend(loc="upper left", frameon=False, fontsize=SMALL)
+        figure.axes[0].set_ylabel("centre of the window, pₜ")
+    save(figure, path)
+
+
 if __name__ == "__main__":
+    if checkpoints := sys.argv[1:]:
+        record_positions(IMAGES / "local_positions.csv", checkpoints)
+    draw_positions(IMAGES / "local_positions.png")
     draw_attention(IMAGES / "attention.png")
     three = ["Luong, additive", "Bahdanau, additive", "no attention"]
     draw_bleu_by_length(IMAGES / "bleu_by_length.png", "Without attention, long sentences suffer", three)

@@ -24,6 +24,7 @@ from nmt.search import Candidates, Hypothesis, Step, beam_search, beginning, sel
 from nmt.selection.lexical import Selection, candidates
 from nmt.system.denormals import flush_denormals
 from nmt.system.device import explaining_memory
+from nmt.system.forks import by_copies, copies
 from nmt.text.vocabulary import BOS, EOS, PAD
 
 
@@ -60,16 +61,21 @@ def decode(
     """
     flush_denormals()
     order = [i for i in longest_first(sources) if sources[i]]
+    batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
     ready = packed(model, search.precision)
-    for begin in range(0, len(order), search.batch_size):
-        chosen = order[begin : begin + search.batch_size]
-        batch = [sources[i] for i in chosen]
+
+    def decoded(number: int) -> list[list[Decoded]]:
+        chosen = batches[number]
+        batch, begun = [sources[i] for i in chosen], [prefixes[i] for i in chosen] if prefixes else []
         out_of_memory = partial(_out_of_memory, len(batch), len(batch[0]), search)
-        # The contexts are left before anything is yielded: the caller's own computations are none of theirs.
         with _without_dropout(ready), _in_precision(model, search.precision), explaining_memory(out_of_memory):
-            begun = [prefixes[i] for i in chosen] if prefixes else []
-            decoded = _decode_batch(ready, batch, begun, search, selection, n_best, attention, watch)
-        yield from zip(chosen, decoded, strict=True)
+            return _decode_batch(ready, batch, begun, search, selection, n_best, attention, watch)
+
+    alone = watch is not None or model.device.type != "cpu"
+    processes = 1 if alone else copies(len(order) // search.batch_size)
+    found = by_copies(decoded, len(batches), processes) if processes > 1 else map(decoded, range(len(batches)))
+    for chosen, hypotheses in zip(batches, found, strict=True):
+        yield from zip(chosen, hypotheses, strict=True)
 
 
 def forced_weights(

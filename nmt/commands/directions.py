@@ -60,6 +60,7 @@ def bundled_checkpoint(options: argparse.Namespace, text: Sequence[str]) -> Path
 
     found = likeliest_language(" ".join(text)[:CHARACTERS], sources)
     if found is None:
-        print(f"The language of the text is not clear: using {default}. --from says it", file=sys.stderr)
+        code = next(source for (source, _), path in fitting.items() if path == default)
+        print(f"The language of the text is unclear: translating from {code} (--from CODE decides)", file=sys.stderr)
         return default
     return next(path for (source, _), path in fitting.items() if source == found)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from nmt.beam_tree import Node, beam_tree, greedy_rank
 from nmt.config.reading import override_search
-from nmt.config.search import SearchConfig
+from nmt.config.search import SearchConfig, SearchPrecision
 from nmt.data.batching import pad_source
 from nmt.kernels.packed import packed
 from nmt.model.forced import forcing
@@ -113,12 +113,12 @@ def read(
     return [*tokens, EOS_TOKEN], _steps(told, sentence, [*tokens, EOS_TOKEN])
 
 
-def prepared(translator: Translator) -> Translator:
-    """The translator with its weights laid out for explanations in float32, which saves each of them the time for it.
+def prepared(translator: Translator, precision: SearchPrecision = "float32") -> Translator:
+    """The translator with its weights laid out for a precision, which saves each translation the time for it.
 
-    It does not follow later changes of the weights.
+    Explanations are in float32. It does not follow later changes of the weights.
     """
-    model = packed(translator.model, "float32")
+    model = packed(translator.model, translator.fastest_precision if precision == "auto" else precision)
     return translator if model is translator.model else _by(translator, model, translator.search)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from nmt.explanation import explain, read
+from nmt.explanation import explain, prepared, read
 from nmt.neighbours.index import Index, vector
 from nmt.system.errors import UserError
 from nmt.translator import Translator, most_characters
@@ -23,11 +23,18 @@ Models = Mapping[str, tuple[str, Translator]]  # by id: name and translator
 
 @dataclass(frozen=True)
 class Served:
-    """A model that is asked: its translator, the same laid out for explanations, and its neighbours' index, if any."""
+    """A model that is asked, and its neighbours' index, if any."""
 
     translator: Translator
-    prepared: Translator
+    searching: Translator  # the same laid out for translations, in the precision of its search
+    explaining: Translator  # and for explanations
     index: Index | None
+
+    @classmethod
+    def of(cls, translator: Translator, index: Index | None = None) -> Served:
+        explaining, precision = prepared(translator), translator.search.precision
+        searching = explaining if precision == "float32" else prepared(translator, precision)
+        return cls(translator, searching, explaining, index)
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class Call(Generic[Asked]):
 def translate(served: Served, requests: Sequence[TranslateRequest]) -> list[dict[str, Any]]:
     """Requests of one kind: all have the same settings, and either all or none have a prefix."""
     first = requests[0]
-    found = served.translator.translate(
+    found = served.searching.translate(
         [request.text for request in requests],
         beam_size=first.beam_size,
         length_penalty=first.length_penalty,
@@ -60,7 +67,7 @@ def translate(served: Served, requests: Sequence[TranslateRequest]) -> list[dict
 
 
 def explain_each(served: Served, requests: Sequence[ExplainRequest]) -> list[dict[str, Any]]:
-    return [_explain(served.prepared, request) for request in requests]
+    return [_explain(served.explaining, request) for request in requests]
 
 
 def _explain(translator: Translator, request: ExplainRequest) -> dict[str, Any]:
@@ -76,7 +83,7 @@ def _explain(translator: Translator, request: ExplainRequest) -> dict[str, Any]:
 
 
 def read_each(served: Served, requests: Sequence[ReadRequest]) -> list[dict[str, Any]]:
-    translator = served.prepared
+    translator = served.explaining
     pairs = [(request, *read(translator, request.text, request.target)) for request in requests]
     return [answers.of_reading(translator, request.text, tokens, steps) for request, tokens, steps in pairs]
 

@@ -24,7 +24,6 @@ from starlette.staticfiles import StaticFiles
 from nmt.checkpoint import contents
 from nmt.evaluation.alignment import WordKind
 from nmt.evaluation.checkpoints import TestSet
-from nmt.explanation import prepared
 from nmt.neighbours import index
 from nmt.neighbours.index import SUFFIX, Index
 from nmt.system.device import choose_device
@@ -74,8 +73,7 @@ def make_app(
     work, live = Work(), Live(runs)
     shown = Sets(sets or {}, language, models, work)
     served = {
-        number: api.Served(translator, prepared(translator), (indexes or {}).get(number))
-        for number, (_, translator) in models.items()
+        number: api.Served.of(translator, (indexes or {}).get(number)) for number, (_, translator) in models.items()
     }
 
     @asynccontextmanager

@@ -135,9 +135,7 @@ def test_what_the_api_refuses(
     [call] = [call for call in api.CALLS if call.path == f"/api/{path}"]
 
     def of_the_api() -> None:
-        request, own = api.understood(
-            call, json.dumps(question).encode(), {"1": api.Served(translator, translator, None)}
-        )
+        request, own = api.understood(call, json.dumps(question).encode(), {"1": api.Served.of(translator)})
         api.computed(call, own, [request])
 
     with pytest.raises(Refusal) as refusal:

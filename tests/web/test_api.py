@@ -61,6 +61,16 @@ def test_a_translation_is_the_translators(client: TestClient, translator: Transl
         assert row == pytest.approx(weights, abs=1e-5)
 
 
+def test_a_model_searches_in_its_own_precision(make_translator: Maker) -> None:
+    translators = {precision: make_translator(f"search.precision={precision}")[1] for precision in ("float32", "bf16")}
+    models = {precision: (precision, translator) for precision, translator in translators.items()}
+    question = {"text": SENTENCE, "attention": False}
+    with TestClient(make_app(models), base_url=BASE) as client:
+        found = [client.post("/api/translate", json=question | {"model": model}).json()["score"] for model in models]
+    assert found == [translator.translate([SENTENCE])[0].score for translator in translators.values()]
+    assert found[0] != found[1]
+
+
 def test_attention_can_be_left_out(client: TestClient) -> None:
     with_it = client.post("/api/translate", json={"text": SENTENCE}).json()
     without = client.post("/api/translate", json={"text": SENTENCE, "attention": False}).json()

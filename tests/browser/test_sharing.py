@@ -81,3 +81,16 @@ def test_what_else_was_weighed_has_an_address_and_is_saved(open_page: Opener, ex
     page.locator("#said button").nth(1).click()
     page.go_back()
     expect(page.get_by_role("dialog")).not_to_be_visible()
+
+
+def test_a_hypothesis_that_is_pointed_at_has_an_address(open_page: Opener, explained: Explanation) -> None:
+    page = open_page("#view=beam")
+    place = next(place for place, node in enumerate(explained.tree) if node.fate == "cut")
+    page.locator(".node").nth(place).hover()
+    expect(page).to_have_url(re.compile(f"node={place}"))
+    other = open_page(page.url[page.url.index("#") :])
+    expect(other.locator(".detail")).to_contain_text(f"score {explained.tree[place].score:.3f}")
+    expect(other.locator(".node.pointed").last).to_have_attribute("tabindex", "0")
+    other.get_by_role("spinbutton", name="Beam").fill("3")  # another search, with other hypotheses
+    other.get_by_role("spinbutton", name="Beam").press("Enter")
+    expect(other).not_to_have_url(re.compile("node="))

@@ -24,6 +24,7 @@ test("what an address holds is what was shown", () => {
     ],
     step: 4,
     mind: 2,
+    node: 11,
     models: ["1", "3"],
     reference: "two & three",
     runs: ["1f", "2e"],

@@ -44,7 +44,7 @@ let asked = false;
 const actions = {
   /** @param {Partial<import("./state.js").State>} changes @param {boolean} again whether to ask the model again */
   change(changes, again) {
-    state = { ...state, ...changes };
+    state = { ...state, ...(again && { node: null }), ...changes }; // another answer has another tree
     history.pushState(null, "", toAddress(state));
     fillIn();
     if (again || (!asked && !isWhole())) explain();
@@ -243,7 +243,7 @@ async function begin() {
   let pause;
   text.addEventListener("input", () => {
     clearTimeout(pause);
-    state = { ...state, text: text.value, prefix: [], forced: [], step: 0, mind: null };
+    state = { ...state, text: text.value, prefix: [], forced: [], step: 0, mind: null, node: null };
     pause = setTimeout(() => (history.replaceState(null, "", toAddress(state)), explain()), 120);
   });
   model.addEventListener("change", () =>
@@ -261,6 +261,7 @@ async function begin() {
     else explain();
   };
   addEventListener("popstate", follow);
+  addEventListener("busy", (event) => (at("busy").textContent = /** @type {CustomEvent} */ (event).detail));
   try {
     models = await ask("/api/models");
   } catch (error) {

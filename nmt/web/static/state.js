@@ -13,6 +13,7 @@
  * @property {[number, number][]} forced pairs of a target and a source position
  * @property {number} step
  * @property {number | null} mind the step whose other words are shown
+ * @property {number | null} node the hypothesis of the search that is pointed at
  * @property {string[]} models those that are compared
  * @property {string} reference
  * @property {string[]} runs the runs of training that are shown
@@ -39,6 +40,7 @@ export function fromAddress(example) {
     forced: list(given.get("forced")).filter(isPair),
     step: Math.max(0, Math.trunc(Number(given.get("step"))) || 0),
     mind: number(given.get("mind")),
+    node: number(given.get("node")),
     models: (given.get("models") ?? "").split(",").filter(Boolean).slice(0, 4),
     reference: given.get("reference") ?? "",
     runs: (given.get("runs") ?? "").split(",").filter(Boolean).slice(0, 8),
@@ -62,6 +64,7 @@ export function toAddress(state) {
   if (state.forced.length) parts.set("forced", JSON.stringify(state.forced));
   if (state.step) parts.set("step", String(state.step));
   if (state.mind !== null) parts.set("mind", String(state.mind));
+  if (state.node !== null) parts.set("node", String(state.node));
   if (state.models.length) parts.set("models", state.models.join(","));
   if (state.reference) parts.set("reference", state.reference);
   if (state.runs.length) parts.set("runs", state.runs.join(","));

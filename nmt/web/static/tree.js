@@ -37,6 +37,8 @@ export function showTree(place, found, state, actions) {
   scroll.append(svg.node());
   /** @type {AbortController | undefined} */
   let asking;
+  const best = nodes.find((/** @type {any} */ node) => node.rank === 0) ?? nodes[0];
+  let pointed = nodes[state.node ?? -1] ?? best;
   const point = async (/** @type {any} */ node) => {
     const path = pathTo(nodes, node);
     const inside = new Set(path.map((one) => one.place));
@@ -45,8 +47,13 @@ export function showTree(place, found, state, actions) {
     svg.selectAll(".node").attr("tabindex", (/** @type {any} */ d) => (d.place === node.place ? 0 : -1));
     asking?.abort();
     asking = new AbortController();
+    const { signal } = asking;
     describe(detail, node, path, actions);
-    await attentionOf(detail, found, path, state, asking.signal);
+    await new Promise((resolve) => setTimeout(resolve, 150)); // whoever only passes by asks for nothing
+    if (signal.aborted) return;
+    if (node !== pointed) actions.remember({ node: node === best ? null : node.place });
+    pointed = node;
+    await attentionOf(detail, found, path, state, signal);
   };
   svg
     .selectAll(".node")
@@ -55,7 +62,7 @@ export function showTree(place, found, state, actions) {
       const other = beside(nodes, node, event.key);
       if (other) (event.preventDefault(), svg.selectAll(".node").nodes()[other.place].focus());
     });
-  point(nodes.find((/** @type {any} */ node) => node.rank === 0) ?? nodes[0]);
+  point(pointed);
 }
 
 /** The node to which an arrow key leads: the one before it, its best child, or another one of its step. @param {any[]} nodes @param {any} node @param {string} key */
@@ -201,8 +208,6 @@ async function attentionOf(place, found, path, state, signal) {
   const tokens = path.map((one) => one.token).filter((token) => token !== "<eos>");
   if (!found.steps[0]?.weights || !tokens.length) return;
   try {
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    if (signal.aborted) return;
     const own = found.steps.length >= tokens.length && tokens.every((token, i) => found.steps[i].token === token);
     let explained = found;
     if (!own && path[0].weights)

@@ -28,19 +28,36 @@ export async function ask(path, question, signal) {
   const options = question
     ? { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(question), signal }
     : { signal };
-  let answer;
+  const answer = await patiently(path, options);
+  const found = await answer.json();
+  if (!answer.ok) throw new Refused(found.error ?? `The server says ${answer.status}.`);
+  return found;
+}
+
+/** The server's answer, once it is not too busy for one; the page is told of that. @param {string} path @param {RequestInit} options */
+async function patiently(path, options) {
+  const tell = (/** @type {string} */ detail) => dispatchEvent(new CustomEvent("busy", { detail }));
+  let answer = await fetched(path, options);
+  if (answer.status !== 503) return answer;
+  tell("The server is busy. This page asks again until there is an answer.");
   try {
-    answer = await fetch(path, options);
+    while (answer.status === 503) {
+      const seconds = Number(answer.headers.get("retry-after")) || 1;
+      await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+      answer = await fetched(path, options);
+    }
+    return answer;
+  } finally {
+    tell("");
+  }
+}
+
+/** @param {string} path @param {RequestInit} options */
+async function fetched(path, options) {
+  try {
+    return await fetch(path, options);
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") throw error;
     throw new Refused("The server does not answer. Is nmt serve still running?");
   }
-  if (answer.status === 503) {
-    const seconds = Number(answer.headers.get("retry-after")) || 1;
-    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
-    return ask(path, question, signal);
-  }
-  const found = await answer.json();
-  if (!answer.ok) throw new Refused(found.error ?? `The server says ${answer.status}.`);
-  return found;
 }

@@ -20,6 +20,7 @@ from support.cli import SOURCES, error_of
 from support.serving import asked
 
 from nmt.cli import main
+from nmt.system import bundled
 from nmt.translator import Translator
 
 
@@ -83,6 +84,14 @@ def test_it_answers_beside_slow_clients_and_finishes_what_it_has_begun(best: str
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 130
         assert "Traceback" not in errors
+
+
+def test_without_a_checkpoint_it_serves_the_bundled_model() -> None:
+    [expected] = Translator.load(device="cpu").translate(["Zwei Hunde spielen."])
+    with serving("--device", "cpu") as (_, address):
+        [model] = asked(address, "/api/models")
+        assert model["name"] == bundled.MODEL.parent.name
+        assert asked(address, "/api/translate", {"text": "Zwei Hunde spielen."})["text"] == expected.text
 
 
 def test_nobody_who_listens_holds_up_the_end(best: str) -> None:

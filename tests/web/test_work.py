@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nmt.web import work as queue
 from nmt.web.work import AT_ONCE, FullQueue, Work
 
 
@@ -105,3 +106,26 @@ def test_nobody_computes_for_those_who_have_gone() -> None:
 
     assert in_loop(program) == "here"
     assert seen == ["here"]
+
+
+def test_a_job_waits_a_moment_for_others_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert queue.PATIENCE <= 0.005
+    monkeypatch.setattr(queue, "PATIENCE", 0.4)
+    calls: list[list[str]] = []
+
+    def note(payloads: Sequence[str]) -> Sequence[str]:
+        calls.append(list(payloads))
+        return payloads
+
+    async def program(work: Work) -> Any:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        first = asyncio.create_task(work.answer("", note, "first"))
+        await asyncio.sleep(0.2)
+        await asyncio.gather(first, work.answer("", note, "in time"))
+        waited = loop.time() - begun
+        await work.answer("", note, "too late")
+        return waited
+
+    assert 0.4 <= in_loop(program) < 0.6  # from the arrival of the first, not of the last
+    assert calls == [["first", "in time"], ["too late"]]

@@ -65,6 +65,6 @@ def run(options: argparse.Namespace) -> int:
     translator = Translator.of({options.checkpoint: loaded})
     found = index.build(translator, [(text.source[i], text.target[i]) for i in taken])
     index.save(found, output)
-    words = sum(len(rows) for rows in found.vectors.values())
+    words = sum(int(ends[-1]) for ends in found.ends.values())
     print(f"Written: {output} ({len(found.pairs):,} pairs, {words:,} states, {output.stat().st_size / 1e6:.0f} MB)")
     return 0

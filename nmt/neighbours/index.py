@@ -10,7 +10,7 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -46,15 +46,21 @@ class Index:
     """States of both sides by rows; `ends` are the numbers of the rows behind each pair's last. Made by `build`."""
 
     pairs: list[tuple[list[str], list[str]]]
-    vectors: dict[Side, NDArray[np.float16]]
     ends: dict[Side, NDArray[np.int64]]
     model: str
-    _search: dict[Side, Any]
+    _search: dict[Side, Any]  # faiss's, which alone hold the vectors
+
+    def vectors(self, side: Side) -> NDArray[np.float16]:
+        """A row for each word."""
+        import faiss
+
+        search = self._search[side]
+        return faiss.rev_swig_ptr(search.codes.data(), search.codes.size()).view(np.float16).reshape(-1, search.d)
 
     def nearest(self, side: Side, vector: Float[Tensor, " D"], count: int) -> list[Neighbour]:
         """The words whose states point most in this vector's direction, the nearest first."""
         asked = _unit(vector.unsqueeze(0).numpy()).astype(np.float32)
-        likeness, rows = self._search[side].search(asked, min(count, len(self.vectors[side])))
+        likeness, rows = self._search[side].search(asked, min(count, self._search[side].ntotal))
         found = []
         for row, alike in zip(rows[0].tolist(), likeness[0].tolist(), strict=True):
             pair = int(np.searchsorted(self.ends[side], row, side="right"))
@@ -77,12 +83,14 @@ def build(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Index:
     texts = [pair for pair in texts if all(pair)]
     if not texts:
         raise UserError("nothing to index: all pairs of sentences have an empty side")
-    found: dict[Side, list[NDArray[np.float16]]] = {side: [np.empty((0, 0), np.float16)] * len(texts) for side in SIDES}
+    ends = {side: np.cumsum([len(pair[number]) for pair in texts], dtype=np.int64) for number, side in enumerate(SIDES)}
+    vectors: dict[Side, NDArray[np.float16]] = {}
     for place, *both in states(model, [_ids(translator, *pair) for pair in texts]):
         for side, rows in zip(SIDES, both, strict=True):
-            found[side][place] = _unit(rows.numpy()).astype(np.float16)
-    vectors = {side: np.concatenate(found[side]) for side in SIDES}
-    ends = {side: np.cumsum([len(rows) for rows in found[side]], dtype=np.int64) for side in SIDES}
+            end = ends[side][place]
+            if side not in vectors:
+                vectors[side] = np.empty((ends[side][-1], rows.shape[1]), np.float16)
+            vectors[side][end - len(rows) : end] = _unit(rows.numpy())
     return _searchable(texts, vectors, ends, digest(model))
 
 
@@ -91,7 +99,7 @@ def save(index: Index, path: Path) -> None:
     text = json.dumps({"model": index.model, "pairs": index.pairs}, ensure_ascii=False).encode()
     arrays: dict[str, NDArray[Any]] = {"text": np.frombuffer(text, np.uint8)}
     for side in SIDES:
-        arrays |= {f"{side}_vectors": index.vectors[side], f"{side}_ends": index.ends[side]}
+        arrays |= {f"{side}_vectors": index.vectors(side), f"{side}_ends": index.ends[side]}
     with files.replacing(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # its stub takes no names from a mapping
 
@@ -166,21 +174,19 @@ def _searchable(
     ends: dict[Side, NDArray[np.int64]],
     model: str,
 ) -> Index:
-    """Raises `UserError` if faiss is not installed."""
+    """Takes the vectors out of their mapping, one side after the other: they may fill half of the memory.
+
+    Raises `UserError` if faiss is not installed.
+    """
     try:
         import faiss
     except ModuleNotFoundError:
         raise UserError("neighbours need faiss: pip install 'nmt[serve]'") from None
     search = {}
-    for side, rows in vectors.items():
+    for side in SIDES:
+        rows = np.ascontiguousarray(vectors.pop(side))
         search[side] = faiss.IndexScalarQuantizer(
             rows.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
         )
-        for part in _parts(rows):
-            search[side].add(part.astype(np.float32))
-    return Index(pairs, vectors, ends, model, search)
-
-
-def _parts(rows: NDArray[np.float16], size: int = 1 << 14) -> Iterator[NDArray[np.float16]]:
-    for begin in range(0, len(rows), size):
-        yield rows[begin : begin + size]
+        search[side].add_sa_codes(rows.view(np.uint8))  # its codes are these very numbers
+    return Index(pairs, ends, model, search)

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 from jaxtyping import Float
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import expect
 from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said
 from support.toy_search import path_to
 from torch import Tensor
@@ -231,14 +231,6 @@ def test_markup_in_a_sentence_is_text(open_page: Opener) -> None:
     assert page.locator("main img, main b").count() == 0
 
 
-def test_what_the_server_refuses_is_shown(open_page: Opener) -> None:
-    page = open_page()
-    page.get_by_label("Sentence", exact=True).fill("Hund " * 600)
-    expect(page.get_by_role("status")).to_contain_text("at most 500 tokens")
-    page.get_by_label("Sentence", exact=True).fill(EXAMPLE)
-    expect(page.get_by_role("status")).to_be_empty()
-
-
 def test_the_keyboard_is_enough(open_page: Opener) -> None:
     page = open_page()
     page.locator("#tab-attention").focus()
@@ -294,21 +286,3 @@ def test_the_theme_is_remembered(open_page: Opener) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != background
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-
-
-def test_who_has_to_wait_for_a_busy_server_is_told(browser: Browser, address: str) -> None:
-    page = browser.new_context().new_page()
-    refused = iter([True, True, False])
-
-    def answer(route: Route) -> None:
-        if next(refused, False):
-            route.fulfill(status=503, headers={"retry-after": "1"}, json={"error": "too much is waiting"})
-        else:
-            route.continue_()
-
-    page.route("**/api/explain", answer)
-    page.goto(address)
-    expect(page.locator("#busy")).to_contain_text("The server is busy")
-    expect(page.locator("svg.rays")).to_be_visible()
-    expect(page.locator("#busy")).to_be_empty()
-    page.context.close()

@@ -64,7 +64,7 @@ def test_where_it_does_not_show_it_says_so(
 ) -> None:
     for text in ("1 2 3", "Taxi"):
         assert main(["translate", text]) == 0
-        assert "--from says it" in capsys.readouterr().err
+        assert "translating from de (--from CODE decides)" in capsys.readouterr().err
     assert used == [two["de"]] * 2
 
 

@@ -1,7 +1,9 @@
-"""What the page says when the server does not translate."""
+"""What the page does while the server does not translate, or not yet."""
 
 from playwright.sync_api import Browser, Route, expect
-from support.page import EXAMPLE, Opener
+from support.page import EXAMPLE, Opener, labels
+
+from nmt.explanation import Explanation
 
 
 def test_what_the_server_refuses_is_shown(open_page: Opener) -> None:
@@ -28,3 +30,20 @@ def test_who_has_to_wait_for_a_busy_server_is_told(browser: Browser, address: st
     expect(page.locator("svg.rays")).to_be_visible()
     expect(page.locator("#busy")).to_be_empty()
     page.context.close()
+
+
+def test_a_clicked_word_is_one_of_the_answer_that_is_awaited(open_page: Opener, explained: Explanation) -> None:
+    page = open_page()
+    page.locator("#said button").nth(1).click()
+    page.get_by_label("Another word").fill("giraffe")
+    page.get_by_role("button", name="Put it there").click()
+    expect(page.locator("#told")).to_contain_text("giraffe")
+    held: list[Route] = []
+    page.route("**/api/explain", lambda route: held.append(route))
+    page.get_by_role("button", name="Let it decide again").click()
+    page.locator("#said button").nth(1).click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    while not held:
+        page.wait_for_timeout(20)
+    held.pop().continue_()
+    expect(page.get_by_role("dialog")).to_contain_text(f"Instead of “{labels([explained.translation.tokens[1]])}”")

@@ -59,7 +59,7 @@ const actions = {
   reconsider(t) {
     state = { ...state, mind: t };
     history.pushState(null, "", toAddress(state));
-    renderMind();
+    if (!document.body.classList.contains("busy")) renderMind(); // else the answer that is awaited opens it
   },
   forget() {
     if (!mind.open && state.mind !== null) actions.remember({ mind: null });

@@ -175,7 +175,7 @@ def sizes(translator: Translator) -> dict[str, int]:
         "target_types": len(translator.target.vocabulary),
         "embedding": model.decoder.embedding.embedding_dim,
         "encoder": model.encoder.rnn.hidden_size,
-        "decoder": model.decoder.rnn.recurrent[0].in_features,
+        "decoder": model.decoder.rnn.recurrent[0].weight.shape[1],
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
 

@@ -89,7 +89,8 @@ def _received(connection: Connection) -> Any:
         answered = pickle.loads(connection.recv_bytes())
     except (EOFError, OSError):
         raise UserError(
-            "a process that computed a part was killed: is there enough memory? One thread needs no second process"
+            "a process that computed a part of the work was killed: is there enough memory? "
+            "With one thread, no further process is started"
         ) from None
     if isinstance(answered, Exception):
         raise answered

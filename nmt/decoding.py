@@ -5,10 +5,11 @@ Shapes: B sentences of a batch, N hypotheses of a batch, T target ids, S source 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -26,6 +27,8 @@ from nmt.system.denormals import flush_denormals
 from nmt.system.device import explaining_memory
 from nmt.system.forks import by_copies, copies
 from nmt.text.vocabulary import BOS, EOS, PAD
+
+Found = TypeVar("Found")
 
 
 class Decoded(NamedTuple):
@@ -51,7 +54,8 @@ def decode(
     With `search.sampling` the hypotheses are drawn, in this order.
 
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
-    `search.batch_size`, so that they come longest first. With a `selection` a translation holds only the types that it
+    `search.batch_size`, the longest first. In a batch whatever is found first comes first; with `attention`, and if
+    copies of this process search, all comes at its end. With a `selection` a translation holds only the types that it
     chooses for its sentence, and scores are by probabilities that are 0 for all others. `attention` is for models that
     have it, and costs one more run of the decoder over the finished hypotheses. `prefixes`, if there are any, are the
     ids that each source's hypotheses begin with; they exclude a selection. `watch` is shown what each step of a beam
@@ -64,18 +68,20 @@ def decode(
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
     ready = packed(model, search.precision)
 
-    def decoded(number: int) -> list[list[Decoded]]:
+    def decoded(number: int) -> Iterator[tuple[int, list[Decoded]]]:
         chosen = batches[number]
         batch, begun = [sources[i] for i in chosen], [prefixes[i] for i in chosen] if prefixes else []
         out_of_memory = partial(_out_of_memory, len(batch), len(batch[0]), search)
-        with _without_dropout(ready), _in_precision(model, search.precision), explaining_memory(out_of_memory):
-            return _decode_batch(ready, batch, begun, search, selection, n_best, attention, watch)
+        found = _decode_batch(ready, batch, begun, search, selection, n_best, attention, watch)
+        for row, hypotheses in _computed(found, partial(_searching, ready, search, out_of_memory)):
+            yield chosen[row], hypotheses
 
     alone = watch is not None or model.device.type != "cpu"
     processes = 1 if alone else copies(len(order) // search.batch_size)
-    found = by_copies(decoded, len(batches), processes) if processes > 1 else map(decoded, range(len(batches)))
-    for chosen, hypotheses in zip(batches, found, strict=True):
-        yield from zip(chosen, hypotheses, strict=True)
+    if processes > 1:
+        yield from chain.from_iterable(by_copies(lambda number: list(decoded(number)), len(batches), processes))
+    else:
+        yield from chain.from_iterable(map(decoded, range(len(batches))))
 
 
 def forced_weights(
@@ -103,7 +109,24 @@ def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
     return sorted(range(len(sources)), key=lambda i: -len(sources[i]))
 
 
-@torch.inference_mode()
+@contextmanager
+def _searching(model: TranslationModel, search: SearchConfig, out_of_memory: Callable[[], str]) -> Iterator[None]:
+    in_precision = _in_precision(model, search.precision)
+    with torch.inference_mode(), _without_dropout(model), in_precision, explaining_memory(out_of_memory):
+        yield
+
+
+def _computed(found: Iterator[Found], context: Callable[[], AbstractContextManager[None]]) -> Iterator[Found]:
+    """What an iterator computes, in a context that does not hold for whoever takes it."""
+    while True:
+        with context():
+            try:
+                one = next(found)
+            except StopIteration:
+                return
+        yield one
+
+
 def _decode_batch(
     model: TranslationModel,
     sources: Sequence[Sequence[int]],
@@ -113,7 +136,7 @@ def _decode_batch(
     n_best: int,
     attention: bool,
     watch: Callable[[Candidates], None] | None,
-) -> list[list[Decoded]]:
+) -> Iterator[tuple[int, list[Decoded]]]:
     padded, lengths = pad_source(sources)
     state, memory = model.encode(padded.to(model.device), lengths)
     find = _finder(search, sources, n_best, model.device, watch)
@@ -125,14 +148,18 @@ def _decode_batch(
         types = candidates(selection, padded).to(model.device)
         found = _in_types(find(*_limited(model, types, state, memory)), types)
     if not attention:
-        return [[Decoded(hypothesis, None) for hypothesis in hypotheses] for hypotheses in found]
+        for row, hypotheses in found:
+            yield row, [Decoded(hypothesis, None) for hypothesis in hypotheses]
+        return
     # The decoder runs over all hypotheses of the batch once more, now that it is known which ones are kept.
-    owner = [i for i, hypotheses in enumerate(found) for _ in hypotheses]
+    kept = list(found)
+    owner = [row for row, hypotheses in kept for _ in hypotheses]
     rows = torch.tensor(owner, device=model.device)
-    ids = [h.ids for hypotheses in found for h in hypotheses]
+    ids = [hypothesis.ids for _, hypotheses in kept for hypothesis in hypotheses]
     source_lengths = [len(sources[i]) + 1 for i in owner]
     weights = iter(_weights(model, ids, source_lengths, select(state, rows), select(memory, rows)))
-    return [[Decoded(hypothesis, next(weights)) for hypothesis in hypotheses] for hypotheses in found]
+    for row, hypotheses in kept:
+        yield row, [Decoded(hypothesis, next(weights)) for hypothesis in hypotheses]
 
 
 def _finder(
@@ -141,7 +168,7 @@ def _finder(
     n_best: int,
     device: torch.device,
     watch: Callable[[Candidates], None] | None,
-) -> Callable[[Step, Any, Any], list[list[Hypothesis]]]:
+) -> Callable[[Step, Any, Any], Iterator[tuple[int, list[Hypothesis]]]]:
     """What makes hypotheses of a step, a state and a memory: beam search, or drawing them at random."""
     if search.sampling is not None:
         options = search.sampling
@@ -204,11 +231,13 @@ def _step_among(
     return model.log_probabilities(tokens, state, own, choice)
 
 
-def _in_types(found: list[list[Hypothesis]], types: Int[Tensor, "B C"]) -> list[list[Hypothesis]]:
-    return [
-        [Hypothesis(tuple(own[place] for place in hypothesis.ids), hypothesis.score) for hypothesis in hypotheses]
-        for own, hypotheses in zip(types.tolist(), found, strict=True)
-    ]
+def _in_types(
+    found: Iterable[tuple[int, list[Hypothesis]]], types: Int[Tensor, "B C"]
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    of_row = types.tolist()
+    for row, hypotheses in found:
+        own = of_row[row]
+        yield row, [Hypothesis(tuple(own[place] for place in each.ids), each.score) for each in hypotheses]
 
 
 def _weights(

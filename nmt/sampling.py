@@ -7,7 +7,7 @@ target positions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,8 @@ def sample(
     alpha: float,
     temperature: float,
     top_k: int | None,
-) -> list[list[Hypothesis]]:
-    """K hypotheses of each sentence, independent of each other, in the order of drawing.
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """Yields each sentence's index and its K hypotheses, independent of each other, in the order of drawing.
 
     Token t of a sample is drawn from p^(1/temperature), normalised, over the `top_k` most likely types or over all. The
     random number for it, from 0 to 1, is in `draws`. A hypothesis ends with EOS, or after T tokens. Its score is that
@@ -60,10 +60,8 @@ def sample(
             rows = (count * keep.unsqueeze(1) + torch.arange(count, device=device)).flatten()
             state, memory = select(state, rows), select(memory, keep)
             numbers, tokens = numbers[keep], tokens[keep]
-    return [
-        [_hypothesis(ids, score, eos, alpha) for ids, score in zip(*of_sentence, strict=True)]
-        for of_sentence in zip(written.tolist(), scores.tolist(), strict=True)
-    ]
+    for sentence, found in enumerate(zip(written.tolist(), scores.tolist(), strict=True)):
+        yield sentence, [_hypothesis(ids, score, eos, alpha) for ids, score in zip(*found, strict=True)]
 
 
 def drawn(

@@ -5,7 +5,7 @@ Shapes: B unfinished sentences, K beam, N = B·K rows (a sentence's hypotheses a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -62,44 +62,44 @@ def beam_search(
     max_length: int,
     n_best: int = 1,
     watch: Callable[[Candidates], None] | None = None,
-) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each sentence, best first. With K = 1 this is greedy search.
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """Yields each sentence's index and its `n_best` hypotheses, best first, as soon as they are known.
 
     `step(last ids of N rows, state, memory)` returns the log-probabilities of each row's next id, to be overwritten,
     and the new state. `state` and `memory` start with a row per sentence; then `state` has one for each of K
     hypotheses, reordered with them, and `memory` loses those of finished sentences. A hypothesis ends when EOS is among
     the K best continuations of its sentence, a sentence when K of them have ended, or at `max_length`, where unfinished
-    ones compete as they are. `watch` sees what each step chooses from. Raises `ValueError` if `n_best` > `beam_size`.
+    ones compete as they are. K = 1 is greedy search. `watch` sees what each step chooses from. Raises `ValueError` if
+    `n_best` > `beam_size`.
     """
     if n_best > beam_size:
         raise ValueError(f"n_best ({n_best}) exceeds beam_size ({beam_size})")
     sentences, device = _count_and_device(memory)
     numbers = torch.arange(sentences, device=device)  # the unfinished sentences, by their index in the input
     ids, scores = torch.full((sentences, 1, 1), bos, device=device), torch.zeros(sentences, 1, device=device)
-    ended: list[_Ended] = []
-    ended_count = torch.zeros(sentences, dtype=torch.long, device=device)
+    ended: list[list[Hypothesis]] = [[] for _ in range(sentences)]
     for length in range(1, max_length + 1):
         log_probabilities, state = step(ids[:, :, -1].flatten(), state, memory)
         totals = log_probabilities.unflatten(0, scores.shape).add_(scores.unsqueeze(2))
         best, parents, tokens = _best_candidates(totals, 2 * beam_size)  # K may end, and K others are to continue
         at = ((tokens == eos) & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
-        ended.append(_ended(numbers, ids, parents, tokens, best / length_penalty(length, alpha), at))
-        ended_count += torch.bincount(numbers[at[0]], minlength=sentences)
+        _add(ended, numbers[at[0]], _written(ids, parents, tokens, at), best[at] / length_penalty(length, alpha))
         going_on = _going_on(tokens == eos)[:, : min(beam_size, totals[0, :, 1:].numel())]
         if watch:
             watch(Candidates(numbers, best, parents, tokens, going_on))
         scores, parents, tokens = (x.gather(1, going_on) for x in (best, parents, tokens))
         ids = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
-        keep = (ended_count[numbers] < beam_size).nonzero().squeeze(1)
+        done = torch.tensor([len(ended[number]) >= beam_size for number in numbers.tolist()], device=device)
+        yield from _ranked(ended, numbers[done], n_best)
+        keep = (~done).nonzero().squeeze(1)
         if len(keep) == 0:
-            break
-        first_rows = totals.shape[1] * torch.arange(len(numbers), device=device).unsqueeze(1)
-        state = select(state, (first_rows + parents)[keep].flatten())
+            return
+        state = select(state, _rows(parents, totals.shape[1])[keep].flatten())
         if len(keep) < len(numbers):
             memory, numbers, ids, scores = select(memory, keep), numbers[keep], ids[keep], scores[keep]
-    else:
-        ended.append(_cut_off(numbers, ids, scores, length_penalty(max_length, alpha)))
-    return _rank(ended, sentences, n_best)
+    at = (scores > -torch.inf).nonzero(as_tuple=True)
+    _add(ended, numbers[at[0]], ids[at], scores[at] / length_penalty(max_length, alpha))
+    yield from _ranked(ended, numbers, n_best)
 
 
 def beginning(step: Step, none: int) -> Step:
@@ -122,25 +122,31 @@ def beginning(step: Step, none: int) -> Step:
     return begun
 
 
-def _ended(
-    numbers: Int[Tensor, " B"],
-    ids: Int[Tensor, "B K T"],
-    parents: Int[Tensor, "B C"],
-    tokens: Int[Tensor, "B C"],
-    scores: Float[Tensor, "B C"],
-    at: tuple[Tensor, ...],
-) -> _Ended:
-    """The candidates that end: those of sentence at[0] and place at[1]."""
-    whole = torch.cat([ids[at[0], parents[at]], tokens[at].unsqueeze(1)], dim=1)
-    return _Ended(numbers[at[0]], whole, scores[at])
+def _rows(parents: Int[Tensor, "B K"], width: int) -> Int[Tensor, "B K"]:
+    """The rows of a step, `width` for each sentence, of hypotheses that are counted from each sentence's first."""
+    return width * torch.arange(len(parents), device=parents.device).unsqueeze(1) + parents
 
 
-def _cut_off(
-    numbers: Int[Tensor, " B"], ids: Int[Tensor, "B K T"], scores: Float[Tensor, "B K"], penalty: float
-) -> _Ended:
-    """The hypotheses that have not ended when the search stops, as they are."""
-    sentence, rank = (scores > -torch.inf).nonzero(as_tuple=True)
-    return _Ended(numbers[sentence], ids[sentence, rank], scores[sentence, rank] / penalty)
+def _written(
+    ids: Int[Tensor, "B K T"], parents: Int[Tensor, "B C"], tokens: Int[Tensor, "B C"], at: tuple[Tensor, ...]
+) -> Int[Tensor, "X L"]:
+    """The ids of the candidates of sentence at[0] and place at[1]; BOS first."""
+    return torch.cat([ids[at[0], parents[at]], tokens[at].unsqueeze(1)], dim=1)
+
+
+def _add(
+    ended: list[list[Hypothesis]], sentences: Int[Tensor, " X"], ids: Int[Tensor, "X L"], scores: Float[Tensor, " X"]
+) -> None:
+    """Add hypotheses, whose ids begin with BOS, to those of their sentences."""
+    for sentence, own, score in zip(sentences.tolist(), ids.tolist(), scores.tolist(), strict=True):
+        ended[sentence].append(Hypothesis(tuple(own[1:]), score))
+
+
+def _ranked(
+    ended: list[list[Hypothesis]], sentences: Int[Tensor, " X"], n_best: int
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    for sentence in sentences.tolist():
+        yield sentence, sorted(ended[sentence], key=lambda hypothesis: -hypothesis.score)[:n_best]
 
 
 def _best_candidates(
@@ -166,19 +172,3 @@ def _going_on(ends: Bool[Tensor, "B C"]) -> Int[Tensor, "B C"]:
 def _count_and_device(tensors: tuple[Any, ...]) -> tuple[int, torch.device]:
     first = tensors[0]
     return _count_and_device(first) if isinstance(first, tuple) else (len(first), first.device)
-
-
-class _Ended(NamedTuple):
-    """Hypotheses that ended at the same length, each with the index of its sentence."""
-
-    sentence: Int[Tensor, " X"]
-    ids: Int[Tensor, "X L"]  # BOS first
-    score: Float[Tensor, " X"]
-
-
-def _rank(ended: list[_Ended], sentences: int, n_best: int) -> list[list[Hypothesis]]:
-    by_sentence: list[list[Hypothesis]] = [[] for _ in range(sentences)]
-    for group in ended:
-        for number, ids, score in zip(group.sentence.tolist(), group.ids.tolist(), group.score.tolist(), strict=True):
-            by_sentence[number].append(Hypothesis(tuple(ids[1:]), score))
-    return [sorted(hypotheses, key=lambda h: -h.score)[:n_best] for hypotheses in by_sentence]

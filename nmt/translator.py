@@ -54,6 +54,7 @@ class _Wanted:
     attention: bool
     prefix: str | Sequence[str | Sequence[str]] | None
     watch: Callable[[Candidates], None] | None
+    found: Callable[[int, Translation], None] | None
 
 
 class Translator:
@@ -132,23 +133,24 @@ class Translator:
         attention: bool = True,
         prefix: str | Sequence[str | Sequence[str]] | None = None,
         watch: Callable[[Candidates], None] | None = None,
+        found: Callable[[int, Translation], None] | None = None,
     ) -> list[Translation]:
         """Translate sentences, in their order; None stands for the checkpoint's own setting.
 
         Sentences of similar length share a batch, which changes no result (with few bits: only by rounding). An empty
-        sentence has an empty translation. A sentence with more than `search.max_source_length` tokens is cut off
-        there, and a line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds one:
-        a translation then consists of the words that it chooses, and others count as impossible in its score.
-        `sampling` (such as {"temperature": 0.9, "top_k": 20, "seed": 1}) draws translations at random instead of
-        searching, `n_best` of them, in the order of drawing.
-        `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the word
-        that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
-        `attention=False` saves the time that computing the weights takes.
-        `prefix` is how translations begin, one text for all or for each its text or its tokens (as in
-        `Translation.tokens`); the search goes on from there, among all words. `watch` sees each step of a beam search.
+        sentence has an empty translation. A sentence with more than `search.max_source_length` tokens is cut off there,
+        and a line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds one: a
+        translation then consists of the words that it chooses, and others count as impossible in its score. `sampling`
+        (such as {"temperature": 0.9, "top_k": 20, "seed": 1}) draws `n_best` translations at random, in the order of
+        drawing. `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the
+        word that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
+        `attention=False` saves the time that computing the weights takes. `prefix` is how translations begin, one text
+        for all or for each its text or its tokens (as in `Translation.tokens`); the search goes on from there, among
+        all words. `watch` sees each step of a beam search, `found` each sentence's place and translation as soon as
+        they are known (earliest without `attention`).
 
-        Raises `UserError` for text that is not valid Unicode, and for options that do not fit, such as sizes below 1,
-        `n_best` above the beam size, a prefix that fills `max_length`, or `replace_unk` with a model without attention.
+        Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
+        size, a prefix that fills `max_length`, `replace_unk` without attention).
         """
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
@@ -162,8 +164,7 @@ class Translator:
             vocabulary_selection=vocabulary_selection,
             sampling=sampling,
         )
-        wanted = _Wanted(self._in_fastest(search), n_best, replace_unk, dictionary, attention, prefix, watch)
-        self._check(wanted)
+        wanted = _Wanted(self._in_fastest(search), n_best, replace_unk, dictionary, attention, prefix, watch, found)
         return self._found([self._of_usable_length(n, text) for n, text in enumerate(sentences, start=1)], wanted)
 
     def forced_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[Float[Tensor, "T S"]]:
@@ -181,11 +182,16 @@ class Translator:
         return decoding.forced_weights(self.model, *ids, self.search.batch_size)
 
     def _found(self, sentences: Sequence[str], wanted: _Wanted) -> list[Translation]:
+        self._check(wanted)
         keep_freed_memory()
-        sources = self._encode(sentences)
+        tokens = self._tokens(sentences)
+        sources = [self.source.vocabulary.encode(each) for each in tokens]
         attention, several = wanted.attention and self.has_attention, wanted.n_best > 1
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
         translations = [replace(nothing, n_best=(nothing,) if several else ())] * len(sentences)
+        tell = wanted.found or (lambda *_: None)
+        for i in (i for i, source in enumerate(sources) if not source):
+            tell(i, translations[i])
         prefixes = self._prefixes(len(sources), wanted)
         found = decoding.decode(
             self.model,
@@ -199,8 +205,9 @@ class Translator:
         )
         for i, decoded in found:
             segments = self._segments(sources[i])
-            ranked = tuple(self._translation(sentences[i], each, wanted, segments) for each in decoded)
+            ranked = tuple(self._translation(sentences[i], tokens[i], each, wanted, segments) for each in decoded)
             translations[i] = replace(ranked[0], n_best=ranked if several else ())
+            tell(i, translations[i])
         return translations
 
     def _in_fastest(self, search: SearchConfig) -> SearchConfig:
@@ -232,14 +239,14 @@ class Translator:
             sentence = sentence[:most]
         return sentence
 
-    def _encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """The sentences' ids, at most as many as the search takes; standard error is told what is cut off."""
+    def _tokens(self, sentences: Sequence[str]) -> list[list[str]]:
+        """The sentences' tokens, at most as many as the search takes; standard error is told what is cut off."""
         limit = self.search.max_source_length
-        sources = [self.source.encode(sentence) for sentence in sentences]
-        for sentence, ids in zip(sentences, sources, strict=True):
-            if len(ids) > limit:
-                self._say_cut(f"{limit} of {len(ids)} tokens", sentence)
-                del ids[limit:]
+        sources = [self.source.tokenizer.tokenize(sentence) for sentence in sentences]
+        for sentence, tokens in zip(sentences, sources, strict=True):
+            if len(tokens) > limit:
+                self._say_cut(f"{limit} of {len(tokens)} tokens", sentence)
+                del tokens[limit:]
         return sources
 
     def _prefixes(self, count: int, wanted: _Wanted) -> list[list[int]]:
@@ -264,7 +271,12 @@ class Translator:
         return tuple(numbered_segments(torch.tensor([[*ids, EOS]]), ends)[0].tolist()) if ends else None
 
     def _translation(
-        self, sentence: str, decoded: Decoded, wanted: _Wanted, segments: tuple[int, ...] | None
+        self,
+        sentence: str,
+        source: Sequence[str],
+        decoded: Decoded,
+        wanted: _Wanted,
+        segments: tuple[int, ...] | None,
     ) -> Translation:
         hypothesis, weights = decoded
         tokens = self.target.vocabulary.decode(hypothesis.ids)
@@ -277,7 +289,7 @@ class Translator:
         return Translation(
             text=self.target.tokenizer.detokenize(words),
             tokens=tokens,
-            source_tokens=[*self.source.tokenizer.tokenize(sentence)[: self.search.max_source_length], EOS_TOKEN],
+            source_tokens=[*source, EOS_TOKEN],
             score=hypothesis.score,
             attention=weights if wanted.attention else None,
             segments=segments,

@@ -43,7 +43,7 @@ def test_every_hypothesis_is_in_the_tree_with_its_fate(seed, end_bonus, barred, 
         watched, number = [], torch.tensor([[sentence]])
         options = {"beam_size": beam_size, "alpha": alpha, "max_length": 7, "n_best": beam_size}
         state = (torch.zeros_like(number),)
-        [found] = beam_search(toy, state, (number,), bos=START, eos=END, watch=watched.append, **options)
+        [(_, found)] = beam_search(toy, state, (number,), bos=START, eos=END, watch=watched.append, **options)
         nodes = beam_tree(watched, found, eos=END, beam_size=beam_size, alpha=alpha)
         paths = [tuple(path_to(nodes, place)) for place in range(len(nodes))]
         expected = tree_by_hand(toy, sentence, beam_size, 7)
@@ -67,10 +67,10 @@ def test_the_tree_tells_which_result_greedy_search_finds(beam_size):
         toy, number, watched = Toy(seed, 1.0), torch.tensor([[SENTENCES[0]]]), []
         options = {"bos": START, "eos": END, "alpha": 1.0, "max_length": 7}
         state = (torch.zeros_like(number),)
-        [found] = beam_search(
+        [(_, found)] = beam_search(
             toy, state, (number,), beam_size=beam_size, n_best=beam_size, watch=watched.append, **options
         )
-        [[greedy]] = beam_search(toy, state, (number,), beam_size=1, **options)
+        [(_, [greedy])] = beam_search(toy, state, (number,), beam_size=1, **options)
         rank = greedy_rank(beam_tree(watched, found, eos=END, beam_size=beam_size, alpha=1.0))
         assert greedy not in found if rank is None else greedy == found[rank], seed
         told.append(rank)

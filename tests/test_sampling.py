@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
-from test_search import END, START, WORDS, Toy
+from support.toy_search import END, START, WORDS, Toy, in_order
 
 from nmt.config.search import SearchConfig
 from nmt.decoding import decode
@@ -42,7 +42,7 @@ def all_sequences(longest):
 def search(toy, draws, sentences=SENTENCES, **options):
     numbers = torch.tensor(sentences).unsqueeze(1)
     options = {"alpha": 0.0, "temperature": 1.0, "top_k": None} | options
-    return sample(toy, (torch.zeros_like(numbers),), (numbers,), draws, bos=START, eos=END, **options)
+    return in_order(sample(toy, (torch.zeros_like(numbers),), (numbers,), draws, bos=START, eos=END, **options))
 
 
 # With k cells of expected counts e and observed counts o, Σ (o − e)² / e has mean k − 1 and variance 2 (k − 1).
@@ -100,7 +100,7 @@ def test_the_extreme_draws_are_types_with_a_probability() -> None:
     found = sample(
         step, (torch.zeros(3, 1),), (torch.zeros(3, 1),), draws, bos=0, eos=9, alpha=0.0, temperature=1.0, top_k=None
     )
-    assert [hypotheses[0].ids for hypotheses in found] == [(1,), (2,), (2,)]
+    assert [hypotheses[0].ids for _, hypotheses in found] == [(1,), (2,), (2,)]
 
 
 @pytest.mark.parametrize("variant", **parametrised(WIRINGS))

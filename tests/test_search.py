@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from support.toy_search import END, SENTENCES, START, WORDS, Toy, search
+from support.toy_search import END, SENTENCES, START, WORDS, Toy, in_order, search
 
 from nmt.search import beam_search, beginning, length_penalty, select
 
@@ -199,7 +199,8 @@ def test_an_end_does_not_stay_with_its_place_in_the_beam():
         return torch.tensor(rows, dtype=torch.float64), (torch.cat([state[0], tokens.unsqueeze(1)], dim=1),)
 
     empty = torch.full((1, 1), -1)
-    (found,) = beam_search(step, (empty,), (empty,), bos=START, eos=END, beam_size=2, alpha=0.0, max_length=5, n_best=2)
+    options = {"bos": START, "eos": END, "beam_size": 2, "alpha": 0.0, "max_length": 5, "n_best": 2}
+    [(_, found)] = beam_search(step, (empty,), (empty,), **options)
     assert_same(found, [(math.log(0.5), (END,)), (math.log(0.27), (0, 1, END))])
 
 
@@ -224,7 +225,7 @@ def test_the_penalty_decides_between_short_and_long():
 
     zero = torch.zeros(1, 1)
     best = [
-        beam_search(step, (zero,), (zero,), bos=START, eos=END, beam_size=2, alpha=alpha, max_length=9)[0][0].ids
+        next(beam_search(step, (zero,), (zero,), bos=START, eos=END, beam_size=2, alpha=alpha, max_length=9))[1][0].ids
         for alpha in (0.0, 1.0)
     ]
     assert best == [(END,), (0, 0, 0, 0, 0, END)]
@@ -247,7 +248,7 @@ def test_a_search_that_begins_with_given_ids_finds_the_best_of_those_that_do(see
     for alpha, width in ((0.0, 200), (1.0, 200), (1.0, 2)):
         options = {"beam_size": width, "n_best": min(width, 60), "alpha": alpha, "max_length": 4}
         state, memory = ((torch.zeros_like(numbers),), done), ((numbers,), padded)
-        found = beam_search(beginning(toy, none), state, memory, bos=START, eos=END, **options)
+        found = in_order(beam_search(beginning(toy, none), state, memory, bos=START, eos=END, **options))
         for (sentence, prefix), hypotheses in zip(prefixes.items(), found, strict=True):
             begun = [ids for ids in all_sequences(4) if ids[: len(prefix)] == prefix]
             expected = ranked(toy, sentence, begun, alpha)
@@ -271,3 +272,16 @@ def test_select_takes_rows_of_every_tensor():
     plain = select(tuple(pair), torch.tensor([3]))
     assert type(plain) is tuple
     assert [t.tolist() for t in plain] == [[3], [[6, 7]]]
+
+
+def test_a_sentence_is_told_as_soon_as_its_search_has_ended():
+    """Not only when those of the other sentences have."""
+    toy, numbers = Toy(3, 1.0), torch.tensor(SENTENCES).unsqueeze(1)
+    options = {"beam_size": 2, "max_length": 30}
+    found = beam_search(toy, (torch.zeros_like(numbers),), (numbers,), bos=START, eos=END, alpha=0.0, **options)
+    steps = {}
+    for place, hypotheses in found:
+        steps[SENTENCES[place]] = len(toy.rows_seen)
+        assert hypotheses == search(Toy(3, 1.0), [SENTENCES[place]], **options)[0]
+    assert steps == {sentence: sum(sentence in seen for seen in toy.rows_seen) for sentence in SENTENCES}
+    assert len(set(steps.values())) > 1

@@ -246,14 +246,24 @@ def test_bad_options_are_refused(make_translator: Maker, options: dict[str, Any]
 
 
 def test_too_little_memory_is_said(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.")
 
-    monkeypatch.setattr(decoding, "_decode_batch", fail)
+    monkeypatch.setattr(decoding, "beam_search", fail)
     with pytest.raises(
         UserError, match=r"out of memory for 2 sentences of up to 3 tokens with 2 hypotheses each: lower the batch size"
     ):
         make(make_translator, "bahdanau").translate(["Ba", "Ba De Fi"])
+
+
+@pytest.mark.parametrize("attention", [True, False])
+def test_each_translation_is_told_once(make_translator: Maker, attention: bool) -> None:
+    told: list[tuple[int, str, float]] = []
+    sentences = ["Ba De Fi", "", "Ba", "De Ba", " "]
+    translations = make(make_translator, "bahdanau").translate(
+        sentences, attention=attention, found=lambda place, one: told.append((place, one.text, one.score))
+    )
+    assert sorted(told) == [(place, one.text, one.score) for place, one in enumerate(translations)]
 
 
 def test_one_string_is_no_list_of_sentences(make_translator: Maker) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -12,10 +11,12 @@ from pydantic import ValidationError
 from nmt.explanation import explain, prepared, read
 from nmt.neighbours.index import Index, vector
 from nmt.system.errors import UserError
+from nmt.translation import Translation
 from nmt.translator import Translator, most_characters
 from nmt.web import answers, shapes
 from nmt.web.guard import Refusal
 from nmt.web.requests import ExplainRequest, NeighboursRequest, ReadRequest, Request, TranslateRequest
+from nmt.web.work import Tell
 
 Asked = TypeVar("Asked", bound=Request)
 Models = Mapping[str, tuple[str, Translator]]  # by id: name and translator
@@ -45,60 +46,62 @@ class Call(Generic[Asked]):
     request: type[Asked]
     answer: type[shapes.Answer]
     kind: Callable[[Asked], Hashable]
-    compute: Callable[[Served, Sequence[Asked]], list[dict[str, Any]]]
+    compute: Callable[[Served, Sequence[Asked], Tell], None]
     purpose: str
 
 
-def translate(served: Served, requests: Sequence[TranslateRequest]) -> list[dict[str, Any]]:
+def translate(served: Served, requests: Sequence[TranslateRequest], tell: Tell) -> None:
     """Requests of one kind: all have the same settings, and either all or none have a prefix."""
     first = requests[0]
-    found = served.searching.translate(
+    served.searching.translate(
         [request.text for request in requests],
         beam_size=first.beam_size,
         length_penalty=first.length_penalty,
         prefix=[request.prefix for request in requests] if first.prefix else None,
         attention=first.attention,
+        found=lambda place, translation: tell(place, _translated(translation)),
     )
-    return [
-        answers.of_translation(one)
-        | {"source_tokens": one.source_tokens, "attention": None if one.attention is None else one.attention.tolist()}
-        for one in found
-    ]
 
 
-def explain_each(served: Served, requests: Sequence[ExplainRequest]) -> list[dict[str, Any]]:
-    return [_explain(served.explaining, request) for request in requests]
+def _translated(found: Translation) -> dict[str, Any]:
+    attention = None if found.attention is None else found.attention.tolist()
+    return answers.of_translation(found) | {"source_tokens": found.source_tokens, "attention": attention}
 
 
-def _explain(translator: Translator, request: ExplainRequest) -> dict[str, Any]:
+def each(answer: Callable[[Served, Asked], dict[str, Any]]) -> Callable[[Served, Sequence[Asked], Tell], None]:
+    """What answers one request after another."""
+
+    def compute(served: Served, requests: Sequence[Asked], tell: Tell) -> None:
+        for place, request in enumerate(requests):
+            tell(place, answer(served, request))
+
+    return compute
+
+
+def explained(served: Served, request: ExplainRequest) -> dict[str, Any]:
     found = explain(
-        translator,
+        served.explaining,
         request.text,
         beam_size=request.beam_size,
         length_penalty=request.length_penalty,
         prefix=request.prefix,
         forced=dict(request.forced),
     )
-    return answers.of_explanation(translator, found)
+    return answers.of_explanation(served.explaining, found)
 
 
-def read_each(served: Served, requests: Sequence[ReadRequest]) -> list[dict[str, Any]]:
-    translator = served.explaining
-    pairs = [(request, *read(translator, request.text, request.target)) for request in requests]
-    return [answers.of_reading(translator, request.text, tokens, steps) for request, tokens, steps in pairs]
+def reading(served: Served, request: ReadRequest) -> dict[str, Any]:
+    tokens, steps = read(served.explaining, request.text, request.target)
+    return answers.of_reading(served.explaining, request.text, tokens, steps)
 
 
-def neighbours_each(served: Served, requests: Sequence[NeighboursRequest]) -> list[dict[str, Any]]:
-    return [{"neighbours": _neighbours(served, request)} for request in requests]
-
-
-def _neighbours(served: Served, request: NeighboursRequest) -> list[dict[str, Any]]:
+def neighbours(served: Served, request: NeighboursRequest) -> dict[str, Any]:
     if served.index is None:
         raise UserError(f"model {request.model} has no index: nmt index makes one")
     # By the translator that the index was made with, since other products round differently.
     own = vector(served.translator, request.text, request.target, request.side, request.place)
     found = served.index.nearest(request.side, own, request.count)
-    return [answers.of_neighbour(served.translator, neighbour) for neighbour in found]
+    return {"neighbours": [answers.of_neighbour(served.translator, neighbour) for neighbour in found]}
 
 
 CALLS: tuple[Call[Any], ...] = (
@@ -115,7 +118,7 @@ CALLS: tuple[Call[Any], ...] = (
         ExplainRequest,
         shapes.Explained,
         lambda _: None,
-        explain_each,
+        each(explained),
         "Translate a sentence and say how: each step's query, scores, weights, context and likeliest tokens, and the "
         "beam search as a tree.",
     ),
@@ -124,7 +127,7 @@ CALLS: tuple[Call[Any], ...] = (
         ReadRequest,
         shapes.Reading,
         lambda _: None,
-        read_each,
+        each(reading),
         "The steps in which the model is made to write a given translation.",
     ),
     Call(
@@ -132,7 +135,7 @@ CALLS: tuple[Call[Any], ...] = (
         NeighboursRequest,
         shapes.Neighbours,
         lambda _: None,
-        neighbours_each,
+        each(neighbours),
         "The words of training sentences in which the model's state is most like the one at a word here.",
     ),
 )
@@ -156,16 +159,12 @@ def understood(call: Call[Asked], body: bytes, models: Mapping[str, Served]) -> 
     return request, served
 
 
-def computed(call: Call[Asked], served: Served, requests: Sequence[Asked]) -> list[dict[str, Any]]:
-    """The answers. Raises `Refusal` for what the translator refuses."""
+def compute(call: Call[Asked], served: Served, requests: Sequence[Asked], tell: Tell) -> None:
+    """Tell the answers. Raises `Refusal` for what the translator refuses."""
     try:
-        return call.compute(served, requests)
+        call.compute(served, requests, tell)
     except UserError as error:
         raise Refusal(422, str(error)) from None
-
-
-def computer(call: Call[Asked], served: Served) -> Callable[[Sequence[Asked]], list[dict[str, Any]]]:
-    return partial(computed, call, served)
 
 
 def _complaint(error: Any) -> str:

@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any
@@ -195,7 +196,7 @@ def _answering(call: api.Call[Any], models: Mapping[str, api.Served], work: Work
             raise Refusal(415, "send JSON, with Content-Type: application/json")
         asked, one = api.understood(call, await request.body(), models)
         kind = call.path, asked.model, call.kind(asked)
-        return await work.answer(kind, api.computer(call, one), asked, len(asked.text))
+        return await work.answer(kind, partial(api.compute, call, one), asked, len(asked.text))
 
     return _answered(answer)
 

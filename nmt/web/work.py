@@ -12,7 +12,8 @@ PATIENCE = 0.005  # seconds that a job may wait for others to join it
 LONGEST_QUEUE = 256  # jobs; more are refused
 AT_ONCE = 32  # jobs of one batch: while it is computed, the next one arrives
 
-Compute = Callable[[Sequence[Any]], Sequence[Any]]
+Tell = Callable[[int, Any], None]  # told the place of a payload, and its answer as soon as it is known
+Compute = Callable[[Sequence[Any], Tell], None]
 
 
 class FullQueue(Exception):
@@ -32,7 +33,8 @@ class _Job:
 class Work:
     """Jobs of the same kind share a call of their function, which computes the answers of several payloads.
 
-    It runs while `run` does. All computing happens in one other thread, so that the server can go on listening.
+    It runs while `run` does. All computing happens in one other thread, so that the server can go on listening: whose
+    answer is known early can ask again before the others' are, so that the next call can choose among more.
     """
 
     def __init__(self, longest: int = LONGEST_QUEUE) -> None:
@@ -81,16 +83,21 @@ class Work:
         jobs = [job for job in jobs if not job.answer.done()]  # whoever has gone needs no answer
         if not jobs:
             return
-        call = asyncio.get_running_loop().run_in_executor
+        loop = asyncio.get_running_loop()
+
+        def tell(place: int, answer: Any) -> None:
+            loop.call_soon_threadsafe(_settle, jobs[place].answer, answer)
+
         try:
-            answers = await call(self._thread, jobs[0].compute, [job.payload for job in jobs])
+            await loop.run_in_executor(self._thread, jobs[0].compute, [job.payload for job in jobs], tell)
         except Exception as error:
             if len(jobs) > 1:  # one of them is at fault, and the others are not to suffer
                 for job in jobs:
                     await self._finish([job])
             elif not jobs[0].answer.done():
                 jobs[0].answer.set_exception(error)
-            return
-        for job, answer in zip(jobs, answers, strict=True):
-            if not job.answer.done():
-                job.answer.set_result(answer)
+
+
+def _settle(waiting: asyncio.Future[Any], answer: Any) -> None:
+    if not waiting.done():
+        waiting.set_result(answer)

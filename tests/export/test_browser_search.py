@@ -48,7 +48,7 @@ def test_hypotheses_and_tree(end_bonus: float, beam_size: int, alpha: float, pre
         return barred[numbers], (numbers,)
 
     zero, watched = torch.zeros(1, dtype=torch.long), []
-    [expected] = beam_search(
+    [(_, expected)] = beam_search(
         beginning(step, PAD),
         ((zero,), zero),
         ((zero,), torch.tensor([prefix], dtype=torch.long)),

@@ -46,7 +46,12 @@ SENTENCES = (17, 400, 801)
 def search(toy, sentences=SENTENCES, **options):
     numbers = torch.tensor(sentences).unsqueeze(1)
     options = {"beam_size": 3, "alpha": 0.0, "max_length": 6} | options
-    return beam_search(toy, (torch.zeros_like(numbers),), (numbers,), bos=START, eos=END, **options)
+    return in_order(beam_search(toy, (torch.zeros_like(numbers),), (numbers,), bos=START, eos=END, **options))
+
+
+def in_order(found):
+    """The hypotheses of each sentence that a search found, in the order of the sentences."""
+    return [hypotheses for _, hypotheses in sorted(found, key=lambda one: one[0])]
 
 
 def path_to(nodes, place):

@@ -1,13 +1,14 @@
 """The queue: what arrives together is computed together, nothing waits without end, and nobody pays for another."""
 
 import asyncio
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from nmt.web import work as queue
-from nmt.web.work import AT_ONCE, FullQueue, Work
+from nmt.web.work import AT_ONCE, Compute, FullQueue, Tell, Work
 
 
 def in_loop(program: Any) -> Any:
@@ -22,6 +23,16 @@ def in_loop(program: Any) -> Any:
     return asyncio.run(run())
 
 
+def at_once(compute: Callable[[Sequence[Any]], Sequence[Any]]) -> Compute:
+    """What tells all answers together, at the end."""
+
+    def told(payloads: Sequence[Any], tell: Tell) -> None:
+        for place, answer in enumerate(compute(payloads)):
+            tell(place, answer)
+
+    return told
+
+
 def test_jobs_of_a_kind_share_a_call() -> None:
     calls: list[list[int]] = []
 
@@ -30,7 +41,7 @@ def test_jobs_of_a_kind_share_a_call() -> None:
         return [2 * number for number in numbers]
 
     async def program(work: Work) -> Any:
-        return await asyncio.gather(*(work.answer(number % 2, double, number) for number in range(10)))
+        return await asyncio.gather(*(work.answer(number % 2, at_once(double), number) for number in range(10)))
 
     assert in_loop(program) == [2 * number for number in range(10)]
     assert calls == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
@@ -44,7 +55,7 @@ def test_a_batch_has_a_largest_size() -> None:
         return list(numbers)
 
     async def program(work: Work) -> Any:
-        return await asyncio.gather(*(work.answer("", count, number) for number in range(90)))
+        return await asyncio.gather(*(work.answer("", at_once(count), number) for number in range(90)))
 
     assert in_loop(program) == list(range(90))
     assert sizes == [AT_ONCE, AT_ONCE, 90 - 2 * AT_ONCE]
@@ -59,7 +70,7 @@ def test_the_first_comes_first_with_those_of_its_size() -> None:
 
     async def program(work: Work) -> Any:
         sizes = [7, *range(100, 100 + AT_ONCE), *range(AT_ONCE - 1)]
-        return await asyncio.gather(*(work.answer("", note, size, size) for size in sizes))
+        return await asyncio.gather(*(work.answer("", at_once(note), size, size) for size in sizes))
 
     in_loop(program)
     assert [sorted(sizes) for sizes in calls] == [sorted([7, *range(AT_ONCE - 1)]), [*range(100, 100 + AT_ONCE)]]
@@ -70,7 +81,7 @@ def test_a_job_that_fails_fails_alone() -> None:
         return [1 / number for number in numbers]
 
     async def program(work: Work) -> Any:
-        jobs = (work.answer("", inverse, number) for number in (1, 0, 2))
+        jobs = (work.answer("", at_once(inverse), number) for number in (1, 0, 2))
         return await asyncio.gather(*jobs, return_exceptions=True)
 
     one, wrong, half = in_loop(program)
@@ -80,9 +91,10 @@ def test_a_job_that_fails_fails_alone() -> None:
 
 def test_a_full_queue_refuses_at_once_and_then_goes_on() -> None:
     async def program(work: Work) -> Any:
-        jobs = (work.answer("", list, number) for number in range(130))  # more than the queue holds before any is done
+        # These are more than the queue holds before any is done.
+        jobs = (work.answer("", at_once(list), number) for number in range(130))
         found = await asyncio.gather(*jobs, return_exceptions=True)
-        return found, await work.answer("", list, "again")
+        return found, await work.answer("", at_once(list), "again")
 
     found, again = in_loop(program)
     assert [isinstance(one, FullQueue) for one in found] == [False] * 100 + [True] * 30
@@ -97,12 +109,12 @@ def test_nobody_computes_for_those_who_have_gone() -> None:
         return payloads
 
     async def program(work: Work) -> Any:
-        gone = asyncio.create_task(work.answer("", note, "gone"))
+        gone = asyncio.create_task(work.answer("", at_once(note), "gone"))
         await asyncio.sleep(0)
         gone.cancel()
         with pytest.raises(asyncio.CancelledError):
             await gone
-        return await work.answer("", note, "here")
+        return await work.answer("", at_once(note), "here")
 
     assert in_loop(program) == "here"
     assert seen == ["here"]
@@ -120,12 +132,53 @@ def test_a_job_waits_a_moment_for_others_and_no_longer(monkeypatch: pytest.Monke
     async def program(work: Work) -> Any:
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        first = asyncio.create_task(work.answer("", note, "first"))
+        first = asyncio.create_task(work.answer("", at_once(note), "first"))
         await asyncio.sleep(0.2)
-        await asyncio.gather(first, work.answer("", note, "in time"))
+        await asyncio.gather(first, work.answer("", at_once(note), "in time"))
         waited = loop.time() - begun
-        await work.answer("", note, "too late")
+        await work.answer("", at_once(note), "too late")
         return waited
 
     assert 0.4 <= in_loop(program) < 0.6  # from the arrival of the first, not of the last
     assert calls == [["first", "in time"], ["too late"]]
+
+
+def test_an_answer_that_is_known_early_does_not_wait_for_the_others() -> None:
+    asked_again = threading.Event()
+    calls: list[list[str]] = []
+
+    def slow(payloads: Sequence[str], tell: Tell) -> None:
+        calls.append(list(payloads))
+        tell(0, payloads[0])
+        if len(calls) == 1:
+            assert asked_again.wait(10)  # the others' answers are not known before
+        for place, payload in enumerate(payloads[1:], start=1):
+            tell(place, payload)
+
+    async def program(work: Work) -> Any:
+        others = [asyncio.create_task(work.answer("", slow, name)) for name in ("first", "second", "third")]
+        assert await others[0] == "first"
+        again = asyncio.create_task(work.answer("", slow, "again"))
+        await asyncio.sleep(0)
+        asked_again.set()
+        return await asyncio.gather(*others[1:], again)
+
+    assert in_loop(program) == ["second", "third", "again"]
+    assert calls == [["first", "second", "third"], ["again"]]
+
+
+def test_what_was_answered_before_a_failure_is_not_computed_again() -> None:
+    seen: list[int] = []
+
+    def inverse(numbers: Sequence[int], tell: Tell) -> None:
+        for place, number in enumerate(numbers):
+            seen.append(number)
+            tell(place, 1 / number)
+
+    async def program(work: Work) -> Any:
+        return await asyncio.gather(*(work.answer("", inverse, n) for n in (1, 2, 0, 4)), return_exceptions=True)
+
+    one, half, wrong, quarter = in_loop(program)
+    assert (one, half, quarter) == (1, 0.5, 0.25)
+    assert isinstance(wrong, ZeroDivisionError)
+    assert seen == [1, 2, 0, 0, 4]

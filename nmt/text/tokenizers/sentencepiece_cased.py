@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain
 
 from nmt.text.tokenizers.base import SPACE_MARK, single_spaces
 from nmt.text.tokenizers.case import MARKS, cased, marked, unmarked
@@ -18,7 +19,7 @@ from nmt.text.tokenizers.sentencepiece import (
     words_only,
 )
 
-WORDS_KEPT = 1 << 16  # whose pieces are kept in memory
+WORDS_KEPT = 1 << 16  # whose tokens are kept in memory
 Cut = Callable[[str], Sequence[str]]  # a space mark and a word → its pieces
 
 
@@ -34,7 +35,7 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
         return train_sentencepiece(_Lowered(lines), options.vocabulary_size, options.subword_model, lowercase=False)
 
     def tokenize(self, text: str) -> list[str]:
-        return cased(self._words(text), _cutter(self.model), _known(self.model))
+        return [*chain.from_iterable(map(_cutter(self.model), self._words(text)))]
 
     def types(self) -> list[str]:
         """All subwords that a text can be cut into, and the marks of case."""
@@ -86,13 +87,14 @@ class _Lowered:
 
 @cache
 def _cutter(model: bytes) -> Cut:
-    encode = loaded(model).encode
+    """What cuts a word, with marks of its case."""
+    encode, known = loaded(model).encode, _known(model)
 
-    @lru_cache(WORDS_KEPT)
-    def cut(word: str) -> tuple[str, ...]:
-        return tuple(encode(word.removeprefix(SPACE_MARK), out_type=str))
+    def pieces(word: str) -> list[str]:
+        cut: list[str] = encode(word.removeprefix(SPACE_MARK), out_type=str)
+        return cut
 
-    return cut
+    return lru_cache(WORDS_KEPT)(lambda word: tuple(cased([word], pieces, known)))
 
 
 @cache

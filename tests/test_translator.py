@@ -46,7 +46,9 @@ def test_batch_size_and_neighbours_change_nothing(
 def test_order_is_kept_and_empty_lines_stay_empty(make_translator: Maker) -> None:
     translator = make(make_translator, "bahdanau")
     sentences = ["Ba", "", "de Fi Go Hu ja", "  \t ", "li li", "\u00a0"]
-    found = translator.translate(sentences)
+    told: dict[int, Translation] = {}
+    found = translator.translate(sentences, found=told.setdefault)
+    assert [told[place] for place in range(len(sentences))] == found
     assert [t.source_tokens[:-1] for t in found] == [s.lower().split() for s in sentences]
     for sentence, translation in zip(sentences, found, strict=True):
         if sentence.strip():
@@ -254,16 +256,6 @@ def test_too_little_memory_is_said(make_translator: Maker, monkeypatch: pytest.M
         UserError, match=r"out of memory for 2 sentences of up to 3 tokens with 2 hypotheses each: lower the batch size"
     ):
         make(make_translator, "bahdanau").translate(["Ba", "Ba De Fi"])
-
-
-@pytest.mark.parametrize("attention", [True, False])
-def test_each_translation_is_told_once(make_translator: Maker, attention: bool) -> None:
-    told: list[tuple[int, str, float]] = []
-    sentences = ["Ba De Fi", "", "Ba", "De Ba", " "]
-    translations = make(make_translator, "bahdanau").translate(
-        sentences, attention=attention, found=lambda place, one: told.append((place, one.text, one.score))
-    )
-    assert sorted(told) == [(place, one.text, one.score) for place, one in enumerate(translations)]
 
 
 def test_one_string_is_no_list_of_sentences(make_translator: Maker) -> None:

@@ -100,7 +100,9 @@ def keep() -> Callable[[Page, str], None]:
         picture = page.screenshot(full_page=True)
         assert picture.startswith(b"\x89PNG")
         if "NMT_SCREENSHOTS" in os.environ:
-            Path(os.environ["NMT_SCREENSHOTS"], f"serve_{name}.png").write_bytes(picture)
+            folder = Path(os.environ["NMT_SCREENSHOTS"])
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"serve_{name}.png").write_bytes(picture)
         page.set_viewport_size(size)
 
     return keep_it

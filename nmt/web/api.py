@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -16,7 +17,7 @@ from nmt.translator import Translator, most_characters
 from nmt.web import answers, shapes
 from nmt.web.guard import Refusal
 from nmt.web.requests import ExplainRequest, NeighboursRequest, ReadRequest, Request, TranslateRequest
-from nmt.web.work import Tell
+from nmt.web.work import Tell, one_by_one
 
 Asked = TypeVar("Asked", bound=Request)
 Models = Mapping[str, tuple[str, Translator]]  # by id: name and translator
@@ -70,12 +71,7 @@ def _translated(found: Translation) -> dict[str, Any]:
 
 def each(answer: Callable[[Served, Asked], dict[str, Any]]) -> Callable[[Served, Sequence[Asked], Tell], None]:
     """What answers one request after another."""
-
-    def compute(served: Served, requests: Sequence[Asked], tell: Tell) -> None:
-        for place, request in enumerate(requests):
-            tell(place, answer(served, request))
-
-    return compute
+    return lambda served, requests, tell: one_by_one(partial(answer, served))(requests, tell)
 
 
 def explained(served: Served, request: ExplainRequest) -> dict[str, Any]:

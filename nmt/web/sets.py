@@ -18,7 +18,7 @@ from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 from nmt.web.api import Models
 from nmt.web.guard import Refusal
-from nmt.web.work import FullQueue, Tell, Work
+from nmt.web.work import FullQueue, Work, one_by_one
 
 EDGES = (5, 10, 15, 20, 30, 40)
 AT_ONCE = 8  # sentences: whoever translates beside it waits for no more
@@ -163,11 +163,7 @@ class Sets:
         return text.lower() if self.lowercase else text
 
     async def _do(self, number: str, model: str, compute: Callable[[Any], Any], payload: Any) -> Any:
-        def each(payloads: Sequence[Any], tell: Tell) -> None:
-            for place, one in enumerate(payloads):
-                tell(place, compute(one))
-
-        return await self._work.answer((number, model, compute), each, payload)
+        return await self._work.answer((number, model, compute), one_by_one(compute), payload)
 
     async def _patiently(self, *job: Any) -> Any:
         """The same of a job that can wait until there is room for it."""

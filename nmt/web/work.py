@@ -16,6 +16,16 @@ Tell = Callable[[int, Any], None]  # told the place of a payload, and its answer
 Compute = Callable[[Sequence[Any], Tell], None]
 
 
+def one_by_one(compute: Callable[[Any], Any]) -> Compute:
+    """What computes the answer to one payload after another."""
+
+    def told(payloads: Sequence[Any], tell: Tell) -> None:
+        for place, payload in enumerate(payloads):
+            tell(place, compute(payload))
+
+    return told
+
+
 class FullQueue(Exception):
     """There is more to do than can be done soon."""
 
@@ -33,8 +43,8 @@ class _Job:
 class Work:
     """Jobs of the same kind share a call of their function, which computes the answers of several payloads.
 
-    It runs while `run` does. All computing happens in one other thread, so that the server can go on listening: whose
-    answer is known early can ask again before the others' are, so that the next call can choose among more.
+    It runs while `run` does. All computing happens in one other thread, so that the server can go on listening. A
+    client whose answer is known early can ask again before the other answers are, and the next call chooses from more.
     """
 
     def __init__(self, longest: int = LONGEST_QUEUE) -> None:

@@ -2,13 +2,13 @@
 doit list --all
 
 Cased models of both directions from the 29,000 pairs; the captions of task 2, translated by them in both directions;
-final models of both directions from pairs and captions; ensembles; all scores; the first seed's final models in 8 bits,
-with a score threshold, as they are bundled. A step is done when its last file is
-there: it is then skipped, and removing the file runs it again. Interrupted steps go on where they were.
+models of both directions from pairs and captions, which are then fine-tuned on the pairs; ensembles; all scores; the
+first seed's fine-tuned models in 8 bits, with a score threshold, as they are bundled. A step is done when its last file
+is there: it is then skipped, and removing the file runs it again. Interrupted steps go on where they were.
 
-Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs` and
-`captions` (configs), `seeds`, `english` and `german` (text without translations), `workers`, and `set` (fields of all
-configs, such as set="training.max_epochs=1 training.threads=1").
+Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs`,
+`captions` and `tuning` (configs), `seeds`, `english` and `german` (text without translations), `workers`, and `set`
+(fields of all configs, such as set="training.threads=1").
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ OUTPUT = Path(get_var("output", "checkpoints/multi30k-full"))
 DATA = get_var("data", "data")
 PAIRS = get_var("pairs", "configs/multi30k_cased.yaml")
 CAPTIONS = get_var("captions", "configs/multi30k_captions.yaml")
+TUNING = get_var("tuning", "configs/multi30k_tuned.yaml")
 SEEDS = get_var("seeds", "1 2 3").split()
 TEXTS = {"en": get_var("english", "multi30k_descriptions"), "de": get_var("german", "multi30k_descriptions")}
 WORKERS = get_var("workers", "2")
@@ -39,7 +40,7 @@ DOIT_CONFIG = {
     "verbosity": 2,
     "backend": "json",
     "dep_file": f"{UNUSED}/doit.json",
-    "default_tasks": ["pairs", "captions", "final", "scores", "bundle"],
+    "default_tasks": ["pairs", "captions", "mixed", "tuned", "scores", "bundle"],
 }
 
 
@@ -72,16 +73,15 @@ def translations(language: str) -> Path:
 
 
 def training(
-    kind: str, config: str, direction: tuple[str, str], seed: str, extra: Sequence[str] = ()
+    kind: str, config: str, direction: tuple[str, str], seed: str, more: Sequence[str] = (), after: Sequence[str] = ()
 ) -> dict[str, Any]:
     name = run_name(kind, direction, seed)
     fields = [
         *(f"name={name}", f"output_dir={OUTPUT}", f"data.folder={DATA}", f"training.seed={seed}"),
         *(f"data.source.language={direction[0]}", f"data.target.language={direction[1]}"),
-        *("evaluation.split=validation", *extra, *SET),
+        *("evaluation.split=validation", *more, *SET),
     ]
     settings = [part for field in fields for part in ("--set", field)]
-    after = [f"captions:{language}" for language in direction] if extra else []
     return step(name, nmt("train", config, *settings, "--resume"), [OUTPUT / name / "evaluation.json"], after)
 
 
@@ -104,7 +104,7 @@ def task_captions() -> Iterator[dict[str, Any]]:
         yield step(direction[0], command, files, after)
 
 
-def task_final() -> Iterator[dict[str, Any]]:
+def task_mixed() -> Iterator[dict[str, Any]]:
     """models of pairs and captions: back-translations are tagged <BT>, forward translations <FT>"""
     for direction in DIRECTIONS:
         source, target = direction
@@ -114,13 +114,21 @@ def task_final() -> Iterator[dict[str, Any]]:
             f"data.target.extra=[{back}.{target}, {forward}.{target}]",
         ]
         for seed in SEEDS:
-            yield training("final", CAPTIONS, direction, seed, extra)
+            yield training("mixed", CAPTIONS, direction, seed, extra, [f"captions:{language}" for language in direction])
+
+
+def task_tuned() -> Iterator[dict[str, Any]]:
+    """the same models, fine-tuned on the genuine pairs without dropout"""
+    for direction in DIRECTIONS:
+        for seed in SEEDS:
+            start = f"training.start_from={best('mixed', direction, seed)}"
+            yield training("tuned", TUNING, direction, seed, [start], [f"mixed:{run_name('mixed', direction, seed)}"])
 
 
 def task_scores() -> Iterator[dict[str, Any]]:
     """scores on validation and on test 2016, of single models and of ensembles"""
     for split in ("validation", "test"):
-        for kind in ("pairs", "final"):
+        for kind in ("pairs", "mixed", "tuned"):
             for direction in DIRECTIONS:
                 models = [best(kind, direction, seed) for seed in SEEDS]
                 name = f"{split}-{kind}-{'-'.join(direction)}"
@@ -132,11 +140,11 @@ def task_scores() -> Iterator[dict[str, Any]]:
 
 
 def task_bundle() -> Iterator[dict[str, Any]]:
-    """final models as they are bundled: in 8 bits, and with a threshold below which nmt translate warns"""
+    """fine-tuned models as they are bundled: in 8 bits, and with a threshold below which nmt translate warns"""
     for direction in DIRECTIONS:
         name = "-".join(direction)
         small, bundled = (OUTPUT / f"{kind}-{name}.pt" for kind in ("int8", "bundle"))
-        command = nmt("average", best("final", direction, SEEDS[0]), "--int8", "--output", small)
-        yield step(f"int8-{name}", command, [small], [f"final:{run_name('final', direction, SEEDS[0])}"])
+        command = nmt("average", best("tuned", direction, SEEDS[0]), "--int8", "--output", small)
+        yield step(f"int8-{name}", command, [small], [f"tuned:{run_name('tuned', direction, SEEDS[0])}"])
         command = nmt("calibrate", small, "--data-folder", DATA, "--output", bundled)
         yield step(name, command, [bundled], [f"bundle:int8-{name}"])

@@ -43,7 +43,7 @@ def settings(tmp_path: Path) -> dict[str, object]:
     for name, lines in (("english", ["the dog runs away", "away"]), ("german", ["der kleine Hund", "weg"])):
         values[name] = tmp_path / name
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    values |= {"pairs": tmp_path / "tiny.yaml", "captions": tmp_path / "tiny.yaml"}
+    values |= dict.fromkeys(("pairs", "captions", "tuning"), tmp_path / "tiny.yaml")
     values["set"] = "training.max_epochs=1 training.threads=1 search.max_length=5 search.beam_size=1"
     return values
 
@@ -94,17 +94,19 @@ def test_each_step_runs_once_also_after_an_interruption(settings: dict[str, obje
     assert [command[0] for command in first] == ["train"] * 4 + ["back-translate"]
     second: list[list[str]] = []
     assert doit(chain(settings, second)) == 0
-    assert [command[0] for command in second] == ["back-translate", *["train"] * 4, *["evaluate"] * 8, *BUNDLING]
+    assert [command[0] for command in second] == ["back-translate", *["train"] * 8, *["evaluate"] * 12, *BUNDLING]
     assert not any(command in first for command in second)
     third: list[list[str]] = []
     assert doit(chain(settings, third)) == 0
     assert third == []
-    found = json.loads((tmp_path / "runs" / "test-final-de-en" / "evaluation.json").read_text(encoding="utf-8"))
-    paths = [str(tmp_path / "runs" / f"final-de-en-{seed}" / "best.pt") for seed in (1, 2)]
+    found = json.loads((tmp_path / "runs" / "test-tuned-de-en" / "evaluation.json").read_text(encoding="utf-8"))
+    paths = [str(tmp_path / "runs" / f"tuned-de-en-{seed}" / "best.pt") for seed in (1, 2)]
     assert [model["checkpoint"] for model in found["models"]] == [*paths, "ensemble of 2"]
     bundled = load(tmp_path / "runs" / "bundle-en-de.pt", torch.device("cpu"))
     assert bundled.config.data.source.language == "en"
-    config = load_config(tmp_path / "runs" / "final-en-de-1" / "config.yaml")
+    started_from = load_config(tmp_path / "runs" / "tuned-en-de-2" / "config.yaml").training.start_from
+    assert started_from == str(tmp_path / "runs" / "mixed-en-de-2" / "best.pt")
+    config = load_config(tmp_path / "runs" / "mixed-en-de-1" / "config.yaml")
     assert config.data.source.language == "en"
     assert [(Path(extra.path).name, extra.tag) for extra in config.data.source.extra] == [
         ("text-de.en", "<BT>"),

@@ -98,8 +98,8 @@ class SourceConfig(SideConfig):
     same tokens, but for tags."""
     respelling: Fraction | None = None
     """The probability with which a training sentence is read in lower case; that with which its last punctuation mark,
-    or as often all of its punctuation, is left out; and, in German, that with which ä, ö, ü and ß are written ae, oe,
-    ue and ss. So the model learns to read what people type."""
+    or as often all of its punctuation, is left out; in German, that with which ä, ö, ü and ß are written ae, oe, ue and
+    ss; and that with which it is read in capitals. So the model learns to read what people type."""
 
     @property
     def is_drawn(self) -> bool:

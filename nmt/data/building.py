@@ -19,6 +19,7 @@ from nmt.data.numbering import Block, number_pairs
 from nmt.data.store import Store, building_folder, keep_store, open_store
 from nmt.system.errors import UserError, placing
 from nmt.system.files import writing
+from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, check_pairs, iterate_lines
 from nmt.text.tokenizers import TOKENIZERS, Tokenizer, make_tokenizer
 from nmt.text.vocabulary import Vocabulary, build_vocabulary, with_tags
@@ -70,14 +71,16 @@ def build(
     paths: list[tuple[Path, Path]],
     monolingual: tuple[Monolingual | None, Monolingual | None],
     path: Path,
+    known: tuple[Codec, Codec] | None = None,
 ) -> Store:
     """Build the store of pairs of files at `path`, unless another run has just built it.
 
-    Subwords and vocabularies are those of the first pair and of the sides' monolingual text. Raises `UserError` as
+    Subwords and vocabularies are those of the first pair and of the sides' monolingual text, or of `known` codecs.
+    Raises `UserError` as
     `load_training_set` does.
     """
     with building_folder(path) as folder:
-        return open_store(path, quiet=True) or _build(config, paths, monolingual, folder, path)
+        return open_store(path, quiet=True) or _build(config, paths, monolingual, folder, path, known)
 
 
 def _build(
@@ -86,14 +89,18 @@ def _build(
     monolingual: tuple[Monolingual | None, Monolingual | None],
     folder: Path,
     path: Path,
+    known: tuple[Codec, Codec] | None,
 ) -> Store:
     lines = [check_pairs(*pair) for pair in paths]
-    models = _subword_models(config, paths[0], monolingual, lines[0])
     sides = (config.source, config.target)
-    tokenizers = [
-        make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
-        for side, model in zip(sides, models, strict=True)
-    ]
+    if known is not None:
+        models, tokenizers = [codec.subword_model for codec in known], [codec.tokenizer for codec in known]
+    else:
+        models = _subword_models(config, paths[0], monolingual, lines[0])
+        tokenizers = [
+            make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
+            for side, model in zip(sides, models, strict=True)
+        ]
     with writing(folder):
         with_text = tuple(side.is_drawn for side in sides)
         numbered = _number(tokenizers, paths, with_text, folder, sum(lines))
@@ -101,7 +108,10 @@ def _build(
         of_corpus = kept & (np.arange(len(kept)) < lines[0])
         if not of_corpus.any():
             raise UserError(f"data: no training pair is left ({skipped}); check the files and data.max_length")
-        vocabularies = _vocabularies(config, tokenizers, numbered, monolingual, of_corpus)
+        if known is not None:
+            vocabularies = [codec.vocabulary for codec in known]
+        else:
+            vocabularies = _vocabularies(config, tokenizers, numbered, monolingual, of_corpus)
         for name, side, vocabulary, model in zip(SIDES, numbered, vocabularies, models, strict=True):
             ids = np.array(vocabulary.encode(side.types), dtype=np.min_scalar_type(len(vocabulary)))
             _write_rows(folder, name, side.tokens, kept, ids)

@@ -156,18 +156,19 @@ class TrainingSet:
         return [codec.vocabulary.encode(tokens) for tokens in sampled]
 
 
-def load_training_set(config: DataConfig) -> TrainingSet:
+def load_training_set(config: DataConfig, known: tuple[Codec, Codec] | None = None) -> TrainingSet:
     """The training set of a corpus, which `data.folder/cache` keeps from one run to the next.
 
-    Raises `UserError` if it cannot be fetched, if a file cannot be read, if their numbers of lines differ, if no pair
-    is left, if the text cannot give the vocabulary that is asked for, or if the folder cannot be written.
+    Tokens are learnt from the text, unless codecs of source and target are `known`. Raises `UserError` if the corpus
+    cannot be fetched, if a file cannot be read, if their numbers of lines differ, if no pair is left, if the text
+    cannot give the vocabulary that is asked for, or if the folder cannot be written.
     """
     paths = training_paths(config)
     texts = _digests(chain.from_iterable(paths))
     source, target = (_monolingual(config, name) for name in building.SIDES)
     others = [text and [_digests(text.paths), sorted(text.held_out)] for text in (source, target)]
-    path = Path(config.folder) / "cache" / f"pairs-{_key(config, texts, others)}"
-    store = open_store(path) or building.build(config, paths, (source, target), path)
+    path = Path(config.folder) / "cache" / f"pairs-{_key(config, texts, [*others, *map(_digest, known or ())])}"
+    store = open_store(path) or building.build(config, paths, (source, target), path, known)
     codecs = []
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
         model = store.arrays[f"{name}_model"].tobytes() or None
@@ -183,6 +184,11 @@ def _monolingual(config: DataConfig, name: str) -> Monolingual | None:
     side = getattr(config, name)
     with placing(f"data.{name}.monolingual: "):
         return None if side.monolingual is None else load_monolingual(side.monolingual, side.language, config)
+
+
+def _digest(codec: Codec) -> str:
+    """A hash of a codec's tokens and subword model."""
+    return hashlib.sha256(json.dumps(codec.vocabulary.tokens).encode() + (codec.subword_model or b"")).hexdigest()
 
 
 def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:

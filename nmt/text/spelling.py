@@ -1,4 +1,4 @@
-"""Sentences as people type them: without capitals, without punctuation, with "ae" for "ä"."""
+"""Sentences as people type them: without capitals or in capitals, without punctuation, with "ae" for "ä"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARKS = re.compile(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)")  # not those inside a wor
 
 def respelled(text: str, language: str, probability: float, chance: Random) -> str:
     """The text, each with this probability: lower-cased; without its last punctuation mark, or, as often, without any;
-    and, in German, with ae, oe, ue and ss for ä, ö, ü and ß.
+    in German, with ae, oe, ue and ss for ä, ö, ü and ß; and in capitals.
     """
     if chance.random() < probability:
         text = text.lower()
@@ -20,6 +20,8 @@ def respelled(text: str, language: str, probability: float, chance: Random) -> s
         text = without_last_mark(text) if chance.random() < 0.5 else without_marks(text)
     if chance.random() < probability and language == "de":
         text = in_ascii(text)
+    if chance.random() < probability:
+        text = text.upper()
     return text
 
 

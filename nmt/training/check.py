@@ -9,7 +9,6 @@ from pathlib import Path
 
 import torch
 
-from nmt.build import build_model, segment_ends
 from nmt.config.run import Config
 from nmt.data.batching import Batches, collate
 from nmt.data.training_set import TrainingSet
@@ -22,6 +21,7 @@ from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import batches_of, prepare
 from nmt.training.progress import Progress, TextProgress
 from nmt.training.resume import check_continues, last_whole
+from nmt.training.start import first_model
 from nmt.training.summary import summarize
 from nmt.training.update import update
 
@@ -51,8 +51,7 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     wanted, config = config, with_precision(config, chosen_precision.precision)
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs
-    ends = segment_ends(config.model.attention, pairs.source.vocabulary)
-    model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary), ends)
+    model = first_model(config, pairs.source, pairs.target, prepared.start)
     learner = make_learner(model.to(prepared.device), config.training)
     progress.summary(summarize(wanted, folder, prepared, model, chosen_precision))
     batches = batches_of(pairs, config.training, epoch=0)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import torch
 
+from nmt.checkpoint.contents import Loaded
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batches, epoch_batches
@@ -18,6 +19,7 @@ from nmt.system.errors import UserError
 from nmt.system.startup import kept_for_good
 from nmt.text.corpus import ParallelText, read_pairs
 from nmt.training.distributed import ALONE, World, this_device
+from nmt.training.start import starting_point
 from nmt.translator import most_characters
 
 
@@ -25,24 +27,27 @@ class Prepared(NamedTuple):
     device: torch.device
     pairs: TrainingSet
     validation: ParallelText
+    start: Loaded | None
 
 
 def prepare(config: Config, world: World = ALONE) -> Prepared:
-    """Read and tokenise the data that `config` names, and keep the result in the cache.
+    """Read and tokenise the data that `config` names, and keep the result in the cache; read what training starts from.
 
     Of several processes the first one does the work, and the others then read the cache.
 
-    Raises `UserError` if the data cannot be used, or if the machine lacks what the config asks for.
+    Raises `UserError` if the data or the starting point cannot be used, or the machine lacks what the config asks for.
     """
     device = this_device(choose_device(config.training.device))
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
     check_precision("training.precision", config.training.precision, device)
     check_precision("search.precision", config.search.precision, device)
+    start = starting_point(config)
+    codecs = start and (start.source, start.target)
     with kept_for_good():
         if not world.is_main:
             world.wait()
-        prepared = Prepared(device, load_training_set(config.data), _validation_text(config))
+        prepared = Prepared(device, load_training_set(config.data, codecs), _validation_text(config), start)
         if world.is_main:
             world.wait()
             for line in prepared.pairs.notes:

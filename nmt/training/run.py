@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from nmt.build import build_model, segment_ends
+from nmt.build import segment_ends
 from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.system import files
@@ -20,6 +20,7 @@ from nmt.training.prepare import prepare
 from nmt.training.progress import Progress, TextProgress
 from nmt.training.resume import load_last
 from nmt.training.session import Task
+from nmt.training.start import first_model
 from nmt.training.summary import summarize
 
 
@@ -42,7 +43,7 @@ def run(
     with stop.abandoning():
         prepared = prepare(config, world)
     source, target = prepared.pairs.source, prepared.pairs.target
-    ends = segment_ends(config.model.attention, source.vocabulary)
+    segment_ends(config.model.attention, source.vocabulary)  # raises what `first_model` would, before there is a folder
     with held(folder) if world.is_main else nullcontext():
         loaded = load_last(config, prepared, folder, world) if resume else None
         if not resume and world.is_main:
@@ -51,8 +52,7 @@ def run(
         chosen = choose_precision(config.training.precision, prepared.device, recorded, world)
         torch.manual_seed(config.training.seed)
         if loaded is None:
-            types = len(source.vocabulary), len(target.vocabulary)
-            model = build_model(config.model, *types, ends).to(prepared.device)
+            model = first_model(config, source, target, prepared.start).to(prepared.device)
         else:
             model = loaded.model
         if world.is_main:

@@ -34,23 +34,27 @@ def test_each_spelling_is_drawn_as_often_as_asked_for_and_by_itself() -> None:
     draws, chance = 4000, Random(1)
     seen = Counter(respelled(SENTENCE, "de", 0.3, chance) for _ in range(draws))
     expected = {
-        spell(mark(case(SENTENCE)))
+        capitals(spell(mark(case(SENTENCE))))
+        for capitals in (str, str.upper)
         for case in (str, str.lower)
         for mark in (str, without_last_mark, without_marks)
         for spell in (str, in_ascii)
     }
     assert set(seen) == expected
-    marks = (("grüßt," in text or "gruesst," in text, text.endswith(".")) for text in seen.elements())
+    small = Counter({text: count for text, count in seen.items() if not text.isupper()})
+    marks = (("grüßt," in text or "gruesst," in text, text.endswith(".")) for text in small.elements())
     kept = Counter(marks)
     shares = {
-        "lower": sum(count for text, count in seen.items() if text[0] == "e"),
-        "ascii": sum(count for text, count in seen.items() if "ß" not in text),
-        "both": sum(count for text, count in seen.items() if "ß" not in text and text[0] == "e"),
+        "lower": sum(count for text, count in small.items() if text[0] == "e"),
+        "ascii": sum(count for text, count in small.items() if "ß" not in text),
+        "both": sum(count for text, count in small.items() if "ß" not in text and text[0] == "e"),
         "last": kept[True, False],
         "all": kept[False, False],
     }
+    others = small.total()
+    assert 1 - others / draws == pytest.approx(0.3, abs=0.03)
     for name, share in {"lower": 0.3, "ascii": 0.3, "both": 0.09, "last": 0.15, "all": 0.15}.items():
-        assert shares[name] / draws == pytest.approx(share, abs=4 * (share * (1 - share) / draws) ** 0.5), name
+        assert shares[name] / others == pytest.approx(share, abs=4 * (share * (1 - share) / others) ** 0.5), name
 
 
 def test_only_german_has_spellings_in_ascii() -> None:
@@ -59,4 +63,6 @@ def test_only_german_has_spellings_in_ascii() -> None:
         "müller.",
         "Müller",
         "müller",
+        "MÜLLER.",
+        "MÜLLER",
     }

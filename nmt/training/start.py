@@ -1,0 +1,53 @@
+"""What a run begins with: new weights, or those of a checkpoint, whose tokens it then keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from nmt.build import build_model, segment_ends
+from nmt.checkpoint.contents import Loaded, load
+from nmt.config.reading import differences
+from nmt.config.run import Config
+from nmt.model.seq2seq import Seq2Seq
+from nmt.system.errors import UserError
+from nmt.text.codec import Codec
+
+_OF_TOKENS = {"tokenizer", "language", "lowercase"}
+_OF_TRAINING = {"dropout", "embedding_dropout", "word_dropout"}  # as they are called in any part of the model
+
+
+def starting_point(config: Config) -> Loaded | None:
+    """The checkpoint that `training.start_from` names, if any.
+
+    Raises `UserError` if it does not exist or is damaged, or if it has another model or other tokenizers.
+    """
+    path = config.training.start_from
+    if path is None:
+        return None
+    loaded = load(path, torch.device("cpu"))
+    for field in _fixed_differences(loaded.config, config):
+        raise UserError(f"training.start_from: {path} has another {field}: set it to the checkpoint's")
+    for tag in (extra.tag for extra in config.data.source.extra):
+        if tag is not None and tag not in loaded.source.vocabulary.tokens:
+            raise UserError(f"data.source.extra: {path} was trained without the tag {tag}: leave it out")
+    return loaded
+
+
+def first_model(config: Config, source: Codec, target: Codec, start: Loaded | None) -> Seq2Seq:
+    """The model before the first update: with the weights of the starting point, or with random ones."""
+    ends = segment_ends(config.model.attention, source.vocabulary)
+    model = build_model(config.model, len(source.vocabulary), len(target.vocabulary), ends)
+    if start is not None:
+        model.load_state_dict(start.model.state_dict())
+    return model
+
+
+def _fixed_differences(before: Config, now: Config) -> Iterator[str]:
+    """The fields that must be the checkpoint's own, and are not."""
+    for side in ("source", "target"):
+        one, other = (getattr(config.data, side).model_dump(include=_OF_TOKENS) for config in (before, now))
+        yield from (f"data.{side}.{field}" for field in differences(one, other))
+    one, other = (config.model.model_dump(mode="json") for config in (before, now))
+    yield from (f"model.{field}" for field in differences(one, other) if field.rpartition(".")[2] not in _OF_TRAINING)

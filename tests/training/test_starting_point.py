@@ -1,0 +1,110 @@
+"""Runs that begin with the weights and the tokens of a checkpoint."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from support.runs import HARD, ConfigMaker, assert_same_run, contents, events, finish, run_and_stop
+
+from nmt.checkpoint.contents import load
+from nmt.config.run import Config
+from nmt.system.errors import UserError
+from nmt.training.check import check
+
+STILL = ["training.max_updates=1", "training.learning_rate=1e-30"]
+SECOND_TEXT = {"train": 12, "validation": 4}
+
+
+@pytest.fixture
+def first(make_config: ConfigMaker) -> Path:
+    """The best checkpoint of a run on the made-up language."""
+    return finish(make_config("name=first")) / "best.pt"
+
+
+@pytest.fixture
+def other_text(tmp_path: Path) -> list[str]:
+    """The fields of another corpus: few of the first one's words, and some that it does not have."""
+    fields = []
+    for side, ending, line in (("source", "src", "Ba De fremd"), ("target", "tgt", "kip lom strange")):
+        for split, count in SECOND_TEXT.items():
+            path = tmp_path / f"other-{split}.{ending}"
+            path.write_text(f"{line}\n" * count, encoding="utf-8")
+            fields.append(f"data.{side}.{split}={path}")
+        fields.append(f"data.{side}.test=null")
+    return fields
+
+
+def weights(path: Path) -> dict[str, torch.Tensor]:
+    return dict(load(path, torch.device("cpu")).model.state_dict())
+
+
+def test_a_run_begins_with_the_weights_and_tokens_of_the_checkpoint_on_another_text(
+    make_config: ConfigMaker, first: Path, other_text: list[str]
+) -> None:
+    dropout = ["model.embedding_dropout=0", "model.encoder.dropout=0", "model.decoder.dropout=0"]
+    folder = finish(make_config("name=second", f"training.start_from={first}", *STILL, *other_text, *dropout))
+    before, after = (load(path, torch.device("cpu")) for path in (first, folder / "best.pt"))
+    assert (after.source, after.target) == (before.source, before.target)
+    assert "fremd" not in after.source.vocabulary.tokens
+    assert after.config.model.decoder.dropout == 0 != before.config.model.decoder.dropout
+    for name, weight in weights(first).items():
+        torch.testing.assert_close(weights(folder / "best.pt")[name], weight, rtol=0, atol=1e-25)
+
+
+def test_the_same_text_without_a_starting_point_has_its_own_tokens(
+    make_config: ConfigMaker, first: Path, other_text: list[str]
+) -> None:
+    finish(make_config("name=second", f"training.start_from={first}", *STILL, *other_text))
+    folder = finish(make_config("name=third", *STILL, *other_text))
+    assert load(folder / "best.pt", torch.device("cpu")).source.vocabulary.tokens[4:] == ("ba", "de", "fremd")
+
+
+def test_it_learns_from_there(make_config: ConfigMaker, first: Path) -> None:
+    more = ["training.max_updates=40", "training.validate_every=10"]
+    folder = finish(make_config("name=second", f"training.start_from={first}", *more))
+    [early_of_first, *_, last_of_first] = events(first.parent, "validation")
+    [early, *_, last] = events(folder, "validation")
+    assert last["loss"] < last_of_first["loss"] < early_of_first["loss"]
+    assert early["loss"] < early_of_first["loss"]
+
+
+def test_it_resumes_bit_for_bit(make_config: ConfigMaker, first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def config(name: str) -> Config:
+        return make_config(*HARD, f"name={name}", f"training.start_from={first}", "model.word_dropout=0")
+
+    straight = finish(config("straight"))
+    folder = run_and_stop(monkeypatch, config("stopped"), 7)
+    assert contents(folder)["training"]["state"]["update"] == 7
+    assert_same_run(finish(config("stopped"), resume=True), straight)
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("model.attention.score=general", "has another model.attention.score: set it to the checkpoint's"),
+        ("model.encoder.hidden_size=6", "has another model.encoder.hidden_size: set it to the checkpoint's"),
+        ("data.source.lowercase=false", "has another data.source.lowercase: set it to the checkpoint's"),
+        ("data.target.tokenizer=char", "has another data.target.tokenizer: set it to the checkpoint's"),
+        ("training.start_from=gone.pt", "gone.pt does not exist"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_there_is_a_folder(
+    make_config: ConfigMaker, first: Path, field: str, said: str
+) -> None:
+    config = make_config("name=second", f"training.start_from={first}", field)
+    for begin in (finish, lambda config: check(config, resume=False)):
+        with pytest.raises(UserError, match=said):
+            begin(config)
+    assert not (first.parent.parent / "second").exists()
+
+
+def test_a_tag_that_the_checkpoint_does_not_know_is_refused(
+    make_config: ConfigMaker, first: Path, other_text: list[str]
+) -> None:
+    paths = dict(field.split("=") for field in other_text)
+    extra = [
+        f"data.source.extra=[{{path: {paths['data.source.train']}, tag: <BT>}}]",
+        f"data.target.extra=[{paths['data.target.train']}]",
+    ]
+    with pytest.raises(UserError, match="was trained without the tag <BT>"):
+        finish(make_config("name=second", f"training.start_from={first}", *extra))

@@ -113,8 +113,9 @@ def task_mixed() -> Iterator[dict[str, Any]]:
             f"data.source.extra=[{{path: {back}.{source}, tag: <BT>}}, {{path: {forward}.{source}, tag: <FT>}}]",
             f"data.target.extra=[{back}.{target}, {forward}.{target}]",
         ]
+        after = [f"captions:{language}" for language in direction]
         for seed in SEEDS:
-            yield training("mixed", CAPTIONS, direction, seed, extra, [f"captions:{language}" for language in direction])
+            yield training("mixed", CAPTIONS, direction, seed, extra, after)
 
 
 def task_tuned() -> Iterator[dict[str, Any]]:

@@ -2,8 +2,9 @@
 doit list --all
 
 Cased models of both directions from the 29,000 pairs; the captions of task 2, translated by them in both directions;
-models of both directions from pairs and captions, which are then fine-tuned on the pairs; ensembles; all scores; the
-first seed's fine-tuned models in 8 bits, with a score threshold, as they are bundled. A step is done when its last file
+models of both directions from pairs and captions; the mean of three models that each of them becomes when it is
+fine-tuned on the pairs; ensembles; all scores; the first seed's means in 8 bits, with a score threshold, as they are
+bundled. A step is done when its last file
 is there: it is then skipped, and removing the file runs it again. Interrupted steps go on where they were.
 
 Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs`,
@@ -32,6 +33,7 @@ SEEDS = get_var("seeds", "1 2 3").split()
 TEXTS = {"en": get_var("english", "multi30k_descriptions"), "de": get_var("german", "multi30k_descriptions")}
 WORKERS = get_var("workers", "2")
 SET = get_var("set", "").split()
+DRAWS = ("1", "2", "3")  # the seeds with which each model is fine-tuned
 
 DIRECTIONS = (("de", "en"), ("en", "de"))
 UNUSED = mkdtemp()  # for doit's database: what is done is told by the files alone, also after a kill
@@ -40,7 +42,7 @@ DOIT_CONFIG = {
     "verbosity": 2,
     "backend": "json",
     "dep_file": f"{UNUSED}/doit.json",
-    "default_tasks": ["pairs", "captions", "mixed", "tuned", "scores", "bundle"],
+    "default_tasks": ["pairs", "captions", "mixed", "tuned", "mean", "scores", "bundle"],
 }
 
 
@@ -63,8 +65,9 @@ def run_name(kind: str, direction: tuple[str, str], seed: str) -> str:
     return f"{kind}-{'-'.join(direction)}-{seed}"
 
 
-def best(kind: str, direction: tuple[str, str], seed: str) -> Path:
-    return OUTPUT / run_name(kind, direction, seed) / "best.pt"
+def model(kind: str, direction: tuple[str, str], seed: str) -> Path:
+    name = run_name(kind, direction, seed)
+    return OUTPUT / f"{name}.pt" if kind == "mean" else OUTPUT / name / "best.pt"
 
 
 def translations(language: str) -> Path:
@@ -77,7 +80,7 @@ def training(
 ) -> dict[str, Any]:
     name = run_name(kind, direction, seed)
     fields = [
-        *(f"name={name}", f"output_dir={OUTPUT}", f"data.folder={DATA}", f"training.seed={seed}"),
+        *(f"name={name}", f"output_dir={OUTPUT}", f"data.folder={DATA}"),
         *(f"data.source.language={direction[0]}", f"data.target.language={direction[1]}"),
         *("evaluation.split=validation", *more, *SET),
     ]
@@ -89,13 +92,13 @@ def task_pairs() -> Iterator[dict[str, Any]]:
     """models of the genuine pairs alone"""
     for direction in DIRECTIONS:
         for seed in SEEDS:
-            yield training("pairs", PAIRS, direction, seed)
+            yield training("pairs", PAIRS, direction, seed, [f"training.seed={seed}"])
 
 
 def task_captions() -> Iterator[dict[str, Any]]:
     """the text without translations, translated by the ensemble of the models of the pairs"""
     for direction in DIRECTIONS:
-        models = [best("pairs", direction, seed) for seed in SEEDS]
+        models = [model("pairs", direction, seed) for seed in SEEDS]
         output = translations(direction[0])
         command = nmt("back-translate", *models, "--input", TEXTS[direction[0]], "--output", output)
         command += ["--data-folder", DATA, "--precision", "auto", "--workers", WORKERS, "--resume"]
@@ -115,23 +118,38 @@ def task_mixed() -> Iterator[dict[str, Any]]:
         ]
         after = [f"captions:{language}" for language in direction]
         for seed in SEEDS:
-            yield training("mixed", CAPTIONS, direction, seed, extra, after)
+            yield training("mixed", CAPTIONS, direction, seed, [f"training.seed={seed}", *extra], after)
 
 
 def task_tuned() -> Iterator[dict[str, Any]]:
-    """the same models, fine-tuned on the genuine pairs without dropout"""
+    """the same models, fine-tuned on the genuine pairs without dropout, in three random orders of the text"""
     for direction in DIRECTIONS:
         for seed in SEEDS:
-            start = f"training.start_from={best('mixed', direction, seed)}"
-            yield training("tuned", TUNING, direction, seed, [start], [f"mixed:{run_name('mixed', direction, seed)}"])
+            start = f"training.start_from={model('mixed', direction, seed)}"
+            after = [f"mixed:{run_name('mixed', direction, seed)}"]
+            for draw in DRAWS:
+                more = [start, f"training.seed={draw}"]
+                yield training("tuned", TUNING, direction, f"{seed}-{draw}", more, after)
+
+
+def task_mean() -> Iterator[dict[str, Any]]:
+    """the means of the weights of fine-tuned models that began as one (Wortsman et al. 2022)"""
+    for direction in DIRECTIONS:
+        for seed in SEEDS:
+            output = model("mean", direction, seed)
+            draws = [f"{seed}-{draw}" for draw in DRAWS]
+            command = nmt("average", *(model("tuned", direction, draw) for draw in draws), "--output", output)
+            yield step(
+                output.stem, command, [output], [f"tuned:{run_name('tuned', direction, draw)}" for draw in draws]
+            )
 
 
 def task_scores() -> Iterator[dict[str, Any]]:
     """scores on validation and on test 2016, of single models and of ensembles"""
     for split in ("validation", "test"):
-        for kind in ("pairs", "mixed", "tuned"):
+        for kind in ("pairs", "mixed", "mean"):
             for direction in DIRECTIONS:
-                models = [best(kind, direction, seed) for seed in SEEDS]
+                models = [model(kind, direction, seed) for seed in SEEDS]
                 name = f"{split}-{kind}-{'-'.join(direction)}"
                 ensemble = ["--ensemble", *models] if len(models) > 1 else []
                 command = nmt("evaluate", *models, *ensemble, "--split", split, "--data-folder", DATA)
@@ -141,11 +159,11 @@ def task_scores() -> Iterator[dict[str, Any]]:
 
 
 def task_bundle() -> Iterator[dict[str, Any]]:
-    """fine-tuned models as they are bundled: in 8 bits, and with a threshold below which nmt translate warns"""
+    """the means as they are bundled: in 8 bits, and with a threshold below which nmt translate warns"""
     for direction in DIRECTIONS:
         name = "-".join(direction)
         small, bundled = (OUTPUT / f"{kind}-{name}.pt" for kind in ("int8", "bundle"))
-        command = nmt("average", best("tuned", direction, SEEDS[0]), "--int8", "--output", small)
-        yield step(f"int8-{name}", command, [small], [f"tuned:{run_name('tuned', direction, SEEDS[0])}"])
+        command = nmt("average", model("mean", direction, SEEDS[0]), "--int8", "--output", small)
+        yield step(f"int8-{name}", command, [small], [f"mean:{run_name('mean', direction, SEEDS[0])}"])
         command = nmt("calibrate", small, "--data-folder", DATA, "--output", bundled)
         yield step(name, command, [bundled], [f"bundle:int8-{name}"])

@@ -94,17 +94,20 @@ def test_each_step_runs_once_also_after_an_interruption(settings: dict[str, obje
     assert [command[0] for command in first] == ["train"] * 4 + ["back-translate"]
     second: list[list[str]] = []
     assert doit(chain(settings, second)) == 0
-    assert [command[0] for command in second] == ["back-translate", *["train"] * 8, *["evaluate"] * 12, *BUNDLING]
+    trainings = ["train"] * (4 + 3 * 4)
+    assert [command[0] for command in second] == [
+        *("back-translate", *trainings, *["average"] * 4, *["evaluate"] * 12, *BUNDLING)
+    ]
     assert not any(command in first for command in second)
     third: list[list[str]] = []
     assert doit(chain(settings, third)) == 0
     assert third == []
-    found = json.loads((tmp_path / "runs" / "test-tuned-de-en" / "evaluation.json").read_text(encoding="utf-8"))
-    paths = [str(tmp_path / "runs" / f"tuned-de-en-{seed}" / "best.pt") for seed in (1, 2)]
+    found = json.loads((tmp_path / "runs" / "test-mean-de-en" / "evaluation.json").read_text(encoding="utf-8"))
+    paths = [str(tmp_path / "runs" / f"mean-de-en-{seed}.pt") for seed in (1, 2)]
     assert [model["checkpoint"] for model in found["models"]] == [*paths, "ensemble of 2"]
     bundled = load(tmp_path / "runs" / "bundle-en-de.pt", torch.device("cpu"))
     assert bundled.config.data.source.language == "en"
-    started_from = load_config(tmp_path / "runs" / "tuned-en-de-2" / "config.yaml").training.start_from
+    started_from = load_config(tmp_path / "runs" / "tuned-en-de-2-3" / "config.yaml").training.start_from
     assert started_from == str(tmp_path / "runs" / "mixed-en-de-2" / "best.pt")
     config = load_config(tmp_path / "runs" / "mixed-en-de-1" / "config.yaml")
     assert config.data.source.language == "en"

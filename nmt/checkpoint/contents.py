@@ -132,18 +132,21 @@ def set_threshold(path: str | Path, output: Path, threshold: float | None) -> No
 def average(loaded: Mapping[str, Loaded]) -> Loaded:
     """The first of some checkpoints, each given with its path, with the mean of all their weights.
 
-    Raises `UserError` if they are not models of one kind, with the same vocabularies and the same seed.
+    Raises `UserError` if they are not models of one kind with the same vocabularies, of one run or of runs that started
+    from one checkpoint (whose mean Wortsman et al. 2022 call a soup).
     """
     (path, first), *others = loaded.items()
     for other_path, other in others:
         for difference in differences(first.config.model.model_dump(), other.config.model.model_dump()):
             raise UserError(f"{path} and {other_path} differ in model.{difference}: average checkpoints of one config")
         check_same_tokens(path, first, other_path, other)
-        seeds = first.config.training.seed, other.config.training.seed
-        if seeds[0] != seeds[1]:  # hidden units that do the same stand in other places: the mean does nothing well
+        one, two = first.config.training, other.config.training
+        started_alike = one.start_from == two.start_from
+        if not started_alike or (one.seed != two.seed and one.start_from is None):
+            # Hidden units that do the same stand in other places: the mean does nothing well.
             raise UserError(
-                f"{path} and {other_path} have different seeds ({seeds[0]} and {seeds[1]}), so they are two runs: "
-                "average checkpoints of one run"
+                f"{path} and {other_path} began with different weights: average checkpoints of one run, or of runs "
+                "with the same training.start_from"
             )
     states = [contents.model.state_dict() for contents in loaded.values()]
     mean = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}

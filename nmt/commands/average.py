@@ -1,4 +1,4 @@
-"""nmt average: the mean of several checkpoints of one run, or one checkpoint at half or a quarter of the size."""
+"""nmt average: the mean of checkpoints with one beginning, or one checkpoint at half or a quarter of the size."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt average",
         description="Write a checkpoint with the mean of several checkpoints' weights. It can translate, but training "
-        "cannot be resumed from it. All must come from one run: different seeds are refused.",
+        "cannot be resumed from it. All must come from one run (different seeds are refused), or from runs that "
+        "started from the same checkpoint (training.start_from).",
     )
-    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints of one run")
+    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints with one beginning")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")
     smaller = parser.add_mutually_exclusive_group()
     smaller.add_argument("--half", action="store_true", help="store the weights in 16 bits (half precision)")

@@ -94,7 +94,8 @@ def test_half_of_the_space_for_nearly_the_same_weights(tmp_path: Path, make_tran
     [
         (["model.embedding_size=8"], ["model.embedding_size"]),
         (["data.source.min_frequency=20"], ["source tokens"]),
-        (["training.seed=7"], ["different seeds (1 and 7)"]),
+        (["training.seed=7"], ["began with different weights"]),
+        (["training.start_from=other.pt"], ["began with different weights"]),
     ],
 )
 def test_unlike_models_have_no_mean(
@@ -105,6 +106,16 @@ def test_unlike_models_have_no_mean(
         checkpoint.average({path: checkpoint.load(path, CPU) for path in paths})
     for word in (*paths, *words):
         assert word in str(error.value)
+
+
+def test_models_that_started_from_one_checkpoint_have_a_mean(tmp_path: Path, make_translator: Maker) -> None:
+    start = "training.start_from=first.pt"
+    paths = [save(tmp_path / f"{n}.pt", make_translator, start, f"training.seed={n}") for n in (1, 2)]
+    one, other = (checkpoint.load(path, CPU).model.state_dict() for path in paths)
+    mean = checkpoint.average({path: checkpoint.load(path, CPU) for path in paths}).model.state_dict()
+    for name, weight in mean.items():
+        torch.testing.assert_close(weight, (one[name] + other[name]) / 2)
+    assert any(not torch.equal(weight, one[name]) for name, weight in mean.items())
 
 
 def test_nothing_is_overwritten(tmp_path: Path, make_translator: Maker, capsys: pytest.CaptureFixture[str]) -> None:

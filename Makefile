@@ -80,7 +80,7 @@ test-fast: setup
 
 test-browser: .venv/browser-installed demo
 	@command -v chromium > /dev/null || command -v google-chrome > /dev/null || { echo "these tests need Chromium: apt-get install chromium"; exit 2; }
-	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest tests/browser
+	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest --numprocesses auto tests/browser
 
 .venv/browser-installed: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'

@@ -87,8 +87,11 @@ def _without_narrowing(values: Mapping[str, Any]) -> dict[str, Idle]:
     )
     if isinstance(window, int) and isinstance(wide, int) and wide <= window:
         why = Idle(f"window: {window}", f"narrow_from to a number above {window}")
-        return {"narrow_from": why, "narrow_updates": why}
-    return {"narrow_from": Idle("narrow_updates: 0", "narrow_updates to a number above 0")} if updates == 0 else {}
+        return dict.fromkeys(("narrow_from", "narrow_updates", "fixed_above"), why)
+    if updates == 0:
+        why = Idle("narrow_updates: 0", "narrow_updates to a number above 0")
+        return {"narrow_from": why, "fixed_above": why}
+    return {}
 
 
 class EncoderConfig(Section):

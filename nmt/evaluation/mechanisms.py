@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nmt.config.model import AttentionConfig, ModelConfig
 
-OF_SCOPES = {"window", "narrow_from", "narrow_updates", "segment_ends"}  # tables have a column for scopes
+OF_SCOPES = {"window", "narrow_from", "narrow_updates", "fixed_above", "segment_ends"}  # a column shows them
 
 
 def mechanism(model: ModelConfig) -> str:

@@ -157,7 +157,7 @@ class _Step:
 def test_captions_are_translated_as_in_python(
     open_page: Opener, demo: str, tmp_path: Path, translator: Translator
 ) -> None:
-    """As by the search of exported folders over the page's graphs; and nearly all as by nmt, in 32 bits."""
+    """As by the search of exported folders over the page's graphs; and nearly all as by nmt."""
     captions = lines_of("de", "test_2016_flickr")[:200]
     assert main(["export", str(bundled.MODEL), "--output", str(tmp_path / "folder")]) == 0
     python = exported.script().Translator(tmp_path / "folder", threads=1)
@@ -167,11 +167,12 @@ def test_captions_are_translated_as_in_python(
     page = open_page(at=demo)
     pairs = [page.evaluate(ASK, ["/api/explain", {"text": caption}]) for caption in captions]
     texts, times = [answer["text"] for answer, _ in pairs], [time for _, time in pairs]
-    ours = [one.text for one in translator.translate(captions, attention=False)]
+    # The page searches all words, with weights in 8 bits and products in 32.
+    ours = [one.text for one in translator.translate(captions, attention=False, vocabulary_selection=False)]
     equal = sum(one == other for one, other in zip(texts, ours, strict=True))
     print(f"{statistics.median(times):.0f} ms for a caption; {equal} of {len(texts)} translations are those of nmt")
     assert texts == expected
-    assert equal >= 185
+    assert equal >= 190
     assert statistics.median(times) < 300
 
 

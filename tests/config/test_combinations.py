@@ -32,6 +32,12 @@ from nmt.config.reading import load_config, to_yaml
             "narrow_from (20)",
             "narrow_updates to a number above 0",
         ),
+        ("model.attention={scope: local_m, fixed_above: 20}", "fixed_above (20)", "scope to local_p"),
+        (
+            "model.attention={scope: local_p, fixed_above: 30, narrow_updates: 0}",
+            "fixed_above (30)",
+            "narrow_updates to a number above 0",
+        ),
         (
             "model={encoder: {self_attention: 4}, attention: {wiring: none}}",
             "encoder.self_attention (4)",

@@ -8,7 +8,10 @@ from support.formulas import bidirectional
 from support.tiny_models import SOURCE_TYPES, randomise, rnn_weights
 from torch import nn
 
-from nmt.kernels.bidirectional import packed_rnn, sequence_rnn
+from nmt.kernels import bidirectional as kernels
+from nmt.kernels import use
+from nmt.kernels.bidirectional import BidirectionalGRU, packed_rnn, sequence_rnn
+from nmt.kernels.precision import products_in_bf16
 from nmt.model.encoder import Encoder
 from nmt.model.self_attention import SelfAttention
 
@@ -178,3 +181,24 @@ def test_dropout_is_between_layers_in_training_alone(run):
     rnn.dropout = 0.5
     first, second = (run(rnn, inputs, lengths)[0] for _ in range(2))
     assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("library", "lengths", "expected"),
+    [("torch", [4, 4], packed_rnn), ("onednn", [4, 4], sequence_rnn), ("onednn", [4, 1, 1], packed_rnn)],
+)
+def test_without_gradients_the_faster_one_runs(library, lengths, expected, monkeypatch):
+    """PyTorch's own where its products are the fastest, or where most is padding; never in training."""
+    ran = []
+    for run in (packed_rnn, sequence_rnn):
+        monkeypatch.setattr(kernels, run.__name__, lambda *_, run=run: ran.append(run))
+    monkeypatch.setattr(kernels, "fastest_library", lambda _: library)
+    rnn, arguments = BidirectionalGRU(3, 2, 1, 0.0), (torch.zeros(len(lengths), 4, 3), torch.tensor(lengths))
+    with torch.inference_mode():
+        rnn(*arguments)
+        with products_in_bf16(True):
+            rnn(*arguments)
+        with use("plain"):
+            rnn(*arguments)
+    rnn(*arguments)
+    assert ran == [expected, sequence_rnn, packed_rnn, sequence_rnn]

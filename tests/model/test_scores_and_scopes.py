@@ -147,6 +147,29 @@ def test_a_window_narrows_in_training_alone(scope):
             assert torch.equal(one, other)
 
 
+@pytest.mark.parametrize("position", ["diagonal", "middle"])
+@pytest.mark.parametrize("extras", [(), ("heads",)])
+def test_local_p_is_fixed_and_learns_nothing_of_its_centre_while_the_window_is_wide(extras, position):
+    """D is 16, 8, 4, 2: above 4 the weights are those around d_t alone, and W_p and v_p have gradients of exactly 0."""
+    case = ("general", "local_p", extras)
+    attention, query, values = make(case, window=1), queries(case, batch=1, count=1), draw(1, 40, M)
+    scope = attention.scope
+    scope.narrow_from, scope.narrow_updates, scope.fixed_above, scope.initial_position = 16, 4, 4, position
+    t = torch.tensor([[20]])
+    for done, window in ((0, 16), (1, 8), (2, 4), (3, 2), (None, 1)):
+        fixed = done is not None and window > 4
+        context, alignment = attention(query, attention.prepare(encoded(values, (40,)), done), t)
+        gradients = torch.autograd.grad(context.sum(), [scope.hidden.weight, scope.v.weight])
+        assert all((gradient == 0).all() == fixed for gradient in gradients)
+        other = make(case, window=window)
+        other.scope.initial_position = position
+        if fixed:
+            torch.nn.init.zeros_(other.scope.v.weight)
+        expected, weights = other(query, other.prepare(encoded(values, (40,))), t)
+        assert torch.equal(context, expected)
+        assert torch.equal(alignment.dense(40), weights.dense(40))
+
+
 @pytest.mark.parametrize("score", ["additive", "concat"])
 def test_heads_share_the_alignment_size(score):
     whole, shared = make((score, "global", ())), make((score, "global", ("heads",)))

@@ -75,9 +75,13 @@ def translated(path: Path, threads: int, rounds: int = 3) -> float:
 
 
 def memory(process: int) -> float:
-    """MiB that a process holds."""
-    [found] = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
-    return int(found) / 1024
+    """MiB that a process and its children hold; what they share counts in parts."""
+    children = [
+        child for task in Path(f"/proc/{process}/task").glob("*/children") for child in task.read_text().split()
+    ]
+    pages = Path(f"/proc/{process}/smaps_rollup").read_text()
+    [found] = re.findall(r"^Pss:\s+(\d+) kB", pages, flags=re.MULTILINE)
+    return int(found) / 1024 + sum(memory(int(child)) for child in children)
 
 
 def load(address: str, path: Path, clients: int, seconds: float) -> dict[str, float]:

@@ -30,8 +30,12 @@ def copies(parts: int) -> int:
     safe (they are on Linux), or if this process is a daemon of `multiprocessing`, which may have no processes.
     """
     threads = torch.get_num_threads()
-    possible = sys.platform == "linux" and not multiprocessing.current_process().daemon
-    return threads if possible and parts >= threads else 1
+    return threads if possible() and parts >= threads else 1
+
+
+def possible() -> bool:
+    """Whether this process may have copies."""
+    return sys.platform == "linux" and not multiprocessing.current_process().daemon
 
 
 def by_copies(function: Callable[[int], Result], parts: int, processes: int) -> list[Result]:

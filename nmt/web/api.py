@@ -15,6 +15,7 @@ from nmt.system.errors import UserError
 from nmt.translation import Translation
 from nmt.translator import Translator, most_characters
 from nmt.web import answers, shapes
+from nmt.web.apart import Apart
 from nmt.web.guard import Refusal
 from nmt.web.requests import ExplainRequest, NeighboursRequest, ReadRequest, Request, TranslateRequest
 from nmt.web.work import Tell, one_by_one
@@ -28,15 +29,17 @@ class Served:
     """A model that is asked, and its neighbours' index, if any."""
 
     translator: Translator
-    searching: Translator  # the same laid out for translations, in the precision of its search
-    explaining: Translator  # and for explanations
+    search: Callable[[Sequence[TranslateRequest], Tell], None]
+    explaining: Translator  # the same laid out for explanations
     index: Index | None
 
     @classmethod
-    def of(cls, translator: Translator, index: Index | None = None) -> Served:
+    def of(cls, translator: Translator, index: Index | None = None, *, apart: bool = False) -> Served:
+        """With `apart`, a copy of this process searches."""
         explaining, precision = prepared(translator), translator.search.precision
         searching = explaining if precision == "float32" else prepared(translator, precision)
-        return cls(translator, searching, explaining, index)
+        search = partial(_search, searching)
+        return cls(translator, Apart(search) if apart else search, explaining, index)
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,10 @@ class Call(Generic[Asked]):
     purpose: str
 
 
-def translate(served: Served, requests: Sequence[TranslateRequest], tell: Tell) -> None:
+def _search(translator: Translator, requests: Sequence[TranslateRequest], tell: Tell) -> None:
     """Requests of one kind: all have the same settings, and either all or none have a prefix."""
     first = requests[0]
-    served.searching.translate(
+    translator.translate(
         [request.text for request in requests],
         beam_size=first.beam_size,
         length_penalty=first.length_penalty,
@@ -106,7 +109,7 @@ CALLS: tuple[Call[Any], ...] = (
         TranslateRequest,
         shapes.Translated,
         lambda r: (r.beam_size, r.length_penalty, bool(r.prefix), r.attention),
-        translate,
+        lambda served, requests, tell: served.search(requests, tell),
         "Translate a sentence: text, tokens, score and attention.",
     ),
     Call(

@@ -27,9 +27,11 @@ from nmt.evaluation.alignment import WordKind
 from nmt.evaluation.checkpoints import TestSet
 from nmt.neighbours import index
 from nmt.neighbours.index import SUFFIX, Index
+from nmt.system import forks
 from nmt.system.device import choose_device
 from nmt.translator import Translator
 from nmt.web import answers, api
+from nmt.web.apart import Apart
 from nmt.web.document import document
 from nmt.web.guard import Guard, Refusal
 from nmt.web.live import Live
@@ -66,27 +68,20 @@ def make_app(
     sets: Mapping[str, TestSet] | None = None,
     language: str = "xx",
     indexes: Mapping[str, Index] | None = None,
+    apart: bool = False,
 ) -> Guard:
     """The application around some models, by their ids, the runs of training below a folder, and some test sets.
 
-    `language` is the code of the sets' source language; `indexes` are those of neighbours, by the models' ids.
+    `language` is the code of the sets' source language; `indexes` are those of neighbours, by the models' ids. With
+    `apart`, copies of this process search.
     """
     work, live = Work(), Live(runs)
     shown = Sets(sets or {}, language, models, work)
     served = {
-        number: api.Served.of(translator, (indexes or {}).get(number)) for number, (_, translator) in models.items()
+        number: api.Served.of(translator, (indexes or {}).get(number), apart=apart)
+        for number, (_, translator) in models.items()
     }
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        running = asyncio.create_task(work.run())
-        with live.ending_with_the_process():
-            yield
-        await shown.close()
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
-
+    copies = [one.search for one in served.values() if isinstance(one.search, Apart)]
     routes: list[Route | Mount] = [
         Route("/", lambda _: FileResponse(STATIC / "index.html")),
         Route("/api", lambda _: JSONResponse(document())),
@@ -101,9 +96,29 @@ def make_app(
         *(Route(call.path, _answering(call, served, work), methods=["POST"]) for call in api.CALLS),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    application = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _refused})
+    application = Starlette(
+        routes=routes,
+        lifespan=partial(_working, work, live, shown, copies),
+        exception_handlers={HTTPException: _refused},
+    )
     hosts = {"localhost", socket.gethostname().lower(), *(name.lower() for name in names)}
     return Guard(application, frozenset(hosts), token)
+
+
+@asynccontextmanager
+async def _working(work: Work, live: Live, shown: Sets, copies: Sequence[Apart], _: Starlette) -> AsyncIterator[None]:
+    """What goes on while requests are answered."""
+    for copy in copies:
+        copy.begin()
+    running = asyncio.create_task(work.run())
+    with live.ending_with_the_process():
+        yield
+    await shown.close()
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    for copy in copies:
+        copy.end()
 
 
 def application(settings: Settings) -> Guard:
@@ -127,6 +142,7 @@ def application(settings: Settings) -> Guard:
         sets=sets,
         language=data.source.language,
         indexes=indexes,
+        apart=device.type == "cpu" and forks.possible() and torch.get_num_threads() == 1,
     )
 
 

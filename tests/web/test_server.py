@@ -139,6 +139,22 @@ def workers_of(process: int) -> set[int]:
     return {int(line.split()[0]) for line in found.stdout.splitlines() if "spawn_main" in line}
 
 
+def test_when_the_copy_that_searches_is_killed_another_answers(best: str) -> None:
+    [expected] = Translator.load(best).translate(SOURCES[:1])
+    with serving(best) as (process, address):
+        killed = set[int]()
+        for _ in range(3):
+            assert asked(address, "/api/translate", {"text": SOURCES[0]})["text"] == expected.text
+            [copy] = (
+                int(n)
+                for of in Path(f"/proc/{process.pid}/task").iterdir()
+                for n in (of / "children").read_text().split()
+            )
+            assert copy not in killed
+            os.kill(copy, signal.SIGKILL)
+            killed.add(copy)
+
+
 def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
     with serving(best, "--workers", "2", "--token", "a-token-for-this-test") as (process, address):
         assert address.endswith("/?token=a-token-for-this-test")

@@ -16,7 +16,7 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt explain",
         description="Write a page that shows how a sentence is translated: attention, steps, beam, and what follows "
-        "other words. It is a single file, which opens in any browser, without a server or a network.",
+        "other words or another attention. It is a single file, which opens in any browser, without server or network.",
     )
     parser.add_argument(
         "arguments",
@@ -34,6 +34,14 @@ def parser() -> Parser:
         default=2,
         metavar="N",
         help="how many other words of each step can be tried in the file, 0 to 9 (default: 2)",
+    )
+    parser.add_argument(
+        "--forced",
+        type=int,
+        choices=range(10),
+        default=2,
+        metavar="N",
+        help="onto how many other source words each step's attention can be forced in the file, 0 to 9 (default: 2)",
     )
     add_direction_options(parser)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
@@ -67,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
         beam_size=options.beam,
         length_penalty=options.length_penalty,
         alternatives=options.alternatives,
+        forced=options.forced,
     )
     files.write(options.html, page.encode())
     print(f"Written: {options.html} ({options.html.stat().st_size / 1e6:.1f} MB)")

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from nmt.explanation import Explanation, attention_in_tree, explain, prepared
+from nmt.explanation import Explanation, attention_in_tree, explain, forced_translator, prepared
 from nmt.translator import Translator
 from nmt.web import answers
 
@@ -30,23 +30,29 @@ def single_page(
     beam_size: int | None = None,
     length_penalty: float | None = None,
     alternatives: int = 2,
+    forced: int = 2,
 ) -> str:
-    """HTML that shows how a sentence was translated, and how it goes on after other words.
+    """HTML that shows how a sentence was translated, and how it goes on after other words or with other attention.
 
-    At each step it holds the search that follows each of so many other likely tokens; `name` is the model's. Raises
+    At each step it holds the search that follows each of so many other likely tokens (`alternatives`), and the search
+    whose attention is forced there onto each of so many other source tokens (`forced`); `name` is the model's. Raises
     `UserError` where `explain` does.
     """
     ready = prepared(translator)
     find = partial(explain, ready, text, beam_size=beam_size, length_penalty=length_penalty)
     first = find()
-    found = {(): first} | {prefix: find(prefix=prefix) for prefix in _prefixes(translator, first, alternatives)}
+    questions: list[tuple[Sequence[str], dict[int, int]]] = [((), {})]
+    questions += [(prefix, {}) for prefix in _prefixes(translator, first, alternatives)]
+    questions += [((), {t: s}) for t, s in _places(first, forced)]
     model = answers.of_model("1", name, translator)
     model["beam_size"] = model["beam_size"] if beam_size is None else beam_size
     stored: list[dict[str, Any]] = [{"path": "/api/models", "answer": [model]}]
-    for prefix, explanation in found.items():
-        question = {"text": text, "prefix": prefix}
+    for prefix, at in questions:
+        explanation = find(prefix=prefix, forced=at) if prefix or at else first
+        question = {"text": text, "prefix": prefix, "forced": list(at.items())}
         answer = answers.of_explanation(translator, explanation)
-        for node, weights in zip(answer["tree"], attention_in_tree(ready, text, explanation.tree), strict=True):
+        told = forced_translator(ready, text, at)
+        for node, weights in zip(answer["tree"], attention_in_tree(told, text, explanation.tree), strict=True):
             node["weights"] = answers.of_attention(weights)  # which the page cannot ask for
         stored.append({"path": "/api/explain", "question": question, "answer": answer})
     return _assembled(stored, f"nmt: {text}")
@@ -61,6 +67,12 @@ def _prefixes(translator: Translator, found: Explanation, alternatives: int) -> 
         words = [token for token in others if token not in ("<eos>", "<unk>")]
         prefixes += [(*tokens[:t], token) for token in words[:alternatives]]
     return prefixes
+
+
+def _places(found: Explanation, forced: int) -> list[tuple[int, int]]:
+    """Of each step, and the source tokens with the most weight but one, which has it anyway."""
+    orders = [step.look.weights.mean(dim=0).argsort(descending=True, stable=True) for step in found.steps if step.look]
+    return [(t, s) for t, order in enumerate(orders) for s in order.tolist()[1 : 1 + forced]]
 
 
 def _assembled(stored: Sequence[dict[str, Any]], title: str) -> str:

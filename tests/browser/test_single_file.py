@@ -48,6 +48,20 @@ def test_a_single_file_works_without_a_server(
     prefix = [found.translation.tokens[0], other]
     [expected] = translator.translate([text], prefix=[prefix], precision="float32")
     expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
+    page.get_by_role("button", name="Let it decide again").click()
+    expect(page.locator("#score")).to_have_text(f"score {found.translation.score:.3f}")
+    page.locator("#said button").nth(2).click()
+    look = found.steps[2].look
+    assert look is not None
+    _, second, third, *_ = look.weights[0].argsort(descending=True).tolist()
+    select = page.get_by_label("Or have this step read only")
+    disabled = select.locator("option").evaluate_all("all => all.map((one) => one.disabled)")
+    assert [s for s, off in enumerate(disabled) if not off] == sorted([second, third])
+    select.select_option(str(second))
+    page.get_by_role("button", name="Force its attention").click()
+    forced = explain(translator, text, forced={2: second})
+    expect(page.locator("#score")).to_have_text(f"score {forced.translation.score:.3f}")
+    expect(page.locator("#said")).to_contain_text(forced.translation.text.split()[-1])
     page.locator("#said button").nth(0).click()
     page.get_by_label("Another word").fill("zebra")
     page.get_by_role("button", name="Put it there").click()

@@ -19,6 +19,8 @@ def test_the_file_holds_the_explanations_of_what_follows_other_words(best: str, 
     page = file.read_text(encoding="utf-8")
     [stored] = re.findall(r'id="stored">(.*?)</script>', page)
     models, first, *others = json.loads(stored)
+    forced = [one for one in others if one["question"]["forced"]]
+    others = [one for one in others if not one["question"]["forced"]]
     assert models["answer"][0]["name"] == Path(best).parent.name
     translator = Translator.load(best)
     found = explain(translator, SOURCES[0], beam_size=2, length_penalty=0.5)
@@ -30,6 +32,16 @@ def test_the_file_holds_the_explanations_of_what_follows_other_words(best: str, 
         assert prefix[-1] != found.translation.tokens[t]
         [expected] = translator.translate([SOURCES[0]], beam_size=2, length_penalty=0.5, prefix=[prefix])
         assert one["answer"]["text"] == expected.text
+    assert len(forced) == 2 * len(found.steps)
+    for number, one in enumerate(forced):
+        [[t, s]] = one["question"]["forced"]
+        look = found.steps[t].look
+        assert t == number // 2
+        assert look is not None
+        assert (look.weights[0] > look.weights[0, s]).sum() == 1 + number % 2  # the second and the third most
+        expected_there = explain(translator, SOURCES[0], beam_size=2, length_penalty=0.5, forced={t: s})
+        assert one["answer"]["text"] == expected_there.translation.text
+        assert one["answer"]["steps"][t]["weights"][s] == 1
     assert not re.search(r'(?:src|href)="(?!data:|#)', page)
 
 

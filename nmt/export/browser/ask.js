@@ -8,6 +8,9 @@ export const served = false;
 /** Whether any sentence can be asked. */
 export const live = true;
 
+/** Whether there is an answer to a question. */
+export const isHeld = () => true;
+
 /** The sentence that is shown at first. */
 export const example = "Ein Hund läuft über die Wiese.";
 

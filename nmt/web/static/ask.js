@@ -11,6 +11,9 @@ export const served = stored === null;
 /** Whether any sentence can be asked. */
 export const live = served;
 
+/** Whether there is an answer to a question, as far as this page knows. @param {string} path @param {object} question */
+export const isHeld = (path, question) => stored === null || answerFrom(stored, path, question) !== undefined;
+
 /** The sentence that is shown at first. */
 export const example = stored?.find((one) => one.question)?.question.text ?? "Ein Hund läuft über die Wiese.";
 

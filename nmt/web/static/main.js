@@ -9,7 +9,7 @@ import { openMind } from "./mind.js";
 import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
 import { showSet } from "./set.js";
-import { fromAddress, toAddress } from "./state.js";
+import { forcedOnto, fromAddress, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
 import { showTree } from "./tree.js";
 import { readable, spelt } from "./words.js";
@@ -83,10 +83,7 @@ const actions = {
   },
   /** @param {number} t @param {number} s */
   force(t, s) {
-    const others = state.forced.filter(([step]) => step !== t);
-    const same = state.forced.some(([step, place]) => step === t && place === s);
-    const prefix = state.prefix.slice(0, t);
-    actions.change({ forced: same ? others : [...others, [t, s]], prefix, step: t, mind: null }, true);
+    actions.change({ ...forcedOnto(state, t, s), step: t, mind: null }, true);
   },
 };
 

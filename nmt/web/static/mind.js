@@ -1,8 +1,10 @@
 // @ts-check
 /** View 4: what else the model weighed at a step; another word in its place; attention forced onto a source word. */
 
+import { isHeld } from "./ask.js";
 import { element } from "./elements.js";
 import { saveButtons } from "./save.js";
+import { forcedOnto } from "./state.js";
 import { meter } from "./steps.js";
 import { readable } from "./words.js";
 
@@ -63,9 +65,11 @@ function forcing(dialog, found, t, state, actions) {
   const form = document.createElement("form");
   const select = document.createElement("select");
   const label = element("label", "", "Or have this step read only");
-  found.source.forEach((/** @type {any} */ token, /** @type {number} */ s) =>
-    select.append(new Option(token.label, String(s))),
-  );
+  found.source.forEach((/** @type {any} */ token, /** @type {number} */ s) => {
+    const option = new Option(token.label, String(s));
+    option.disabled = !isHeld("/api/explain", { text: state.text, ...forcedOnto(state, t, s) });
+    select.append(option);
+  });
   const now = state.forced.find((/** @type {number[]} */ [at]) => at === t);
   const weights = found.steps[t].weights;
   select.value = String(now ? now[1] : weights.indexOf(Math.max(...weights)));

@@ -53,6 +53,14 @@ export function fromAddress(example) {
   };
 }
 
+/** What changes when a step's attention is forced onto a source position, or no longer: what is written before stays.
+ * @param {State} state @param {number} t @param {number} s @returns {Pick<State, "prefix" | "forced">} */
+export function forcedOnto(state, t, s) {
+  const others = state.forced.filter(([step]) => step !== t);
+  const same = state.forced.some(([step, place]) => step === t && place === s);
+  return { prefix: state.prefix.slice(0, t), forced: same ? others : [...others, [t, s]] };
+}
+
 /** @param {State} state */
 export function toAddress(state) {
   const parts = new URLSearchParams({ view: state.view, text: state.text });

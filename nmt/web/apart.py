@@ -9,6 +9,7 @@ import pickle
 import signal
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -77,8 +78,10 @@ class Apart:
 
 def _compute(function: Function, connection: Connection) -> None:
     """What the copy does, until its connection is closed at the other end."""
-    os.closerange(3, connection.fileno())
-    os.closerange(connection.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number > 2 and number != connection.fileno():
+            with suppress(OSError):  # the list itself has been closed
+                os.close(number)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group: the server decides
     gc.freeze()  # what was copied is never looked at, and so stays shared

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from nmt.cli import main
-from nmt.explanation import explain
+from nmt.explanation import Explanation, explain
 from nmt.translator import Translator
 
 TEXT = 'Ein Hund </script><img src=x onerror="alert(1)"> läuft.'
@@ -48,6 +48,19 @@ def test_a_single_file_works_without_a_server(
     prefix = [found.translation.tokens[0], other]
     [expected] = translator.translate([text], prefix=[prefix], precision="float32")
     expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
+    _force(page, translator, text, found)
+    page.locator("#said button").nth(0).click()
+    page.get_by_label("Another word").fill("zebra")
+    page.get_by_role("button", name="Put it there").click()
+    expect(page.get_by_role("status")).to_contain_text("nmt serve")
+    assert complaints == []
+    assert page.locator("main img").count() == 0
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', file.read_text(encoding="utf-8"))
+    context.close()
+
+
+def _force(page: Page, translator: Translator, text: str, found: Explanation) -> None:
+    """Force the third step's attention onto the source token with the second largest weight."""
     page.get_by_role("button", name="Let it decide again").click()
     expect(page.locator("#score")).to_have_text(f"score {found.translation.score:.3f}")
     page.locator("#said button").nth(2).click()
@@ -62,11 +75,3 @@ def test_a_single_file_works_without_a_server(
     forced = explain(translator, text, forced={2: second})
     expect(page.locator("#score")).to_have_text(f"score {forced.translation.score:.3f}")
     expect(page.locator("#said")).to_contain_text(forced.translation.text.split()[-1])
-    page.locator("#said button").nth(0).click()
-    page.get_by_label("Another word").fill("zebra")
-    page.get_by_role("button", name="Put it there").click()
-    expect(page.get_by_role("status")).to_contain_text("nmt serve")
-    assert complaints == []
-    assert page.locator("main img").count() == 0
-    assert not re.findall(r'(?:src|href)="(?:https?:)?//', file.read_text(encoding="utf-8"))
-    context.close()

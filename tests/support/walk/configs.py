@@ -122,6 +122,7 @@ def begin_options(folder: Path) -> tuple[Try, int]:
         "ablation": ["missing.yaml"],
         "export": [best],
         "push": [best, "no repository"],
+        "serve": ["missing.pt"],  # or it would serve
     }
     cases = []
     for name in COMMANDS:

@@ -16,7 +16,7 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt explain",
         description="Write a page that shows how a sentence is translated: attention, steps, beam, and what follows "
-        "other words or another attention. It is a single file, which opens in any browser, without server or network.",
+        "other words or forced attention. It is a single file that opens in any browser without a server or a network.",
     )
     parser.add_argument(
         "arguments",
@@ -41,7 +41,7 @@ def parser() -> Parser:
         choices=range(10),
         default=2,
         metavar="N",
-        help="onto how many other source words each step's attention can be forced in the file, 0 to 9 (default: 2)",
+        help="how many other source words of each step attention can be forced onto in the file, 0 to 9 (default: 2)",
     )
     add_direction_options(parser)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")

@@ -70,7 +70,7 @@ def _prefixes(translator: Translator, found: Explanation, alternatives: int) -> 
 
 
 def _places(found: Explanation, forced: int) -> list[tuple[int, int]]:
-    """Of each step, and the source tokens with the most weight but one, which has it anyway."""
+    """Each step, with each of the source tokens that have the most weight behind the one with the largest."""
     orders = [step.look.weights.mean(dim=0).argsort(descending=True, stable=True) for step in found.steps if step.look]
     return [(t, s) for t, order in enumerate(orders) for s in order.tolist()[1 : 1 + forced]]
 

@@ -62,7 +62,7 @@ def training_part(
     generators = world.gather((torch.get_rng_state(), torch.cuda.get_rng_state() if cuda else None))
     return {
         "state": asdict(state),
-        "optimizer": learner.optimizer.state_dict()["state"],
+        "optimizer": _moments(learner),
         "average": None if learner.average is None else dict(learner.average.model.state_dict()),
         "text": text,
         "validation": validation,
@@ -121,8 +121,23 @@ def _load_optimizer(learner: Learner, state: dict[int, dict[str, Tensor]], path:
     for name, moment in moments.items():
         if not name.startswith("exp_avg of") and bool((moment < 0).any()):  # squares, and numbers of updates
             raise DamagedFile(f"{path}: optimizer: {name} is negative: use another copy")
+    begun = {number: of_parameter for number, of_parameter in state.items() if of_parameter["step"] > 0}
     groups = learner.optimizer.state_dict()["param_groups"]
-    learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
+    learner.optimizer.load_state_dict({"state": begun, "param_groups": groups})
+
+
+def _moments(learner: Learner) -> dict[int, dict[str, Tensor]]:
+    """Each parameter's moments, of one that still waits for its first gradient 0; before the first update none."""
+    state: dict[int, dict[str, Tensor]] = learner.optimizer.state_dict()["state"]
+    if not state:
+        return {}
+    parameters = enumerate(learner.model.parameters())
+    return {number: state[number] if number in state else _none_yet(parameter) for number, parameter in parameters}
+
+
+def _none_yet(parameter: Tensor) -> dict[str, Tensor]:
+    zeros = torch.zeros_like(parameter, requires_grad=False)
+    return {"step": torch.zeros((), device=parameter.device), "exp_avg": zeros, "exp_avg_sq": zeros.clone()}
 
 
 def _needed_moments(learner: Learner) -> dict[str, Tensor]:

@@ -49,6 +49,7 @@ def update(
         use_reference = None if batch is None else toss(batch.target_input.shape, ratio, forcing.granularity)
         with gradients_summed(learner.losses, now=number == len(batches)):
             nll += add_gradient(learner, batch, use_reference, done, bf16)
+    leave_out_unreached(optimizer)
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
     own, norm_there = torch.stack((nll, norm)).tolist()  # the only wait for a GPU
@@ -64,6 +65,18 @@ def update(
         group["lr"] = rate
     optimizer.step()
     return total
+
+
+def leave_out_unreached(optimizer: torch.optim.Optimizer) -> None:
+    """Let a weight of which every gradient so far was 0 wait for its first one.
+
+    Adam would count the updates that it waits, and its correction of the first steps (Kingma and Ba 2015, section 3)
+    would be over when they come: they would be several times too large.
+    """
+    for group in optimizer.param_groups:
+        for weight in group["params"]:
+            if weight.grad is not None and weight not in optimizer.state and not weight.grad.any():
+                weight.grad = None
 
 
 def gradients_summed(losses: nn.Module, *, now: bool) -> AbstractContextManager[None]:

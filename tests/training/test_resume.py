@@ -37,6 +37,8 @@ Straight = Callable[..., Path]
         [],
         ["attention.wiring=luong", "cell=lstm", "encoder.self_attention=2"],
         ["attention.wiring=none", "decoder.readout=maxout"],
+        # W_p and v_p wait for their first gradient until update 8.
+        ["attention.wiring=luong", "attention.scope=local_p", "attention.narrow_updates=16", "attention.window=8"],
     ],
     ids=str,
 )

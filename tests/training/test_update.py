@@ -35,7 +35,7 @@ def make_model(wiring: str, **more: Any) -> Seq2Seq:
         "decoder": {"hidden_size": 7, "dropout": 0},
     }
     torch.manual_seed(1)
-    attention = {"wiring": wiring}
+    attention = {"wiring": wiring} | more.get("attention", {})
     return build_model(ModelConfig.model_validate({**sizes, **more, "attention": attention}), 11, 11).double()
 
 
@@ -203,6 +203,23 @@ def test_an_update_narrows_the_window_by_the_updates_done() -> None:
         losses.append(update(make_learner(model, training), [collate(EXAMPLES)], training, 0.0, done))
     assert len(set(losses[:3])) == 3
     assert losses[3] == losses[2] == pytest.approx(batch_loss(model, collate(EXAMPLES), 0.0).nll.item())
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+def test_the_first_step_of_a_weight_that_waited_is_a_first_step(optimizer: str) -> None:
+    """Adam's first step is the rate in each number, and three updates of gradients 0 must not make it a fourth."""
+    narrowing = {"narrow_from": 9, "narrow_updates": 4, "fixed_above": 2}
+    model = make_model("luong", attention={"scope": "local_p", "window": 1, **narrowing})
+    config = TrainingConfig.model_validate({"optimizer": optimizer, "clip_norm": None})
+    learner = make_learner(model, config)
+    weights = [weight for name, weight in model.named_parameters() if ".scope." in name]
+    assert len(weights) == 2
+    before = [weight.detach().clone() for weight in weights]
+    for done in range(4):
+        assert all(torch.equal(*pair) for pair in zip(weights, before, strict=True))
+        update(learner, [collate(EXAMPLES)], config, 0.01, done)
+    changes = [(weight.detach() - old).abs() for weight, old in zip(weights, before, strict=True)]
+    assert all(change.max().item() == pytest.approx(0.01, rel=1e-3) for change in changes)
 
 
 def test_the_layer_below_bahdanaus_output_has_the_size_asked_for() -> None:

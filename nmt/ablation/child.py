@@ -59,7 +59,7 @@ def _train_and_measure(config: Config, stop: StopSignals) -> int:
             measured = measure(config)
     except Interrupted:
         return 130
-    result.write(measured)
+    result.write(measured, result.path_of(config))
     return 0
 
 

@@ -22,18 +22,23 @@ def compare(
     machine: str | None = None,
     seeds: int = 1,
     base: str | None = None,
+    recipe: str | None = None,
 ) -> int:
     """Train and measure the configs (files; none: every mechanism), then write the page. Finished runs are skipped.
 
-    `overrides` are `a.b=VALUE` for each config, `jobs` the number of runs at once, `machine` what the page calls it,
-    `seeds` the number of runs of each mechanism, `base` the name of the one that the others are tested against.
+    A run is finished if its folder has its result, or if the page's folder has it from an earlier page. `recipe` is a
+    config that gives all but the mechanisms (None: each config gives all of it itself). `overrides` are `a.b=VALUE` for
+    each config, `jobs` the number of runs at once, `machine` what the page calls it, `seeds` the number of runs of each
+    mechanism, `base` the name of the one that the others are tested against.
     Returns the exit code: 0; 2 or 1 if a run failed, because of its input or of a bug; 130 if it was stopped.
     Raises `UserError` before anything is run if the configs do not go together, or folders or page cannot be used.
     """
-    chosen = load_configs(configs, overrides, seeds)
+    chosen = load_configs(configs, overrides, seeds, recipe)
     if base is not None and base not in (names := [config.name for config in chosen[: len(chosen) // seeds]]):
         raise UserError(f"--base {base}: no config has this name; there are {', '.join(names)}")
     page.check(output)
+    for config in chosen:
+        result.bring(config, output)
     test_set = test_set_of(chosen[0])
     stop = StopSignals()
     with stop.installed():
@@ -43,10 +48,10 @@ def compare(
         print(f"{len(done)} of {len(chosen)} runs are finished. To continue, give the same command again.")
         return 130
     if done:
-        settings = [part for override in overrides for part in ("--set", override)]
-        arguments = [*configs, "--output", str(output), "--jobs", str(jobs), *settings]
-        arguments += ["--seeds", str(seeds)] if seeds > 1 else []
-        arguments += ["--base", base] if base is not None else []
+        arguments = [*configs, "--output", str(output), "--jobs", str(jobs)]
+        arguments += [part for override in overrides for part in ("--set", override)]
+        for option, value in (("--recipe", recipe), ("--seeds", str(seeds) if seeds > 1 else None), ("--base", base)):
+            arguments += [option, value] if value is not None else []
         made = page.Making(
             command=shlex.join(["python", "scripts/ablation.py", *arguments]),
             machine=machine,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from nmt.ablation import result
 from nmt.ablation.seeds import with_seeds
-from nmt.config.reading import differences, load_config, parse_config
+from nmt.config.reading import apply_override, differences, load_config, parse_config, read_values
 from nmt.config.run import Config
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
@@ -19,16 +20,24 @@ from nmt.system.errors import UserError
 DEFAULT_CONFIGS = Path("configs/ablation")
 
 
-# What a mechanism is; all else is the same in a comparison.
-_COMPARED: Any = {
-    "name": True,
-    "model": {"attention": True, "cell": True, "encoder": {"self_attention"}, "decoder": {"readout", "readout_size"}},
-    "training": {"teacher_forcing"},
-}
+# The fields that make a mechanism, and their parent sections; all else is the same in a comparison.
+_COMPARED = (
+    ("name",),
+    ("model", "attention"),
+    ("model", "cell"),
+    ("model", "encoder", "self_attention"),
+    ("model", "decoder", "readout"),
+    ("model", "decoder", "readout_size"),
+    ("training", "teacher_forcing"),
+)
 
 
-def load_configs(paths: Sequence[str], overrides: Sequence[str], seeds: int = 1) -> list[Config]:
+def load_configs(
+    paths: Sequence[str], overrides: Sequence[str], seeds: int = 1, recipe: str | None = None
+) -> list[Config]:
     """The configs to compare, with `a.b=VALUE` overrides applied to each, and each with so many seeds.
+
+    With a recipe, another config, they give their names and mechanisms, and the recipe gives all else.
 
     Without paths these are the configs in configs/ablation of the current folder or else the bundled ones. The bundled
     ones are completed: a score or scope that none of them has gets a config of its own.
@@ -39,7 +48,10 @@ def load_configs(paths: Sequence[str], overrides: Sequence[str], seeds: int = 1)
     here = {path.resolve(): str(path) for path in sorted(DEFAULT_CONFIGS.glob("*.yaml"))}
     bundled = {path.resolve(): str(path) for path in ablation_configs()}
     chosen = list(paths or (here or bundled).values())
-    configs = {path: load_config(find_config(path), overrides) for path in chosen}
+    if recipe is None:
+        configs = {path: load_config(find_config(path), overrides) for path in chosen}
+    else:
+        configs = {path: _by_recipe(find_config(recipe), find_config(path), overrides) for path in chosen}
     if len(chosen) > len(configs):
         raise UserError("a config was given twice: name each once")
     if not paths and (here or bundled).keys() == bundled.keys():
@@ -71,6 +83,24 @@ def missing(configs: Iterable[Config]) -> Iterator[Config]:
         yield parse_config(values, f"the config made for {name}")
 
 
+def _by_recipe(recipe: Path, path: Path, overrides: Sequence[str]) -> Config:
+    """The recipe's config, with the name and the mechanism of the config at `path`."""
+    load_config(recipe)  # so that its own errors are told as such
+    values, mechanism = read_values(recipe), load_config(path).model_dump(mode="json")
+    for *parents, field in _COMPARED:
+        _section(values, parents).pop(field, None)
+        if field in (section := _section(mechanism, parents)):
+            _section(values, parents)[field] = section[field]
+    for override in overrides:
+        apply_override(override, values)
+    return parse_config(values, f"{path} by the recipe {recipe}")
+
+
+def _section(values: dict[str, Any], parents: Sequence[str]) -> dict[str, Any]:
+    """An inner section, which is made if it is missing."""
+    return reduce(lambda section, name: section.setdefault(name, {}), parents, values)
+
+
 def _check_comparable(configs: Mapping[str, Config]) -> None:
     (first, first_config), *others = configs.items()
     folders = {result.folder_of(first_config): first}
@@ -95,7 +125,10 @@ def _check_names(configs: Iterable[Config]) -> None:
 
 def _common(config: Config) -> dict[str, object]:
     """What all runs of a comparison share."""
-    return config.model_dump(exclude=_COMPARED)
+    values = config.model_dump()
+    for *parents, field in _COMPARED:
+        _section(values, parents).pop(field, None)  # which only some mechanisms have
+    return values
 
 
 def _check_folder(config: Config) -> None:

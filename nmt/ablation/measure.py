@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nmt.ablation.result import Result, folder_of
+from nmt.ablation.result import Result, best_of, folder_of
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
 from nmt.data.batching import Example
@@ -50,7 +50,7 @@ def measure(config: Config) -> Result:
     Raises `UserError` if the checkpoint or the test set cannot be read.
     """
     folder = folder_of(config)
-    best = folder / "best.pt"
+    best = best_of(config)
     loaded = checkpoint.load(best, choose_device(config.training.device))
     translator = Translator.of({str(best): loaded})
     test_set = test_set_of(config)

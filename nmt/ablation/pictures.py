@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nmt.ablation.result import Result, folder_of
+from nmt.ablation.result import Result, best_of
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.checkpoints import TestSet, heat_maps
 from nmt.evaluation.mechanisms import is_plain, mechanism
@@ -70,13 +70,17 @@ def _error_picture(results: Sequence[Result], test_set: TestSet) -> Pictures:
 def _heat_map_pictures(results: Sequence[Result], test_set: TestSet) -> Pictures:
     from nmt.plots.style import render
 
-    attentive = [result for result in results if result.config.model.attention.wiring != "none"]
+    attentive = [
+        result
+        for result in results
+        if result.config.model.attention.wiring != "none" and best_of(result.config).exists()
+    ]  # but those of which only the result is here
     attentive.sort(key=lambda result: not is_plain(result.config.model))  # scores first, then variants
     line = _heat_map_line(test_set)
     if not attentive or line is None:
         return {}
     config = attentive[0].config
-    paths = {str(folder_of(result.config) / "best.pt"): result for result in attentive}
+    paths = {str(best_of(result.config)): result for result in attentive}
     drawn = heat_maps(
         {path: Translator.load(path, device=config.training.device) for path in paths},
         test_set,

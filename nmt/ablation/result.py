@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from nmt.config.reading import differences
 from nmt.config.run import Config
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import Bucket
@@ -41,14 +42,40 @@ def folder_of(config: Config) -> Path:
     return Path(config.output_dir) / config.name
 
 
+def best_of(config: Config) -> Path:
+    """The checkpoint that is measured."""
+    return folder_of(config) / "best.pt"
+
+
 def path_of(config: Config) -> Path:
     """Where a config's result is kept. It is written last: if it exists, the run is finished."""
     return folder_of(config) / "result.json"
 
 
-def write(result: Result) -> None:
-    """Write a result into its run's folder. Raises `UserError` if that is not possible."""
-    files.write(path_of(result.config), result.model_dump_json(indent=2).encode() + b"\n")
+def write(result: Result, path: Path) -> None:
+    """Write a result. Raises `UserError` if that is not possible."""
+    files.write(path, result.model_dump_json(indent=2).encode() + b"\n")
+
+
+def beside(page: Path, config: Config) -> Path:
+    """Where the folder of a page keeps a result, without the run: for another machine, or another kind of analysis."""
+    return page / "results" / f"{config.name}.json"
+
+
+def bring(config: Config, page: Path) -> None:
+    """Give a run that has no result here the one that the page's folder keeps, so that it counts as finished.
+
+    Raises `UserError` if that one cannot be read or is of another config.
+    """
+    kept = beside(page, config)
+    if path_of(config).exists() or not kept.exists():
+        return
+    found = read(kept)
+    here = found.config.model_copy(update={"output_dir": config.output_dir})
+    for field in differences(here.model_dump(), config.model_dump()):
+        raise UserError(f"{kept} is of a run with another {field}; delete it to measure again")
+    files.make_folder(folder_of(config))
+    write(found.model_copy(update={"config": here}), path_of(config))
 
 
 def read(path: Path) -> Result:

@@ -13,7 +13,8 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt ablation",
         description="Train every attention mechanism under one budget, and write a page that compares them. "
-        "The same command continues an interrupted comparison: finished runs are skipped.",
+        "The same command continues an interrupted comparison: finished runs are skipped, also those of which only the "
+        "result is left, in DIR/results.",
     )
     parser.add_argument(
         "configs", nargs="*", metavar="CONFIG", help="default: one config for every mechanism, from configs/ablation"
@@ -32,6 +33,11 @@ def parser() -> Parser:
         metavar="NAME",
         help="with --seeds: the config that the others are tested against (default: the first with global attention "
         "and no variant)",
+    )
+    parser.add_argument(
+        "--recipe",
+        metavar="CONFIG",
+        help="take the corpus, sizes and budget from this config, and only names and mechanisms from the others",
     )
     parser.add_argument("--machine", metavar="TEXT", help="how the page names the machine (default: as detected)")
     parser.add_argument(
@@ -52,4 +58,5 @@ def run(options: argparse.Namespace) -> int:
         machine=options.machine,
         seeds=options.seeds,
         base=options.base,
+        recipe=options.recipe,
     )

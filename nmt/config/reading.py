@@ -29,6 +29,18 @@ def load_config(path: str | Path, overrides: Sequence[str] = (), *, forgiving: b
 
     Raises `UserError` for a file that cannot be read, YAML that cannot be parsed, and all that validation refuses.
     """
+    values = read_values(path)
+    for override in overrides:
+        apply_override(override, values)
+    ignored: list[str] = []
+    config = parse_config(values, str(path), ignored if forgiving else None)
+    for line in ignored:
+        print(f"{path}: ignored: {line}", file=sys.stderr)
+    return config
+
+
+def read_values(path: str | Path) -> dict[str, Any]:
+    """The plain values of a YAML file, not validated. Raises `UserError` if it cannot be read or is no mapping."""
     try:
         require_regular(Path(path))
         with Path(path).open(encoding="utf-8") as file:
@@ -41,13 +53,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = (), *, forgiving: b
     values = parse_yaml(text, str(path))
     if not isinstance(values, dict):
         raise UserError(f"{path}: the config must be a mapping of fields to values, such as 'name: my-run'")
-    for override in overrides:
-        _apply(override, values)
-    ignored: list[str] = []
-    config = parse_config(values, str(path), ignored if forgiving else None)
-    for line in ignored:
-        print(f"{path}: ignored: {line}", file=sys.stderr)
-    return config
+    return values
 
 
 def parse_config(values: dict[str, Any], origin: str, ignored: list[str] | None = None) -> Config:
@@ -95,7 +101,8 @@ def explain(error: ValidationError) -> str:
     return "; ".join(_explain(e, of_config=error.title == Config.__name__) for e in error.errors())
 
 
-def _apply(override: str, values: dict[str, Any]) -> None:
+def apply_override(override: str, values: dict[str, Any]) -> None:
+    """Set a field of plain values by `a.b=VALUE` (VALUE is YAML). Raises `UserError` if that cannot be read."""
     key, equals, text = override.partition("=")
     if not equals or not all(key.split(".")):
         raise UserError(f"--set {override}: expected FIELD=VALUE, such as model.attention.wiring=luong")

@@ -8,20 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import yaml
 from PIL import Image
 
-from nmt.ablation import pictures, result, runs
+from nmt.ablation import result, runs
 from nmt.cli import main
 from nmt.config.reading import load_config
 from nmt.config.run import Config
-from nmt.evaluation import checkpoints
-from nmt.evaluation.alignment import WordPairs
-from nmt.text.corpus import ParallelText
 
 ROOT = Path(__file__).parents[2]
 PAIRS = {"train": 60, "validation": 10, "test": 30}
@@ -146,13 +143,6 @@ def test_the_page_says_it_all(finished: Path) -> None:
         assert f"]({picture})" in markdown
         with Image.open(finished / "page" / picture) as image:
             assert image.width > 500
-
-
-def test_the_line_that_is_drawn_has_words_on_both_sides() -> None:
-    words = WordPairs([["a"] * 16, ["a"] * 11, ["a"] * 22, []], [[], ["b"], ["b"], ["b"]])
-    pairs = checkpoints.TestSet("corpus", "test", ParallelText([""] * 4, [""] * 4), words)
-    assert pictures._heat_map_line(pairs) == 2
-    assert pictures._heat_map_line(replace(pairs, words=WordPairs([["a"]], [[]]))) is None
 
 
 def test_text_outside_of_the_markers_is_kept(copy: Path) -> None:

@@ -12,6 +12,7 @@ from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
+from nmt.system.errors import UserError
 
 SHIPPED = sorted((ROOT / "configs" / "ablation").glob("*.yaml"))
 
@@ -83,3 +84,28 @@ def test_from_any_folder_the_bundled_configs_are_compared(tmp_path: Path, monkey
     (tmp_path / "configs" / "ablation").mkdir(parents=True)
     (tmp_path / "configs" / "ablation" / "mine.yaml").write_text("name: mine\n", encoding="utf-8")
     assert [config.name for config in load_configs([], [])] == ["mine"]
+
+
+def test_a_recipe_gives_all_but_the_mechanisms() -> None:
+    recipe = load_config(ROOT / "configs" / "multi30k.yaml")
+    unfit = {"luong_dot", "luong_scaled_dot", "bahdanau_additive_linear_readout"}  # for its sizes and tied embeddings
+    shipped = {path.stem: load_config(path) for path in SHIPPED if path.stem not in unfit}
+    found = load_configs([str(path) for path in SHIPPED if path.stem in shipped], [], recipe="multi30k")
+    assert [config.name for config in found] == list(shipped)
+    for config in found:
+        mechanism = shipped[config.name]
+        assert config.model.attention == mechanism.model.attention
+        assert config.model.cell == mechanism.model.cell
+        assert config.model.encoder.self_attention == mechanism.model.encoder.self_attention
+        assert config.model.decoder.readout == mechanism.model.decoder.readout
+        assert config.training.teacher_forcing == mechanism.training.teacher_forcing
+        assert (config.data, config.search, config.output_dir) == (recipe.data, recipe.search, recipe.output_dir)
+        assert config.training.max_epochs == recipe.training.max_epochs
+
+
+def test_overrides_come_after_the_recipe() -> None:
+    dot = str(ROOT / "configs" / "ablation" / "luong_dot.yaml")  # its M and H must be equal, and the recipe's are not
+    with pytest.raises(UserError, match=r"luong_dot\.yaml by the recipe .*multi30k\.yaml: "):
+        load_configs([dot], [], recipe="multi30k")
+    (config,) = load_configs([dot], ["model.encoder.hidden_size=128"], recipe="multi30k")
+    assert (config.model.encoder.hidden_size, config.model.decoder.hidden_size) == (128, 256)

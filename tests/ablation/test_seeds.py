@@ -1,5 +1,6 @@
 """Several seeds of each mechanism: which runs there are, their means, and the test against the base."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,8 +52,9 @@ def measured(config: Config) -> result.Result:
     return result.Result(config=config, machine="m", right_sentence=0.75 if name == "luong_general" else None, **values)
 
 
-def test_the_page_has_means_and_a_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finished runs are not run again; a mechanism's seeds share a row."""
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the runs so far, none of which takes any time."""
     ran: list[str] = []
 
     def run_all(configs: Sequence[Config], *_: object) -> list[runs.Failure]:
@@ -60,7 +62,7 @@ def test_the_page_has_means_and_a_test(tmp_path: Path, monkeypatch: pytest.Monke
             if not result.path_of(config).exists():
                 ran.append(config.name)
                 result.folder_of(config).mkdir(parents=True)
-                result.write(measured(config))
+                result.write(measured(config), result.path_of(config))
         return []
 
     monkeypatch.setattr(runs, "run_all", run_all)
@@ -68,11 +70,19 @@ def test_the_page_has_means_and_a_test(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(
         compare, "test_set_of", lambda _: checkpoints.TestSet("corpus", "test", ParallelText(["a"], ["b"]), None)
     )
+    return ran
+
+
+def command(folder: Path) -> list[str]:
     configs = [f"ablation/{name}" for name in NAMES]
-    command = ["ablation", *configs, "--output", str(tmp_path / "page"), "--set", f"output_dir={tmp_path / 'runs'}"]
-    assert main([*command, "--seeds", "2"]) == 0
+    return ["ablation", *configs, "--output", str(folder / "page"), "--set", f"output_dir={folder / 'runs'}"]
+
+
+def test_the_page_has_means_and_a_test(tmp_path: Path, ran: list[str]) -> None:
+    """Finished runs are not run again; a mechanism's seeds share a row."""
+    assert main([*command(tmp_path), "--seeds", "2"]) == 0
     assert ran == [*NAMES, *(f"{name}-seed2" for name in NAMES)]
-    assert main([*command, "--seeds", "3"]) == 0
+    assert main([*command(tmp_path), "--seeds", "3"]) == 0
     assert ran[6:] == [f"{name}-seed3" for name in NAMES]
     text = (tmp_path / "page" / "README.md").read_text(encoding="utf-8")
     rows: dict[str, list[str]] = {}
@@ -88,8 +98,25 @@ def test_the_page_has_means_and_a_test(tmp_path: Path, monkeypatch: pytest.Monke
     assert "--seeds 3" in text
     assert "seeds 1, 2, 3" in text
     assert "mean BLEU to luong_general;" in text
-    assert main([*command, "--seeds", "3", "--base", "none"]) == 0
+    assert main([*command(tmp_path), "--seeds", "3", "--base", "none"]) == 0
     assert "mean BLEU to none;" in (tmp_path / "page" / "README.md").read_text(encoding="utf-8")
+
+
+def test_results_beside_the_page_are_enough_to_go_on(
+    tmp_path: Path, ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command(tmp_path), "--seeds", "2"]) == 0
+    table = (tmp_path / "page" / "README.md").read_text(encoding="utf-8")
+    (there := tmp_path / "elsewhere").mkdir()
+    (tmp_path / "page").rename(there / "page")
+    assert main([*command(there), "--seeds", "2"]) == 0
+    assert ran == [*NAMES, *(f"{name}-seed2" for name in NAMES)]  # by the first command
+    assert (there / "page" / "README.md").read_text(encoding="utf-8") == table.replace(str(tmp_path), str(there))
+
+    shutil.rmtree(there / "runs")
+    assert main([*command(there), "--set", "training.max_updates=5"]) == 2
+    assert "page/results/none.json is of a run with another training.max_updates" in capsys.readouterr().err
+    assert not (there / "runs").exists()
 
 
 def test_a_base_that_is_not_compared_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,7 +143,7 @@ class _OutputLoss(torch.autograd.Function):
                 of_logits = logits
                 of_logits[len(wanted) :] = 0
                 of_features[own] = multiply(of_logits, weight)[: len(wanted)]
-                of_bias += of_logits.sum(dim=0, dtype=of_bias.dtype)
+                of_bias += of_logits.sum(dim=0)
                 of_chunk = weight_gradient(inputs, of_logits)
                 of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)
         if wants_gradient:

@@ -70,8 +70,8 @@ def update(
 def leave_out_unreached(optimizer: torch.optim.Optimizer) -> None:
     """Let a weight of which every gradient so far was 0 wait for its first one.
 
-    Adam would count the updates that it waits, and its correction of the first steps (Kingma and Ba 2015, section 3)
-    would be over when they come: they would be several times too large.
+    Adam would count the updates that it waits. Its correction of the first steps (Kingma and Ba 2015, section 3) would
+    have faded when they come, and they would be several times too large.
     """
     for group in optimizer.param_groups:
         for weight in group["params"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -48,10 +48,8 @@ def load_configs(
     here = {path.resolve(): str(path) for path in sorted(DEFAULT_CONFIGS.glob("*.yaml"))}
     bundled = {path.resolve(): str(path) for path in ablation_configs()}
     chosen = list(paths or (here or bundled).values())
-    if recipe is None:
-        configs = {path: load_config(find_config(path), overrides) for path in chosen}
-    else:
-        configs = {path: _by_recipe(find_config(recipe), find_config(path), overrides) for path in chosen}
+    load = load_config if recipe is None else partial(_by_recipe, find_config(recipe))
+    configs = {path: load(find_config(path), overrides) for path in chosen}
     if len(chosen) > len(configs):
         raise UserError("a config was given twice: name each once")
     if not paths and (here or bundled).keys() == bundled.keys():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial, reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from functools import reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def load_configs(
     here = {path.resolve(): str(path) for path in sorted(DEFAULT_CONFIGS.glob("*.yaml"))}
     bundled = {path.resolve(): str(path) for path in ablation_configs()}
     chosen = list(paths or (here or bundled).values())
-    load = load_config if recipe is None else partial(_by_recipe, find_config(recipe))
+    load = load_config if recipe is None else _by_recipe(find_config(recipe))
     configs = {path: load(find_config(path), overrides) for path in chosen}
     if len(chosen) > len(configs):
         raise UserError("a config was given twice: name each once")
@@ -81,17 +82,22 @@ def missing(configs: Iterable[Config]) -> Iterator[Config]:
         yield parse_config(values, f"the config made for {name}")
 
 
-def _by_recipe(recipe: Path, path: Path, overrides: Sequence[str]) -> Config:
-    """The recipe's config, with the name and the mechanism of the config at `path`."""
+def _by_recipe(recipe: Path) -> Callable[[Path, Sequence[str]], Config]:
+    """What makes the recipe's config, with the name and the mechanism of another one."""
     load_config(recipe)  # so that its own errors are told as such
-    values, mechanism = read_values(recipe), load_config(path).model_dump(mode="json")
-    for *parents, field in _COMPARED:
-        _section(values, parents).pop(field, None)
-        if field in (section := _section(mechanism, parents)):
-            _section(values, parents)[field] = section[field]
-    for override in overrides:
-        apply_override(override, values)
-    return parse_config(values, f"{path} by the recipe {recipe}")
+    read = read_values(recipe)
+
+    def load(path: Path, overrides: Sequence[str]) -> Config:
+        values, mechanism = deepcopy(read), load_config(path).model_dump(mode="json")
+        for *parents, field in _COMPARED:
+            own, other = _section(values, parents), _section(mechanism, parents)
+            own.pop(field, None)
+            own |= {field: other[field]} if field in other else {}
+        for override in overrides:
+            apply_override(override, values)
+        return parse_config(values, f"{path} by the recipe {recipe}")
+
+    return load
 
 
 def _section(values: dict[str, Any], parents: Sequence[str]) -> dict[str, Any]:

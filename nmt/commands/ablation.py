@@ -13,8 +13,8 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt ablation",
         description="Train every attention mechanism under one budget, and write a page that compares them. "
-        "The same command continues an interrupted comparison: finished runs are skipped, also those of which only the "
-        "result is left, in DIR/results.",
+        "The same command continues an interrupted comparison. It skips finished runs, including those whose result is "
+        "in DIR/results.",
     )
     parser.add_argument(
         "configs", nargs="*", metavar="CONFIG", help="default: one config for every mechanism, from configs/ablation"

@@ -52,7 +52,7 @@ def update(
     leave_out_unreached(optimizer)
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
-    own, norm_there = torch.stack((nll, norm)).tolist()  # the only wait for a GPU
+    own, norm_there = torch.stack((nll, norm)).tolist()  # for a GPU the only wait, once every weight has had a gradient
     [total] = world.total(own)
     if not (math.isfinite(total) and math.isfinite(norm_there)):
         return math.nan

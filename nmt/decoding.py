@@ -56,10 +56,9 @@ def decode(
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
     `search.batch_size`, the longest first. In a batch whatever is found first comes first; with `attention`, and if
     copies of this process search, all comes at its end. With a `selection` a translation holds only the types that it
-    chooses for its sentence, and scores are by probabilities that are 0 for all others. `attention` is for models that
-    have it, and costs one more run of the decoder over the finished hypotheses. `prefixes`, if there are any, are the
-    ids that each source's hypotheses begin with; they exclude a selection. `watch` is shown what each step of a beam
-    search chose from.
+    chooses for its sentence. `attention` is for models that have it, and costs one more run of the decoder over the
+    finished hypotheses. `prefixes`, if there are any, are the ids that each source's hypotheses begin with; they
+    exclude a selection. `watch` is shown what each step of a beam search chose from.
 
     Raises `UserError` if a batch does not fit into memory.
     """
@@ -220,7 +219,8 @@ def _limited(
     union, places = _union(types)
     barred = (types == PAD) | (types == BOS)
     bar = torch.zeros(types.shape, device=types.device).masked_fill_(barred, -torch.inf)
-    return partial(_step_among, model.limited(union)), state, (memory, types, Choice(places, bar))
+    choice = Choice(places, bar, chosen=(types != PAD).sum(dim=1) + 1)  # PAD, too, however often it fills up
+    return partial(_step_among, model.limited(union)), state, (memory, types, choice)
 
 
 def _union(types: Int[Tensor, "B C"]) -> tuple[Int[Tensor, " U"], Int[Tensor, "B C"]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -23,24 +23,18 @@ from nmt.model.ensemble import Ensemble
 from nmt.model.protocol import TranslationModel
 from nmt.model.scopes.hierarchical import segments as numbered_segments
 from nmt.search import Candidates, length_penalty
-from nmt.selection.lexical import Selection, joined
+from nmt.selection.lexical import Selection, joined, of_all_sentences
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode
 from nmt.text.codec import Codec
+from nmt.text.limits import readable, tokens_within
 from nmt.text.unknown_words import copied, replacements
 from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK_TOKEN
 from nmt.translation import Translation
 
-# A sentence has at most so many characters for each token that the search takes, or else this many.
-CHARACTERS_OF_A_TOKEN, SHORTEST_CUT = 20, 10_000
 MOST_SAMPLES = 1000  # of a sentence: its memory is that of as many sentences
-
-
-def most_characters(search: SearchConfig) -> int:
-    """How many characters of a sentence are read at most, before tokens are counted."""
-    return max(SHORTEST_CUT, CHARACTERS_OF_A_TOKEN * search.max_source_length)
 
 
 @dataclass(frozen=True)
@@ -140,7 +134,7 @@ class Translator:
         Sentences of similar length share a batch, which changes no result (with few bits: only by rounding). An empty
         sentence has an empty translation. A sentence with more than `search.max_source_length` tokens is cut off there,
         and a line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds one: a
-        translation then consists of the words that it chooses, and others count as impossible in its score. `sampling`
+        translation then consists of the words that it chooses, and how likely all others are is estimated. `sampling`
         (such as {"temperature": 0.9, "top_k": 20, "seed": 1}) draws `n_best` translations at random, in the order of
         drawing. `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the
         word that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
@@ -165,7 +159,8 @@ class Translator:
             sampling=sampling,
         )
         wanted = _Wanted(self._in_fastest(search), n_best, replace_unk, dictionary, attention, prefix, watch, found)
-        return self._found([self._of_usable_length(n, text) for n, text in enumerate(sentences, start=1)], wanted)
+        limit = self.search.max_source_length
+        return self._found([readable(n, text, limit) for n, text in enumerate(sentences, start=1)], wanted)
 
     def forced_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[Float[Tensor, "T S"]]:
         """The attention with which the model would write the given target texts: one matrix per pair, in their order.
@@ -184,7 +179,7 @@ class Translator:
     def _found(self, sentences: Sequence[str], wanted: _Wanted) -> list[Translation]:
         self._check(wanted)
         keep_freed_memory()
-        tokens = self._tokens(sentences)
+        tokens = tokens_within(self.search.max_source_length, self.source.tokenizer, sentences)
         sources = [self.source.vocabulary.encode(each) for each in tokens]
         attention, several = wanted.attention and self.has_attention, wanted.n_best > 1
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
@@ -193,11 +188,12 @@ class Translator:
         for i in (i for i, source in enumerate(sources) if not source):
             tell(i, translations[i])
         prefixes = self._prefixes(len(sources), wanted)
+        selection = self.selection if wanted.search.vocabulary_selection and not prefixes else None
         found = decoding.decode(
-            self.model,
+            self.model if selection is None else self._choosing,
             sources,
             wanted.search,
-            selection=self.selection if wanted.search.vocabulary_selection and not prefixes else None,
+            selection=selection,
             n_best=wanted.n_best,
             attention=attention or wanted.replace_unk,
             prefixes=prefixes,
@@ -209,6 +205,12 @@ class Translator:
             translations[i] = replace(ranked[0], n_best=ranked if several else ())
             tell(i, translations[i])
         return translations
+
+    @cached_property
+    def _choosing(self) -> TranslationModel:
+        """The model that searches among selected types. It is computed once: that takes as long as some steps."""
+        assert self.selection is not None
+        return self.model.with_remainder(of_all_sentences(self.selection))
 
     def _in_fastest(self, search: SearchConfig) -> SearchConfig:
         """The settings with what `auto` means here."""
@@ -226,29 +228,6 @@ class Translator:
         if wanted.dictionary is not None and not wanted.replace_unk:
             raise UserError("dictionary is only used by replace_unk: turn replace_unk on, or leave dictionary out")
 
-    def _of_usable_length(self, number: int, sentence: str) -> str:
-        """The sentence without what is certainly behind its last token that is read, which would take long to find.
-
-        Raises `UserError` if it is not Unicode: usually it holds bytes of another encoding.
-        """
-        if not is_unicode(sentence):
-            raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
-        most = most_characters(self.search)
-        if len(sentence) > most and len(sentence := " ".join(sentence.split())) > most:
-            self._say_cut(f"{most:,} of {len(sentence):,} characters", sentence)
-            sentence = sentence[:most]
-        return sentence
-
-    def _tokens(self, sentences: Sequence[str]) -> list[list[str]]:
-        """The sentences' tokens, at most as many as the search takes; standard error is told what is cut off."""
-        limit = self.search.max_source_length
-        sources = [self.source.tokenizer.tokenize(sentence) for sentence in sentences]
-        for sentence, tokens in zip(sentences, sources, strict=True):
-            if len(tokens) > limit:
-                self._say_cut(f"{limit} of {len(tokens)} tokens", sentence)
-                del tokens[limit:]
-        return sources
-
     def _prefixes(self, count: int, wanted: _Wanted) -> list[list[int]]:
         """The ids that each of so many translations begins with; none at all if nothing is fixed."""
         given = [wanted.prefix] * count if isinstance(wanted.prefix, str) else wanted.prefix or []
@@ -261,10 +240,6 @@ class Translator:
         if longest >= most:
             raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")
         return [self.target.vocabulary.encode(list(each)) for each in tokens] if longest else []
-
-    def _say_cut(self, where: str, sentence: str) -> None:
-        begin = " ".join(sentence[:40].split())
-        print(f"cut off after {where} (search.max_source_length): {begin} …", file=sys.stderr)
 
     def _segments(self, ids: Sequence[int]) -> tuple[int, ...] | None:
         ends = self.model.segment_ends

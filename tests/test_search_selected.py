@@ -1,4 +1,6 @@
-"""Search among selected words, against full search in a model to which all others are impossible."""
+"""Search among selected words, against search among all words with the rule for what is left out written plainly."""
+
+import math
 
 import pytest
 import torch
@@ -6,8 +8,10 @@ from support.tiny_models import EMBEDDING, SOURCE_TYPES, TARGET_TYPES, WIRINGS, 
 from test_search_model import TEXTS
 
 from nmt.config.search import SearchConfig
+from nmt.decoding import decode
 from nmt.kernels.packed import packed
 from nmt.model.ensemble import Ensemble
+from nmt.model.seq2seq import Seq2Seq
 from nmt.selection.lexical import Selection
 from nmt.text.vocabulary import BOS, EOS, PAD, UNK
 from nmt.translator import Translator
@@ -22,16 +26,32 @@ def translator_of(model, selection=SELECTION):
     return Translator(model, *tiny_codecs(), SEARCH, selection)
 
 
-def barred(model, text):
-    """The same model, which cannot say what is not selected for a text."""
+def allowed_in(text):
+    """The ids that a translation of a text may hold."""
     ids = tiny_codecs()[0].encode(text)
-    allowed = {UNK, EOS, 10}.union(*(LIKELIEST[i] for i in ids)) - {PAD, BOS}
-    other = set(range(TARGET_TYPES)) - allowed
-    members = model.models if isinstance(model, Ensemble) else [model]
-    for member in members:
-        with torch.no_grad():
-            member.decoder.output.bias[list(other)] = -torch.inf
-    return len(other) > 2
+    return sorted({UNK, EOS, 10}.union(*(LIKELIEST[i] for i in ids)) - {PAD, BOS})
+
+
+class Plain(Seq2Seq):
+    """A model that computes all logits, and takes what is left out from the logits themselves.
+
+    The logits of all types that are not always chosen have a mean and a variance; n others would have the sum
+    n exp(mean + variance/2) if logits were normally distributed.
+    """
+
+    def __init__(self, model, allowed):
+        super().__init__(model.encoder, model.decoder)
+        self.allowed = allowed
+
+    def log_probabilities(self, tokens, state, memory, choice=None):
+        logits, state = super().log_probabilities(tokens, state, memory)  # but for a number for each row
+        sometimes = [i for i in range(TARGET_TYPES) if i > EOS and i != 10]
+        mean, variance = logits[:, sometimes].mean(1), logits[:, sometimes].var(1, unbiased=False)
+        rest = (TARGET_TYPES - len({PAD, BOS, *self.allowed})) * (mean + variance / 2).exp()
+        total = logits[:, self.allowed].exp().sum(1) + rest
+        of_allowed = torch.full_like(logits, -math.inf)
+        of_allowed[:, self.allowed] = logits[:, self.allowed] - total.log().unsqueeze(1)
+        return of_allowed, state
 
 
 def make(variant, together):
@@ -41,14 +61,13 @@ def make(variant, together):
 
 @pytest.mark.parametrize("together", [False, True], ids=["alone", "ensemble"])
 @pytest.mark.parametrize("variant", **parametrised(WIRINGS))
-def test_it_is_the_search_of_a_model_that_knows_no_other_words(variant, together):
+def test_it_is_search_among_those_words_with_an_estimate_of_all_others(variant, together):
     model = make(variant, together)
-    limited = [barred(make(variant, together), text) for text in TEXTS]
-    assert any(limited)
+    assert any(len(allowed_in(text)) < TARGET_TYPES - 2 for text in TEXTS)
     found = translator_of(model).translate(TEXTS, n_best=4)
     for text, translation in zip(TEXTS, found, strict=True):
-        reference = make(variant, together)
-        barred(reference, text)
+        of_text = [Plain(member, allowed_in(text)) for member in (model.models if together else [model])]
+        reference = Ensemble(of_text) if together else of_text[0]
         (expected,) = translator_of(reference, None).translate([text], n_best=4)
         assert [h.tokens for h in translation.n_best] == [h.tokens for h in expected.n_best]
         assert [h.score for h in translation.n_best] == pytest.approx([h.score for h in expected.n_best], abs=1e-9)
@@ -90,3 +109,42 @@ def test_a_packed_output_layer_keeps_the_selected_rows(precision):
         assert torch.equal(limited.decoder.output(features)[:, :3], expected)
     assert model.decoder.output.out_features == TARGET_TYPES
     assert limited.decoder.embedding is model.decoder.embedding
+
+
+def test_scores_among_selected_words_are_those_among_all_words():
+    translator = Translator.load(device="cpu")
+    captions = [
+        "Ein Hund läuft über die Wiese.",
+        "Zwei Männer in blauen Hemden stehen vor einem Geschäft.",
+        "Eine alte Frau verkauft Gemüse auf dem Markt.",
+        "Ein Kind mit rotem Helm fährt auf einem Fahrrad eine Straße hinunter.",
+        "Vier Jugendliche spielen am Strand Volleyball, während andere zusehen.",
+        "Ein Gitarrist singt auf einer Bühne in ein Mikrofon.",
+    ]
+    selected, full = (translator.translate(captions, vocabulary_selection=choice) for choice in (True, False))
+    assert [one.text for one in selected] == [one.text for one in full]
+    errors = [one.mean_log_probability - other.mean_log_probability for one, other in zip(selected, full, strict=True)]
+    assert max(map(abs, errors)) < 0.01
+    assert translator.selection is not None
+    renormalised = decode(
+        translator.model,
+        [translator.source.encode(caption) for caption in captions],
+        translator.search,
+        selection=translator.selection,
+        attention=False,
+    )
+    for i, (best,) in renormalised:
+        assert best.hypothesis.score > selected[i].score + 0.02
+
+
+@pytest.mark.parametrize("frequent", [[10], range(TARGET_TYPES)], ids=["some", "all"])
+def test_a_selection_of_all_words_changes_nothing(frequent):
+    everything = torch.arange(TARGET_TYPES, dtype=torch.int16).expand(SOURCE_TYPES, -1)
+    selection = Selection(everything, torch.tensor(frequent, dtype=torch.int16))
+    selected = translator_of(make(WIRINGS[0], False), selection).translate(TEXTS, n_best=4)
+    model = make(WIRINGS[0], False)
+    with torch.no_grad():
+        model.decoder.output.bias[[PAD, BOS]] = -torch.inf  # which no translation holds
+    for one, other in zip(selected, translator_of(model, None).translate(TEXTS, n_best=4), strict=True):
+        assert [h.tokens for h in one.n_best] == [h.tokens for h in other.n_best]
+        assert [h.score for h in one.n_best] == pytest.approx([h.score for h in other.n_best], abs=1e-9)

@@ -13,11 +13,13 @@ class Choice(NamedTuple):
     """Of each sentence the C types that may occur in its translation. Batch-first, so that search can select sentences.
 
     A place is that of a type in the output layer, which may know fewer types than the vocabulary (`limited`); one
-    that only fills up the C has −∞ in `bar`, all others have 0.
+    that is never written, or only fills up the C, has −∞ in `bar`, all others have 0. `chosen` counts the different
+    types.
     """
 
     places: Int[Tensor, "B C"]
     bar: Float[Tensor, "B C"]
+    chosen: Int[Tensor, " B"]
 
     def of(self, logits: Float[Tensor, "N V"]) -> Float[Tensor, "N C"]:
         """The chosen logits of each sentence's N/B rows, which are neighbours."""
@@ -58,7 +60,14 @@ class TranslationModel(Protocol):
     ) -> tuple[Float[Tensor, "N V"], Any]:
         """Log-probabilities of each hypothesis' next token, given its last one; and the new state.
 
-        With a choice those of the C types that are chosen, whose probabilities add up to 1.
+        With a choice those of the C types that are chosen. Their probabilities add up to 1, or `with_remainder` to the
+        share that the model gives them among all types.
+        """
+
+    def with_remainder(self, always: Int[Tensor, " M"]) -> TranslationModel:
+        """The same model, which estimates how likely the types are that a choice leaves out (`Remainder`).
+
+        `always` are types that every choice holds. The copy does not follow later changes of the output layer.
         """
 
     def limited(self, types: Int[Tensor, " V"]) -> TranslationModel:

@@ -12,15 +12,19 @@ from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.decoder import Decoder, State
 from nmt.model.encoder import Encoder, Known
 from nmt.model.protocol import Choice
+from nmt.model.remainder import Remainder
 
 
 class Seq2Seq(nn.Module):
     """p(target | source), trained with teacher forcing. A `TranslationModel`."""
 
+    remainder: Remainder | None
+
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
+        self.register_module("remainder", None)
 
     @property
     def device(self) -> torch.device:
@@ -67,8 +71,19 @@ class Seq2Seq(nn.Module):
     ) -> tuple[Float[Tensor, "N V"], State]:
         """Of each hypothesis' next token, among all types or those of a choice, from its last one; and the state."""
         readout, state, _ = self.decoder.step(self.decoder.embed(tokens), state, memory)
-        logits = self.decoder.logits(readout)
-        return (logits if choice is None else choice.of(logits)).log_softmax(dim=1), state
+        features = self.decoder.features(readout)
+        logits = self.decoder.output(features)
+        if choice is None:
+            return logits.log_softmax(dim=1), state
+        logits = choice.of(logits)
+        if self.remainder is None:
+            return logits.log_softmax(dim=1), state
+        total = torch.logaddexp(logits.logsumexp(dim=1), self.remainder(features, choice.chosen))
+        return logits.sub_(total.unsqueeze(1)), state
+
+    def with_remainder(self, always: Int[Tensor, " M"]) -> Seq2Seq:
+        """The same model, which estimates how likely the types are that a choice leaves out. It shares its layers."""
+        return with_child(self, "remainder", Remainder(self.decoder.output, always))
 
     def limited(self, types: Int[Tensor, " V"]) -> Seq2Seq:
         """The same model, whose output layer knows only these target types. It shares its other layers."""

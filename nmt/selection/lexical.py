@@ -19,9 +19,9 @@ from torch import Tensor
 from nmt.selection.ibm1 import Side, translations
 from nmt.text.vocabulary import PAD, SPECIALS, Vocabulary
 
-LIKELIEST, FREQUENT = 60, 2000
+LIKELIEST, FREQUENT = 60, 1000
 LEAST_PROBABILITY = 1e-4
-SMALL = 2 * FREQUENT  # target types, of which it is not worth while to select
+SMALL = 4 * FREQUENT  # target types, of which it is not worth while to select
 
 
 class Selection(NamedTuple):
@@ -68,6 +68,11 @@ def joined(selections: Sequence[Selection | None]) -> Selection | None:
     return Selection(torch.cat([s.likeliest for s in known], dim=1), torch.cat([s.frequent for s in known]))
 
 
+def of_all_sentences(selection: Selection) -> Int[Tensor, " M"]:
+    """The target types that are candidates of every sentence, some of them twice."""
+    return torch.cat([torch.arange(len(SPECIALS)), selection.frequent.long()])
+
+
 def candidates(selection: Selection, sources: Int[Tensor, "B L"]) -> Int[Tensor, "B C"]:
     """The target types of each sentence in the order of their ids, `SPECIALS` first, then PAD up to a common number.
 
@@ -75,8 +80,7 @@ def candidates(selection: Selection, sources: Int[Tensor, "B L"]) -> Int[Tensor,
     """
     largest = max([len(SPECIALS) - 1, *(int(ids.max()) for ids in selection if ids.numel())])
     chosen = torch.zeros(len(sources), largest + 1, dtype=torch.bool)
-    chosen[:, : len(SPECIALS)] = True
-    chosen[:, selection.frequent.long()] = True
+    chosen[:, of_all_sentences(selection)] = True
     chosen.scatter_(1, selection.likeliest[sources].flatten(1).long(), True)
     sentence, types = chosen.nonzero(as_tuple=True)
     counts = chosen.sum(dim=1)

@@ -18,9 +18,9 @@ from nmt.system.device import choose_device
 from nmt.system.errors import UserError
 from nmt.system.startup import kept_for_good
 from nmt.text.corpus import ParallelText, read_pairs
+from nmt.text.limits import most_characters
 from nmt.training.distributed import ALONE, World, this_device
 from nmt.training.start import starting_point
-from nmt.translator import most_characters
 
 
 class Prepared(NamedTuple):
@@ -64,7 +64,7 @@ def _validation_text(config: Config) -> ParallelText:
     """Raises `UserError` for a line so long that its loss would take minutes and fill the memory."""
     paths = split_paths(config.data, "validation")
     text = read_pairs(*paths)
-    most = most_characters(config.search)
+    most = most_characters(config.search.max_source_length)
     for side, path, lines in zip(("source", "target"), paths, (text.source, text.target), strict=True):
         for number, line in enumerate(lines, start=1):
             if len(line) > most:

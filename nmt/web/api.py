@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from nmt.explanation import explain, prepared, read
 from nmt.neighbours.index import Index, vector
 from nmt.system.errors import UserError
+from nmt.text.limits import most_characters
 from nmt.translation import Translation
-from nmt.translator import Translator, most_characters
+from nmt.translator import Translator
 from nmt.web import answers, shapes
 from nmt.web.apart import Apart
 from nmt.web.guard import Refusal
@@ -149,11 +150,10 @@ def understood(call: Call[Asked], body: bytes, models: Mapping[str, Served]) -> 
     if request.model not in models:
         raise Refusal(404, f"there is no model {request.model!r}: /api/models lists them")
     served = models[request.model]
-    translator = served.translator
-    limit = translator.search.max_source_length
-    length = len(request.text)
-    if length > most_characters(translator.search) or (count := len(translator.source.encode(request.text))) > limit:
-        size = f"{length:,} characters" if length > most_characters(translator.search) else f"{count} tokens"
+    limit = served.translator.search.max_source_length
+    length, longest = len(request.text), most_characters(limit)
+    if length > longest or (count := len(served.translator.source.encode(request.text))) > limit:
+        size = f"{length:,} characters" if length > longest else f"{count} tokens"
         raise Refusal(422, f"text: {size}, and the model reads at most {limit} tokens: shorten the sentence")
     return request, served
 

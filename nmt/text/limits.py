@@ -1,0 +1,50 @@
+"""Source sentences that are too long to be searched are cut off, and standard error is told so.
+
+`limit` is `search.max_source_length`, in tokens.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from nmt.system.errors import UserError
+from nmt.system.values import is_unicode
+from nmt.text.tokenizers import Tokenizer
+
+# A sentence has at most so many characters for each token that the search takes, or else this many.
+CHARACTERS_OF_A_TOKEN, SHORTEST_CUT = 20, 10_000
+
+
+def most_characters(limit: int) -> int:
+    """How many characters of a sentence are read at most, before tokens are counted."""
+    return max(SHORTEST_CUT, CHARACTERS_OF_A_TOKEN * limit)
+
+
+def readable(number: int, sentence: str, limit: int) -> str:
+    """A sentence without what is certainly behind its last token that is read, which would take long to find.
+
+    Raises `UserError` if it is not Unicode: usually it holds bytes of another encoding. `number` names it there.
+    """
+    if not is_unicode(sentence):
+        raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
+    most = most_characters(limit)
+    if len(sentence) > most and len(sentence := " ".join(sentence.split())) > most:
+        _say_cut(f"{most:,} of {len(sentence):,} characters", sentence)
+        sentence = sentence[:most]
+    return sentence
+
+
+def tokens_within(limit: int, tokenizer: Tokenizer, sentences: Sequence[str]) -> list[list[str]]:
+    """The sentences' tokens, at most as many as the search takes."""
+    found = [tokenizer.tokenize(sentence) for sentence in sentences]
+    for sentence, tokens in zip(sentences, found, strict=True):
+        if len(tokens) > limit:
+            _say_cut(f"{limit} of {len(tokens)} tokens", sentence)
+            del tokens[limit:]
+    return found
+
+
+def _say_cut(where: str, sentence: str) -> None:
+    begin = " ".join(sentence[:40].split())
+    print(f"cut off after {where} (search.max_source_length): {begin} …", file=sys.stderr)

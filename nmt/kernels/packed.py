@@ -57,7 +57,7 @@ def packed(module: Model, precision: str = "float32") -> Model:
 
 
 def with_outputs(layer: nn.Module, rows: Int[Tensor, " R"]) -> nn.Module:
-    """The layer, packed as it was, with these of its outputs alone.
+    """The layer, packed as it was, with these of its outputs alone, which stay rounded if its products are.
 
     oneDNN compiles each size of a product. So there are up to 255 outputs more, all alike, that nobody has asked for.
     """
@@ -68,7 +68,11 @@ def with_outputs(layer: nn.Module, rows: Int[Tensor, " R"]) -> nn.Module:
         name: None if own is None else nn.Parameter(own[rows], False) for name, own in layer._parameters.items()
     }
     fewer.out_features = len(rows)
-    return fewer if isinstance(layer, Linear) else type(layer)(fewer)
+    if isinstance(layer, Linear):
+        return fewer
+    chosen = type(layer)(fewer)
+    chosen.stays_rounded = True
+    return chosen
 
 
 def with_child(parent: Parent, name: str, child: nn.Module) -> Parent:
@@ -83,6 +87,7 @@ class _PackedLinear(nn.Module, ABC):
 
     weight: Tensor
     bias: Any  # a tensor, or None
+    stays_rounded = False
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
@@ -91,6 +96,7 @@ class _PackedLinear(nn.Module, ABC):
 
     def forward(self, inputs: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
         outputs = self.product(inputs.reshape(-1, inputs.shape[-1]))
+        outputs = outputs if self.stays_rounded else outputs.to(inputs.dtype)
         return outputs.view(*inputs.shape[:-1], self.out_features)
 
     @abstractmethod
@@ -144,7 +150,7 @@ class _Rounded(_PackedLinear):
         return None if self.bias is None else self.bias.detach().to(self.dtype)
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        return F.linear(rows.to(self.dtype), self.factors, self.shift).to(rows.dtype)
+        return F.linear(rows.to(self.dtype), self.factors, self.shift)
 
 
 class _RoundedBlocks(_Rounded):
@@ -155,8 +161,7 @@ class _RoundedBlocks(_Rounded):
         return private.blocks(self.weight.detach().to(self.dtype))
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        outputs = few_sizes(rows.to(self.dtype), lambda some: private.product(some, self.factors, self.shift))
-        return outputs.to(rows.dtype)
+        return few_sizes(rows.to(self.dtype), lambda some: private.product(some, self.factors, self.shift))
 
 
 class _Blocks(_RoundedBlocks):

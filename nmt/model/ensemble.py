@@ -65,6 +65,10 @@ class Ensemble(nn.Module):
         each, states = zip(*(model.log_probabilities(tokens, s, m, choice) for model, s, m in members), strict=True)
         return torch.stack(each).logsumexp(dim=0) - math.log(len(each)), states
 
+    def for_rows(self, rows: int) -> Ensemble:
+        """The same models for a search that reads about so many target tokens."""
+        return Ensemble([model.for_rows(rows) for model in self._all])
+
     def with_remainder(self, always: Int[Tensor, " M"]) -> Ensemble:
         """The same models, each of which estimates how likely the types are that a choice leaves out."""
         return Ensemble([model.with_remainder(always) for model in self._all])

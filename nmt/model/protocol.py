@@ -25,6 +25,7 @@ class Choice(NamedTuple):
         """The chosen logits of each sentence's N/B rows, which are neighbours."""
         rows = logits.unflatten(0, (len(self.places), -1))
         chosen = rows.gather(2, self.places.unsqueeze(1).expand(-1, rows.shape[1], -1))
+        chosen = chosen.to(torch.promote_types(chosen.dtype, self.bar.dtype))
         return chosen.add_(self.bar.unsqueeze(1)).flatten(0, 1)
 
 
@@ -62,6 +63,13 @@ class TranslationModel(Protocol):
 
         With a choice those of the C types that are chosen. Their probabilities add up to 1, or `with_remainder` to the
         share that the model gives them among all types.
+        """
+
+    def for_rows(self, rows: int) -> TranslationModel:
+        """The same model for a search that reads about so many target tokens.
+
+        Of each target type, what its decoder reads is computed at once, if that is less. The copy does not follow later
+        changes of the weights.
         """
 
     def with_remainder(self, always: Int[Tensor, " M"]) -> TranslationModel:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -25,6 +27,7 @@ class Seq2Seq(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         self.register_module("remainder", None)
+        self.inputs: Float[Tensor, "V I"] | None = None
 
     @property
     def device(self) -> torch.device:
@@ -70,7 +73,8 @@ class Seq2Seq(nn.Module):
         self, tokens: Int[Tensor, " N"], state: State, memory: Memory, choice: Choice | None = None
     ) -> tuple[Float[Tensor, "N V"], State]:
         """Of each hypothesis' next token, among all types or those of a choice, from its last one; and the state."""
-        readout, state, _ = self.decoder.step(self.decoder.embed(tokens), state, memory)
+        inputs = self.decoder.embed(tokens) if self.inputs is None else self.inputs[tokens]
+        readout, state, _ = self.decoder.step(inputs, state, memory)
         features = self.decoder.features(readout)
         logits = self.decoder.output(features)
         if choice is None:
@@ -80,6 +84,15 @@ class Seq2Seq(nn.Module):
             return logits.log_softmax(dim=1), state
         total = torch.logaddexp(logits.logsumexp(dim=1), self.remainder(features, choice.chosen))
         return logits.sub_(total.unsqueeze(1)), state
+
+    def for_rows(self, rows: int) -> Seq2Seq:
+        """The same model, which has computed what its decoder reads of each type if `rows` of them are to be read."""
+        types = self.decoder.embedding.num_embeddings
+        if rows < 2 * types:
+            return self
+        other = copy(self)
+        other.inputs = self.decoder.embed(torch.arange(types, device=self.device))
+        return other
 
     def with_remainder(self, always: Int[Tensor, " M"]) -> Seq2Seq:
         """The same model, which estimates how likely the types are that a choice leaves out. It shares its layers."""

@@ -78,10 +78,11 @@ def candidates(selection: Selection, sources: Int[Tensor, "B L"]) -> Int[Tensor,
 
     They depend on the sentence alone, not on those beside it. `sources` are padded ids, on the CPU.
     """
-    largest = max([len(SPECIALS) - 1, *(int(ids.max()) for ids in selection if ids.numel())])
+    always, likeliest = of_all_sentences(selection), selection.likeliest[sources].flatten(1).long()
+    largest = max(int(ids.max()) for ids in (always, likeliest) if ids.numel())
     chosen = torch.zeros(len(sources), largest + 1, dtype=torch.bool)
-    chosen[:, of_all_sentences(selection)] = True
-    chosen.scatter_(1, selection.likeliest[sources].flatten(1).long(), True)
+    chosen[:, always] = True
+    chosen.scatter_(1, likeliest, True)
     sentence, types = chosen.nonzero(as_tuple=True)
     counts = chosen.sum(dim=1)
     place = torch.arange(len(types)) - (counts.cumsum(0) - counts)[sentence]

@@ -29,7 +29,7 @@ from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode
 from nmt.text.codec import Codec
-from nmt.text.limits import readable, tokens_within
+from nmt.text.limits import all_readable, tokens_within
 from nmt.text.unknown_words import copied, replacements
 from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK_TOKEN
 from nmt.translation import Translation
@@ -159,8 +159,7 @@ class Translator:
             sampling=sampling,
         )
         wanted = _Wanted(self._in_fastest(search), n_best, replace_unk, dictionary, attention, prefix, watch, found)
-        limit = self.search.max_source_length
-        return self._found([readable(n, text, limit) for n, text in enumerate(sentences, start=1)], wanted)
+        return self._found(all_readable(sentences, self.search.max_source_length), wanted)
 
     def forced_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[Float[Tensor, "T S"]]:
         """The attention with which the model would write the given target texts: one matrix per pair, in their order.

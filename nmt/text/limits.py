@@ -21,11 +21,15 @@ def most_characters(limit: int) -> int:
     return max(SHORTEST_CUT, CHARACTERS_OF_A_TOKEN * limit)
 
 
-def readable(number: int, sentence: str, limit: int) -> str:
-    """A sentence without what is certainly behind its last token that is read, which would take long to find.
+def all_readable(sentences: Sequence[str], limit: int) -> list[str]:
+    """The sentences without what is certainly behind the last token that is read, which would take long to find.
 
-    Raises `UserError` if it is not Unicode: usually it holds bytes of another encoding. `number` names it there.
+    Raises `UserError` if one is not Unicode: usually it holds bytes of another encoding.
     """
+    return [_readable(number, sentence, limit) for number, sentence in enumerate(sentences, start=1)]
+
+
+def _readable(number: int, sentence: str, limit: int) -> str:
     if not is_unicode(sentence):
         raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
     most = most_characters(limit)

@@ -26,10 +26,10 @@ def compare(
 ) -> int:
     """Train and measure the configs (files; none: every mechanism), then write the page. Finished runs are skipped.
 
-    A run is finished if its folder has its result, or if the page's folder has it from an earlier page. `recipe` is a
-    config that gives all but the mechanisms (None: each config gives all of it itself). `overrides` are `a.b=VALUE` for
-    each config, `jobs` the number of runs at once, `machine` what the page calls it, `seeds` the number of runs of each
-    mechanism, `base` the name of the one that the others are tested against.
+    A run is finished if its folder has its result, or if the page's folder has it, which keeps those of an interrupted
+    comparison, too. `recipe` is a config that gives all but the mechanisms (None: each config gives all of it itself).
+    `overrides` are `a.b=VALUE` for each config, `jobs` the number of runs at once, `machine` what the page calls it,
+    `seeds` the number of runs of each mechanism, `base` the name of the one that the others are tested against.
     Returns the exit code: 0; 2 or 1 if a run failed, because of its input or of a bug; 130 if it was stopped.
     Raises `UserError` before anything is run if the configs do not go together, or folders or page cannot be used.
     """
@@ -43,7 +43,7 @@ def compare(
     stop = StopSignals()
     with stop.installed():
         failures = runs.run_all(chosen, jobs, stop)
-    done = [config for config in chosen if result.path_of(config).exists()]
+    done = [result.keep(config, output) for config in chosen if result.path_of(config).exists()]
     if stop.requested:
         print(f"{len(done)} of {len(chosen)} runs are finished. To continue, give the same command again.")
         return 130
@@ -58,8 +58,8 @@ def compare(
             missing=[failure.name for failure in failures],
             base=base,
         )
-        results = [result.read(result.path_of(config)) for config in done]
-        print(f"Written: {', '.join(map(str, page.write(output, results, test_set, made)))}")
+        written = page.write(output, done, test_set, made)
+        print(f"Written: {', '.join(map(str, written))}, and each run's result in {output / 'results'}")
     if not failures:
         return 0
     return 1 if any(failure.is_defect for failure in failures) else 2

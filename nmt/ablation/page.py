@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt.ablation.pictures import error_percent, pictures
-from nmt.ablation.result import Result, beside
-from nmt.ablation.result import write as write_result
+from nmt.ablation.result import Result
 from nmt.ablation.seeds import Mechanism, base_of, difference, mean_and_deviation, mechanisms
 from nmt.config.model import AttentionConfig
 from nmt.config.run import Config
@@ -45,12 +44,12 @@ def check(output: Path) -> None:
 
 
 def write(output: Path, results: Sequence[Result], test_set: TestSet, made: Making) -> list[Path]:
-    """Write page, pictures and results, and return their paths. Raises `UserError` where one cannot be written."""
+    """Write page and pictures, and return their paths. Raises `UserError` where one cannot be written."""
     path = output / "README.md"
     ordered = sorted(results, key=lambda result: WIRINGS.index(result.config.model.attention.wiring))
     found = mechanisms(ordered)
     firsts = [mechanism.first for mechanism in found]
-    drawn = pictures(firsts, test_set)
+    drawn = pictures(firsts, test_set, output)
     blocks = [
         _setting(ordered, found, test_set, made),
         _table(found, made.base),
@@ -60,11 +59,8 @@ def write(output: Path, results: Sequence[Result], test_set: TestSet, made: Maki
     page = _with_results(_present(path), "\n\n".join(blocks), path)
     for name, (_, content) in drawn.items():
         files.write(output / name, content)
-    files.make_folder(output / "results")
-    for result in results:
-        write_result(result, beside(output, result.config))
     files.write(path, page.encode())
-    return [*(output / name for name in drawn), output / "results", path]
+    return [*(output / name for name in drawn), path]
 
 
 def _present(path: Path) -> str:

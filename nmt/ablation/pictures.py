@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from nmt.ablation.result import Result, best_of
 from nmt.evaluation.alignment import AlignmentScore
@@ -13,15 +14,22 @@ from nmt.translator import Translator
 
 MOST_CURVES = 7  # in one picture; of more models, the scores and the variants get a picture each
 HEAT_MAP_WORDS = 16  # of the source sentence whose heat maps are drawn, or as near as there is: four fit on a page
+HEAT_MAPS = "Attention to the reference of one test sentence"
 Pictures = dict[str, tuple[str, bytes]]  # file name → alternative text and content
 
 
-def pictures(results: Sequence[Result], test_set: TestSet) -> Pictures:
-    """Draw everything that these results show."""
+def pictures(results: Sequence[Result], test_set: TestSet, page: Path) -> Pictures:
+    """Draw everything that these results show.
+
+    Heat maps need the models. The page's folder keeps those of an earlier page where one of the models is not here.
+    """
+    attentive = [result for result in results if result.config.model.attention.wiring != "none"]
+    here = [result for result in attentive if best_of(result.config).exists()]
+    kept = _kept_heat_maps(page) if len(here) < len(attentive) else {}
     return {
         **_curve_pictures(results, test_set),
         **_error_picture(results, test_set),
-        **_heat_map_pictures(results, test_set),
+        **(kept or _heat_map_pictures(here, test_set)),
     }
 
 
@@ -67,15 +75,15 @@ def _error_picture(results: Sequence[Result], test_set: TestSet) -> Pictures:
     return {"alignment_error.png": ("Alignment error rate, with 95 % intervals", render(picture, "png"))}
 
 
+def _kept_heat_maps(page: Path) -> Pictures:
+    files = sorted(page.glob("heat_maps*.png"), key=lambda path: (len(path.name), path.name))  # _10 behind _9
+    return {file.name: (HEAT_MAPS, file.read_bytes()) for file in files}
+
+
 def _heat_map_pictures(results: Sequence[Result], test_set: TestSet) -> Pictures:
     from nmt.plots.style import render
 
-    attentive = [
-        result
-        for result in results
-        if result.config.model.attention.wiring != "none" and best_of(result.config).exists()
-    ]  # but those of which only the result is here
-    attentive.sort(key=lambda result: not is_plain(result.config.model))  # scores first, then variants
+    attentive = sorted(results, key=lambda result: not is_plain(result.config.model))  # scores first, then variants
     line = _heat_map_line(test_set)
     if not attentive or line is None:
         return {}
@@ -89,8 +97,7 @@ def _heat_map_pictures(results: Sequence[Result], test_set: TestSet) -> Pictures
         mechanisms=dict(zip(paths, _titles(attentive), strict=True)),
     )
     names = ["heat_maps.png", *(f"heat_maps_{number}.png" for number in range(2, len(drawn) + 1))]
-    alternative = "Attention to the reference of one test sentence"
-    return {name: (alternative, render(picture, "png")) for name, picture in zip(names, drawn, strict=True)}
+    return {name: (HEAT_MAPS, render(picture, "png")) for name, picture in zip(names, drawn, strict=True)}
 
 
 def _titles(results: Sequence[Result]) -> list[str]:

@@ -62,6 +62,14 @@ def beside(page: Path, config: Config) -> Path:
     return page / "results" / f"{config.name}.json"
 
 
+def keep(config: Config, page: Path) -> Result:
+    """Put the result of a finished run into the page's folder, too; returns it."""
+    found = read(path_of(config))
+    files.make_folder(page / "results")
+    write(found, beside(page, config))
+    return found
+
+
 def bring(config: Config, page: Path) -> None:
     """Give a run that has no result here the one that the page's folder keeps, so that it counts as finished.
 

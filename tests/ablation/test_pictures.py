@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from nmt.ablation import pictures
 from nmt.ablation.configs import load_configs
-from nmt.ablation.result import Result
+from nmt.ablation.result import Result, best_of
 from nmt.evaluation import checkpoints
 from nmt.evaluation.alignment import WordPairs
 from nmt.text.corpus import ParallelText
@@ -21,6 +23,19 @@ def test_the_line_that_is_drawn_has_words_on_both_sides() -> None:
     assert pictures._heat_map_line(pairs([1], [0])) is None
 
 
-def test_nothing_is_drawn_of_a_result_without_its_model(tmp_path: Path) -> None:
+def test_heat_maps_of_models_that_are_elsewhere_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_curve_pictures", "_error_picture"):
+        monkeypatch.setattr(pictures, name, lambda *_: {})
     (config,) = load_configs(["ablation/luong_dot"], [f"output_dir={tmp_path}"])
-    assert pictures._heat_map_pictures([Result.model_construct(config=config)], pairs([1], [1])) == {}
+    results = [Result.model_construct(config=config)]
+    assert pictures.pictures(results, pairs([1], [1]), tmp_path) == {}
+    names = ["heat_maps.png", "heat_maps_2.png", "heat_maps_10.png"]
+    for name in names:
+        (tmp_path / name).write_bytes(name.encode())
+    kept = pictures.pictures(results, pairs([1], [1]), tmp_path)
+    assert {name: content for name, (_, content) in kept.items()} == {name: name.encode() for name in names}
+    assert list(kept) == names
+    best_of(config).parent.mkdir()
+    best_of(config).touch()
+    monkeypatch.setattr(pictures, "_heat_map_pictures", lambda here, _: {"new": ("", str(len(here)).encode())})
+    assert pictures.pictures(results, pairs([1], [1]), tmp_path) == {"new": ("", b"1")}

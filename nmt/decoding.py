@@ -51,14 +51,15 @@ def decode(
 ) -> Iterator[tuple[int, list[Decoded]]]:
     """Search with beams: yields the place of each source in `sources`, and its `n_best` hypotheses, best first.
 
-    With `search.sampling` the hypotheses are drawn, in this order.
+    With `search.sampling` the hypotheses are drawn at random, and come in the order of drawing.
 
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
-    `search.batch_size`, the longest first. In a batch whatever is found first comes first; with `attention`, and if
-    copies of this process search, all comes at its end. With a `selection` a translation holds only the types that it
-    chooses for its sentence. `attention` is for models that have it, and costs one more run of the decoder over the
-    finished hypotheses. `prefixes`, if there are any, are the ids that each source's hypotheses begin with; they
-    exclude a selection. `watch` is shown what each step of a beam search chose from.
+    `search.batch_size`, the longest first. A source is yielded as soon as its search ends; with `attention`, or if
+    copies of this process search, at the end of its batch. With a `selection` a translation holds only the types that
+    it chooses for its sentence; scores are those among all types if the model is one `with_remainder`. `attention` is
+    for models that have it, and costs one more run of the decoder over the finished hypotheses. `prefixes`, if there
+    are any, are the ids that each source's hypotheses begin with; there is no selection then. `watch` is shown what
+    each step of a beam search chose from.
 
     Raises `UserError` if a batch does not fit into memory.
     """

@@ -21,6 +21,7 @@ from support.tiny_models import (
 
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
+from nmt.model import seq2seq
 from nmt.search import length_penalty
 from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from nmt.translator import Translator
@@ -211,11 +212,14 @@ def test_the_translator_leaves_the_model_in_its_mode(variant):
 
 
 @pytest.mark.parametrize("variant", **parametrised(WIRINGS))
-def test_what_a_long_search_looks_up_is_what_a_short_one_computes(variant):
+def test_what_a_long_search_looks_up_is_what_a_short_one_computes(variant, monkeypatch):
     model, reference = tiny_model(variant).eval(), tiny_model(variant).eval()
     types = model.decoder.embedding.num_embeddings
     long, short = model.for_rows(2 * types), model.for_rows(2 * types - 1)
     assert short is model
+    with monkeypatch.context() as patch:
+        patch.setattr(seq2seq, "MOST_KNOWN", types)
+        assert model.for_rows(2 * types) is model
     with torch.no_grad():
         model.decoder.embedding.weight[:] = torch.nan  # which the long search must not read any more
     tokens = torch.tensor([5, BOS, 4])

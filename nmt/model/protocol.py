@@ -61,15 +61,15 @@ class TranslationModel(Protocol):
     ) -> tuple[Float[Tensor, "N V"], Any]:
         """Log-probabilities of each hypothesis' next token, given its last one; and the new state.
 
-        With a choice those of the C types that are chosen. Their probabilities add up to 1, or `with_remainder` to the
-        share that the model gives them among all types.
+        With a choice, only those of the C chosen types (N C). Their probabilities add up to 1; after `with_remainder`,
+        to an estimate of the share that these types have among all.
         """
 
     def for_rows(self, rows: int) -> TranslationModel:
-        """The same model for a search that reads about so many target tokens.
+        """The same model for a search that will read about so many target tokens.
 
-        Of each target type, what its decoder reads is computed at once, if that is less. The copy does not follow later
-        changes of the weights.
+        If those are at least twice the target types, the decoder's input for every type is computed once, and then
+        looked up. The copy does not follow later changes of the weights.
         """
 
     def with_remainder(self, always: Int[Tensor, " M"]) -> TranslationModel:

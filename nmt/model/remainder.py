@@ -1,8 +1,9 @@
 """What the types that nobody has chosen would add to a softmax's sum, without computing their logits.
 
-A softmax over chosen types alone makes their probabilities too large: together, the thousands of others have a tenth.
-The logits of those others, w · h + b, are nearly normally distributed over the types. The mean of the exponentials of a
-normal variable is exp(μ + σ²/2), and μ and σ² follow from the mean and the covariance C of the layer's rows [w, b]:
+A softmax over chosen types alone makes their probabilities too large: the thousands of others together hold about a
+tenth. The logits of those others, w · h + b, are nearly normally distributed over the types. The mean of the
+exponentials of a normal variable is exp(μ + σ²/2), so n such types add about n exp(μ + σ²/2). μ and σ² follow from the
+mean and the covariance C of the layer's rows [w, b]:
 
     μ = w̄ · h + b̄,    σ² = hᵀ C_ww h + 2 c_wb · h + c_bb.
 
@@ -39,7 +40,10 @@ class Remainder(nn.Module):
         self.constant = float(mean[-1] + covariance[-1, -1] / 2)
 
     def forward(self, features: Float[Tensor, "N F"], chosen: Int[Tensor, " B"]) -> Float[Tensor, " N"]:
-        """Of each row that an output layer reads; `chosen` is how many types each sentence's N/B rows have chosen."""
+        """The estimate for each row that the output layer reads.
+
+        `chosen` is the number of types chosen for each sentence, whose N/B rows are neighbours.
+        """
         dtype = torch.promote_types(features.dtype, torch.float32)
         mean = (features * self.layer(features)).sum(dim=1, dtype=dtype) + self.constant
         others = (self.types - chosen).to(dtype)

@@ -16,6 +16,8 @@ from nmt.model.encoder import Encoder, Known
 from nmt.model.protocol import Choice
 from nmt.model.remainder import Remainder
 
+MOST_KNOWN = 2**26  # numbers that are computed beforehand: 256 MiB
+
 
 class Seq2Seq(nn.Module):
     """p(target | source), trained with teacher forcing. A `TranslationModel`."""
@@ -72,7 +74,7 @@ class Seq2Seq(nn.Module):
     def log_probabilities(
         self, tokens: Int[Tensor, " N"], state: State, memory: Memory, choice: Choice | None = None
     ) -> tuple[Float[Tensor, "N V"], State]:
-        """Of each hypothesis' next token, among all types or those of a choice, from its last one; and the state."""
+        """Those of each hypothesis' next token, among all types or the C of a choice (N C); and the new state."""
         inputs = self.decoder.embed(tokens) if self.inputs is None else self.inputs[tokens]
         readout, state, _ = self.decoder.step(inputs, state, memory)
         features = self.decoder.features(readout)
@@ -86,9 +88,9 @@ class Seq2Seq(nn.Module):
         return logits.sub_(total.unsqueeze(1)), state
 
     def for_rows(self, rows: int) -> Seq2Seq:
-        """The same model, which has computed what its decoder reads of each type if `rows` of them are to be read."""
+        """The same model, which looks up its decoder's inputs if so many are needed that all are worth computing."""
         types = self.decoder.embedding.num_embeddings
-        if rows < 2 * types:
+        if rows < 2 * types or types * self.decoder.embedding_gates.out_features > MOST_KNOWN:
             return self
         other = copy(self)
         other.inputs = self.decoder.embed(torch.arange(types, device=self.device))

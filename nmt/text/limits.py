@@ -1,4 +1,4 @@
-"""Source sentences that are too long to be searched are cut off, and standard error is told so.
+"""Cuts off source sentences that are too long for the search, and says so on standard error.
 
 `limit` is `search.max_source_length`, in tokens.
 """
@@ -12,7 +12,7 @@ from nmt.system.errors import UserError
 from nmt.system.values import is_unicode
 from nmt.text.tokenizers import Tokenizer
 
-# A sentence has at most so many characters for each token that the search takes, or else this many.
+# So many characters are read for each token that the search takes, but never fewer than these in all.
 CHARACTERS_OF_A_TOKEN, SHORTEST_CUT = 20, 10_000
 
 
@@ -22,8 +22,9 @@ def most_characters(limit: int) -> int:
 
 
 def all_readable(sentences: Sequence[str], limit: int) -> list[str]:
-    """The sentences without what is certainly behind the last token that is read, which would take long to find.
+    """The sentences, of which very long ones are cut by characters: finding all their tokens would take long.
 
+    Twenty characters for each token are taken to be enough. Before a cut, runs of white space become one blank.
     Raises `UserError` if one is not Unicode: usually it holds bytes of another encoding.
     """
     return [_readable(number, sentence, limit) for number, sentence in enumerate(sentences, start=1)]

@@ -68,8 +68,8 @@ def decode(
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
     ready = packed(model, search.precision)
     with _searching(ready, search, lambda: "out of memory for a table of all target types: translate fewer sentences"):
-        hypotheses = search.beam_size if search.sampling is None else n_best
-        for_search = ready.for_rows(hypotheses * sum(map(len, sources)))  # translations are about as long as sources
+        at_once = search.beam_size if search.sampling is None else n_best
+        for_search = ready.for_rows(at_once * sum(map(len, sources)))  # translations are about as long as sources
     ready = for_search.train(ready.training)
 
     def decoded(number: int) -> Iterator[tuple[int, list[Decoded]]]:

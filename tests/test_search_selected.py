@@ -148,3 +148,10 @@ def test_a_selection_of_all_words_changes_nothing(frequent):
     for one, other in zip(selected, translator_of(model, None).translate(TEXTS, n_best=4), strict=True):
         assert [h.tokens for h in one.n_best] == [h.tokens for h in other.n_best]
         assert [h.score for h in one.n_best] == pytest.approx([h.score for h in other.n_best], abs=1e-9)
+
+
+def test_preparing_a_search_draws_no_random_numbers():
+    model = make(WIRINGS[0], False)
+    before = torch.get_rng_state()
+    translator_of(model).translate(TEXTS)
+    assert torch.equal(torch.get_rng_state(), before)

@@ -34,7 +34,7 @@ class Remainder(nn.Module):
         rows = torch.cat([weight, bias.unsqueeze(1)], dim=1)[other if other.any() else slice(None)]
         mean, covariance = rows.mean(dim=0), torch.cov(rows.t(), correction=0)
         # μ + σ²/2 = h · (C_ww/2 h + w̄ + c_wb) + b̄ + c_bb/2: one linear layer, in whatever precision search has.
-        self.layer = Linear(weight.shape[1], weight.shape[1])
+        self.layer = Linear(weight.shape[1], weight.shape[1], device="meta")  # draws no random numbers
         self.layer.weight = nn.Parameter(covariance[:-1, :-1] / 2, requires_grad=False)
         self.layer.bias = nn.Parameter(mean[:-1] + covariance[:-1, -1], requires_grad=False)
         self.constant = float(mean[-1] + covariance[-1, -1] / 2)

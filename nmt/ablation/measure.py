@@ -22,7 +22,7 @@ from nmt.evaluation.alignment import (
     score_alignment,
     word_pairs,
 )
-from nmt.evaluation.by_length import bootstrap_interval
+from nmt.evaluation.by_length import bleu_by_length, bootstrap_interval, source_lengths
 from nmt.evaluation.checkpoints import TestSet, corpus_test_set
 from nmt.evaluation.mechanisms import mechanism
 from nmt.evaluation.scores import bleu_statistics
@@ -70,18 +70,27 @@ def measure(config: Config) -> Result:
         mechanisms={str(best): mechanism(config.model)},
     )
     report.write(folder, evaluations, [], test_set.corpus)
-    low, high = bootstrap_interval(bleu_statistics(hypotheses, text.target), SAMPLES, SEED)
+    lowercase = config.data.target.lowercase  # then the model writes no capitals
+    flavour = "bleu_lowercase" if lowercase else "bleu"
+    statistics = bleu_statistics(hypotheses, text.target, lowercase=lowercase)
+    low, high = bootstrap_interval(statistics, SAMPLES, SEED)
+    lengths = source_lengths(text.source, config.data.source.language)
     pairs = zip(text.source, text.target, strict=True)
     examples = [Example(translator.source.encode(s), translator.target.encode(t)) for s, t in pairs]
     events = _events(folder)
     return Result(
         config=config,
         parameters=sum(parameter.numel() for parameter in loaded.model.parameters()),
-        bleu=evaluation.scores.bleu,
+        bleu=getattr(evaluation.scores, flavour),
         bleu_low=low,
         bleu_high=high,
-        signature=evaluation.scores.signatures["bleu"],
-        by_length=tuple(evaluation.by_length),
+        signature=evaluation.scores.signatures[flavour],
+        validation_bleu=_validation_bleu(events, config),
+        by_length=tuple(
+            bleu_by_length(
+                hypotheses, text.target, lengths, config.evaluation.length_edges, SAMPLES, SEED, lowercase=lowercase
+            )
+        ),
         perplexity=perplexity(mean_loss(loaded.model, examples, config.search.batch_size)),
         alignment=alignment,
         right_sentence=right_sentence,
@@ -104,6 +113,14 @@ def _events(folder: Path) -> list[dict[str, Any]]:
     """A finished run's metrics: the last event is its end."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
+
+
+def _validation_bleu(events: list[dict[str, Any]], config: Config) -> float:
+    """That of the checkpoint that was kept as the best one."""
+    validations = [event for event in events if event["event"] == "validation"]
+    metric = config.training.early_stopping.metric
+    best = max(validations, key=lambda event: event["bleu"] if metric == "bleu" else -event["loss"])
+    return float(best["bleu"])
 
 
 def _speed(events: list[dict[str, Any]]) -> float | None:

@@ -89,6 +89,7 @@ def _with_results(page: str, results: str, path: Path) -> str:
 def _setting(results: Sequence[Result], found: Sequence[Mechanism], test_set: TestSet, made: Making) -> str:
     """What was run, on what, how it was measured."""
     config = results[0].config
+    case = "lower-cased" if config.data.target.lowercase else "cased"
     lines = [
         f"Made by `{made.command}`.",
         *_runs(found, made.base),
@@ -96,14 +97,17 @@ def _setting(results: Sequence[Result], found: Sequence[Mechanism], test_set: Te
         f"- Corpus: {_corpus(config, test_set)}",
         f"- Budget: {_budget(config)} for each model",
         f"- Machine: {made.machine or '; '.join(_unique(result.machine for result in results))}",
-        f"- BLEU: cased sacreBLEU of detokenised text, beam {config.search.beam_size}, "
+        f"- BLEU: {case} sacreBLEU of detokenised text, beam {config.search.beam_size}, "
         f"{', '.join(f'`{signature}`' for signature in _unique(result.signature for result in results))}",
         "- Intervals: 95 %, from 1,000 bootstrap resamples of the test sentences; they do not cover other seeds",
         "- Perplexity: per target token of the test set, including the end of the sentence",
-        "- AER: alignment error rate (Och and Ney 2003) when each word of the reference is linked to the source "
-        "word with the largest attention weight; none without attention or gold links",
         "- Target tokens/s: median during training; minutes: training and validation",
     ]
+    if any(result.alignment is not None for result in results):
+        lines.append(
+            "- AER: alignment error rate (Och and Ney 2003) when each word of the reference is linked to the source "
+            "word with the largest attention weight; none without attention"
+        )
     if any(result.right_sentence is not None for result in results):
         lines.append(
             "- Right sentence: of sources with several sentences, how often the one with the most weight is one that "
@@ -154,11 +158,13 @@ def _budget(config: Config) -> str:
 
 def _table(found: Sequence[Mechanism], base_name: str | None) -> str:
     several = any(len(mechanism.results) > 1 for mechanism in found)
+    aligned = any(mechanism.first.alignment is not None for mechanism in found)
     sentences = any(mechanism.first.right_sentence is not None for mechanism in found)
     base = base_of(found, base_name) if several else None
-    heads = ["mechanism", "wiring", "score", "scope", "variant", "BLEU"]
-    heads += ["difference (p)"] * (base is not None) + ["perplexity", "AER %"] + ["right sentence %"] * sentences
-    heads += ["target tokens/s", "parameters", "minutes"]
+    validated = all(result.validation_bleu is not None for mechanism in found for result in mechanism.results)
+    heads = ["mechanism", "wiring", "score", "scope", "variant"] + ["validation BLEU"] * validated + ["BLEU"]
+    heads += ["difference (p)"] * (base is not None) + ["perplexity"]
+    heads += ["AER %"] * aligned + ["right sentence %"] * sentences + ["target tokens/s", "parameters", "minutes"]
     rows = []
     for mechanism in found:
         results, first = mechanism.results, mechanism.first
@@ -166,10 +172,11 @@ def _table(found: Sequence[Mechanism], base_name: str | None) -> str:
         axes = ["–"] * 2 if attention.wiring == "none" else [attention.score, _scope(attention)]
         rows.append([
             first.name, attention.wiring, *axes, _variants(first.config),
+            *([_mean([result.validation_bleu for result in results], "{:.2f}")] if validated else []),
             _bleu(mechanism, several),
             *([_difference(mechanism, base)] if base is not None else []),
             _mean([result.perplexity for result in results], "{:.3f}"),
-            _alignments([result.alignment for result in results]),
+            *([_alignments([result.alignment for result in results])] if aligned else []),
             *([_mean([_percent(result.right_sentence) for result in results], "{:.1f}")] if sentences else []),
             _mean([result.target_tokens_per_second for result in results], "{:,.0f}"),
             f"{first.parameters:,}",

@@ -20,10 +20,11 @@ class Result(Section):
 
     config: Config
     parameters: int
-    bleu: float  # cased sacreBLEU, 0 to 100, of `signature`; with its 95 % bootstrap interval
+    bleu: float  # sacreBLEU, 0 to 100, lower-cased if the model's text is; with its 95 % bootstrap interval
     bleu_low: float
     bleu_high: float
     signature: str
+    validation_bleu: float | None = None  # of the checkpoint that was chosen by it; None in results of earlier versions
     by_length: tuple[Bucket, ...]
     perplexity: float  # per target token, the end of the sentence counted
     alignment: AlignmentScore | None  # None without attention or gold links

@@ -21,7 +21,7 @@ FEW_SENTENCES = 20  # below this, a bucket's BLEU says little: tables and pictur
 class Bucket:
     """The sentences whose source has `low` to `high` tokens, both included; `high` None: `low` or more.
 
-    `bleu` is their cased corpus BLEU, 0 to 100, with its 95 % interval; all three are None if there is no sentence.
+    `bleu` is their corpus BLEU, 0 to 100, with its 95 % interval; all three are None if there is no sentence.
     """
 
     low: int
@@ -68,8 +68,12 @@ def bleu_by_length(
     edges: Sequence[int] = DEFAULT_EDGES,
     samples: int = 1000,
     seed: int = 12345,
+    *,
+    lowercase: bool = False,
 ) -> list[Bucket]:
-    """Cased corpus BLEU of the sentences in each bucket of source length, with 95 % bootstrap intervals.
+    """Corpus BLEU of the sentences in each bucket of source length, with 95 % bootstrap intervals.
+
+    It is cased, or with `lowercase` that of lower-cased text.
 
     `lengths` are those of the sources, in tokens. The interval is the percentile one over `samples` resamples of the
     bucket's sentences (Koehn 2004, section 3). The same seed draws the same sentences for every model.
@@ -78,7 +82,7 @@ def bleu_by_length(
     check_pairs(hypotheses, references)
     if len(lengths) != len(hypotheses):
         raise UserError(f"{len(hypotheses)} hypotheses but {len(lengths)} source lengths: give one for each")
-    statistics = bleu_statistics(hypotheses, references)
+    statistics = bleu_statistics(hypotheses, references, lowercase=lowercase)
     lows, highs = [1, *(edge + 1 for edge in edges)], [*edges, None]
     result = []
     for low, high, members in zip(lows, highs, buckets(lengths, edges), strict=True):

@@ -168,19 +168,23 @@ def _p_value(sacrebleus: float, one: Int[np.ndarray, "N 10"], other: Int[np.ndar
     return 1.0 if np.array_equal(one, other) else float(sacrebleus)
 
 
-def bleu_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "N 10"]:
-    """Each sentence's sufficient statistics for cased sacreBLEU (Papineni et al. 2002, section 2.3), as counts.
+def bleu_statistics(
+    hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bool = False
+) -> Int[np.ndarray, "N 10"]:
+    """Each sentence's sufficient statistics for sacreBLEU (Papineni et al. 2002, section 2.3), as counts.
+
+    It is cased, or with `lowercase` that of lower-cased text.
 
     The columns are: hypothesis tokens, reference tokens, matched n-grams for n = 1…4, hypothesis n-grams for n = 1…4.
     The sums of the columns over any set of sentences give the corpus BLEU of that set: see `bleu_from_statistics`.
     """
-    metric = sacrebleu.BLEU(effective_order=True, force=True)  # the score itself is not used
+    metric = sacrebleu.BLEU(lowercase=lowercase, effective_order=True, force=True)  # the score itself is not used
     sentences = (metric.sentence_score(h, [r]) for h, r in zip(hypotheses, references, strict=True))
     return np.array([[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in sentences], dtype=np.int64).reshape(-1, 10)
 
 
 def bleu_from_statistics(total: Int[np.ndarray, "10"]) -> float:
-    """Cased sacreBLEU, 0 to 100, with default smoothing, from the sum of some rows of `bleu_statistics`."""
+    """SacreBLEU, 0 to 100, with default smoothing, from the sum of some rows of `bleu_statistics`."""
     hypothesis_length, reference_length, *ngrams = total.tolist()
     return sacrebleu.BLEU.compute_bleu(
         ngrams[:4], ngrams[4:], hypothesis_length, reference_length, smooth_method="exp"

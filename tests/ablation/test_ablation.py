@@ -16,6 +16,7 @@ import yaml
 from PIL import Image
 
 from nmt.ablation import result, runs
+from nmt.ablation.measure import measure
 from nmt.cli import main
 from nmt.config.reading import load_config
 from nmt.config.run import Config
@@ -98,10 +99,10 @@ def test_a_result_holds_what_was_measured(finished: Path) -> None:
         events = [json.loads(line) for line in lines]
         speeds = sorted(event["target_tokens_per_second"] for event in events if event["event"] == "train")
         assert measured.config == load_config(finished / f"{name}.yaml")
-        assert measured.bleu == model["bleu"]
-        assert measured.signature == model["signatures"]["bleu"]
-        assert [bucket.bleu for bucket in measured.by_length] == [b["bleu"] for b in model["by_length"]]
+        assert measured.bleu == model["bleu_lowercase"]  # the configs' text is lower-cased
+        assert measured.signature == model["signatures"]["bleu_lowercase"]
         assert measured.bleu_low <= measured.bleu <= measured.bleu_high
+        assert measured.validation_bleu == max(e["bleu"] for e in events if e["event"] == "validation")
         assert 1 < measured.perplexity < 1000
         assert measured.target_tokens_per_second is not None
         assert speeds[0] <= measured.target_tokens_per_second <= speeds[-1]
@@ -114,18 +115,22 @@ def test_a_result_holds_what_was_measured(finished: Path) -> None:
     assert results["luong"].parameters != results["none"].parameters
 
 
+def test_scores_are_cased_unless_the_text_is_lower_cased(finished: Path, copy: Path) -> None:
+    cased = measure(load_config(copy / "luong.yaml", ["data.target.lowercase=false"]))
+    (model,) = json.loads((copy / "runs" / "luong" / "evaluation.json").read_text(encoding="utf-8"))["models"]
+    assert cased.bleu == model["bleu"] < model["bleu_lowercase"]
+    assert cased.bleu_low <= cased.bleu <= cased.bleu_high
+    assert cased.signature == model["signatures"]["bleu"]
+    assert [bucket.bleu for bucket in cased.by_length] == [bucket["bleu"] for bucket in model["by_length"]]
+    pairs = zip(cased.by_length, results_of(finished)["luong"].by_length, strict=True)
+    assert any(one.bleu is not None and other.bleu is not None and one.bleu < other.bleu for one, other in pairs)
+
+
 def test_the_page_says_it_all(finished: Path) -> None:
     markdown = (finished / "page" / "README.md").read_text(encoding="utf-8")
     results = results_of(finished)
-    for words in (
-        "**synthetic**",
-        "German→English",
-        "30 sentence pairs",
-        "60 updates",
-        "an abacus",
-        "`nrefs:1|case:mixed",
-    ):
-        assert words in markdown
+    assert all(words in markdown for words in ("**synthetic**", "German→English", "30 sentence pairs", "60 updates"))
+    assert all(words in markdown for words in ("an abacus", "lower-cased sacreBLEU", "`nrefs:1|case:lc"))
     assert f"python scripts/ablation.py {finished}" in markdown
     rows = [line.split(" | ") for line in markdown.split("\n") if line.startswith(("| none ", "| luong "))]
     assert [row[0] for row in rows] == ["| none", "| luong"] * 2
@@ -133,12 +138,12 @@ def test_the_page_says_it_all(finished: Path) -> None:
     assert rows[1][1:5] == ["luong", "dot", "global", "no input feeding"]
     for row, measured in zip(rows, (results["none"], results["luong"]), strict=False):
         low, high = measured.bleu_low, measured.bleu_high
-        assert row[5] == f"{measured.bleu:.2f} ({low:.2f}–{high:.2f})"
+        assert row[5:7] == [f"{measured.validation_bleu:.2f}", f"{measured.bleu:.2f} ({low:.2f}–{high:.2f})"]
         assert f"{measured.parameters:,}" in row
     alignment = results["luong"].alignment
     assert alignment is not None
     rate, low, high = (100 * value for value in (alignment.error_rate, alignment.ci_low, alignment.ci_high))
-    assert [row[7] for row in rows[:2]] == ["–", f"{rate:.1f} ({low:.1f}–{high:.1f})"]
+    assert [row[8] for row in rows[:2]] == ["–", f"{rate:.1f} ({low:.1f}–{high:.1f})"]
     for picture in ("bleu_by_length.png", "alignment_error.png", "heat_maps.png"):
         assert f"]({picture})" in markdown
         with Image.open(finished / "page" / picture) as image:

@@ -96,10 +96,12 @@ def test_the_page_has_means_and_a_test(tmp_path: Path, ran: list[str]) -> None:
     assert rows["none"][5] == "81.00 ± 1.00"
     assert rows["luong_general"][5:7] == ["92.00 ± 2.00", "–"]
     assert rows["luong_general_lstm"][4:7] == ["LSTM", "93.00 ± 1.73", f"+1.00 ({two_sided_p(3**0.5, 2):.3f})"]
-    assert rows["luong_general"][9] == "75.0"
+    assert rows["luong_general"][8] == "75.0"
     assert "--seeds 3" in text
     assert "seeds 1, 2, 3" in text
     assert "mean BLEU to luong_general;" in text
+    assert "alignment error" not in text
+    assert "validation" not in rows["mechanism"]
     assert main([*command(tmp_path), "--seeds", "3", "--base", "none"]) == 0
     assert "mean BLEU to none;" in (tmp_path / "page" / "README.md").read_text(encoding="utf-8")
 

@@ -39,7 +39,7 @@ def test_every_shipped_config_loads(path: Path) -> None:
 def test_the_multi30k_configs_differ_in_attention_alone() -> None:
     wiring_and_scope = {}
     rest = []
-    for name in ("multi30k", "multi30k_bahdanau", "multi30k_luong_local", "multi30k_none"):
+    for name in ("multi30k", "multi30k_bahdanau", "multi30k_luong_local", "multi30k_luong_local_m", "multi30k_none"):
         values = load_config(CONFIGS / f"{name}.yaml").model_dump()
         attention = values["model"].pop("attention")
         assert values.pop("name") == name
@@ -51,6 +51,7 @@ def test_the_multi30k_configs_differ_in_attention_alone() -> None:
         "multi30k": ("luong", "global"),
         "multi30k_bahdanau": ("bahdanau", "global"),
         "multi30k_luong_local": ("luong", "local_p"),
+        "multi30k_luong_local_m": ("luong", "local_m"),
         "multi30k_none": ("none", None),
     }
 

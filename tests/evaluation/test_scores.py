@@ -114,6 +114,12 @@ def test_summed_statistics_give_the_corpus_score():
         assert scores.bleu_from_statistics(statistics[drawn].sum(axis=0)) == pytest.approx(direct.score, rel=1e-12)
 
 
+def test_statistics_of_lower_cased_text_give_its_score():
+    statistics = scores.bleu_statistics(["A Dog runs ."], ["a dog runs ."], lowercase=True)
+    assert scores.bleu_from_statistics(statistics[0]) == pytest.approx(100)
+    assert scores.bleu_from_statistics(scores.bleu_statistics(["A Dog runs ."], ["a dog runs ."])[0]) < 60
+
+
 # Significance
 
 

@@ -197,7 +197,10 @@ def _difference(mechanism: Mechanism, base: Mechanism) -> str:
     if mechanism == base or (found := difference(mechanism, base)) is None:
         return "–"
     mean, p = found
-    return f"{mean:+.2f}" if p is None else f"{mean:+.2f} ({p:.3f})"
+    text = f"{mean:+.2f}".replace("-", "−")
+    if p is None:
+        return text
+    return f"{text} ({'< 0.001' if p < 0.0005 else f'{p:.3f}'})"
 
 
 def _percent(fraction: float | None) -> float | None:

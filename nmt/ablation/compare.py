@@ -37,8 +37,10 @@ def compare(
     if base is not None and base not in (names := [config.name for config in chosen[: len(chosen) // seeds]]):
         raise UserError(f"--base {base}: no config has this name; there are {', '.join(names)}")
     page.check(output)
-    for config in chosen:
-        result.bring(config, output)
+    brought = sum([result.bring(config, output) for config in chosen])
+    if brought:
+        where = f"{output / 'results'} and {chosen[0].output_dir}"
+        print(f"{brought} results are from {output / 'results'}; to train those models again, delete {where}")
     test_set = test_set_of(chosen[0])
     stop = StopSignals()
     with stop.installed():

@@ -71,20 +71,21 @@ def keep(config: Config, page: Path) -> Result:
     return found
 
 
-def bring(config: Config, page: Path) -> None:
+def bring(config: Config, page: Path) -> bool:
     """Give a run that has no result here the one that the page's folder keeps, so that it counts as finished.
 
-    Raises `UserError` if that one cannot be read or is of another config.
+    Returns whether there was one. Raises `UserError` if that one cannot be read or is of another config.
     """
     kept = beside(page, config)
     if path_of(config).exists() or not kept.exists():
-        return
+        return False
     found = read(kept)
     here = found.config.model_copy(update={"output_dir": config.output_dir})
     for field in differences(here.model_dump(), config.model_dump()):
         raise UserError(f"{kept} is of a run with another {field}; delete it to measure again")
     files.make_folder(folder_of(config))
     write(found.model_copy(update={"config": here}), path_of(config))
+    return True
 
 
 def read(path: Path) -> Result:

@@ -115,6 +115,7 @@ def test_results_beside_the_page_are_enough_to_go_on(
     (tmp_path / "page").rename(there / "page")
     assert main([*command(there), "--seeds", "2"]) == 0
     assert ran == [*NAMES, *(f"{name}-seed2" for name in NAMES)]  # by the first command
+    assert f"6 results are from {there / 'page' / 'results'}; to train" in capsys.readouterr().out
     assert (there / "page" / "README.md").read_text(encoding="utf-8") == table.replace(str(tmp_path), str(there))
 
     shutil.rmtree(there / "runs")

@@ -13,7 +13,7 @@ class GeneralScore(ProductScore):
 
     formula = "hᵀ W_a v_s"
     paper = "Luong et al. 2015, 3.1"
-    advice = "to compare with that paper; it learns later than `scaled_general`"
+    advice = "to compare with that paper; its softmax may saturate, which `scaled_general` prevents"
 
     def make_keys(self, query_size: int, memory_size: int) -> nn.Module:
         return Linear(memory_size, query_size, bias=False)

@@ -14,7 +14,7 @@ setup(
     package_data={
         "nmt": ["py.typed"],
         "nmt.web": ["static/*", "static/vendor/*"],
-        "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "schema.json"],
+        "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "multi30k_mechanisms/*.yaml", "schema.json"],
         "nmt.bundled.checkpoints": ["multi30k-??-??/model.pt", "multi30k-??-??/README.md"],
         "nmt.export": ["browser/*"],
     },

@@ -9,6 +9,7 @@ from pathlib import Path
 from nmt.ablation import page, result, runs
 from nmt.ablation.configs import load_configs
 from nmt.ablation.measure import test_set_of
+from nmt.config.run import Config
 from nmt.system.errors import UserError
 from nmt.training.interruption import StopSignals
 
@@ -37,10 +38,7 @@ def compare(
     if base is not None and base not in (names := [config.name for config in chosen[: len(chosen) // seeds]]):
         raise UserError(f"--base {base}: no config has this name; there are {', '.join(names)}")
     page.check(output)
-    brought = sum([result.bring(config, output) for config in chosen])
-    if brought:
-        where = f"{output / 'results'} and {chosen[0].output_dir}"
-        print(f"{brought} results are from {output / 'results'}; to train those models again, delete {where}")
+    _bring(chosen, output)
     test_set = test_set_of(chosen[0])
     stop = StopSignals()
     with stop.installed():
@@ -65,3 +63,11 @@ def compare(
     if not failures:
         return 0
     return 1 if any(failure.is_defect for failure in failures) else 2
+
+
+def _bring(chosen: Sequence[Config], output: Path) -> None:
+    """Take the results that the page's folder keeps, and say so."""
+    brought = sum([result.bring(config, output) for config in chosen])
+    if brought:
+        where = f"{output / 'results'} and {chosen[0].output_dir}"
+        print(f"{brought} results are from {output / 'results'}; to train those models again, delete {where}")

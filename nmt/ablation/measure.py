@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from nmt.evaluation.alignment import (
 from nmt.evaluation.by_length import bleu_by_length, bootstrap_interval, source_lengths
 from nmt.evaluation.checkpoints import TestSet, corpus_test_set
 from nmt.evaluation.mechanisms import mechanism
-from nmt.evaluation.scores import bleu_statistics
+from nmt.evaluation.scores import Scores, bleu_statistics
 from nmt.system.device import choose_device, describe_machine
+from nmt.text.corpus import ParallelText
 from nmt.training.loss import perplexity
 from nmt.training.validation import mean_loss
 from nmt.translator import Translator
@@ -70,27 +72,14 @@ def measure(config: Config) -> Result:
         mechanisms={str(best): mechanism(config.model)},
     )
     report.write(folder, evaluations, [], test_set.corpus)
-    lowercase = config.data.target.lowercase  # then the model writes no capitals
-    flavour = "bleu_lowercase" if lowercase else "bleu"
-    statistics = bleu_statistics(hypotheses, text.target, lowercase=lowercase)
-    low, high = bootstrap_interval(statistics, SAMPLES, SEED)
-    lengths = source_lengths(text.source, config.data.source.language)
     pairs = zip(text.source, text.target, strict=True)
     examples = [Example(translator.source.encode(s), translator.target.encode(t)) for s, t in pairs]
     events = _events(folder)
     return Result(
         config=config,
         parameters=sum(parameter.numel() for parameter in loaded.model.parameters()),
-        bleu=getattr(evaluation.scores, flavour),
-        bleu_low=low,
-        bleu_high=high,
-        signature=evaluation.scores.signatures[flavour],
         validation_bleu=_validation_bleu(events, config),
-        by_length=tuple(
-            bleu_by_length(
-                hypotheses, text.target, lengths, config.evaluation.length_edges, SAMPLES, SEED, lowercase=lowercase
-            )
-        ),
+        **_bleu(config, evaluation.scores, hypotheses, text),
         perplexity=perplexity(mean_loss(loaded.model, examples, config.search.batch_size)),
         alignment=alignment,
         right_sentence=right_sentence,
@@ -98,6 +87,23 @@ def measure(config: Config) -> Result:
         minutes=events[-1]["seconds"] / 60,
         machine=describe_machine(loaded.model.device),
     )
+
+
+def _bleu(config: Config, scores: Scores, hypotheses: Sequence[str], text: ParallelText) -> dict[str, Any]:
+    """The fields of BLEU: lower-cased if the target text is, since the model then writes no capitals."""
+    lowercase, edges = config.data.target.lowercase, config.evaluation.length_edges
+    flavour = "bleu_lowercase" if lowercase else "bleu"
+    statistics = bleu_statistics(hypotheses, text.target, lowercase=lowercase)
+    low, high = bootstrap_interval(statistics, SAMPLES, SEED)
+    lengths = source_lengths(text.source, config.data.source.language)
+    by_length = bleu_by_length(hypotheses, text.target, lengths, edges, SAMPLES, SEED, lowercase=lowercase)
+    return {
+        "bleu": getattr(scores, flavour),
+        "bleu_low": low,
+        "bleu_high": high,
+        "signature": scores.signatures[flavour],
+        "by_length": tuple(by_length),
+    }
 
 
 def _alignment(translator: Translator, test_set: TestSet) -> tuple[AlignmentScore | None, float | None]:

@@ -50,9 +50,9 @@ class Point(Protocol):
 
 
 def bleu_by_length(
-    names: Sequence[str], curves: Sequence[Sequence[Point]], *, title: str, subtitle: str = ""
+    names: Sequence[str], curves: Sequence[Sequence[Point]], *, title: str, subtitle: str = "", case: str = "cased"
 ) -> Picture:
-    """Draw each model's BLEU against the source length, as in Bahdanau et al. (2015, figure 2).
+    """Draw each model's BLEU, which is `case`, against the source length, as in Bahdanau et al. (2015, figure 2).
 
     There is one curve per name, all with the same buckets of length. All points of a bucket stand on its tick; bands
     are the 95 % intervals, bars where a point has no neighbour. A hollow marker stands for too few sentences; the curve
@@ -70,6 +70,7 @@ def bleu_by_length(
             # The first models lie on top: as a rule those that the others are compared with.
             _draw_curve(axes, points, colour, marker, 3 + (len(names) - order) / len(names))
         _label_lengths(axes, curves[0])
+        axes.set_ylabel(f"BLEU (sacreBLEU, {case})", color=QUIET)
         _name_curves(figure, axes, names, curves, styles)
         notes = "bands: 95 % bootstrap intervals"
         if any(point.count > 0 and point.is_small for point in curves[0]):
@@ -153,7 +154,6 @@ def _draw_curve(axes: Axes, points: Sequence[Point], colour: str, marker: str, o
 
 def _label_lengths(axes: Axes, points: Sequence[Point]) -> None:
     axes.set_xlabel("source length in words (spaCy tokens), and number of sentences n", color=QUIET)
-    axes.set_ylabel("BLEU (sacreBLEU, cased)", color=QUIET)
     labels = [f"{point.label.replace('-', '–')}\nn = {point.count:,}" for point in points]
     axes.set_xticks(range(len(points)), labels)
     axes.set_xlim(-0.3, len(points) - 1 + 0.15)

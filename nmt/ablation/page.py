@@ -89,7 +89,6 @@ def _with_results(page: str, results: str, path: Path) -> str:
 def _setting(results: Sequence[Result], found: Sequence[Mechanism], test_set: TestSet, made: Making) -> str:
     """What was run, on what, how it was measured."""
     config = results[0].config
-    case = "lower-cased" if config.data.target.lowercase else "cased"
     lines = [
         f"Made by `{made.command}`.",
         *_runs(found, made.base),
@@ -97,7 +96,7 @@ def _setting(results: Sequence[Result], found: Sequence[Mechanism], test_set: Te
         f"- Corpus: {_corpus(config, test_set)}",
         f"- Budget: {_budget(config)} for each model",
         f"- Machine: {made.machine or '; '.join(_unique(result.machine for result in results))}",
-        f"- BLEU: {case} sacreBLEU of detokenised text, beam {config.search.beam_size}, "
+        f"- BLEU: {results[0].case} sacreBLEU of detokenised text, beam {config.search.beam_size}, "
         f"{', '.join(f'`{signature}`' for signature in _unique(result.signature for result in results))}",
         "- Intervals: 95 %, from 1,000 bootstrap resamples of the test sentences; they do not cover other seeds",
         "- Perplexity: per target token of the test set, including the end of the sentence",

@@ -38,7 +38,6 @@ def _curve_pictures(results: Sequence[Result], test_set: TestSet) -> Pictures:
     from nmt.plots.style import render
 
     where = described(test_set.corpus, test_set.split)
-    case = "lower-cased" if results[0].config.data.target.lowercase else "cased"
     plain = [result for result in results if is_plain(result.config.model)]
     others = [result for result in results if result not in plain]
     if len(results) <= MOST_CURVES or not plain or not others:
@@ -53,7 +52,7 @@ def _curve_pictures(results: Sequence[Result], test_set: TestSet) -> Pictures:
     for file, (kind, drawn) in groups.items():
         title = f"BLEU by source length{kind}"
         curves = [result.by_length for result in drawn]
-        picture = bleu_by_length(_titles(drawn), curves, title=title, subtitle=where, case=case)
+        picture = bleu_by_length(_titles(drawn), curves, title=title, subtitle=where, case=results[0].case)
         content[file] = (f"{title}, with 95 % intervals", render(picture, "png"))
     return content
 

@@ -37,6 +37,11 @@ class Result(Section):
     def name(self) -> str:
         return self.config.name
 
+    @property
+    def case(self) -> str:
+        """What BLEU is computed on."""
+        return "lower-cased" if self.config.data.target.lowercase else "cased"
+
 
 def folder_of(config: Config) -> Path:
     """The folder of a config's run."""

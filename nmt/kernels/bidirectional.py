@@ -104,24 +104,24 @@ def sequence_rnn(
     batch, length, _ = inputs.shape
     sentences, places = torch.arange(batch), torch.arange(length).unsqueeze(1)
     real = places < lengths
-    straight = (places * batch + sentences).flatten()  # rows of a (S B ·) tensor
-    mirrored = (torch.where(real, lengths - 1 - places, places) * batch + sentences).flatten()
+    mirrored = (torch.where(real, lengths - 1 - places, places) * batch + sentences).flatten()  # rows of (S B ·)
     outputs = inputs.transpose(0, 1).flatten(0, 1)
     for layer in range(rnn.num_layers):
         if layer and rnn.training:
             outputs = dropout(outputs, rnn.dropout)
         directions = []
-        for suffix, rows in (("", straight), ("_reverse", mirrored)):
+        for suffix in ("", "_reverse"):
             input_weight, input_bias, weight, bias = (
                 getattr(rnn, f"{name}_l{layer}{suffix}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
             )
-            gates = linear(outputs, input_weight, input_bias).index_select(0, rows).view(length, batch, -1)
+            read = outputs.index_select(0, mirrored) if suffix else outputs
+            gates = linear(read, input_weight, input_bias).view(length, batch, -1)
             zeros = gates.new_zeros(batch, rnn.hidden_size)
             if isinstance(rnn, nn.LSTM):
-                states = lstm_sequence(gates, zeros, zeros, weight, bias)
+                states = lstm_sequence(gates, zeros, zeros, weight, bias).flatten(0, 1)
             else:
-                states = gru_sequence(gates, zeros, weight, bias)
-            directions.append(states.flatten(0, 1).index_select(0, rows))  # mirrored twice is straight
+                states = gru_sequence(gates, zeros, weight, bias).flatten(0, 1)
+            directions.append(states.index_select(0, mirrored) if suffix else states)  # mirrored twice is straight
         outputs = torch.cat(directions, dim=1)
     forward, backward = directions
     final = torch.cat([forward.index_select(0, (lengths - 1) * batch + sentences), backward[:batch]], dim=1)

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from nmt.kernels.initial import GATES, glorot, orthogonal, zero
-from nmt.kernels.linear import Linear, linear, multiply, weight_gradient
-from nmt.kernels.shared import for_all_uses
+from nmt.kernels.linear import Linear, as_factor, kernel_product, multiply, weight_gradient
+from nmt.kernels.shared import collect, for_all_uses
 from nmt.kernels.switch import fast
 
 
@@ -53,20 +53,36 @@ class GRUCell(nn.Module):
 
     def forward(self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]) -> tuple[Float[Tensor, "N H"]]:
         """The state after one step."""
-        return (gru_update(gates, linear(hidden, for_all_uses(self.weight), self.bias), hidden),)
+        return (gru_step(gates, hidden, for_all_uses(self.weight), self.bias),)
 
     def sequence(self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"]) -> Float[Tensor, "T B H"]:
         """The states after each of T steps."""
         return gru_sequence(gates, hidden, self.weight, self.bias)
 
 
+def gru_step(
+    gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"], weight: Float[Tensor, "G H"], bias: Float[Tensor, " G"]
+) -> Float[Tensor, "N H"]:
+    """The state after one step: `gates` are the inputs' halves, `weight` and `bias` make the recurrent ones."""
+    if not fast(gates):
+        return plain_gru_step(gates, hidden, weight, bias)
+    return _Step.apply(gates, hidden, weight, bias)  # type: ignore[no-untyped-call]
+
+
+def plain_gru_step(
+    gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"], weight: Float[Tensor, "G H"], bias: Float[Tensor, " G"]
+) -> Float[Tensor, "N H"]:
+    """The same by PyTorch's own functions."""
+    return plain_gru_update(gates, F.linear(hidden, weight, bias), hidden)
+
+
 def gru_update(
     inputs: Float[Tensor, "N G"], recurrent: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]
 ) -> Float[Tensor, "N H"]:
-    """The GRU's new state from the two halves of its gates."""
-    if not fast(hidden):
+    """The GRU's new state from the two halves of its gates; fast where no gradient is to be found."""
+    if not fast(hidden) or torch.is_grad_enabled():
         return plain_gru_update(inputs, recurrent, hidden)
-    return _Update.apply(inputs, recurrent, hidden)  # type: ignore[no-untyped-call]
+    return _forward(inputs, recurrent, hidden)[2]
 
 
 def plain_gru_update(
@@ -102,26 +118,30 @@ def plain_gru_sequence(
     """A loop over the steps."""
     states = []
     for step in gates.unbind(0):
-        hidden = plain_gru_update(step, F.linear(hidden, weight, bias), hidden)
+        hidden = plain_gru_step(step, hidden, weight, bias)
         states.append(hidden)
     return torch.stack(states)
 
 
-class _Update(torch.autograd.Function):
+class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, recurrent: Tensor, hidden: Tensor) -> Tensor:
-        gates, candidate, new = hidden.new_empty(len(hidden), 2 * hidden.shape[1]), *hidden.new_empty(2, *hidden.shape)
-        _forward(inputs, recurrent, hidden, gates, candidate, new)
-        ctx.save_for_backward(recurrent, hidden, gates, candidate)
+    def forward(ctx: Any, inputs: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        factors = as_factor(hidden)
+        recurrent = kernel_product(factors, weight.t(), bias)
+        gates, candidate, new = _forward(inputs, recurrent.to(inputs.dtype), hidden)
+        ctx.save_for_backward(weight, factors, recurrent, hidden, gates, candidate)
         return new
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        recurrent, hidden, gates, candidate = ctx.saved_tensors
-        of_inputs, of_recurrent = torch.empty_like(recurrent), torch.empty_like(recurrent)
-        of_hidden = _backward(gradient, recurrent, hidden, gates, candidate, of_inputs, of_recurrent)
-        return of_inputs, of_recurrent, of_hidden
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        weight, factors, recurrent, hidden, gates, candidate = ctx.saved_tensors
+        of_inputs, of_recurrent = (gates.new_empty(recurrent.shape) for _ in range(2))
+        of_hidden = _backward(gradient, recurrent.to(gates.dtype), hidden, gates, candidate, of_inputs, of_recurrent)
+        of_factors = as_factor(of_recurrent)
+        of_hidden += multiply(of_factors, weight)
+        of_weight = collect(weight, weight_gradient, factors, of_factors)
+        return of_inputs, of_hidden, of_weight, of_recurrent.sum(dim=0)
 
 
 class _Sequence(torch.autograd.Function):
@@ -132,8 +152,8 @@ class _Sequence(torch.autograd.Function):
         states, recurrents = inputs.new_empty(steps + 1, rows, size), []
         states[0] = hidden
         for t, step in enumerate(inputs.unbind(0)):
-            recurrents.append(multiply(states[t], weight.t(), bias))
-            _forward(step, recurrents[-1], states[t], gates[t], candidates[t], states[t + 1])
+            recurrents.append(kernel_product(states[t], weight.t(), bias))
+            _forward(step, recurrents[-1].to(step.dtype), states[t], gates[t], candidates[t], states[t + 1])
         ctx.save_for_backward(weight, gates, candidates, states, *recurrents)
         return states[1:]
 
@@ -141,30 +161,42 @@ class _Sequence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         weight, gates, candidates, states, *recurrents = ctx.saved_tensors
-        of_inputs, of_recurrents = (gates.new_empty(len(gates), *recurrents[0].shape) for _ in range(2))
-        of_hidden = torch.zeros_like(states[0])
+        of_inputs = gates.new_empty(len(gates), *recurrents[0].shape)
+        of_recurrents = torch.empty_like(of_inputs, dtype=recurrents[0].dtype)
+        of_hidden, of_bias = torch.zeros_like(states[0]), weight.new_zeros(len(weight))
         for t in reversed(range(len(gates))):
+            of_recurrent = of_recurrents[t].to(gates.dtype)  # itself, or a place for what will be rounded
             of_hidden = _backward(
                 of_hidden.add_(gradient[t]),
-                recurrents[t],
+                recurrents[t].to(gates.dtype),
                 states[t],
                 gates[t],
                 candidates[t],
                 of_inputs[t],
-                of_recurrents[t],
+                of_recurrent,
             )
+            of_bias += of_recurrent.sum(dim=0)
+            if of_recurrent.dtype != of_recurrents.dtype:
+                of_recurrents[t] = of_recurrent
             of_hidden += multiply(of_recurrents[t], weight)
         of_weight = weight_gradient(states[:-1].flatten(0, 1), of_recurrents.flatten(0, 1))
-        return of_inputs, of_hidden, of_weight, of_recurrents.sum(dim=(0, 1))
+        return of_inputs, of_hidden, of_weight, of_bias
 
 
-def _forward(inputs: Tensor, recurrent: Tensor, hidden: Tensor, gates: Tensor, candidate: Tensor, new: Tensor) -> None:
-    """Fill the reset and update gates (N 2H), the candidate and the new state (N H)."""
+def _forward(
+    inputs: Tensor,
+    recurrent: Tensor,
+    hidden: Tensor,
+    gates: Tensor | None = None,
+    candidate: Tensor | None = None,
+    new: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The reset and update gates (N 2H), the candidate and the new state (N H), in the places for them if there are."""
     size = hidden.shape[1]
-    torch.add(inputs[:, : 2 * size], recurrent[:, : 2 * size], out=gates).sigmoid_()
+    gates = torch.add(inputs[:, : 2 * size], recurrent[:, : 2 * size], out=gates).sigmoid_()
     reset, update = gates.chunk(2, dim=1)
-    torch.addcmul(inputs[:, 2 * size :], reset, recurrent[:, 2 * size :], out=candidate).tanh_()
-    torch.lerp(candidate, hidden, update, out=new)
+    candidate = torch.addcmul(inputs[:, 2 * size :], reset, recurrent[:, 2 * size :], out=candidate).tanh_()
+    return gates, candidate, torch.lerp(candidate, hidden, update, out=new)
 
 
 def _backward(

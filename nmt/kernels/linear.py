@@ -54,11 +54,19 @@ def multiply(
 
     `right` is a weight: in `products_in_bf16` it is rounded once. `left` may have been `as_factor` already.
     """
+    found = kernel_product(left, right, bias)
+    return found.float() if found.dtype == torch.bfloat16 else found
+
+
+def kernel_product(
+    left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "N O"]:
+    """The same as its kernel gives it: rounded in `products_in_bf16`, in half the memory."""
     if not has_kernel(left) or left.shape[1] == 0:  # the kernel refuses a sum of nothing
         return left @ right if bias is None else torch.addmm(bias, left, right)
     bias = None if bias is None else bias.contiguous()  # the kernel does not look at its stride
     if in_bf16():
-        return few_sizes(dense(rounded(left)), lambda rows: product_by_weight(rows, right, bias)).float()
+        return few_sizes(dense(rounded(left)), lambda rows: product_by_weight(rows, right, bias))
     left, columns = dense(left), dense(right).t()
     return few_sizes(left, lambda rows: private.product(rows, columns, bias))
 

@@ -6,14 +6,14 @@ from support.attention_cases import draw
 from support.twins import LAYOUTS, assert_twins
 from torch import nn
 
-from nmt.kernels.gru import gru_sequence, gru_update, plain_gru_sequence, plain_gru_update
+from nmt.kernels.gru import gru_sequence, gru_step, gru_update, plain_gru_sequence, plain_gru_step, plain_gru_update
 
 H = 3
 EVERY_LAYOUT = pytest.mark.parametrize("layout", LAYOUTS)
 
 
 def step(rows):
-    return [draw(rows, 3 * H, seed=1), draw(rows, 3 * H, seed=2), draw(rows, H, seed=3)]
+    return [draw(rows, 3 * H, seed=1), draw(rows, H, seed=2), draw(3 * H, H, seed=3), draw(3 * H, seed=4)]
 
 
 def sequence(steps, rows):
@@ -23,7 +23,7 @@ def sequence(steps, rows):
 @EVERY_LAYOUT
 @pytest.mark.parametrize("rows", [4, 1])
 def test_a_step_is_its_plain_twins(layout, rows):
-    assert_twins(gru_update, plain_gru_update, step(rows), LAYOUTS[layout])
+    assert_twins(gru_step, plain_gru_step, step(rows), LAYOUTS[layout])
 
 
 @EVERY_LAYOUT
@@ -33,12 +33,12 @@ def test_a_sequence_is_its_plain_twins(layout, steps, rows):
 
 
 def test_no_rows_are_no_error():
-    assert_twins(gru_update, plain_gru_update, step(0))
+    assert_twins(gru_step, plain_gru_step, step(0))
     assert_twins(gru_sequence, plain_gru_sequence, sequence(3, 0))
 
 
 @EVERY_LAYOUT
-@pytest.mark.parametrize(("function", "inputs"), [(gru_update, step(2)), (gru_sequence, sequence(3, 2))])
+@pytest.mark.parametrize(("function", "inputs"), [(gru_step, step(2)), (gru_sequence, sequence(3, 2))])
 def test_gradients_are_those_of_finite_differences(layout, function, inputs):
     of = LAYOUTS[layout]
     inputs = [x.clone().requires_grad_() for x in inputs]
@@ -51,12 +51,22 @@ def test_it_is_pytorchs_gru():
     gates = inputs @ rnn.weight_ih_l0.t() + rnn.bias_ih_l0
     states = gru_sequence(gates, hidden, rnn.weight_hh_l0, rnn.bias_hh_l0)
     torch.testing.assert_close(states, rnn(inputs, hidden.unsqueeze(0))[0], rtol=0, atol=1e-13)
-    recurrent = hidden @ rnn.weight_hh_l0.t() + rnn.bias_hh_l0
-    torch.testing.assert_close(gru_update(gates[0], recurrent, hidden), states[0], rtol=0, atol=1e-13)
+    first = gru_step(gates[0], hidden, rnn.weight_hh_l0, rnn.bias_hh_l0)
+    torch.testing.assert_close(first, states[0], rtol=0, atol=1e-13)
+
+
+def test_an_update_is_its_plain_twins_with_and_without_a_gradient():
+    halves = [draw(4, 3 * H, seed=1), draw(4, 3 * H, seed=2), draw(4, H, seed=3)]
+    expected = plain_gru_update(*halves)
+    for wanted in (True, False):
+        with torch.set_grad_enabled(wanted):
+            found = gru_update(*(x.clone().requires_grad_() for x in halves))
+            assert found.requires_grad == wanted
+            torch.testing.assert_close(found, expected, rtol=0, atol=1e-13)
 
 
 def test_a_second_pass_gives_the_same_and_changes_no_input():
-    for function, inputs in ((gru_update, step(4)), (gru_sequence, sequence(5, 4))):
+    for function, inputs in ((gru_step, step(4)), (gru_sequence, sequence(5, 4))):
         leaves = [x.clone().requires_grad_() for x in inputs]
         value = function(*leaves)
         before, of_value = value.detach().clone(), draw(*value.shape)

@@ -1,8 +1,7 @@
 """Products of bfloat16 factors, whose sums are float32: activations are rounded as they come, weights once an update.
 
 A decoder multiplies by each weight at every step. Rounding a weight takes up to half as long as a product by it where
-the processor has matrix units, and so does laying it out in oneDNN's blocks, which each product of a plain matrix does
-anew. What has been made of a weight is kept until the end of `products_in_bf16`'s block.
+the processor has matrix units. So a rounded weight is kept until the end of `products_in_bf16`'s block.
 
 Shapes: N rows, I inputs, O outputs.
 """
@@ -16,8 +15,6 @@ from torch import Tensor
 
 from nmt.kernels import private
 from nmt.kernels.precision import prepared_weights
-
-USES_BEFORE_BLOCKS = 3  # of an output layer's weight there are few, and its blocks take as long as a product
 
 
 def rounded(tensor: Float[Tensor, "*N"]) -> BFloat16[Tensor, "*N"]:
@@ -50,24 +47,14 @@ def _product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return F.linear(rows, weight, bias)
 
 
-class _Prepared:
-    """A weight (I O), rounded, as (O I); or a bias. It holds the weight, whose address names it in the store."""
-
-    def __init__(self, weight: Tensor) -> None:
-        self.weight, self.uses = weight.detach(), 0
-        self.factors = rounded(self.weight) if weight.dim() == 1 else _rounded_once(self.weight).t()
-
-
 def _prepared(weight: Tensor) -> Tensor:
-    store = prepared_weights()
-    name = (weight.data_ptr(), weight.shape, weight.stride())
+    """A weight (I O), rounded, as (O I); or a bias. The store holds the weight, too, whose address names it."""
+    store, own = prepared_weights(), weight.detach()
+    name = (own.data_ptr(), own.shape, own.stride())
     if name not in store:
-        store[name] = _Prepared(weight)
-    found = store[name]
-    found.uses += 1
-    if found.uses == USES_BEFORE_BLOCKS and weight.dim() == 2 and private.has_blocks(torch.bfloat16):
-        found.factors = private.blocks(found.factors)
-    return found.factors
+        store[name] = own, rounded(own) if own.dim() == 1 else _rounded_once(own).t()
+    factors: Tensor = store[name][1]
+    return factors
 
 
 def _rounded_once(weight: Tensor) -> Tensor:

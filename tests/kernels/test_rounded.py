@@ -41,7 +41,7 @@ def test_a_changed_weight_is_rounded_anew_in_the_next_block():
     rows, weight = draw(5, 24).float(), draw(24, 7, seed=1).float()
     for _ in range(2):
         with products_in_bf16(True):
-            found = [multiply(rows, weight) for _ in range(5)]  # plain, and then in blocks
+            found = [multiply(rows, weight) for _ in range(5)]
         expected = rows.bfloat16().double() @ weight.bfloat16().double()
         for one in found:
             torch.testing.assert_close(one.double(), expected, rtol=2**-8, atol=2**-8)

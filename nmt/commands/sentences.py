@@ -6,6 +6,7 @@ import os
 import select
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from nmt.system.errors import UserError
 from nmt.text.corpus import LONGEST_LINE
@@ -18,6 +19,12 @@ def in_blocks(sentences: Sequence[str], begin: int = 0) -> Iterator[list[str]]:
     """The sentences from number `begin` on, `BLOCK` at a time."""
     for first in range(begin, len(sentences), BLOCK):
         yield list(sentences[first : first + BLOCK])
+
+
+def peeked(blocks: Iterator[list[str]]) -> tuple[list[str], Iterator[list[str]]]:
+    """The first block that is not empty, and then all blocks from it on."""
+    first: list[str] = next(filter(None, blocks), [])
+    return first, chain([first] if first else [], blocks)
 
 
 def prompted() -> Iterator[list[str]]:

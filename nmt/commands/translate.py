@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.checkpoint import hub
 from nmt.commands import results, sentences
-from nmt.commands.directions import add_direction_options, given_or_bundled
+from nmt.commands.directions import add_direction_options, bundled_checkpoint, given_or_bundled
 from nmt.commands.options import (
     SEARCH_OPTIONS,
     Parser,
@@ -48,7 +48,7 @@ def parser() -> Parser:
         nargs="*",
         metavar="[CHECKPOINT …] [TEXT …]",
         help="models, such as checkpoints/quickstart/best.pt or hf://OWNER/NAME (several translate together, as an "
-        "ensemble; without any, the bundled model translates German to English), then sentences",
+        "ensemble; without any, the bundled model for the text's language translates), then sentences",
     )
     add_direction_options(parser)
     _add_file_options(parser)
@@ -105,6 +105,7 @@ def _add_result_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Translate."""
+    _TRANSLATORS.clear()
     checkpoints, text = told_apart(options.arguments)
     _check(options, text)
     dictionary, lines = None, text
@@ -116,17 +117,27 @@ def run(options: argparse.Namespace) -> int:
         from nmt.text.corpus import read_lines
 
         lines = read_lines(options.input)
-    checkpoints = given_or_bundled(options, checkpoints, lines)
-    if not text and options.input is None and sys.stdin.isatty():
-        options.workers = 1  # a prompt waits for each answer
+    from_stdin = not text and options.input is None
+    at_prompt = from_stdin and sys.stdin.isatty()
+    first: list[str] = []
+    if at_prompt:
+        options.workers = 1  # it waits for each answer
+        blocks = sentences.prompted()
+    elif from_stdin:
+        blocks = sentences.arriving(sys.stdin.fileno(), PATIENCE if options.workers > 1 else None)
+        if not checkpoints:  # the first lines tell the language
+            first, blocks = sentences.peeked(blocks)
+    chosen = tuple(given_or_bundled(options, checkpoints, lines or first))
     share_threads(options)
-    with _writer(options, checkpoints, lines) as (done, write):
+    with _writer(options, chosen, lines) as (done, write):
         with kept_for_good():
-            translator = _load(checkpoints, options)
+            translator = _loaded(chosen, options)
         if options.attention is not None and not translator.has_attention:
             raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
-        jobs = _jobs(options, lines, done)
-        for count, translated in _translated(translator, checkpoints, options, dictionary, jobs):
+        if not from_stdin:
+            blocks = sentences.in_blocks(lines, done)
+        by = None if at_prompt and not checkpoints else chosen
+        for count, translated in _translated(by, options, dictionary, _numbered(blocks, done)):
             write(count, translated)
     return 0
 
@@ -168,12 +179,17 @@ def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     return [*map(hub.local, arguments[:count])], arguments[count:]
 
 
-def _load(checkpoints: Sequence[str], options: argparse.Namespace) -> Translator:
-    with without_meta_kernels():
-        from nmt.translator import Translator
+_TRANSLATORS: dict[tuple[str, ...], Translator] = {}  # of this run in this process, by their checkpoints
 
-    set_threads(options.threads)
-    return Translator.load(*checkpoints, device=options.device)
+
+def _loaded(checkpoints: tuple[str, ...], options: argparse.Namespace) -> Translator:
+    if checkpoints not in _TRANSLATORS:
+        with without_meta_kernels():
+            from nmt.translator import Translator
+
+        set_threads(options.threads)
+        _TRANSLATORS[checkpoints] = Translator.load(*checkpoints, device=options.device)
+    return _TRANSLATORS[checkpoints]
 
 
 @contextmanager
@@ -208,50 +224,35 @@ def _decisive(options: argparse.Namespace, checkpoints: Sequence[str], lines: Se
     )
 
 
-def _jobs(options: argparse.Namespace, lines: Sequence[str], begin: int) -> Iterator[tuple[int, list[str]] | None]:
+def _numbered(blocks: Iterator[list[str]], number: int) -> Iterator[tuple[int, list[str]] | None]:
     """Blocks of sentences, each with the number of its first one; None if standard input keeps workers waiting."""
-    if lines or options.input is not None:
-        blocks = sentences.in_blocks(lines, begin)
-    elif sys.stdin.isatty():
-        blocks = sentences.prompted()
-    else:
-        blocks = sentences.arriving(sys.stdin.fileno(), PATIENCE if options.workers > 1 else None)
-    number = begin
     for block in blocks:
         yield (number, block) if block else None
         number += len(block)
 
 
 def _translated(
-    translator: Translator,
-    checkpoints: Sequence[str],
+    checkpoints: tuple[str, ...] | None,
     options: argparse.Namespace,
     dictionary: dict[str, str] | None,
     jobs: Iterator[tuple[int, list[str]] | None],
 ) -> Iterator[tuple[int, list[str]]]:
     """Of each block how many sentences it has, and their lines, in order."""
+    translate = partial(_translate_block, checkpoints, options, dictionary)
     if options.workers == 1:
-        return (_translate_block(translator, options, dictionary, *job) for job in jobs if job is not None)
-    return in_parallel(partial(_in_worker, tuple(checkpoints), options, dictionary), jobs, options.workers)
-
-
-_of_worker: list[Translator] = []  # that a worker has loaded
-
-
-def _in_worker(checkpoints: tuple[str, ...], options: argparse.Namespace, *rest: Any) -> tuple[int, list[str]]:
-    if not _of_worker:
-        _of_worker.append(_load(checkpoints, options))
-    return _translate_block(_of_worker[0], options, *rest)
+        return (translate(*job) for job in jobs if job is not None)
+    return in_parallel(translate, jobs, options.workers)
 
 
 def _translate_block(
-    translator: Translator,
+    checkpoints: tuple[str, ...] | None,
     options: argparse.Namespace,
     dictionary: dict[str, str] | None,
     number: int,
     block: list[str],
 ) -> tuple[int, list[str]]:
-    """`number` is that of the block's first sentence, from 0."""
+    """By these checkpoints, or by the bundled model for the block. `number` is that of its first sentence, from 0."""
+    translator = _loaded(checkpoints or (str(bundled_checkpoint(options, block)),), options)
     translations = translator.translate(
         block,
         beam_size=options.beam,

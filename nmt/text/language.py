@@ -34,11 +34,12 @@ def likeliest_language(text: str, languages: Sequence[str]) -> str | None:
     """The language with the likeliest words; None where that is not clear.
 
     A word's likelihood is that of a mixture: of the stop words, each as likely as the others, and of all words, whose
-    letters depend on those before. A language that spaCy has no stop words of is never found.
+    letters depend on those before. Words with a capital, which may be names, count only at the beginning of the text,
+    or if there are no others. A language that spaCy has no stop words of is never found.
     """
     known = {language: _known(language) for language in languages}
     scores = dict.fromkeys(known, 0.0)
-    for word in _words(text):
+    for word in _telling_words(text):
         if not any(all(letter in one.counts for letter in word) for one in known.values()):
             continue  # in another script
         logs = {language: _log_likelihood(word, one) for language, one in known.items()}
@@ -48,6 +49,13 @@ def likeliest_language(text: str, languages: Sequence[str]) -> str | None:
     best, *others = sorted(scores, key=scores.__getitem__, reverse=True)
     clear = all(scores[best] - scores[other] > _CLEAR for other in others)
     return best if clear and known[best].stop_words else None
+
+
+def _telling_words(text: str) -> list[str]:
+    first, *others = _WORD.findall(text) or [""]
+    return (
+        [first.lower(), *(word for word in others if word.islower())] if any(map(str.islower, others)) else _words(text)
+    )
 
 
 def _words(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Which bundled model translates a text."""
 
+import io
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from nmt.commands import directions
 from nmt.data import multi30k
 from nmt.system import bundled
 from nmt.text.language import likeliest_language
+from nmt.translator import Translator
 
 TEXTS = {"de": "Ein Hund läuft über die Wiese.", "en": "A dog runs through the grass."}
 
@@ -57,6 +59,39 @@ def test_the_language_of_the_text_decides(
     assert main(["translate", "--from", other, TEXTS[language]]) == 0
     assert main(["translate", "--to", language, TEXTS[language]]) == 0
     assert used[2:] == [two[other]] * 2
+
+
+def test_the_first_lines_of_standard_input_decide(
+    two: dict[str, str], used: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for language, text in TEXTS.items():
+        reading, writing = os.pipe()
+        os.write(writing, f"{text}\n{text}\n".encode())
+        os.close(writing)
+        with open(reading, encoding="utf-8") as standard_input, monkeypatch.context() as patch:
+            patch.setattr("sys.stdin", standard_input)
+            assert main(["translate"]) == 0
+        assert used[-1:] == [two[language]]
+    assert len(used) == len(TEXTS)
+    assert len(capfd.readouterr().out.splitlines()) == 4
+
+
+def test_each_sentence_at_a_prompt_decides(
+    two: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded: list[str] = []
+    real = Translator.load
+
+    def loading(path: str, **options: object) -> Translator:
+        loaded.append(path)
+        return real(path, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Translator, "load", loading)
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{text}\n" for text in (*TEXTS.values(), *TEXTS.values()))))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert main(["translate"]) == 0
+    assert sorted(loaded) == sorted(two.values())
+    assert len(capsys.readouterr().out.splitlines()) == 4
 
 
 def test_where_it_does_not_show_it_says_so(
@@ -129,7 +164,18 @@ def test_a_single_sentence_shows_its_language(language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1 2 3", "Taxi", "taxi!", "Pizza", "Hotel Restaurant", "Привет, как дела?", "你好"]
+    "text",
+    [
+        "",
+        "1 2 3",
+        "Angela Merkel trifft Emmanuel Macron in Berlin.",
+        "Taxi",
+        "taxi!",
+        "Pizza",
+        "Hotel Restaurant",
+        "Привет, как дела?",
+        "你好",
+    ],
 )
 def test_what_could_be_either_stays_open(text: str) -> None:
     assert likeliest_language(text, ["de", "en"]) is None

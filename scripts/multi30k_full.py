@@ -4,8 +4,9 @@ doit list --all
 Cased models of both directions from the 29,000 pairs; the captions of task 2, translated by them in both directions;
 models of both directions from pairs and captions; the mean of three models that each of them becomes when it is
 fine-tuned on the pairs; ensembles; all scores; the first seed's means in 8 bits, with a score threshold, as they are
-bundled. A step is done when its last file
-is there: it is then skipped, and removing the file runs it again. Interrupted steps go on where they were.
+bundled. A step is done when its last file is there: it is then skipped, and removing the file runs it again.
+Interrupted steps go on where they were. `output`/commands notes what made each file: where other settings did, the
+chain stops.
 
 Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs`,
 `captions` and `tuning` (configs), `seeds`, `english` and `german` (text without translations), `workers`, and `set`
@@ -23,6 +24,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from doit import get_var
+from doit.exceptions import TaskFailed
 
 OUTPUT = Path(get_var("output", "checkpoints/multi30k-full"))
 DATA = get_var("data", "data")
@@ -46,19 +48,40 @@ DOIT_CONFIG = {
 }
 
 
-def nmt(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "nmt", *map(str, arguments)]
+def nmt(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "nmt", *arguments]
 
 
-def step(name: str, command: list[str], last: Sequence[Path], after: Sequence[str] = ()) -> dict[str, Any]:
-    """A task that is done when its last files are there."""
+def step(name: str, arguments: Sequence[object], last: Sequence[Path], after: Sequence[str] = ()) -> dict[str, Any]:
+    """A task that calls nmt, and that is done when its last files are there."""
+    command = [*map(str, arguments)]
+    note = OUTPUT / "commands" / "-".join(last[0].relative_to(OUTPUT).parts)
+    text = " ".join(command).replace(f" --workers {WORKERS}", "") + "\n"
+
+    def check() -> TaskFailed | None:
+        if all(path.exists() for path in last) and made_by(note, text) != text:
+            return TaskFailed(
+                f"{last[0]} is there, and was made by: nmt {made_by(note, text)}"
+                "remove it, or set output=FOLDER to begin elsewhere"
+            )
+        return None
+
+    def take_note() -> None:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(text, encoding="utf-8")
+
     return {
         "name": name,
-        "actions": [(OUTPUT.mkdir, [], {"parents": True, "exist_ok": True}), command],
+        "actions": [check, take_note, nmt(*command)],
         "targets": [str(path) for path in last],
-        "uptodate": [all(path.exists() for path in last)],
+        "uptodate": [all(path.exists() for path in last) and made_by(note, text) == text],
         "task_dep": list(after),
     }
+
+
+def made_by(note: Path, default: str) -> str:
+    """What is noted; files of which nothing is noted are taken as they are."""
+    return note.read_text(encoding="utf-8") if note.exists() else default
 
 
 def run_name(kind: str, direction: tuple[str, str], seed: str) -> str:
@@ -85,7 +108,7 @@ def training(
         *("evaluation.split=validation", *more, *SET),
     ]
     settings = [part for field in fields for part in ("--set", field)]
-    return step(name, nmt("train", config, *settings, "--resume"), [OUTPUT / name / "evaluation.json"], after)
+    return step(name, ["train", config, *settings, "--resume"], [OUTPUT / name / "evaluation.json"], after)
 
 
 def task_pairs() -> Iterator[dict[str, Any]]:
@@ -100,7 +123,7 @@ def task_captions() -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
         models = [model("pairs", direction, seed) for seed in SEEDS]
         output = translations(direction[0])
-        command = nmt("back-translate", *models, "--input", TEXTS[direction[0]], "--output", output)
+        command = ["back-translate", *models, "--input", TEXTS[direction[0]], "--output", output]
         command += ["--data-folder", DATA, "--precision", "auto", "--workers", WORKERS, "--resume"]
         files = [output.with_name(f"{output.name}.{language}") for language in direction]
         after = [f"pairs:{run_name('pairs', direction, seed)}" for seed in SEEDS]
@@ -138,7 +161,7 @@ def task_mean() -> Iterator[dict[str, Any]]:
         for seed in SEEDS:
             output = model("mean", direction, seed)
             draws = [f"{seed}-{draw}" for draw in DRAWS]
-            command = nmt("average", *(model("tuned", direction, draw) for draw in draws), "--output", output)
+            command = ["average", *(model("tuned", direction, draw) for draw in draws), "--output", output]
             yield step(
                 output.stem, command, [output], [f"tuned:{run_name('tuned', direction, draw)}" for draw in draws]
             )
@@ -152,8 +175,8 @@ def task_scores() -> Iterator[dict[str, Any]]:
                 models = [model(kind, direction, seed) for seed in SEEDS]
                 name = f"{split}-{kind}-{'-'.join(direction)}"
                 ensemble = ["--ensemble", *models] if len(models) > 1 else []
-                command = nmt("evaluate", *models, *ensemble, "--split", split, "--data-folder", DATA)
-                command += ["--output", str(OUTPUT / name)]
+                command = ["evaluate", *models, *ensemble, "--split", split, "--data-folder", DATA]
+                command += ["--output", OUTPUT / name]
                 after = [f"{kind}:{run_name(kind, direction, seed)}" for seed in SEEDS]
                 yield step(name, command, [OUTPUT / name / "evaluation.json"], after)
 
@@ -163,7 +186,7 @@ def task_bundle() -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
         name = "-".join(direction)
         small, bundled = (OUTPUT / f"{kind}-{name}.pt" for kind in ("int8", "bundle"))
-        command = nmt("average", model("mean", direction, SEEDS[0]), "--int8", "--output", small)
+        command = ["average", model("mean", direction, SEEDS[0]), "--int8", "--output", small]
         yield step(f"int8-{name}", command, [small], [f"mean:{run_name('mean', direction, SEEDS[0])}"])
-        command = nmt("calibrate", small, "--data-folder", DATA, "--output", bundled)
+        command = ["calibrate", small, "--data-folder", DATA, "--output", bundled]
         yield step(name, command, [bundled], [f"bundle:int8-{name}"])

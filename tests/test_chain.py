@@ -71,15 +71,7 @@ def chain(settings: dict[str, object], run: list[list[str]], stop_at: int | None
         drawing = ["--temperature", "3"] if arguments[0] == "back-translate" else []  # untrained models write nothing
         return main([*arguments, *drawing]) == 0
 
-    class Command(list):  # type: ignore[type-arg]
-        """What `nmt` returns is lengthened; as an action it is called."""
-
-        def __call__(self) -> bool:
-            return act(*self)
-
-    module.nmt = lambda *arguments: Command(map(str, arguments))  # type: ignore[attr-defined]
-    real = module.step
-    module.step = lambda name, command, *rest: real(name, (command.__call__, []), *rest)  # type: ignore[attr-defined]
+    module.nmt = lambda *arguments: (act, arguments)  # type: ignore[attr-defined]
     return module
 
 
@@ -120,6 +112,22 @@ def test_each_step_runs_once_also_after_an_interruption(settings: dict[str, obje
         "der kleine Hund",
         "weg",
     }
+
+
+def test_what_other_settings_made_is_neither_used_nor_lost(settings: dict[str, object], tmp_path: Path) -> None:
+    assert doit(chain(settings | {"seeds": "1"}, []), "captions") == 0
+    file = tmp_path / "runs" / "text-de.de"
+    before = file.read_bytes()
+    more: list[list[str]] = []
+    other = chain(settings, more)
+    assert doit(other, "captions") != 0
+    assert [command[0] for command in more] == ["train", "train"]  # the second seed's
+    check = next(task for task in other.task_captions() if task["name"] == "de")["actions"][0]
+    assert f"{file} is there, and was made by: nmt back-translate " in check().message
+    assert file.read_bytes() == before
+    file.unlink()
+    file.with_suffix(".en").unlink()
+    assert doit(chain(settings | {"workers": "2"}, more), "captions:de") == 0
 
 
 def test_the_shipped_configs_differ_only_where_they_must() -> None:

@@ -48,7 +48,7 @@ class SideConfig(TokenizerFields):
     monolingual: str | None = None
     """More text in this language alone: a file, or `multi30k_descriptions`, five captions of each of Multi30k's
     training images. Subwords and vocabulary are learnt from it, too. Lines that equal, lower-cased, a line of the
-    validation set or of a test set at hand are left out. `nmt back-translate` makes training pairs of such text."""
+    validation set or of a test set are left out. `nmt back-translate` makes training pairs of such text."""
 
     @property
     def is_drawn(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from nmt.config.data import DataConfig
 from nmt.data import multi30k
 from nmt.data.splits import MULTI30K_NAMES, split_paths
+from nmt.system.errors import UserError
 from nmt.text.corpus import iterate_lines
 
 
@@ -34,10 +36,10 @@ class Monolingual:
 def load_monolingual(name: str, language: str, config: DataConfig, held_out: tuple[Path, ...] = ()) -> Monolingual:
     """The text that `data.{source,target}.monolingual` names: `multi30k_descriptions`, or a file.
 
-    Held out are the lines of that language in the corpus's validation set and in all of its test sets that are at hand,
-    for the descriptions in Multi30k's, too, and those of further files.
+    Held out are the lines of that language in the corpus's validation and test sets, for the descriptions in
+    Multi30k's, too, and those of further files. A line on standard error names each test set that cannot be fetched.
 
-    Raises `UserError` if the text cannot be fetched or read.
+    Raises `UserError` if the text or the validation set cannot be fetched or read.
     """
     folder = Path(config.folder)
     if name == multi30k.DESCRIPTIONS:
@@ -65,6 +67,9 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
     if config.corpus == "multi30k" or name == multi30k.DESCRIPTIONS:
         folder = Path(config.folder) / "multi30k"
         yield multi30k.fetch(MULTI30K_NAMES["validation"], language, folder, config.mirror)
-        for split in multi30k.SPLITS:
-            if split.startswith("test_") and multi30k.is_at_hand(split, language, folder, config.mirror):
-                yield multi30k.fetch(split, language, folder, config.mirror)
+        for split in multi30k.splits(language):
+            if split.startswith("test_"):
+                try:
+                    yield multi30k.fetch(split, language, folder, config.mirror)
+                except UserError as error:
+                    print(f"no line is left out for equalling one of {split}.{language}: {error}", file=sys.stderr)

@@ -112,13 +112,6 @@ def splits(language: str) -> list[str]:
     return [split for split in SPLITS if f"{split}.{language}.gz" in _SHA256]
 
 
-def is_at_hand(split: str, language: str, folder: Path, mirror: str | None = None) -> bool:
-    """Whether a file is in the folder, or in a mirror that is a folder, so that `fetch` needs no network."""
-    name, origin = f"{split}.{language}.gz", _mirror(mirror)
-    there = [folder / name, *([Path(origin) / name] if origin and "://" not in origin else [])]
-    return name in _SHA256 and any(path.is_file() for path in there)
-
-
 def _mirror(mirror: str | None) -> str | None:
     origin = os.environ.get(MIRROR_VARIABLE) or mirror
     if origin is None or "://" in origin:

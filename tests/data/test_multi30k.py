@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from nmt.config.data import DataConfig
 from nmt.data import multi30k
+from nmt.data.monolingual import load_monolingual
 from nmt.data.multi30k import LANGUAGES, MIRROR_VARIABLE, SPLITS, fetch
 from nmt.system.errors import UserError
 
@@ -256,14 +258,26 @@ def test_czech_has_two_test_sets(folder: Path) -> None:
     assert multi30k.splits("fr") == list(SPLITS)
 
 
-def test_at_hand_is_what_needs_no_network(mirror: Path, folder: Path) -> None:
-    assert multi30k.is_at_hand("val", "fr", folder, str(mirror))
-    (mirror / "val.fr.gz").unlink()
-    assert not multi30k.is_at_hand("val", "fr", folder, str(mirror))
-    assert not multi30k.is_at_hand("val", "de", folder, "http://127.0.0.1:9/good")
-    assert not multi30k.is_at_hand("val", "de", folder)
-    fetch("val", "de", folder, str(mirror))
-    assert multi30k.is_at_hand("val", "de", folder)
+def test_descriptions_lack_the_lines_of_validation_and_all_test_sets(
+    mirror: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged = {name: f"From {name}\n".encode() for name in HANDMADE if name.split(".")[1] == "de"}
+    told = dict.fromkeys(TOLD, b"a line\nfrom  VAL.de.gz\nFrom test_2018_flickr.de.gz\nfrom train.de.gz\n")
+    for kind, held in (("_SHA256", judged), ("_DESCRIPTIONS", told)):
+        monkeypatch.setattr(multi30k, kind, {name: hashlib.sha256(data).hexdigest() for name, data in held.items()})
+        for name, data in held.items():
+            (mirror / name).write_bytes(data)
+    monkeypatch.setattr("nmt.data.monolingual.iterate_lines", lambda path: path.read_text().splitlines())
+    config = DataConfig(corpus="multi30k", folder=str(folder.parent), mirror=str(mirror))
+    text = load_monolingual("multi30k_descriptions", "de", config)
+    assert list(text) == ["a line", "from train.de.gz"] * 5
+    assert text.dropped() == 10
+    assert len(text.held_out) == 5
+    assert capsys.readouterr().err == ""
+    (mirror / "test_2018_flickr.de.gz").unlink()
+    (folder / "test_2018_flickr.de.gz").unlink()
+    assert load_monolingual("multi30k_descriptions", "de", config).dropped() == 5
+    assert "no line is left out for equalling one of test_2018_flickr.de: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["beside", "among"])

@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 from support.cli import ROOT
 
 from nmt.ablation.configs import load_configs, missing
+from nmt.config.model import DecoderConfig, ModelConfig
 from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.model.scopes import SCOPES
@@ -44,6 +46,14 @@ def test_every_wiring_and_variant_is_compared(compared: list[Config]) -> None:
         ("projected", False),
     ):
         assert any(getattr(chosen, variant) != default for chosen in attention)
+
+
+def test_what_is_not_attention_is_compared_too(compared: list[Config]) -> None:
+    assert {config.model.cell for config in compared} == set(get_args(ModelConfig.model_fields["cell"].annotation))
+    readouts = {config.model.decoder.readout for config in compared if config.model.attention.wiring != "luong"}
+    assert readouts == set(get_args(DecoderConfig.model_fields["readout"].annotation))
+    assert any(config.model.encoder.self_attention for config in compared)
+    assert any(config.training.teacher_forcing.granularity == "step" for config in compared)
 
 
 def test_a_mechanism_without_a_config_gets_one() -> None:

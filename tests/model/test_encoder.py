@@ -80,8 +80,9 @@ def test_values_are_those_of_the_formulas(layers, cell):
 
 
 @LAYERS
-def test_the_backward_direction_begins_at_the_sentences_own_last_token(layers):
-    encoder = make(layers)
+@CELLS
+def test_the_backward_direction_begins_at_the_sentences_own_last_token(layers, cell):
+    encoder = make(layers, cell=cell)
     source, lengths = batch()
     other, _ = batch(padding=7)  # another token in the padding
     one, same = encoder(source, lengths), encoder(other, lengths)
@@ -95,8 +96,9 @@ def test_the_backward_direction_begins_at_the_sentences_own_last_token(layers):
 
 
 @LAYERS
-def test_permuting_a_batch_permutes_the_result_and_nothing_else(layers):
-    encoder = make(layers)
+@CELLS
+def test_permuting_a_batch_permutes_the_result_and_nothing_else(layers, cell):
+    encoder = make(layers, cell=cell)
     source, lengths = batch()
     encoded = encoder(source, lengths)
     for order in ([3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]):

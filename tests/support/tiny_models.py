@@ -70,15 +70,22 @@ OTHER = [
     Variant("luong", input_feeding=True, other="self_attention"),
     *(Variant(wiring, other="lstm") for wiring in ("bahdanau", "luong", "none")),
     Variant("luong", "general", input_feeding=True, extra="coverage", other="lstm"),
+    Variant("bahdanau", "additive", "local_p", other="lstm"),
+    Variant("luong", "general", "local_m", extra="heads", other="lstm"),
+    Variant("luong", "scaled_general", "hierarchical", extra="key_value", other="lstm"),
+    Variant("luong", "additive", "local_m", other="self_attention"),
+    Variant("bahdanau", "dot", extra="projected", other="maxout"),
+    Variant("bahdanau", "general", "hierarchical", extra="heads", other="linear"),
 ]
 VARIANTS = [*BAHDANAU, *LUONG, *LUONG_FEEDING, Variant("none"), *OTHER]
-# Each score, and in each wiring each scope and each variant: for tests of what the axes do not decide together.
+# Each score, in each wiring each scope and each variant, and the others: for what the axes do not decide together.
 REPRESENTATIVE = [
     *(Variant("bahdanau", score) for score in SCORES),
     *(v for v in BAHDANAU + LUONG + LUONG_FEEDING if v.score == "additive" and v.scope != "global" and not v.extra),
     *(v for v in BAHDANAU + LUONG + LUONG_FEEDING if v.extra and v.scope == "global"),
     *(Variant("luong", input_feeding=feeding) for feeding in (False, True)),
     Variant("none"),
+    *OTHER,
 ]
 WIRINGS = [Variant("bahdanau"), Variant("luong"), Variant("luong", input_feeding=True), Variant("none")]
 

@@ -104,7 +104,7 @@ def draw_positions(path: Path) -> None:
         rows = [row for row in csv.DictReader(file) if int(row["gold"]) <= LAST]
     with drawing():
         figure = new_picture(WIDTH, 4.3)
-        titles = {"plain": "Plain: D = 10 from the beginning", "default": "Diagonal start, window that narrows"}
+        titles = {"plain": "Plain: D = 10 from the beginning", "default": "The default: three remedies"}
         for number, (model, title) in enumerate(titles.items()):
             axes = figure.add_axes((0.07 + 0.48 * number, 0.13, 0.43, 0.76))
             of_model = [row for row in rows if row["model"] == model]

@@ -23,10 +23,12 @@ from nmt.training import precision
 from nmt.training.precision import choose_precision
 
 CPU = torch.device("cpu")
-AMX = Processor("GenuineIntel", frozenset({"avx512f", "avx512_bf16", "amx_bf16", "amx_tile"}))
+AMX = Processor("GenuineIntel", frozenset({"avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16"}))
 ZEN4 = Processor("AuthenticAMD", frozenset({"avx512f", "avx512_bf16"}))
 ZEN3 = Processor("AuthenticAMD", frozenset({"avx2"}))
-ICE_LAKE = Processor("GenuineIntel", frozenset({"avx512f"}))
+ICE_LAKE = Processor("GenuineIntel", frozenset({"avx512f", "avx512_vnni"}))
+COOPER_LAKE = Processor("GenuineIntel", frozenset({"avx512f", "avx512_vnni", "avx512_bf16"}))
+ALDER_LAKE = Processor("GenuineIntel", frozenset({"avx2", "avx_vnni"}))
 UNKNOWN = Processor("arm", frozenset())
 
 
@@ -37,6 +39,8 @@ UNKNOWN = Processor("arm", frozenset())
         (ZEN4, "bf16", "onednn"),
         (ZEN3, "float32", "onednn"),
         (ICE_LAKE, "float32", "torch"),
+        (COOPER_LAKE, "bf16", "torch"),
+        (ALDER_LAKE, "float32", "torch"),
         (UNKNOWN, "float32", "onednn"),
     ],
 )
@@ -62,7 +66,16 @@ VNNI = Processor("AuthenticAMD", frozenset({"avx512f", "avx512_bf16", "avx512_vn
 
 
 @pytest.mark.parametrize(
-    ("processor", "products"), [(AMX, "bf16"), (VNNI, "int8"), (ZEN4, "bf16"), (ZEN3, "float32"), (UNKNOWN, "float32")]
+    ("processor", "products"),
+    [
+        (AMX, "bf16"),
+        (ICE_LAKE, "int8"),
+        (ALDER_LAKE, "int8"),
+        (VNNI, "int8"),
+        (ZEN4, "bf16"),
+        (ZEN3, "float32"),
+        (UNKNOWN, "float32"),
+    ],
 )
 def test_search_takes_each_processors_fastest_products(
     processor: Processor, products: str, make_translator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,9 @@ import torch
 from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
 from support.toy_search import END, START, WORDS, Toy, in_order
 
+from nmt.config.reading import parse_config, to_yaml
 from nmt.config.search import SearchConfig
+from nmt.config.yaml_text import parse_yaml
 from nmt.decoding import decode
 from nmt.sampling import sample, uniform_draws
 from nmt.search import length_penalty
@@ -134,3 +136,18 @@ def test_draws_are_the_same_in_another_process_and_version() -> None:
 
 
 EXPECTED = [0.2959565478377044, 0.8421882586553693, 0.996793158352375, 0.5793969028163701]
+
+
+def test_a_config_can_ask_for_it_and_a_translation_override_it(make_translator) -> None:
+    config, drawing = make_translator("search.sampling={temperature: 3, seed: 5}", "search.max_length=8")
+    kept = parse_config(parse_yaml(to_yaml(config), "config.yaml"), "config.yaml")  # as in a run's folder
+    assert kept.search.sampling == config.search.sampling
+    _, searching = make_translator("search.max_length=8", "search.beam_size=4")
+    options = {"n_best": 4, "attention": False}
+    texts = ["Ba De", "De Ba Ba"]
+
+    def words(translator, **more):
+        return [[each.text for each in one.n_best] for one in translator.translate(texts, **options, **more)]
+
+    assert words(drawing) == words(searching, sampling={"temperature": 3, "seed": 5})
+    assert words(drawing) != words(searching)

@@ -22,7 +22,7 @@ def parser() -> Parser:
         "arguments",
         nargs="*",
         metavar="[CHECKPOINT] TEXT",
-        help="a model (without one, the bundled model translates German to English), then one sentence",
+        help="a model (without one, the bundled model for the language of the text), then one sentence",
     )
     parser.add_argument("--html", type=Path, required=True, metavar="FILE", help="the file to write, such as dog.html")
     parser.add_argument("--beam", type=positive, metavar="K", help="beam size: hypotheses; 1 is greedy search")

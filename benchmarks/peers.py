@@ -62,7 +62,7 @@ class Peer:
     def run(self, *arguments: str | int, threads: int) -> dict[str, Any]:
         """The RESULT of one run of its script in a process of its own. Ends the program if there is none."""
         command = [str(self.python), str(self.runner), *map(str, arguments)]
-        ours = ("PYTHONPATH", "GOMP_SPINCOUNT")  # the second one is set by nmt's import
+        ours = ("PYTHONPATH", "GOMP_SPINCOUNT")  # nmt sets the second one when it is imported, if nobody else has
         environment = {name: value for name, value in os.environ.items() if name not in ours}
         environment |= {"PEERS": str(self.folder), "OMP_NUM_THREADS": str(threads)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -5,8 +5,8 @@ Cased models of both directions from the 29,000 pairs; the captions of task 2, t
 models of both directions from pairs and captions; the mean of three models that each of them becomes when it is
 fine-tuned on the pairs; ensembles; all scores; the first seed's means in 8 bits, with a score threshold, as they are
 bundled. A step is done when its last file is there: it is then skipped, and removing the file runs it again.
-Interrupted steps go on where they were. `output`/commands notes what made each file: where other settings did, the
-chain stops.
+Interrupted steps go on where they were. `output`/commands notes what makes each step's files, with a fingerprint of it,
+its config and the steps before it: where other settings did, the chain stops.
 
 Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs`,
 `captions` and `tuning` (configs), `seeds`, `english` and `german` (text without translations), `workers`, and `set`
@@ -16,6 +16,8 @@ Settings, as name=value behind the command: `output` (folder of the runs), `data
 from __future__ import annotations
 
 import atexit
+import hashlib
+import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,6 +25,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+import yaml
 from doit import get_var
 from doit.exceptions import TaskFailed
 
@@ -52,18 +55,30 @@ def nmt(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "nmt", *arguments]
 
 
-def step(name: str, arguments: Sequence[object], last: Sequence[Path], after: Sequence[str] = ()) -> dict[str, Any]:
-    """A task that calls nmt, and that is done when its last files are there."""
+FINGERPRINTS: dict[str, str] = {}  # of the steps so far, by task:name
+
+
+def step(
+    task: str, name: str, arguments: Sequence[object], last: Sequence[Path], after: Sequence[str] = ()
+) -> dict[str, Any]:
+    """A step of a task, which calls nmt, and which is done when its last files are there."""
     command = [*map(str, arguments)]
-    note = OUTPUT / "commands" / "-".join(last[0].relative_to(OUTPUT).parts)
-    text = " ".join(command).replace(f" --workers {WORKERS}", "") + "\n"
+    shown = " ".join(["nmt", *command]).replace(f" --workers {WORKERS}", "")
+    configs = [
+        yaml.safe_load(Path(part).read_text("utf-8"))
+        for part in command
+        if part.endswith(".yaml") and Path(part).exists()
+    ]
+    parts = [shown, *map(json.dumps, configs), *(FINGERPRINTS[other] for other in after)]
+    FINGERPRINTS[f"{task}:{name}"] = fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    note, text = OUTPUT / "commands" / f"{task}-{name}", f"{shown}\n{fingerprint}\n"
+    made = [path if path.parent == OUTPUT else path.parent for path in last]
 
     def check() -> TaskFailed | None:
-        if all(path.exists() for path in last) and made_by(note, text) != text:
-            return TaskFailed(
-                f"{last[0]} is there, and was made by: nmt {made_by(note, text)}"
-                "remove it, or set output=FOLDER to begin elsewhere"
-            )
+        """Files without a note are taken as they are."""
+        if note.exists() and note.read_text(encoding="utf-8") != text and any(path.exists() for path in made):
+            what = " and ".join(map(str, made))
+            return TaskFailed(f"other settings made {what} ({note}): remove them, or set output=FOLDER")
         return None
 
     def take_note() -> None:
@@ -74,14 +89,9 @@ def step(name: str, arguments: Sequence[object], last: Sequence[Path], after: Se
         "name": name,
         "actions": [check, take_note, nmt(*command)],
         "targets": [str(path) for path in last],
-        "uptodate": [all(path.exists() for path in last) and made_by(note, text) == text],
+        "uptodate": [all(path.exists() for path in last) and check() is None],
         "task_dep": list(after),
     }
-
-
-def made_by(note: Path, default: str) -> str:
-    """What is noted; files of which nothing is noted are taken as they are."""
-    return note.read_text(encoding="utf-8") if note.exists() else default
 
 
 def run_name(kind: str, direction: tuple[str, str], seed: str) -> str:
@@ -108,7 +118,7 @@ def training(
         *("evaluation.split=validation", *more, *SET),
     ]
     settings = [part for field in fields for part in ("--set", field)]
-    return step(name, ["train", config, *settings, "--resume"], [OUTPUT / name / "evaluation.json"], after)
+    return step(kind, name, ["train", config, *settings, "--resume"], [OUTPUT / name / "evaluation.json"], after)
 
 
 def task_pairs() -> Iterator[dict[str, Any]]:
@@ -127,7 +137,7 @@ def task_captions() -> Iterator[dict[str, Any]]:
         command += ["--data-folder", DATA, "--precision", "auto", "--workers", WORKERS, "--resume"]
         files = [output.with_name(f"{output.name}.{language}") for language in direction]
         after = [f"pairs:{run_name('pairs', direction, seed)}" for seed in SEEDS]
-        yield step(direction[0], command, files, after)
+        yield step("captions", direction[0], command, files, after)
 
 
 def task_mixed() -> Iterator[dict[str, Any]]:
@@ -163,7 +173,11 @@ def task_mean() -> Iterator[dict[str, Any]]:
             draws = [f"{seed}-{draw}" for draw in DRAWS]
             command = ["average", *(model("tuned", direction, draw) for draw in draws), "--output", output]
             yield step(
-                output.stem, command, [output], [f"tuned:{run_name('tuned', direction, draw)}" for draw in draws]
+                "mean",
+                output.stem,
+                command,
+                [output],
+                [f"tuned:{run_name('tuned', direction, draw)}" for draw in draws],
             )
 
 
@@ -178,7 +192,7 @@ def task_scores() -> Iterator[dict[str, Any]]:
                 command = ["evaluate", *models, *ensemble, "--split", split, "--data-folder", DATA]
                 command += ["--output", OUTPUT / name]
                 after = [f"{kind}:{run_name(kind, direction, seed)}" for seed in SEEDS]
-                yield step(name, command, [OUTPUT / name / "evaluation.json"], after)
+                yield step("scores", name, command, [OUTPUT / name / "evaluation.json"], after)
 
 
 def task_bundle() -> Iterator[dict[str, Any]]:
@@ -187,6 +201,6 @@ def task_bundle() -> Iterator[dict[str, Any]]:
         name = "-".join(direction)
         small, bundled = (OUTPUT / f"{kind}-{name}.pt" for kind in ("int8", "bundle"))
         command = ["average", model("mean", direction, SEEDS[0]), "--int8", "--output", small]
-        yield step(f"int8-{name}", command, [small], [f"mean:{run_name('mean', direction, SEEDS[0])}"])
+        yield step("bundle", f"int8-{name}", command, [small], [f"mean:{run_name('mean', direction, SEEDS[0])}"])
         command = ["calibrate", small, "--data-folder", DATA, "--output", bundled]
-        yield step(name, command, [bundled], [f"bundle:int8-{name}"])
+        yield step("bundle", name, command, [bundled], [f"bundle:int8-{name}"])

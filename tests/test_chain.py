@@ -123,11 +123,14 @@ def test_what_other_settings_made_is_neither_used_nor_lost(settings: dict[str, o
     assert doit(other, "captions") != 0
     assert [command[0] for command in more] == ["train", "train"]  # the second seed's
     check = next(task for task in other.task_captions() if task["name"] == "de")["actions"][0]
-    assert f"{file} is there, and was made by: nmt back-translate " in check().message
+    assert f"other settings made {file} and {file.with_suffix('.en')}" in check().message
     assert file.read_bytes() == before
     file.unlink()
     file.with_suffix(".en").unlink()
     assert doit(chain(settings | {"workers": "2"}, more), "captions:de") == 0
+    config = Path(str(settings["pairs"]))
+    config.write_text(config.read_text(encoding="utf-8").replace("name: tiny", "name: other"), encoding="utf-8")
+    assert doit(chain(settings, more), "captions:de") != 0
 
 
 def test_the_shipped_configs_differ_only_where_they_must() -> None:

@@ -37,7 +37,7 @@ def parser() -> Parser:
         prog="nmt back-translate",
         description="Translate monolingual text, and write it with its translations as training pairs "
         "(data.source.extra and data.target.extra). Lines that equal, lower-cased, a line of a validation or test set "
-        "at hand are left out. Beam search finds the translations; with --temperature or --top-k they are sampled.",
+        "are left out. Beam search finds the translations; with --temperature or --top-k they are sampled.",
     )
     parser.add_argument(
         "checkpoints", nargs="+", metavar="CHECKPOINT", help="the model that translates; several are an ensemble"

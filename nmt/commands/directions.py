@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nmt.commands.options import Parser
@@ -23,6 +23,10 @@ def add_direction_options(parser: Parser) -> None:
     )
 
 
+def has_words(line: str) -> bool:
+    return any(map(str.isalpha, line))
+
+
 def given_or_bundled(options: argparse.Namespace, checkpoints: list[str], text: Sequence[str]) -> list[str]:
     """The checkpoints that were given, or else the bundled one for some text. Raises `UserError` if both are named."""
     if checkpoints and (options.from_language or options.to_language):
@@ -30,11 +34,29 @@ def given_or_bundled(options: argparse.Namespace, checkpoints: list[str], text: 
     return checkpoints or [str(bundled_checkpoint(options, text))]
 
 
-def bundled_checkpoint(options: argparse.Namespace, text: Sequence[str]) -> Path:
+def text_decides(options: argparse.Namespace) -> bool:
+    """Whether the bundled model depends on the text: there are several, and neither --from nor --to is given."""
+    return len(bundled.models()) > 1 and not (options.from_language or options.to_language)
+
+
+def at_a_prompt(options: argparse.Namespace) -> Callable[[Sequence[str]], tuple[str]]:
+    """What chooses the bundled model for each sentence; where its language is unclear, it is the one of the sentence
+    before."""
+    last = bundled_checkpoint(options, [])
+
+    def choose(sentence: Sequence[str]) -> tuple[str]:
+        nonlocal last
+        last = bundled_checkpoint(options, sentence, otherwise=last)
+        return (str(last),)
+
+    return choose
+
+
+def bundled_checkpoint(options: argparse.Namespace, text: Sequence[str], otherwise: Path | None = None) -> Path:
     """The bundled model for some text, or for text that is not known yet.
 
     Without --from and --to, and with models for several languages, the text's own language decides; where it does not
-    show, it is the first model, and a line on standard error says so.
+    show, it is `otherwise`; without that it is the first model, and a line on standard error says so.
 
     Raises `UserError` if there is no model for the direction.
     """
@@ -59,6 +81,8 @@ def bundled_checkpoint(options: argparse.Namespace, text: Sequence[str]) -> Path
     from nmt.text.language import likeliest_language
 
     found = likeliest_language(" ".join(text)[:CHARACTERS], sources)
+    if found is None and otherwise is not None:
+        return otherwise
     if found is None:
         code = next(source for (source, _), path in fitting.items() if path == default)
         print(f"The language of the text is unclear: translating from {code} (--from CODE decides)", file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from nmt.system.errors import UserError
@@ -21,10 +21,14 @@ def in_blocks(sentences: Sequence[str], begin: int = 0) -> Iterator[list[str]]:
         yield list(sentences[first : first + BLOCK])
 
 
-def peeked(blocks: Iterator[list[str]]) -> tuple[list[str], Iterator[list[str]]]:
-    """The first block that is not empty, and then all blocks from it on."""
-    first: list[str] = next(filter(None, blocks), [])
-    return first, chain([first] if first else [], blocks)
+def peeked(blocks: Iterator[list[str]], wanted: Callable[[str], bool]) -> tuple[list[str], Iterator[list[str]]]:
+    """The first block with a sentence that is wanted (or the last one), and all blocks."""
+    passed: list[list[str]] = []
+    for block in blocks:
+        passed.append(block)
+        if any(map(wanted, block)):
+            break
+    return passed[-1] if passed else [], chain(passed, blocks)
 
 
 def prompted() -> Iterator[list[str]]:

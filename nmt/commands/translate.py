@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.checkpoint import hub
 from nmt.commands import results, sentences
-from nmt.commands.directions import add_direction_options, bundled_checkpoint, given_or_bundled
+from nmt.commands.directions import (
+    add_direction_options,
+    at_a_prompt,
+    given_or_bundled,
+    has_words,
+    text_decides,
+)
 from nmt.commands.options import (
     SEARCH_OPTIONS,
     Parser,
@@ -105,7 +111,14 @@ def _add_result_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Translate."""
-    _TRANSLATORS.clear()
+    try:
+        _run(options)
+    finally:
+        _TRANSLATORS.clear()
+    return 0
+
+
+def _run(options: argparse.Namespace) -> None:
     checkpoints, text = told_apart(options.arguments)
     _check(options, text)
     dictionary, lines = None, text
@@ -125,8 +138,8 @@ def run(options: argparse.Namespace) -> int:
         blocks = sentences.prompted()
     elif from_stdin:
         blocks = sentences.arriving(sys.stdin.fileno(), PATIENCE if options.workers > 1 else None)
-        if not checkpoints:  # the first lines tell the language
-            first, blocks = sentences.peeked(blocks)
+        if not checkpoints and text_decides(options):
+            first, blocks = sentences.peeked(blocks, has_words)
     chosen = tuple(given_or_bundled(options, checkpoints, lines or first))
     share_threads(options)
     with _writer(options, chosen, lines) as (done, write):
@@ -136,10 +149,9 @@ def run(options: argparse.Namespace) -> int:
             raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
         if not from_stdin:
             blocks = sentences.in_blocks(lines, done)
-        by = None if at_prompt and not checkpoints else chosen
-        for count, translated in _translated(by, options, dictionary, _numbered(blocks, done)):
+        choose = at_a_prompt(options) if at_prompt and not checkpoints else lambda _: chosen
+        for count, translated in _translated(options, dictionary, _jobs(blocks, done, choose)):
             write(count, translated)
-    return 0
 
 
 def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
@@ -224,35 +236,37 @@ def _decisive(options: argparse.Namespace, checkpoints: Sequence[str], lines: Se
     )
 
 
-def _numbered(blocks: Iterator[list[str]], number: int) -> Iterator[tuple[int, list[str]] | None]:
-    """Blocks of sentences, each with the number of its first one; None if standard input keeps workers waiting."""
+def _jobs(
+    blocks: Iterator[list[str]], number: int, choose: Callable[[list[str]], tuple[str, ...]]
+) -> Iterator[tuple[tuple[str, ...], int, list[str]] | None]:
+    """Blocks of sentences, each with its checkpoints and the number of its first one; None if standard input keeps
+    workers waiting."""
     for block in blocks:
-        yield (number, block) if block else None
+        yield (choose(block), number, block) if block else None
         number += len(block)
 
 
 def _translated(
-    checkpoints: tuple[str, ...] | None,
     options: argparse.Namespace,
     dictionary: dict[str, str] | None,
-    jobs: Iterator[tuple[int, list[str]] | None],
+    jobs: Iterator[tuple[tuple[str, ...], int, list[str]] | None],
 ) -> Iterator[tuple[int, list[str]]]:
     """Of each block how many sentences it has, and their lines, in order."""
-    translate = partial(_translate_block, checkpoints, options, dictionary)
+    translate = partial(_translate_block, options, dictionary)
     if options.workers == 1:
         return (translate(*job) for job in jobs if job is not None)
     return in_parallel(translate, jobs, options.workers)
 
 
 def _translate_block(
-    checkpoints: tuple[str, ...] | None,
     options: argparse.Namespace,
     dictionary: dict[str, str] | None,
+    checkpoints: tuple[str, ...],
     number: int,
     block: list[str],
 ) -> tuple[int, list[str]]:
-    """By these checkpoints, or by the bundled model for the block. `number` is that of its first sentence, from 0."""
-    translator = _loaded(checkpoints or (str(bundled_checkpoint(options, block)),), options)
+    """`number` is that of the block's first sentence, from 0."""
+    translator = _loaded(checkpoints, options)
     translations = translator.translate(
         block,
         beam_size=options.beam,

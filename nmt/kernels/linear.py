@@ -63,6 +63,7 @@ def kernel_product(
 ) -> Float[Tensor, "N O"]:
     """The same as its kernel gives it: rounded in `products_in_bf16`, in half the memory."""
     if not has_kernel(left) or left.shape[1] == 0:  # the kernel refuses a sum of nothing
+        left = left.to(right.dtype)  # it may be a factor of a block of `products_in_bf16` that has ended
         return left @ right if bias is None else torch.addmm(bias, left, right)
     bias = None if bias is None else bias.contiguous()  # the kernel does not look at its stride
     if in_bf16():
@@ -81,7 +82,7 @@ def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"
     if inputs.dtype == torch.bfloat16 or (in_bf16() and has_kernel(inputs)):
         return _rounded_weight_gradient(rounded(inputs), rounded(gradients))
     if not has_kernel(inputs):
-        return gradients.t() @ inputs
+        return gradients.t().to(inputs.dtype) @ inputs
     # The kernel takes a multiple of 256 rows, MKL the rest (see `few_sizes`). It is faster at the transposed result.
     whole = len(inputs) // 256 * 256
     if whole == 0:

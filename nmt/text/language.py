@@ -53,9 +53,8 @@ def likeliest_language(text: str, languages: Sequence[str]) -> str | None:
 
 def _telling_words(text: str) -> list[str]:
     first, *others = _WORD.findall(text) or [""]
-    return (
-        [first.lower(), *(word for word in others if word.islower())] if any(map(str.islower, others)) else _words(text)
-    )
+    without_capitals = [word for word in others if word == word.lower()]
+    return [first.lower(), *without_capitals] if without_capitals else _words(text)
 
 
 def _words(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from support.cli import error_of
 
 import nmt
 from nmt.cli import main
-from nmt.commands import directions
+from nmt.commands import directions, translate
 from nmt.data import multi30k
 from nmt.system import bundled
 from nmt.text.language import likeliest_language
@@ -66,7 +66,7 @@ def test_the_first_lines_of_standard_input_decide(
 ) -> None:
     for language, text in TEXTS.items():
         reading, writing = os.pipe()
-        os.write(writing, f"{text}\n{text}\n".encode())
+        os.write(writing, f"\n{text}\n".encode())
         os.close(writing)
         with open(reading, encoding="utf-8") as standard_input, monkeypatch.context() as patch:
             patch.setattr("sys.stdin", standard_input)
@@ -87,11 +87,23 @@ def test_each_sentence_at_a_prompt_decides(
         return real(path, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Translator, "load", loading)
-    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{text}\n" for text in (*TEXTS.values(), *TEXTS.values()))))
+    typed = [TEXTS["en"], "", "Taxi", TEXTS["de"], "42", TEXTS["en"]]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{text}\n" for text in typed)))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    asked: list[str] = []
+    real_block = translate._translate_block
+
+    def noting(options: object, dictionary: object, checkpoints: tuple[str, ...], *rest: object) -> object:
+        asked.extend(checkpoints)
+        return real_block(options, dictionary, checkpoints, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(translate, "_translate_block", noting)
     assert main(["translate"]) == 0
+    assert asked == [two[language] for language in ("en", "en", "en", "de", "de", "en")]
     assert sorted(loaded) == sorted(two.values())
-    assert len(capsys.readouterr().out.splitlines()) == 4
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 6
+    assert "unclear" not in shown.err
 
 
 def test_where_it_does_not_show_it_says_so(

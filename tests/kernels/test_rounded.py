@@ -6,6 +6,7 @@ from support.attention_cases import draw
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nmt.kernels import GRUCell, reused_weights
+from nmt.kernels.gru import gru_sequence
 from nmt.kernels.linear import multiply, weight_gradient
 from nmt.kernels.output_loss import output_loss, plain_output_loss
 from nmt.kernels.precision import products_in_bf16
@@ -46,6 +47,22 @@ def test_a_changed_weight_is_rounded_anew_in_the_next_block():
         for one in found:
             torch.testing.assert_close(one.double(), expected, rtol=2**-8, atol=2**-8)
         weight.mul_(2)
+
+
+def test_a_backward_pass_may_come_after_the_block():
+    gates, hidden, weight, bias = (
+        draw(*shape).float().requires_grad_() for shape in ((4, 5, 72), (5, 24), (72, 24), (72,))
+    )
+    gradients = []
+    for within in (True, False):
+        with products_in_bf16(True):
+            states = gru_sequence(gates, hidden, weight, bias)
+            if within:
+                gradients.append(torch.autograd.grad(states.sum(), [gates, hidden, weight, bias]))
+        if not within:
+            gradients.append(torch.autograd.grad(states.sum(), [gates, hidden, weight, bias]))
+    for one, other in zip(*gradients, strict=True):
+        assert (one - other).norm() <= 0.02 * one.norm()
 
 
 @pytest.mark.parametrize("rows", [3, 64, 256, 300, 700])

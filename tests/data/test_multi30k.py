@@ -65,10 +65,8 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture(autouse=True)
 def handmade(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of our own in place of upstream's, and no way out to the network."""
-    sums = {name: hashlib.sha256(data).hexdigest() for name, data in HANDMADE.items()}
-    monkeypatch.setattr(multi30k, "_SHA256", sums)
-    told = {name: hashlib.sha256(data).hexdigest() for name, data in TOLD.items()}
-    monkeypatch.setattr(multi30k, "_DESCRIPTIONS", told)
+    for kind, held in (("_SHA256", HANDMADE), ("_DESCRIPTIONS", TOLD)):
+        monkeypatch.setattr(multi30k, kind, {name: hashlib.sha256(data).hexdigest() for name, data in held.items()})
     monkeypatch.setattr(multi30k, "UPSTREAM", "http://127.0.0.1:9/upstream")
     monkeypatch.setattr(multi30k, "DESCRIPTIONS_UPSTREAM", "http://127.0.0.1:9/told")
     monkeypatch.setenv("no_proxy", "*")
@@ -263,19 +261,17 @@ def test_descriptions_lack_the_lines_of_validation_and_all_test_sets(
 ) -> None:
     judged = {name: f"From {name}\n".encode() for name in HANDMADE if name.split(".")[1] == "de"}
     told = dict.fromkeys(TOLD, b"a line\nfrom  VAL.de.gz\nFrom test_2018_flickr.de.gz\nfrom train.de.gz\n")
-    for kind, held in (("_SHA256", judged), ("_DESCRIPTIONS", told)):
-        monkeypatch.setattr(multi30k, kind, {name: hashlib.sha256(data).hexdigest() for name, data in held.items()})
-        for name, data in held.items():
-            (mirror / name).write_bytes(data)
+    for name, data in (judged | told).items():
+        (mirror / name).write_bytes(data)
+        table = multi30k._SHA256 if name in judged else multi30k._DESCRIPTIONS
+        monkeypatch.setitem(table, name, hashlib.sha256(data).hexdigest())
     monkeypatch.setattr("nmt.data.monolingual.iterate_lines", lambda path: path.read_text().splitlines())
     config = DataConfig(corpus="multi30k", folder=str(folder.parent), mirror=str(mirror))
     text = load_monolingual("multi30k_descriptions", "de", config)
     assert list(text) == ["a line", "from train.de.gz"] * 5
-    assert text.dropped() == 10
-    assert len(text.held_out) == 5
-    assert capsys.readouterr().err == ""
-    (mirror / "test_2018_flickr.de.gz").unlink()
-    (folder / "test_2018_flickr.de.gz").unlink()
+    assert (text.dropped(), len(text.held_out), capsys.readouterr().err) == (10, 5, "")
+    for there in (mirror, folder):
+        (there / "test_2018_flickr.de.gz").unlink()
     assert load_monolingual("multi30k_descriptions", "de", config).dropped() == 5
     assert "no line is left out for equalling one of test_2018_flickr.de: " in capsys.readouterr().err
 

@@ -22,7 +22,7 @@ def pages():
 given_back = pages()
 keep_freed_memory()
 pages()
-print(given_back, pages())
+print(given_back, min(pages() for _ in range(3)))  # something else may take pages once
 """
 
 
@@ -32,4 +32,4 @@ def test_freed_memory_is_kept() -> None:
     done = subprocess.run([sys.executable, "-c", PAGES_TAKEN], env=eager, capture_output=True, text=True, check=True)
     given_back, kept = map(int, done.stdout.split())
     assert given_back > 9 * 2**12
-    assert kept <= 2**12  # one of the ten tensors may lie in a new place
+    assert kept < 2**12

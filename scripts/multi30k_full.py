@@ -5,8 +5,8 @@ Cased models of both directions from the 29,000 pairs; the captions of task 2, t
 models of both directions from pairs and captions; the mean of three models that each of them becomes when it is
 fine-tuned on the pairs; ensembles; all scores; the first seed's means in 8 bits, with a score threshold, as they are
 bundled. A step is done when its last file is there: it is then skipped, and removing the file runs it again.
-Interrupted steps go on where they were. `output`/commands notes what makes each step's files, with a fingerprint of it,
-its config and the steps before it: where other settings did, the chain stops.
+Interrupted steps go on where they were. `output`/commands notes what makes each step's files, with a fingerprint of the
+settings, config and earlier steps: if these differ from what made the files, the chain stops.
 
 Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs`,
 `captions` and `tuning` (configs), `seeds`, `english` and `german` (text without translations), `workers`, and `set`
@@ -78,7 +78,7 @@ def step(
         """Files without a note are taken as they are."""
         if note.exists() and note.read_text(encoding="utf-8") != text and any(path.exists() for path in made):
             what = " and ".join(map(str, made))
-            return TaskFailed(f"other settings made {what} ({note}): remove them, or set output=FOLDER")
+            return TaskFailed(f"{what} made with other settings ({note}): remove what is there, or set output=FOLDER")
         return None
 
     def take_note() -> None:

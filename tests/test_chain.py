@@ -123,7 +123,7 @@ def test_what_other_settings_made_is_neither_used_nor_lost(settings: dict[str, o
     assert doit(other, "captions") != 0
     assert [command[0] for command in more] == ["train", "train"]  # the second seed's
     check = next(task for task in other.task_captions() if task["name"] == "de")["actions"][0]
-    assert f"other settings made {file} and {file.with_suffix('.en')}" in check().message
+    assert f"{file} and {file.with_suffix('.en')} made with other settings" in check().message
     assert file.read_bytes() == before
     file.unlink()
     file.with_suffix(".en").unlink()

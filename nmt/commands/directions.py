@@ -40,8 +40,7 @@ def text_decides(options: argparse.Namespace) -> bool:
 
 
 def at_a_prompt(options: argparse.Namespace) -> Callable[[Sequence[str]], tuple[str]]:
-    """What chooses the bundled model for each sentence; where its language is unclear, it is the one of the sentence
-    before."""
+    """A function that chooses the bundled model for a sentence: where its language is unclear, the last one again."""
     last = bundled_checkpoint(options, [])
 
     def choose(sentence: Sequence[str]) -> tuple[str]:

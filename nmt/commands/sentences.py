@@ -22,7 +22,7 @@ def in_blocks(sentences: Sequence[str], begin: int = 0) -> Iterator[list[str]]:
 
 
 def peeked(blocks: Iterator[list[str]], wanted: Callable[[str], bool]) -> tuple[list[str], Iterator[list[str]]]:
-    """The first block with a sentence that is wanted (or the last one), and all blocks."""
+    """The first block with a sentence that is wanted (the last one if none has it), and all blocks, none left out."""
     passed: list[list[str]] = []
     for block in blocks:
         passed.append(block)

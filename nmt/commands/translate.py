@@ -54,7 +54,7 @@ def parser() -> Parser:
         nargs="*",
         metavar="[CHECKPOINT …] [TEXT …]",
         help="models, such as checkpoints/quickstart/best.pt or hf://OWNER/NAME (several translate together, as an "
-        "ensemble; without any, the bundled model for the text's language translates), then sentences",
+        "ensemble; without any, the bundled model for the language of the text), then sentences",
     )
     add_direction_options(parser)
     _add_file_options(parser)

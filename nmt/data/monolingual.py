@@ -72,4 +72,4 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
                 try:
                     yield multi30k.fetch(split, language, folder, config.mirror)
                 except UserError as error:
-                    print(f"no line is left out for equalling one of {split}.{language}: {error}", file=sys.stderr)
+                    print(f"lines that equal one of {split}.{language} are not left out: {error}", file=sys.stderr)

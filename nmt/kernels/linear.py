@@ -61,7 +61,7 @@ def multiply(
 def kernel_product(
     left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
 ) -> Float[Tensor, "N O"]:
-    """The same as its kernel gives it: rounded in `products_in_bf16`, in half the memory."""
+    """`multiply`'s result as its kernel gives it: in `products_in_bf16` rounded, in half the memory."""
     if not has_kernel(left) or left.shape[1] == 0:  # the kernel refuses a sum of nothing
         left = left.to(right.dtype)  # it may be a factor of a block of `products_in_bf16` that has ended
         return left @ right if bias is None else torch.addmm(bias, left, right)

@@ -11,6 +11,7 @@ import re
 import runpy
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -73,6 +74,7 @@ def _log_likelihood(word: str, known: _Known) -> float:
     return math.log(_STOP_WORDS * listed + (1 - _STOP_WORDS) * spelled + 1e-300)
 
 
+@cache
 def _known(language: str) -> _Known:
     stop_words = frozenset(_words(" ".join(_list(language, "stop_words", "STOP_WORDS"))))
     counts: Counter[str] = Counter()

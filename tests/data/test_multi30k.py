@@ -273,7 +273,7 @@ def test_descriptions_lack_the_lines_of_validation_and_all_test_sets(
     for there in (mirror, folder):
         (there / "test_2018_flickr.de.gz").unlink()
     assert load_monolingual("multi30k_descriptions", "de", config).dropped() == 5
-    assert "no line is left out for equalling one of test_2018_flickr.de: " in capsys.readouterr().err
+    assert "lines that equal one of test_2018_flickr.de are not left out: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["beside", "among"])

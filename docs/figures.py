@@ -15,21 +15,17 @@ import csv
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
-import torch
+from local_positions import centres_of, linked_pairs
 
 from nmt import Translator
-from nmt.evaluation.alignment import read_links
 from nmt.evaluation.by_length import Bucket
 from nmt.plots.curves import bleu_by_length
 from nmt.plots.heat_map import heat_map
 from nmt.plots.style import COLOURS, LARGE, QUIET, SMALL, WIDTH, drawing, new_picture, save
-from nmt.text.corpus import read_lines
 
 IMAGES = Path(__file__).parent / "images"
-SAMPLE = Path(__file__).parents[1] / "data" / "sample" / "validation"
 LAST = 45  # the last gold position that is drawn: few sentences have more
 CAPTION = "Menschen, die vor einem großen Gebäude im Kreis sitzen."
 
@@ -65,37 +61,19 @@ def draw_bleu_by_length(path: Path, title: str, names: Sequence[str]) -> None:
 def record_positions(path: Path, checkpoints: Sequence[str]) -> None:
     """For each gold position of the sample corpus's validation set how many target words are linked there, and the
     quantiles of p_t while the model is forced to write them. A word with several links counts with their mean."""
-    sources, targets = (read_lines(SAMPLE.with_suffix(end)) for end in (".de", ".en"))
     rows = []
     for model, checkpoint in zip(("plain", "default"), checkpoints, strict=True):
         translator, found = Translator.load(checkpoint), dict[int, list[float]]()
-        for source, target, links in zip(sources, targets, read_links(SAMPLE.with_suffix(".align")), strict=True):
-            linked: dict[int, list[int]] = {}
-            for s, t in links.possible:
-                linked.setdefault(t, []).append(s)
-            centres = _centres(translator, source, target)
-            for t, positions in linked.items():
-                found.setdefault(round(sum(positions) / len(positions)), []).append(centres[t])
+        for source, target, gold in linked_pairs():
+            centres = centres_of(translator, source, target)
+            for t, position in gold.items():
+                found.setdefault(round(position), []).append(centres[t])
         for position, centres in sorted(found.items()):
             quantiles = np.quantile(centres, (0.1, 0.5, 0.9))
             rows.append([model, position, len(centres), *(f"{value:.2f}" for value in quantiles)])
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([["model", "gold", "count", "p10", "p50", "p90"], *rows])
-
-
-def _centres(translator: Translator, source: str, target: str) -> list[float]:
-    """p_t at each target position."""
-    scope, noted = translator.model.decoder.attention.scope, []
-    centre = scope.centre
-
-    def note(*args: torch.Tensor) -> torch.Tensor:
-        noted.append(centre(*args))
-        return noted[-1]
-
-    with patch.object(scope, "centre", note):
-        translator.forced_attention([source], [target])
-    return torch.cat(noted, dim=-1).flatten().tolist()
 
 
 def draw_positions(path: Path) -> None:

@@ -22,7 +22,7 @@ from nmt.data.copying import made_up
 from nmt.data.splits import load_split
 from nmt.evaluation.scores import score
 from nmt.system import bundled
-from nmt.text.spelling import in_ascii, without_last_mark, without_marks
+from nmt.text.spelling import in_ascii, with_end, without_last_mark, without_marks
 from nmt.translator import Translator
 
 SPELLINGS: Mapping[str, Callable[[str], str]] = {
@@ -32,7 +32,7 @@ SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "without the last full stop": without_last_mark,
     "without any punctuation": without_marks,
     "a space before each mark": lambda text: re.sub(r"(?<=\w)([.,!?;:])", r" \1", text),
-    "an exclamation mark more": lambda text: without_last_mark(text) + "!!",
+    "an exclamation mark more": lambda text: with_end(text, "!!"),
     "ss for ß": lambda text: text.replace("ß", "ss"),
     "ae, oe, ue and ss for ä, ö, ü and ß": in_ascii,
     "all of it: lower case, ae, no marks": lambda text: in_ascii(without_marks(text.lower())),

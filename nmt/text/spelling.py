@@ -1,4 +1,4 @@
-"""Sentences as people type them: without capitals or in capitals, without punctuation, with "ae" for "ä"."""
+"""Sentences as people type them: without capitals or in capitals, with less or more punctuation, with "ae" for "ä"."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from random import Random
 
 _GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 _LAST_MARK = re.compile(r"\s*[.!?]+$")
+ENDS = ("!", "!!", "!!!", "...")
 _MARKS = re.compile(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)")  # not those inside a word, as in "T-Shirt" and "dog's"
 
 
 def respelled(text: str, language: str, probability: float, chance: Random) -> str:
-    """The text, each with this probability: lower-cased; without its last punctuation mark, or, as often, without any;
-    in German, with ae, oe, ue and ss for ä, ö, ü and ß; and in capitals.
+    """The text, each with this probability: lower-cased; without its last punctuation mark, without any, or with one of
+    `ENDS` at its end, each as often; in German, with ae, oe, ue and ss for ä, ö, ü and ß; and in capitals.
     """
     if chance.random() < probability:
         text = text.lower()
     if chance.random() < probability:
-        text = without_last_mark(text) if chance.random() < 0.5 else without_marks(text)
+        text = chance.choice((without_last_mark, without_marks, lambda text: with_end(text, chance.choice(ENDS))))(text)
     if chance.random() < probability and language == "de":
         text = in_ascii(text)
     if chance.random() < probability:
@@ -28,6 +29,11 @@ def respelled(text: str, language: str, probability: float, chance: Random) -> s
 def without_last_mark(text: str) -> str:
     """The text without the full stop, exclamation or question mark at its end."""
     return _LAST_MARK.sub("", text) or text
+
+
+def with_end(text: str, end: str) -> str:
+    """The text with this in the place of the full stop, exclamation or question mark at its end."""
+    return without_last_mark(text) + end
 
 
 def without_marks(text: str) -> str:

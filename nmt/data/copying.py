@@ -33,6 +33,7 @@ class Copying:
         self._begins = [token.startswith(SPACE_MARK) or token in MARKS for token in tokens]
         self._marks = {number for number, token in enumerate(tokens) if token in MARKS}
         rare = range(len(SPECIALS) + FREQUENT, len(tokens))  # a vocabulary begins with its frequent types
+        self._pieces = [piece for token in tokens if (piece := token.removeprefix(SPACE_MARK)).isalpha()]
         self._words = {n for n in rare if tokens[n].startswith(SPACE_MARK) and tokens[n][1:].isalpha()}
         met = translations(source, target)
         likely = met.probability >= LEAST_PROBABILITY
@@ -49,7 +50,7 @@ class Copying:
         if not known:
             return pair
         source, target = chance.choice(known)
-        word = self._codec.encode(made_up(chance))
+        word = self._codec.encode(made_up(chance, self._pieces))
         if UNK in word:  # a letter that the corpus has not got
             return pair
         return Example(_spliced(pair.source, source, word), _spliced(pair.target, target, word))
@@ -64,10 +65,16 @@ class Copying:
         return places
 
 
-def made_up(chance: Random) -> str:
-    """A word that looks like a name, such as "Vorausch", or a number."""
+def made_up(chance: Random, pieces: Sequence[str] = ()) -> str:
+    """A word that looks like a name, such as "Vorausch", or a number.
+
+    Half of the names are two or three of the `pieces`, if there are any: subwords, of which real names consist, too,
+    and which a model would rather translate ("Müller" begins as "Müll" does).
+    """
     if chance.random() < NUMBERS:
         return str(chance.randrange(10 ** chance.randint(1, 4)))
+    if pieces and chance.random() < 0.5:
+        return "".join(chance.choices(pieces, k=chance.randint(2, 3))).capitalize()
     syllables = [chance.choice(CONSONANTS) + chance.choice(VOWELS) for _ in range(chance.randint(1, 3))]
     return ("".join(syllables) + chance.choice(["", *CONSONANTS])).capitalize()
 

@@ -73,10 +73,13 @@ def test_the_same_draw_changes_the_same_pairs(pairs: TrainingSet) -> None:
     assert first != other
 
 
-def test_made_up_words_are_names_and_numbers() -> None:
+@pytest.mark.parametrize("pieces", [[], ["müll", "er", "wolf"]])
+def test_made_up_words_are_names_and_numbers(pieces: list[str]) -> None:
     chance = Random(1)
-    made = [made_up(chance) for _ in range(1000)]
+    made = [made_up(chance, pieces) for _ in range(1000)]
     names = [word for word in made if not word.isdecimal()]
     assert all(word.isalpha() and word.istitle() for word in names)
     assert 0.2 < 1 - len(names) / len(made) < 0.3
-    assert len(set(names)) > 600
+    of_pieces = [name for name in names if re.fullmatch("(müll|er|wolf){2,3}", name.lower())]
+    assert len(of_pieces) / len(names) == pytest.approx(0.5 if pieces else 0, abs=0.06)
+    assert len(set(names) - set(of_pieces)) > (300 if pieces else 600)

@@ -104,6 +104,7 @@ def learnt(words: Words, diagonal: bool) -> NDArray[np.float64]:
 
 
 def _logit(share: NDArray[np.float64]) -> NDArray[np.float64]:
+    share = np.clip(share, 1e-7, 1 - 1e-7)  # where the sigmoid was rounded to 0 or 1
     return np.log(share) - np.log1p(-share)
 
 
@@ -125,7 +126,8 @@ def tell(session: Session, is_last: bool) -> None:
         right = words["gradient"] * (words["gold"] - words["centre"]) < 0  # training goes against the gradient
         for low, high in pairwise(DISTANCES):
             chosen = (distance >= low) & (distance < high)
-            print(f"towards gold after {update}, {low} to {high}: {right[chosen].mean():.0%} of {chosen.sum()} words")
+            if chosen.any():
+                print(f"towards gold after {update}, {low} to {high}: {right[chosen].mean():.0%} of {chosen.sum()} words")
 
 
 def shares(model: Seq2Seq) -> list[float]:

@@ -125,9 +125,9 @@ def tell(session: Session, is_last: bool) -> None:
     if is_last or update == MIDDLE:
         right = words["gradient"] * (words["gold"] - words["centre"]) < 0  # training goes against the gradient
         for low, high in pairwise(DISTANCES):
-            chosen = (distance >= low) & (distance < high)
-            if chosen.any():
-                print(f"towards gold after {update}, {low} to {high}: {right[chosen].mean():.0%} of {chosen.sum()} words")
+            chosen = right[(distance >= low) & (distance < high)]
+            if chosen.size:
+                print(f"towards gold after {update}, {low} to {high}: {chosen.mean():.0%} of {chosen.size} words")
 
 
 def shares(model: Seq2Seq) -> list[float]:

@@ -4,11 +4,11 @@
 
 trains a config of the sample corpus with `scope: local_p` and prints the tables of docs/explanation/local-attention.md:
 
-- *positions*, after each half epoch (89 updates): the mean distance from p_t to the gold position, in words; how many
-  gold positions are more than D away; and u_t = v_pᵀ tanh(W_p h_t), as mean ± standard deviation;
+- *positions*, after every 89 updates (half an epoch): the mean distance from p_t to the gold position, in words; how
+  many gold positions are more than D away; and u_t = v_pᵀ tanh(W_p h_t), as mean ± standard deviation;
 - *by target position*, after the last update: the mean distance;
-- *towards gold*, after 445 updates and after the last one: of how many words the gradient moves p_t towards the gold
-  position, by how far away that is;
+- *towards gold*, before the first update, after 445 and after the last one: of how many words the gradient moves p_t
+  towards the gold position, by how far away that is;
 - *gradients*, of 50 updates each: the mean norms of the gradients of v_p and W_p, in percent of the whole gradient's.
 
 The words are those of every fourth validation pair that have a link. A word with several links counts with the mean of
@@ -122,7 +122,7 @@ def tell(session: Session, is_last: bool) -> None:
         for low in range(0, int(words["t"].max()) + 1, 10):
             chosen = (words["t"] >= low) & (words["t"] < low + 10)
             print(f"by target position, {low} to {low + 9}: {distance[chosen].mean():.1f}, {chosen.sum()} words")
-    if is_last or update == MIDDLE:
+    if is_last or update in (0, MIDDLE):
         right = words["gradient"] * (words["gold"] - words["centre"]) < 0  # training goes against the gradient
         for low, high in pairwise(DISTANCES):
             chosen = right[(distance >= low) & (distance < high)]

@@ -81,8 +81,9 @@ def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"
     """The gradient of a weight that made O outputs of I inputs in each of N rows. Both may have been `as_factor`."""
     if inputs.dtype == torch.bfloat16 or (in_bf16() and has_kernel(inputs)):
         return _rounded_weight_gradient(rounded(inputs), rounded(gradients))
+    gradients = gradients.to(inputs.dtype)  # they may be factors of a block of `products_in_bf16` that has ended
     if not has_kernel(inputs):
-        return gradients.t().to(inputs.dtype) @ inputs
+        return gradients.t() @ inputs
     # The kernel takes a multiple of 256 rows, MKL the rest (see `few_sizes`). It is faster at the transposed result.
     whole = len(inputs) // 256 * 256
     if whole == 0:

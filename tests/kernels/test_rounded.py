@@ -5,7 +5,7 @@ import torch
 from support.attention_cases import draw
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nmt.kernels import GRUCell, reused_weights
+from nmt.kernels import GRUCell, linear, reused_weights
 from nmt.kernels.gru import gru_sequence
 from nmt.kernels.linear import multiply, weight_gradient
 from nmt.kernels.output_loss import output_loss, plain_output_loss
@@ -49,7 +49,9 @@ def test_a_changed_weight_is_rounded_anew_in_the_next_block():
         weight.mul_(2)
 
 
-def test_a_backward_pass_may_come_after_the_block():
+@pytest.mark.parametrize("library", ["torch", "onednn"])
+def test_a_backward_pass_may_come_after_the_block(library, monkeypatch):
+    monkeypatch.setattr(linear, "fastest_library", lambda _: library)
     gates, hidden, weight, bias = (
         draw(*shape).float().requires_grad_() for shape in ((4, 5, 72), (5, 24), (72, 24), (72,))
     )

@@ -97,10 +97,10 @@ class SourceConfig(SideConfig):
     Subwords and vocabulary are learnt from the corpus alone, so that models with and without them read and write the
     same tokens, but for tags."""
     respelling: Fraction | None = None
-    """The probability with which a training sentence is read in lower case; that with which its last punctuation mark
-    is left out, or as often all of its punctuation, or as often it ends with !, !!, !!! or ...; in German, that with
-    which ä, ö, ü and ß are written ae, oe, ue and ss; and that with which it is read in capitals. So the model learns
-    to read what people type."""
+    """The probability with which a training sentence is read in lower case; that with which, in equal shares, its
+    last punctuation mark is left out, all of its punctuation is, or it ends with !, !!, !!! or ...; in German, that
+    with which ä, ö, ü and ß are written ae, oe, ue and ss; and that with which it is read in capitals. So the model
+    learns to read what people type."""
 
     @property
     def is_drawn(self) -> bool:

@@ -69,7 +69,7 @@ def made_up(chance: Random, pieces: Sequence[str] = ()) -> str:
     """A word that looks like a name, such as "Vorausch", or a number.
 
     Half of the names are two or three of the `pieces`, if there are any: subwords, of which real names consist, too,
-    and which a model would rather translate ("Müller" begins as "Müll" does).
+    and which a model would rather translate ("Müller" begins as "Müll" does). Now and then they form a real word.
     """
     if chance.random() < NUMBERS:
         return str(chance.randrange(10 ** chance.randint(1, 4)))

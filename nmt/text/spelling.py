@@ -12,8 +12,8 @@ _MARKS = re.compile(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)")  # not those inside a wor
 
 
 def respelled(text: str, language: str, probability: float, chance: Random) -> str:
-    """The text, each with this probability: lower-cased; without its last punctuation mark, without any, or with one of
-    `ENDS` at its end, each as often; in German, with ae, oe, ue and ss for ä, ö, ü and ß; and in capitals.
+    """The text, each with this probability: lower-cased; in equal shares without its last punctuation mark, without
+    any, or with one of `ENDS` at its end; in German, with ae, oe, ue and ss for ä, ö, ü and ß; and in capitals.
     """
     if chance.random() < probability:
         text = text.lower()
@@ -32,7 +32,7 @@ def without_last_mark(text: str) -> str:
 
 
 def with_end(text: str, end: str) -> str:
-    """The text with this in the place of the full stop, exclamation or question mark at its end."""
+    """The text with this at its end, in the place of a full stop, exclamation or question mark if one is there."""
     return without_last_mark(text) + end
 
 

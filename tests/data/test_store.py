@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -180,20 +179,18 @@ def test_of_two_runs_at_once_one_builds_and_the_other_waits(tmp_path: Path) -> N
     assert printed == [f"{everything(learn(tmp_path, TEXT, 'whitespace'))}\n"] * 2
 
 
-def test_of_two_runs_at_once_one_is_killed_and_the_other_builds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_two_runs_at_once_one_is_killed_and_the_other_builds(tmp_path: Path) -> None:
     killed = begin(tmp_path)
     (left,) = (tmp_path / "cache").glob(".pairs-*")
     (left / "half-written").touch()
-    with ThreadPoolExecutor() as pool:
-        other = pool.submit(learn, tmp_path, TEXT, "whitespace")
-        while "Waiting for another process" not in capsys.readouterr().err:
-            assert not other.done()
-        killed.kill()
-        killed.communicate()
-        built = other.result()
+    other = process(tmp_path)
+    assert other.stderr is not None
+    assert other.stderr.readline() == f"Waiting for another process, which works in {tmp_path / 'cache'}\n"
+    killed.kill()
+    killed.communicate()
+    printed = other.communicate("go on\n")[0]
+    assert other.returncode == 0
     assert not left.exists()
     (store,) = stores(tmp_path)
     assert not (store / "half-written").exists()
-    assert everything(learn(tmp_path, TEXT, "whitespace")) == everything(built)
+    assert printed == f"built\n{everything(learn(tmp_path, TEXT, 'whitespace'))}\n"

@@ -20,7 +20,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -86,7 +86,7 @@ def words_of(session: Session) -> Words:
     """Each word's position, the length of its source, its gold position, p_t, and the gradient with respect to p_t."""
     model, pairs, rows = session.task.model, session.task.pairs, []
     model.eval()
-    for source, target, gold in list(linked_pairs())[::4]:
+    for source, target, gold in islice(linked_pairs(), 0, None, 4):
         example = Example(pairs.source.encode(source), pairs.target.encode(target))
         with _noting_centres(model) as noted:
             batch_loss(model, collate([example]), smoothing=0.0).smoothed.backward()

@@ -3,14 +3,16 @@ doit list --all
 
 Cased models of both directions from the 29,000 pairs; the captions of task 2, translated by them in both directions;
 models of both directions from pairs and captions; the mean of three models that each of them becomes when it is
-fine-tuned on the pairs; ensembles; all scores; the first seed's means in 8 bits, with a score threshold, as they are
-bundled. A step is done when its last file is there: it is then skipped, and removing the file runs it again.
-Interrupted steps go on where they were. `output`/commands notes what makes each step's files, with a fingerprint of the
-settings, config and earlier steps: if these differ from what made the files, the chain stops.
+fine-tuned on the pairs. A second round begins with these means, which translate the captions anew. Then ensembles; all
+scores; the first seed's means in 8 bits, with a score threshold, as they are bundled.
+
+A step is done when its last file is there: it is then skipped, and removing the file runs it again. Interrupted steps
+go on where they were. `output`/commands notes what makes each step's files, with a fingerprint of the settings, config
+and earlier steps: if these differ from what made the files, the chain stops.
 
 Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs`,
-`captions` and `tuning` (configs), `seeds`, `english` and `german` (text without translations), `workers`, and `set`
-(fields of all configs, such as set="training.threads=1").
+`captions` and `tuning` (configs), `seeds`, `rounds` (all but the last have the first seed alone), `english` and
+`german` (text without translations), `workers`, and `set` (fields of all configs, such as set="training.threads=1").
 """
 
 from __future__ import annotations
@@ -35,11 +37,24 @@ PAIRS = get_var("pairs", "configs/multi30k_cased.yaml")
 CAPTIONS = get_var("captions", "configs/multi30k_captions.yaml")
 TUNING = get_var("tuning", "configs/multi30k_tuned.yaml")
 SEEDS = get_var("seeds", "1 2 3").split()
+rounds = get_var("rounds", "2")
+if rounds not in map(str, range(1, 10)):
+    sys.exit(f"rounds: {rounds} is not a number from 1 to 9")
+ROUNDS = int(rounds)
 TEXTS = {"en": get_var("english", "multi30k_descriptions"), "de": get_var("german", "multi30k_descriptions")}
 WORKERS = get_var("workers", "2")
 SET = get_var("set", "").split()
 DRAWS = ("1", "2", "3")  # the seeds with which each model is fine-tuned
 
+TASKS = {
+    "pairs": "models of the genuine pairs alone",
+    "captions": "the text without translations, translated by the ensemble of the models so far",
+    "mixed": "models of pairs and captions: back-translations are tagged <BT>, forward translations <FT>",
+    "tuned": "the same models, fine-tuned on the genuine pairs without dropout, in three random orders of the text",
+    "mean": "the means of the weights of fine-tuned models that began as one (Wortsman et al. 2022)",
+    "scores": "scores on validation and on test 2016, of single models and of ensembles",
+    "bundle": "the means as they are bundled: in 8 bits, and with a threshold below which nmt translate warns",
+}
 DIRECTIONS = (("de", "en"), ("en", "de"))
 UNUSED = mkdtemp()  # for doit's database: what is done is told by the files alone, also after a kill
 atexit.register(shutil.rmtree, UNUSED, ignore_errors=True)
@@ -47,7 +62,7 @@ DOIT_CONFIG = {
     "verbosity": 2,
     "backend": "json",
     "dep_file": f"{UNUSED}/doit.json",
-    "default_tasks": ["pairs", "captions", "mixed", "tuned", "mean", "scores", "bundle"],
+    "default_tasks": list(TASKS),
 }
 
 
@@ -86,6 +101,7 @@ def step(
         note.write_text(text, encoding="utf-8")
 
     return {
+        "basename": task,
         "name": name,
         "actions": [check, take_note, nmt(*command)],
         "targets": [str(path) for path in last],
@@ -100,12 +116,26 @@ def run_name(kind: str, direction: tuple[str, str], seed: str) -> str:
 
 def model(kind: str, direction: tuple[str, str], seed: str) -> Path:
     name = run_name(kind, direction, seed)
-    return OUTPUT / f"{name}.pt" if kind == "mean" else OUTPUT / name / "best.pt"
+    return OUTPUT / f"{name}.pt" if kind.startswith("mean") else OUTPUT / name / "best.pt"
 
 
-def translations(language: str) -> Path:
-    """Where the text of a language lies beside its translation, each with its language behind the name."""
-    return OUTPUT / f"text-{language}"
+def without_round(kind: str) -> str:
+    """`mixed` of `mixed2`, the second round's."""
+    return kind.rstrip("0123456789")
+
+
+def made_by(kind: str, direction: tuple[str, str], seed: str) -> str:
+    """The step that makes a model."""
+    return f"{without_round(kind)}:{run_name(kind, direction, seed)}"
+
+
+def translations(number: int, language: str) -> Path:
+    """Where the text of a language lies beside a round's translation, each with its language behind the name."""
+    return OUTPUT / f"text{number}-{language}"
+
+
+def seeds_of(number: int) -> list[str]:
+    return SEEDS if number == ROUNDS else SEEDS[:1]
 
 
 def training(
@@ -118,89 +148,94 @@ def training(
         *("evaluation.split=validation", *more, *SET),
     ]
     settings = [part for field in fields for part in ("--set", field)]
-    return step(kind, name, ["train", config, *settings, "--resume"], [OUTPUT / name / "evaluation.json"], after)
+    command = ["train", config, *settings, "--resume"]
+    return step(without_round(kind), name, command, [OUTPUT / name / "evaluation.json"], after)
 
 
-def task_pairs() -> Iterator[dict[str, Any]]:
-    """models of the genuine pairs alone"""
+def task_chain() -> Iterator[dict[str, Any]]:
+    """all steps, each below the name of its task"""
+    for task, about in TASKS.items():
+        yield {"basename": task, "name": None, "doc": about}
     for direction in DIRECTIONS:
         for seed in SEEDS:
             yield training("pairs", PAIRS, direction, seed, [f"training.seed={seed}"])
+    for number in range(1, ROUNDS + 1):
+        yield from captions(number)
+        yield from mixed(number)
+        yield from tuned(number)
+        yield from mean(number)
+    yield from scores()
+    yield from bundle()
 
 
-def task_captions() -> Iterator[dict[str, Any]]:
-    """the text without translations, translated by the ensemble of the models of the pairs"""
+def captions(number: int) -> Iterator[dict[str, Any]]:
+    kind, seeds = ("pairs", SEEDS) if number == 1 else (f"mean{number - 1}", seeds_of(number - 1))
     for direction in DIRECTIONS:
-        models = [model("pairs", direction, seed) for seed in SEEDS]
-        output = translations(direction[0])
+        models = [model(kind, direction, seed) for seed in seeds]
+        output = translations(number, direction[0])
         command = ["back-translate", *models, "--input", TEXTS[direction[0]], "--output", output]
         command += ["--data-folder", DATA, "--precision", "auto", "--workers", WORKERS, "--resume"]
         files = [output.with_name(f"{output.name}.{language}") for language in direction]
-        after = [f"pairs:{run_name('pairs', direction, seed)}" for seed in SEEDS]
-        yield step("captions", direction[0], command, files, after)
+        after = [made_by(kind, direction, seed) for seed in seeds]
+        yield step("captions", output.name, command, files, after)
 
 
-def task_mixed() -> Iterator[dict[str, Any]]:
-    """models of pairs and captions: back-translations are tagged <BT>, forward translations <FT>"""
+def mixed(number: int) -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
         source, target = direction
-        back, forward = translations(target), translations(source)
+        back, forward = translations(number, target), translations(number, source)
         extra = [
             f"data.source.extra=[{{path: {back}.{source}, tag: <BT>}}, {{path: {forward}.{source}, tag: <FT>}}]",
             f"data.target.extra=[{back}.{target}, {forward}.{target}]",
         ]
-        after = [f"captions:{language}" for language in direction]
-        for seed in SEEDS:
-            yield training("mixed", CAPTIONS, direction, seed, [f"training.seed={seed}", *extra], after)
+        after = [f"captions:{text.name}" for text in (back, forward)]
+        for seed in seeds_of(number):
+            yield training(f"mixed{number}", CAPTIONS, direction, seed, [f"training.seed={seed}", *extra], after)
 
 
-def task_tuned() -> Iterator[dict[str, Any]]:
-    """the same models, fine-tuned on the genuine pairs without dropout, in three random orders of the text"""
+def tuned(number: int) -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
-        for seed in SEEDS:
-            start = f"training.start_from={model('mixed', direction, seed)}"
-            after = [f"mixed:{run_name('mixed', direction, seed)}"]
+        for seed in seeds_of(number):
+            start = f"training.start_from={model(f'mixed{number}', direction, seed)}"
+            after = [made_by(f"mixed{number}", direction, seed)]
             for draw in DRAWS:
                 more = [start, f"training.seed={draw}"]
-                yield training("tuned", TUNING, direction, f"{seed}-{draw}", more, after)
+                yield training(f"tuned{number}", TUNING, direction, f"{seed}-{draw}", more, after)
 
 
-def task_mean() -> Iterator[dict[str, Any]]:
-    """the means of the weights of fine-tuned models that began as one (Wortsman et al. 2022)"""
+def mean(number: int) -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
-        for seed in SEEDS:
-            output = model("mean", direction, seed)
-            draws = [f"{seed}-{draw}" for draw in DRAWS]
-            command = ["average", *(model("tuned", direction, draw) for draw in draws), "--output", output]
-            yield step(
-                "mean",
-                output.stem,
-                command,
-                [output],
-                [f"tuned:{run_name('tuned', direction, draw)}" for draw in draws],
-            )
+        for seed in seeds_of(number):
+            output = model(f"mean{number}", direction, seed)
+            draws = [(f"tuned{number}", direction, f"{seed}-{draw}") for draw in DRAWS]
+            command = ["average", *(model(*draw) for draw in draws), "--output", output]
+            yield step("mean", output.stem, command, [output], [made_by(*draw) for draw in draws])
 
 
-def task_scores() -> Iterator[dict[str, Any]]:
-    """scores on validation and on test 2016, of single models and of ensembles"""
+def scores() -> Iterator[dict[str, Any]]:
+    numbers = range(1, ROUNDS + 1)
+    kinds = [
+        ("pairs", SEEDS),
+        *((f"{kind}{number}", seeds_of(number)) for number in numbers for kind in ("mixed", "mean")),
+    ]
     for split in ("validation", "test"):
-        for kind in ("pairs", "mixed", "mean"):
+        for kind, seeds in kinds:
             for direction in DIRECTIONS:
-                models = [model(kind, direction, seed) for seed in SEEDS]
+                models = [model(kind, direction, seed) for seed in seeds]
                 name = f"{split}-{kind}-{'-'.join(direction)}"
                 ensemble = ["--ensemble", *models] if len(models) > 1 else []
                 command = ["evaluate", *models, *ensemble, "--split", split, "--data-folder", DATA]
                 command += ["--output", OUTPUT / name]
-                after = [f"{kind}:{run_name(kind, direction, seed)}" for seed in SEEDS]
+                after = [made_by(kind, direction, seed) for seed in seeds]
                 yield step("scores", name, command, [OUTPUT / name / "evaluation.json"], after)
 
 
-def task_bundle() -> Iterator[dict[str, Any]]:
-    """the means as they are bundled: in 8 bits, and with a threshold below which nmt translate warns"""
+def bundle() -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
         name = "-".join(direction)
+        first = (f"mean{ROUNDS}", direction, SEEDS[0])
         small, bundled = (OUTPUT / f"{kind}-{name}.pt" for kind in ("int8", "bundle"))
-        command = ["average", model("mean", direction, SEEDS[0]), "--int8", "--output", small]
-        yield step("bundle", f"int8-{name}", command, [small], [f"mean:{run_name('mean', direction, SEEDS[0])}"])
+        command = ["average", model(*first), "--int8", "--output", small]
+        yield step("bundle", small.stem, command, [small], [made_by(*first)])
         command = ["calibrate", small, "--data-folder", DATA, "--output", bundled]
-        yield step("bundle", name, command, [bundled], [f"bundle:int8-{name}"])
+        yield step("bundle", bundled.stem, command, [bundled], [f"bundle:{small.stem}"])

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -86,51 +87,52 @@ def test_each_step_runs_once_also_after_an_interruption(settings: dict[str, obje
     assert [command[0] for command in first] == ["train"] * 4 + ["back-translate"]
     second: list[list[str]] = []
     assert doit(chain(settings, second)) == 0
-    trainings = ["train"] * (4 + 3 * 4)
-    assert [command[0] for command in second] == [
-        *("back-translate", *trainings, *["average"] * 4, *["evaluate"] * 12, *BUNDLING)
-    ]
+    one_seed, two_seeds = ([*["train"] * (2 + 3 * 2) * seeds, *["average"] * 2 * seeds] for seeds in (1, 2))
+    commands = ["back-translate", *one_seed, "back-translate", "back-translate", *two_seeds, *["evaluate"] * 20]
+    assert Counter(command[0] for command in second) == Counter([*commands, *BUNDLING])
     assert not any(command in first for command in second)
+    translating = [command[1] for command in second if command[0] == "back-translate"]
+    assert [Path(path).name for path in translating] == ["best.pt", "mean1-de-en-1.pt", "mean1-en-de-1.pt"]
     third: list[list[str]] = []
     assert doit(chain(settings, third)) == 0
     assert third == []
-    found = json.loads((tmp_path / "runs" / "test-mean-de-en" / "evaluation.json").read_text(encoding="utf-8"))
-    paths = [str(tmp_path / "runs" / f"mean-de-en-{seed}.pt") for seed in (1, 2)]
+    found = json.loads((tmp_path / "runs" / "test-mean2-de-en" / "evaluation.json").read_text(encoding="utf-8"))
+    paths = [str(tmp_path / "runs" / f"mean2-de-en-{seed}.pt") for seed in (1, 2)]
     assert [model["checkpoint"] for model in found["models"]] == [*paths, "ensemble of 2"]
     bundled = load(tmp_path / "runs" / "bundle-en-de.pt", torch.device("cpu"))
     assert bundled.config.data.source.language == "en"
-    started_from = load_config(tmp_path / "runs" / "tuned-en-de-2-3" / "config.yaml").training.start_from
-    assert started_from == str(tmp_path / "runs" / "mixed-en-de-2" / "best.pt")
-    config = load_config(tmp_path / "runs" / "mixed-en-de-1" / "config.yaml")
+    started_from = load_config(tmp_path / "runs" / "tuned2-en-de-2-3" / "config.yaml").training.start_from
+    assert started_from == str(tmp_path / "runs" / "mixed2-en-de-2" / "best.pt")
+    config = load_config(tmp_path / "runs" / "mixed2-en-de-1" / "config.yaml")
     assert config.data.source.language == "en"
     assert [(Path(extra.path).name, extra.tag) for extra in config.data.source.extra] == [
-        ("text-de.en", "<BT>"),
-        ("text-en.en", "<FT>"),
+        ("text2-de.en", "<BT>"),
+        ("text2-en.en", "<FT>"),
     ]
-    assert [Path(path).name for path in config.data.target.extra] == ["text-de.de", "text-en.de"]
-    assert set((tmp_path / "runs" / "text-de.de").read_text(encoding="utf-8").splitlines()) <= {
+    assert [Path(path).name for path in config.data.target.extra] == ["text2-de.de", "text2-en.de"]
+    assert set((tmp_path / "runs" / "text2-de.de").read_text(encoding="utf-8").splitlines()) <= {
         "der kleine Hund",
         "weg",
     }
 
 
 def test_what_other_settings_made_is_neither_used_nor_lost(settings: dict[str, object], tmp_path: Path) -> None:
-    assert doit(chain(settings | {"seeds": "1"}, []), "captions") == 0
-    file = tmp_path / "runs" / "text-de.de"
+    assert doit(chain(settings | {"seeds": "1"}, []), "captions:text1-de") == 0
+    file = tmp_path / "runs" / "text1-de.de"
     before = file.read_bytes()
     more: list[list[str]] = []
     other = chain(settings, more)
-    assert doit(other, "captions") != 0
-    assert [command[0] for command in more] == ["train", "train"]  # the second seed's
-    check = next(task for task in other.task_captions() if task["name"] == "de")["actions"][0]
+    assert doit(other, "captions:text1-de") != 0
+    assert [command[0] for command in more] == ["train"]  # the second seed's
+    check = next(task for task in other.task_chain() if task["name"] == "text1-de")["actions"][0]
     assert f"{file} and {file.with_suffix('.en')} made with other settings" in check().message
     assert file.read_bytes() == before
     file.unlink()
     file.with_suffix(".en").unlink()
-    assert doit(chain(settings | {"workers": "2"}, more), "captions:de") == 0
+    assert doit(chain(settings | {"workers": "2"}, more), "captions:text1-de") == 0
     config = Path(str(settings["pairs"]))
     config.write_text(config.read_text(encoding="utf-8").replace("name: tiny", "name: other"), encoding="utf-8")
-    assert doit(chain(settings, more), "captions:de") != 0
+    assert doit(chain(settings, more), "captions:text1-de") != 0
 
 
 def test_the_shipped_configs_differ_only_where_they_must() -> None:
@@ -144,5 +146,5 @@ def test_the_shipped_configs_differ_only_where_they_must() -> None:
     assert lower == cased
     captions = load_config(ROOT / "configs" / "multi30k_captions.yaml").data
     assert [extra.path for extra in captions.source.extra] == [
-        f"checkpoints/multi30k-full/text-{language}.de" for language in ("en", "de")
+        f"checkpoints/multi30k-full/text2-{language}.de" for language in ("en", "de")
     ]

@@ -3,7 +3,7 @@
     python benchmarks/load.py                                   # 1, 8, 64 and 256 clients, 2 minutes each
     python benchmarks/load.py --clients 256 --minutes 30        # at saturation: does memory grow?
 
-Locust's clients (pip install 'nmt[load]') send the sentences of Multi30k's test set 2016, each the next one as soon as
+Locust's clients (pip install -e '.[load]') send the sentences of Multi30k's test set 2016, each the next one as soon as
 it has its answer. The server is `nmt serve` with the bundled model, without attention weights; beside it stands
 `nmt translate` on the same sentences with as many threads. Clients share the machine with the server.
 """

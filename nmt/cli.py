@@ -28,7 +28,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "evaluate": "score models on a test set, also by sentence length, and compare them",
     "back-translate": "make training pairs from monolingual text (back-translation)",
     "split": "make training, validation and test sets from one pair of files",
-    "average": "average several checkpoints of one run, or halve the size of one",
+    "average": "average checkpoints of one run or of one beginning, or store one in 16 or 8 bits",
     "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
     "index": "index a model's states on its training text, so that the page of nmt serve shows words like a chosen one",
     "export": "export a model to ONNX, to translate without PyTorch",

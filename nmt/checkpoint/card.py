@@ -11,8 +11,9 @@ _TEXT = """# {source}→{target}: {name}
 A translation model of nmt: {encoder} encoder, decoder with {attention}, {parameters:.1f} million
 parameters.
 
-    pip install 'nmt[hub]'
-    nmt translate hf://{repository} "…"
+In a folder with the source of nmt, after `make setup`:
+
+    .venv/bin/nmt translate hf://{repository} "…"
 
 In Python: `nmt.Translator.load("hf://{repository}")`.
 """

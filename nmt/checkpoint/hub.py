@@ -65,7 +65,7 @@ def _package() -> Any:
     try:
         import huggingface_hub
     except ImportError:
-        raise UserError("the hub needs the package huggingface_hub: pip install 'nmt[hub]'") from None
+        raise UserError("the hub needs the package huggingface_hub: run pip install -e '.[hub]' in the folder of nmt") from None
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it would count how often it tries again
     return huggingface_hub
 

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] not in ("onnx", "onnxruntime"):
             raise
-        raise UserError(f"nmt export needs the package {error.name}: pip install 'nmt[export]'") from None
+        raise UserError(f"nmt export needs the package {error.name}: run pip install -e '.[export]' in the folder of nmt") from None
 
     import torch
 

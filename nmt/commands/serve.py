@@ -24,7 +24,7 @@ def parser() -> Parser:
         "this machine can open it, unless --host says otherwise.",
     )
     parser.add_argument(
-        "checkpoints", nargs="*", metavar="CHECKPOINT", help="up to eight models; without any, the bundled one"
+        "checkpoints", nargs="*", metavar="CHECKPOINT", help="up to eight models (default: the bundled German→English one)"
     )
     parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
@@ -34,7 +34,7 @@ def parser() -> Parser:
         nargs="?",
         const="",
         metavar="TOKEN",
-        help="who has no token is refused; without a TOKEN one is made up, and printed with the address",
+        help="refuse requests without this token; without a TOKEN one is generated, and printed with the address",
     )
     parser.add_argument("--open", action="store_true", help="let everybody in who can reach --host, without a token")
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
@@ -57,7 +57,7 @@ def parser() -> Parser:
         action="append",
         default=[],
         metavar="FILE",
-        help="gold word links of the first test set (such as 0-0 1?2); the next of the second, and so on",
+        help="gold word links (such as 0-0 1?2) of a test set; repeat it in the order of the --test-set options",
     )
     parser.add_argument(
         "--alignment-words", choices=("spacy", "whitespace"), help="the words that links refer to (default: spacy)"
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
         from nmt.web.app import Settings, application, in_environment
         from nmt.web.connections import server_config
     except ModuleNotFoundError as error:
-        raise UserError(f"nmt serve needs {error.name}: pip install 'nmt[serve]'") from None
+        raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
     checkpoints = options.checkpoints or [str(bundled.MODEL)]
     if options.workers > 1:
         options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)

@@ -181,7 +181,7 @@ def _searchable(
     try:
         import faiss
     except ModuleNotFoundError:
-        raise UserError("neighbours need faiss: pip install 'nmt[serve]'") from None
+        raise UserError("neighbours need faiss: run pip install -e '.[serve]' in the folder of nmt") from None
     search = {}
     for side in SIDES:
         rows = np.ascontiguousarray(vectors.pop(side))

@@ -125,4 +125,4 @@ def test_what_cannot_be_pushed(
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert main(["translate", f"hf://{NAME}", "Hund"]) == 2
-    assert "pip install 'nmt[hub]'" in error_of(capsys)
+    assert "pip install -e '.[hub]' in the folder of nmt" in error_of(capsys)

@@ -220,7 +220,7 @@ def test_without_its_packages_the_command_says_which(
     for name in ("graphs", "precision"):
         monkeypatch.delitem(sys.modules, f"nmt.export.{name}", raising=False)
     assert main(["export", best, "--output", str(tmp_path / "folder")]) == 2
-    assert "pip install 'nmt[export]'" in error_of(capsys)
+    assert "pip install -e '.[export]' in the folder of nmt" in error_of(capsys)
 
 
 def test_the_card_names_what_is_there(small: Path) -> None:

@@ -76,11 +76,11 @@ def _refuse_too_large(config: ModelConfig, source_types: int, target_types: int)
 
 
 def _sizes(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[int, str]]:
-    """All whole numbers in nested values, with their dotted names."""
+    """The sizes, and numbers of layers and positions, in nested values, with their dotted names."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _sizes(value, f"{prefix}.{name}")
-        elif isinstance(value, int) and not isinstance(value, bool):
+        elif isinstance(value, int) and name.endswith(("size", "layers", "positions")):
             yield value, f"{prefix}.{name}"
 
 

@@ -1,6 +1,6 @@
 """The command line: `nmt train`, `nmt translate`, and so on.
 
-Exit codes: 0 done; 2 wrong input (one line on standard error); 130 stopped by Ctrl-C or SIGTERM, in training after
+Exit codes: 0 done; 2 wrong input (one line on standard error); 130 stopped by Ctrl-C, training also by SIGTERM, after
 saving; 1 a bug in nmt (with its traceback). Nothing heavy is imported before a command needs it.
 """
 
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
+from typing import TextIO
 
 from nmt import __version__
 from nmt.commands.options import Parser
@@ -65,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nStopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # whoever read the output has gone, as `head` does: there is no use in going on
+        if not _is_broken(sys.stdout):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -81,6 +84,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def module_of(command: str) -> ModuleType:
     """The module of a command, which has its `parser()` and `run()`."""
     return import_module(f"nmt.commands.{command.replace('-', '_')}")
+
+
+def _is_broken(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        return True
+    return False
 
 
 def _refuse(text: str) -> int:

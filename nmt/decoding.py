@@ -54,12 +54,12 @@ def decode(
     With `search.sampling` the hypotheses are drawn at random, and come in the order of drawing.
 
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
-    `search.batch_size`, the longest first. A source is yielded as soon as its search ends; with `attention`, or if
-    copies of this process search, at the end of its batch. With a `selection` a translation holds only the types that
-    it chooses for its sentence; scores are those among all types if the model is one `with_remainder`. `attention` is
-    for models that have it, and costs one more run of the decoder over the finished hypotheses. `prefixes`, if there
-    are any, are the ids that each source's hypotheses begin with; there is no selection then. `watch` is shown what
-    each step of a beam search chose from.
+    `search.batch_size`, the longest first. A source is yielded as soon as its search ends; with `attention`, at the end
+    of its batch; if copies of this process search, at the end of all. With a `selection` a translation holds only the
+    types that it chooses for its sentence; scores are those among all types if the model is one `with_remainder`.
+    `attention` is for models that have it, and costs one more run of the decoder over the finished hypotheses.
+    `prefixes`, if there are any, are the ids that each source's hypotheses begin with; there is no selection then.
+    `watch` is shown what each step of a beam search chose from.
 
     Raises `UserError` if a batch does not fit into memory.
     """
@@ -75,7 +75,7 @@ def decode(
     def decoded(number: int) -> Iterator[tuple[int, list[Decoded]]]:
         chosen = batches[number]
         batch, begun = [sources[i] for i in chosen], [prefixes[i] for i in chosen] if prefixes else []
-        out_of_memory = partial(_out_of_memory, len(batch), len(batch[0]), search)
+        out_of_memory = partial(_out_of_memory, len(batch), len(batch[0]), search, at_once)
         found = _decode_batch(ready, batch, begun, search, selection, n_best, attention, watch)
         for row, hypotheses in _computed(found, partial(_searching, ready, search, out_of_memory)):
             yield chosen[row], hypotheses
@@ -98,7 +98,7 @@ def forced_weights(
     """
     order = sorted(range(len(sources)), key=lambda i: (-len(sources[i]), -len(targets[i])))
     matrices: dict[int, Tensor] = {}
-    with _without_dropout(model), torch.inference_mode():
+    with without_dropout(model), torch.inference_mode():
         for begin in range(0, len(order), batch_size):
             chosen = order[begin : begin + batch_size]
             padded, lengths = pad_source([sources[i] for i in chosen])
@@ -116,7 +116,7 @@ def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
 @contextmanager
 def _searching(model: TranslationModel, search: SearchConfig, out_of_memory: Callable[[], str]) -> Iterator[None]:
     in_precision = _in_precision(model, search.precision)
-    with torch.inference_mode(), _without_dropout(model), in_precision, explaining_memory(out_of_memory):
+    with torch.inference_mode(), without_dropout(model), in_precision, explaining_memory(out_of_memory):
         yield
 
 
@@ -272,7 +272,7 @@ def _in_precision(model: TranslationModel, precision: str) -> Iterator[None]:
 
 
 @contextmanager
-def _without_dropout(model: TranslationModel) -> Iterator[None]:
+def without_dropout(model: TranslationModel) -> Iterator[None]:
     """The model in evaluation mode, and afterwards in the mode that it was in."""
     if not model.training:  # then entering this for each sentence that is found costs nothing
         yield
@@ -284,8 +284,9 @@ def _without_dropout(model: TranslationModel) -> Iterator[None]:
         model.train()
 
 
-def _out_of_memory(sentences: int, length: int, search: SearchConfig) -> str:
+def _out_of_memory(sentences: int, length: int, search: SearchConfig, at_once: int) -> str:
+    fewer = "the beam size" if search.sampling is None else "n_best"
     return (
-        f"out of memory for {sentences} sentences of up to {length} tokens with {search.beam_size} hypotheses each: "
-        f"lower the batch size (here: {search.batch_size}) or the beam size"
+        f"out of memory for {sentences} sentences of up to {length} tokens with {at_once} hypotheses each: "
+        f"lower the batch size (here: {search.batch_size}) or {fewer}"
     )

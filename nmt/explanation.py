@@ -18,6 +18,7 @@ from nmt.beam_tree import Node, beam_tree, greedy_rank
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig, SearchPrecision
 from nmt.data.batching import pad_source
+from nmt.decoding import without_dropout
 from nmt.kernels.packed import packed
 from nmt.model.forced import forcing
 from nmt.model.protocol import TranslationModel
@@ -25,7 +26,9 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.search import Candidates, Hypothesis
 from nmt.steps import DecodingStep, steps, weights_in_tree
 from nmt.system.errors import UserError
-from nmt.text.vocabulary import EOS, EOS_TOKEN
+from nmt.system.values import is_unicode
+from nmt.text.limits import all_readable
+from nmt.text.vocabulary import EOS, EOS_TOKEN, without_end
 from nmt.translation import Translation
 from nmt.translator import Translator
 
@@ -64,7 +67,9 @@ def explain(
     """
     chosen = {"beam_size": beam_size, "length_penalty": length_penalty, "max_length": max_length}
     search = override_search(translator.search, **chosen, precision="float32", vocabulary_selection=False)
-    told = _having_read(forced_translator(prepared(translator), sentence, forced or {}), sentence)
+    sentence = _readable(translator, sentence)
+    told = forced_translator(prepared(translator), sentence, forced or {}, max_length=search.max_length)
+    told = _having_read(told, sentence)
     watched: list[Candidates] = []
     find = partial(
         told.translate,
@@ -93,7 +98,8 @@ def attention_in_tree(
     if not isinstance(model, Seq2Seq) or not translator.has_attention:
         return [None] * len(tree)
     nodes = [node.parent for node in tree], [node.token for node in tree]
-    return weights_in_tree(model, _source(translator, sentence), *nodes)
+    with without_dropout(model):
+        return weights_in_tree(model, _source(translator, _readable(translator, sentence)), *nodes)
 
 
 def read(
@@ -104,6 +110,9 @@ def read(
     Both are empty for an empty sentence. Raises `UserError` where `explain` does, and for a translation with as many
     tokens as `search.max_length`.
     """
+    if not is_unicode(target):
+        raise UserError("the translation is not valid Unicode text: convert it to UTF-8")
+    sentence = _readable(translator, sentence)
     told = forced_translator(prepared(translator), sentence, forced or {})
     tokens, most = told.target.tokenizer.tokenize(target), told.search.max_length
     if len(tokens) >= most:
@@ -122,10 +131,13 @@ def prepared(translator: Translator, precision: SearchPrecision = "float32") -> 
     return translator if model is translator.model else _by(translator, model, translator.search)
 
 
-def forced_translator(translator: Translator, sentence: str, places: Mapping[int, int]) -> Translator:
+def forced_translator(
+    translator: Translator, sentence: str, places: Mapping[int, int], *, max_length: int | None = None
+) -> Translator:
     """The translator with its attention forced, at some target positions, onto source positions of this sentence.
 
-    It searches, even if it was to draw translations at random.
+    It searches, even if it was to draw translations at random. A translation has at most `max_length` tokens, or as
+    many as the checkpoint's setting says.
 
     Raises `UserError` for an ensemble, for a model without attention, and for positions that do not exist.
     """
@@ -134,12 +146,12 @@ def forced_translator(translator: Translator, sentence: str, places: Mapping[int
     search = translator.search.model_copy(update={"sampling": None})
     if places and not translator.has_attention:
         raise UserError("forced: this model has no attention (model.attention.wiring: none)")
-    positions = len(_source(translator, sentence)) + 1
+    positions, most = len(_source(translator, sentence)) + 1, max_length or search.max_length
     for t, s in places.items():
-        if not (0 <= t < search.max_length and 0 <= s < positions):
+        if not (0 <= t < most and 0 <= s < positions):
             raise UserError(
                 f"forced: step {t} onto source position {s}: this sentence has positions 0 to {positions - 1}, and "
-                f"a translation steps 0 to {search.max_length - 1}"
+                f"a translation steps 0 to {most - 1}"
             )
     model = forcing(translator.model, places) if places else translator.model
     return _by(translator, model, search)
@@ -150,13 +162,19 @@ def _having_read(translator: Translator, sentence: str) -> Translator:
     """The translator for this sentence alone, which is encoded once for all that follows."""
     assert isinstance(translator.model, Seq2Seq)
     padded, lengths = pad_source([_source(translator, sentence)])
-    model = translator.model.having_read(padded.to(translator.model.device), lengths)
+    with without_dropout(translator.model):
+        model = translator.model.having_read(padded.to(translator.model.device), lengths)
     return _by(translator, model, translator.search)
 
 
 def _by(translator: Translator, model: TranslationModel, search: SearchConfig) -> Translator:
     """The translator with another model and other settings."""
-    return Translator(model, translator.source, translator.target, search, translator.selection)
+    return Translator(model, translator.source, translator.target, search, translator.selection, translator.threshold)
+
+
+def _readable(translator: Translator, sentence: str) -> str:
+    """The sentence, cut where `Translator.translate` would cut it. Raises `UserError` if it is not Unicode."""
+    return all_readable([sentence], translator.search.max_source_length)[0]
 
 
 def _source(translator: Translator, sentence: str) -> list[int]:
@@ -169,11 +187,14 @@ def _steps(translator: Translator, sentence: str, tokens: Sequence[str]) -> tupl
     model = translator.model
     assert isinstance(model, Seq2Seq)
     source = _source(translator, sentence)
-    return tuple(steps(model, source, _ids(translator, tokens))) if tokens and source else ()
+    if not (tokens and source):
+        return ()
+    with without_dropout(model):
+        return tuple(steps(model, source, _ids(translator, tokens)))
 
 
 def _ids(translator: Translator, tokens: Sequence[str]) -> list[int]:
     """The ids of a hypothesis' tokens, of which the last one may be EOS."""
-    ended = bool(tokens) and tokens[-1] == EOS_TOKEN
-    ids = translator.target.vocabulary.encode(tokens[:-1] if ended else tokens)
-    return [*ids, EOS] if ended else ids
+    own = without_end(tokens)
+    ids = translator.target.vocabulary.encode(own)
+    return [*ids, EOS] if len(own) < len(tokens) else ids

@@ -31,7 +31,7 @@ from nmt.system.values import is_unicode
 from nmt.text.codec import Codec
 from nmt.text.limits import all_readable, tokens_within
 from nmt.text.unknown_words import copied, replacements
-from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK_TOKEN
+from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK_TOKEN, without_end
 from nmt.translation import Translation
 
 MOST_SAMPLES = 1000  # of a sentence: its memory is that of as many sentences
@@ -139,9 +139,10 @@ class Translator:
         drawing. `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the
         word that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
         `attention=False` saves the time that computing the weights takes. `prefix` is how translations begin, one text
-        for all or for each its text or its tokens (as in `Translation.tokens`); the search goes on from there, among
-        all words. `watch` sees each step of a beam search, `found` each sentence's place and translation as soon as
-        they are known (earliest without `attention`).
+        for all, or for each its text or its tokens (as in `Translation.tokens`, whose `<eos>` does not count); the
+        search goes on from there, among all words. `watch` sees each step of a beam search, `found` each sentence's
+        place and translation as soon as they are known (earliest without `attention`; where several processes search,
+        at the end of all).
 
         Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
         size, a prefix that fills `max_length`, `replace_unk` without attention).
@@ -234,7 +235,7 @@ class Translator:
             raise UserError(f"{len(given)} prefixes for {count} sentences: give one for each, or one text for all")
         if not all(is_unicode("".join(one)) for one in given):
             raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
-        tokens = [self.target.tokenizer.tokenize(one) if isinstance(one, str) else one for one in given]
+        tokens = [self.target.tokenizer.tokenize(one) if isinstance(one, str) else without_end(one) for one in given]
         longest, most = max(map(len, tokens), default=0), wanted.search.max_length
         if longest >= most:
             raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")

@@ -1,4 +1,4 @@
-"""`nmt ablation` without installing the command: python scripts/ablation.py --help"""
+"""`nmt ablation` as a script: python scripts/ablation.py --help"""
 
 import sys
 

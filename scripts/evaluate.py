@@ -1,4 +1,4 @@
-"""`nmt evaluate` without installing the command: python scripts/evaluate.py --help"""
+"""`nmt evaluate` as a script: python scripts/evaluate.py --help"""
 
 import sys
 

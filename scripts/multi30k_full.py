@@ -38,8 +38,10 @@ CAPTIONS = get_var("captions", "configs/multi30k_captions.yaml")
 TUNING = get_var("tuning", "configs/multi30k_tuned.yaml")
 SEEDS = get_var("seeds", "1 2 3").split()
 rounds = get_var("rounds", "2")
-if rounds not in map(str, range(1, 10)):
-    sys.exit(f"rounds: {rounds} is not a number from 1 to 9")
+if rounds not in map(str, range(1, 10)) or not SEEDS:
+    wrong = f"rounds: {rounds} is not a number from 1 to 9" if SEEDS else "seeds: give at least one, such as seeds=1"
+    print(f"error: {wrong}", file=sys.stderr)
+    sys.exit(2)
 ROUNDS = int(rounds)
 TEXTS = {"en": get_var("english", "multi30k_descriptions"), "de": get_var("german", "multi30k_descriptions")}
 WORKERS = get_var("workers", "2")

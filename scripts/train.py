@@ -1,4 +1,4 @@
-"""`nmt train` without installing the command: python scripts/train.py --help"""
+"""`nmt train` as a script: python scripts/train.py --help"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`nmt translate` without installing the command: python scripts/translate.py --help"""
+"""`nmt translate` as a script: python scripts/translate.py --help"""
 
 import sys
 

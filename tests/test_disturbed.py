@@ -16,6 +16,7 @@ from nmt.cli import main
 from nmt.config.reading import to_yaml
 from nmt.system import files, streams
 from nmt.system.errors import UserError
+from nmt.training import loop
 from nmt.training.curves import Curves
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(nmt.__file__).parents[1]), *sys.path])}
@@ -39,6 +40,14 @@ def test_closed_streams_are_like_those_of_a_daemon(tmp_path: Path, make_config: 
     translated = shell(f"{program} translate {tmp_path}/runs/a/best.pt 'Ba De' >&-")
     assert translated.returncode == 2
     assert translated.stderr.startswith("error: standard output is closed")
+
+
+def test_warnings_that_nobody_reads_are_no_finished_translation(best: str, tmp_path: Path) -> None:
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.write_text("Ba " * 700 + "\n", encoding="utf-8")
+    program = f"{sys.executable} -m nmt translate {best} --input {source} --output {out}"
+    done = shell(f"mkfifo {tmp_path}/pipe; true < {tmp_path}/pipe & {program} 2> {tmp_path}/pipe; exit $?")
+    assert done.returncode != 0
 
 
 def test_scores_are_not_lost_in_a_closed_stream(
@@ -70,6 +79,47 @@ def test_files_that_go_away_end_a_run_with_its_state_saved(
     assert [event["update"] for event in events(folder, "train")] == [12]
 
 
+def test_metrics_that_go_away_while_a_validation_runs_do_not_lose_the_best_model(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config("training.max_updates=8", "training.validate_every=4")
+    folder = Path(config.output_dir) / config.name
+    real = loop.validate
+
+    def validate(*arguments: Any, **more: Any) -> Any:
+        (folder / "metrics.jsonl").unlink()
+        return real(*arguments, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "validate", validate)
+        with pytest.raises(UserError, match=r"metrics\.jsonl was removed .* continue with --resume, from update 4"):
+            finish(config)
+    assert not (folder / "best.pt").exists()
+    finish(config, resume=True)
+    assert [event["update"] for event in events(folder, "validation")] == [4, 8]
+    assert (folder / "best.pt").exists()
+
+
+def test_a_run_saves_nothing_in_a_folder_that_became_anothers(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config("training.max_updates=12")
+    folder = Path(config.output_dir) / config.name
+
+    def replace() -> None:
+        shutil.rmtree(folder)
+        folder.mkdir()
+        for name in ("metrics.jsonl", "last.pt"):
+            (folder / name).write_text("the other run's", encoding="utf-8")
+
+    after_update(monkeypatch, 6, replace)
+    with pytest.raises(UserError, match=r"metrics\.jsonl was replaced .* start over with --set name=NAME"):
+        finish(config)
+    assert {
+        path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()
+    } == dict.fromkeys(("metrics.jsonl", "last.pt"), "the other run's")
+
+
 def test_curves_that_cannot_be_written_are_reported_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tensorboard")
     (tmp_path / "file").write_bytes(b"")
@@ -89,7 +139,13 @@ def test_curves_that_cannot_be_written_are_reported_once(tmp_path: Path, capfd: 
 
 @pytest.mark.parametrize(
     "change",
-    ["search.beam_size=3", "search.length_penalty=0.5", "search.max_length=9", "search.max_source_length=20"],
+    [
+        "search.beam_size=3",
+        "search.sampling={temperature: 1.5}",
+        "search.length_penalty=0.5",
+        "search.max_length=9",
+        "search.max_source_length=20",
+    ],
 )
 def test_another_search_is_refused_on_resume(
     make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, change: str

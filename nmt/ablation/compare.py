@@ -35,6 +35,8 @@ def compare(
     Raises `UserError` before anything is run if the configs do not go together, or folders or page cannot be used.
     """
     chosen = load_configs(configs, overrides, seeds, recipe)
+    if base is not None and seeds == 1:
+        raise UserError("--base is for tests over several seeds: add --seeds 3, or leave it out")
     if base is not None and base not in (names := [config.name for config in chosen[: len(chosen) // seeds]]):
         raise UserError(f"--base {base}: no config has this name; there are {', '.join(names)}")
     page.check(output)
@@ -50,10 +52,11 @@ def compare(
     if done:
         arguments = [*configs, "--output", str(output), "--jobs", str(jobs)]
         arguments += [part for override in overrides for part in ("--set", override)]
-        for option, value in (("--recipe", recipe), ("--seeds", str(seeds) if seeds > 1 else None), ("--base", base)):
-            arguments += [option, value] if value is not None else []
+        several = str(seeds) if seeds > 1 else None
+        options = {"--recipe": recipe, "--seeds": several, "--base": base, "--machine": machine}
+        arguments += [part for option, value in options.items() if value is not None for part in (option, value)]
         made = page.Making(
-            command=shlex.join(["python", "scripts/ablation.py", *arguments]),
+            command=shlex.join(["nmt", "ablation", *arguments]),
             machine=machine,
             missing=[failure.name for failure in failures],
             base=base,

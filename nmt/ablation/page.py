@@ -130,7 +130,7 @@ def _runs(found: Sequence[Mechanism], base_name: str | None) -> list[str]:
     ]
     if (base := base_of(found, base_name)) is not None:
         lines.append(
-            f"*Difference* is that of the mean BLEU to {base.first.name}; p is that of a paired, two-sided t-test over "
+            f"*Difference* is that of the mean BLEU to {base.name}; p is that of a paired, two-sided t-test over "
             "the seeds, not corrected for the number of rows: it finds only differences that are large beside the "
             "spread over seeds."
         )

@@ -22,6 +22,11 @@ class Mechanism(NamedTuple):
         return self.results[0]
 
     @property
+    def name(self) -> str:
+        """That of its runs without their seeds (see `with_seeds`)."""
+        return self.first.name.removesuffix(f"-seed{self.first.config.training.seed}")
+
+    @property
     def bleus(self) -> dict[int, float]:
         """By seed."""
         return {result.config.training.seed: result.bleu for result in self.results}
@@ -48,7 +53,7 @@ def mechanisms(results: Sequence[Result]) -> list[Mechanism]:
 def base_of(found: Sequence[Mechanism], name: str | None) -> Mechanism | None:
     """The mechanism of that name; without one the first with global attention and no variant. None if it is missing."""
     if name is not None:
-        return next((m for m in found if m.first.name == name), None)
+        return next((m for m in found if name in (m.name, m.first.name)), None)
     attentive = (m for m in found if m.first.config.model.attention.wiring != "none")
     return next((m for m in attentive if is_plain(m.first.config.model)), None)
 

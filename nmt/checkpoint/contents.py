@@ -203,7 +203,7 @@ def _as_it_was(config: dict[str, Any]) -> dict[str, Any]:
         case {"model": {"attention": {"scope": "local_p" | "local_m" as scope} as attention}}:  # before 0.3.0
             if scope == "local_p":
                 attention.setdefault("initial_position", "middle")
-                if attention.get("narrow_updates"):
+                if attention.get("narrow_updates") and "narrow_from" in attention:
                     attention.setdefault("fixed_above", attention["narrow_from"])
             attention.setdefault("narrow_updates", 0)
     return config

@@ -26,6 +26,11 @@ def is_address(path: str | Path) -> bool:
     return str(path).startswith(PREFIX)
 
 
+def model_name(path: str | Path) -> str:
+    """What a page calls a checkpoint: OWNER/NAME of the hub, or the folder of its run."""
+    return str(path).removeprefix(PREFIX) if is_address(path) else Path(path).resolve().parent.name
+
+
 def local(path: str | Path) -> str:
     """Where the checkpoint is: of an address the file in huggingface_hub's cache, fetched if it is not there.
 
@@ -65,7 +70,9 @@ def _package() -> Any:
     try:
         import huggingface_hub
     except ImportError:
-        raise UserError("the hub needs the package huggingface_hub: run pip install -e '.[hub]' in the folder of nmt") from None
+        raise UserError(
+            "the hub needs the package huggingface_hub: run pip install -e '.[hub]' in the folder of nmt"
+        ) from None
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it would count how often it tries again
     return huggingface_hub
 
@@ -92,3 +99,6 @@ def _explained(what: str) -> Iterator[None]:
     except (errors.LocalTokenNotFoundError, errors.HfHubHTTPError, ValueError, OSError, RuntimeError) as error:
         said = " ".join(str(error).split())[:300]
         raise UserError(f"{what}: the hub refuses ({said}): log in (hf auth login), or check the name") from None
+    except Exception as error:  # of the package that huggingface_hub asks through
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        raise UserError(f"{what}: the hub cannot be reached ({said}): check the connection, then try again") from None

@@ -16,7 +16,9 @@ def parser() -> Parser:
         "cannot be resumed from it. All must come from one run (different seeds are refused), or from runs that "
         "started from the same checkpoint (training.start_from).",
     )
-    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints that share their initial weights")
+    parser.add_argument(
+        "checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints that share their initial weights"
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")
     smaller = parser.add_mutually_exclusive_group()
     smaller.add_argument("--half", action="store_true", help="store the weights in 16 bits (half precision)")

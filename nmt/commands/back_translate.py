@@ -22,6 +22,7 @@ from nmt.commands.options import (
     set_threads,
     share_threads,
 )
+from nmt.config.yaml_text import in_yaml
 from nmt.system import files
 from nmt.system.errors import UserError
 from nmt.system.parallel import in_parallel
@@ -81,6 +82,8 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Write the pairs. Raises `UserError` if the text cannot be read, or if the output is there already."""
+    if not options.output.name:
+        raise UserError(f"{options.output} is a folder: give --output a name to begin with, such as data/back")
     sampling(options)
     share_threads(options)
 
@@ -89,6 +92,8 @@ def run(options: argparse.Namespace) -> int:
 
     translator, config = _load(options)
     languages = (config.source.language, config.target.language)
+    if languages[0] == languages[1]:
+        raise UserError(f"{options.checkpoints[0]} translates {languages[0]} to itself: give a model of two languages")
     text = load_monolingual(options.input, languages[0], config, tuple(options.without))
     lines = list(text)
     if not lines:
@@ -114,8 +119,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _say_how_to_use(languages: tuple[str, str], outputs: Sequence[Path]) -> None:
     print(f"\nIn the config of a model from {languages[1]} to {languages[0]}:\n\ndata:")
-    print(f"  source:\n    extra: [{{path: {outputs[1]}, weight: 1, tag: <BT>}}]")
-    print(f"  target:\n    extra: [{outputs[0]}]")
+    extra = {"path": str(outputs[1]), "weight": 1, "tag": "<BT>"}
+    print(f"  source:\n    extra: {in_yaml([extra])}\n  target:\n    extra: {in_yaml([str(outputs[0])])}")
 
 
 def _load(options: argparse.Namespace) -> tuple[Translator, DataConfig]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, data_here, set_threads
+from nmt.commands.options import Parser, add_data_folder, data_here, positive, set_threads
 from nmt.system.errors import UserError
 
 
@@ -28,7 +28,7 @@ def parser() -> Parser:
         "--source", type=Path, metavar="FILE", help="fit to these sentences instead of the validation set"
     )
     add_data_folder(parser)
-    parser.add_argument("--threads", type=int, metavar="N", help="processor threads (default: PyTorch's choice)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
     return parser
 
 

@@ -16,7 +16,10 @@ CHARACTERS = 10_000  # of a text: enough to know its language
 
 def add_direction_options(parser: Parser) -> None:
     parser.add_argument(
-        "--from", dest="from_language", metavar="CODE", help="without a CHECKPOINT: translate from this language, de or en (default: the text's)"
+        "--from",
+        dest="from_language",
+        metavar="CODE",
+        help="without a CHECKPOINT: translate from this language, de or en (default: the text's)",
     )
     parser.add_argument(
         "--to", dest="to_language", metavar="CODE", help="without a CHECKPOINT: translate to this language, en or de"

@@ -124,6 +124,7 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config]) -> TestSe
     from nmt.evaluation import checkpoints
     from nmt.evaluation.alignment import word_pairs
 
+    checkpoints.check_same_languages(configs)
     first = next(iter(configs.values()))
     languages = (first.data.source.language, first.data.target.language)
     if options.sacrebleu is not None:

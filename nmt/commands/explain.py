@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from nmt.checkpoint.hub import model_name
 from nmt.commands.directions import add_direction_options, given_or_bundled
 from nmt.commands.options import Parser, positive, set_threads
 from nmt.commands.translate import told_apart
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     translator = Translator.load(checkpoint, device=options.device)
     page = single_page(
         translator,
-        Path(checkpoint).resolve().parent.name,
+        model_name(checkpoint),
         text[0],
         beam_size=options.beam,
         length_penalty=options.length_penalty,

@@ -24,7 +24,7 @@ def parser() -> Parser:
         "--precision",
         choices=PRECISIONS,
         default="float32",
-        help="of the weights: float16 halves the files, int8 quarters them and computes in whole numbers "
+        help="of the weights: float16 halves the files, int8 makes them still smaller and computes in whole numbers "
         "(default: float32)",
     )
     parser.add_argument(
@@ -49,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] not in ("onnx", "onnxruntime"):
             raise
-        raise UserError(f"nmt export needs the package {error.name}: run pip install -e '.[export]' in the folder of nmt") from None
+        raise UserError(
+            f"nmt export needs the package {error.name}: run pip install -e '.[export]' in the folder of nmt"
+        ) from None
 
     import torch
 
@@ -71,5 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _about(checkpoints: list[str]) -> str:
     """The README.md beside a single checkpoint, as the bundled model's card with its terms of use."""
+    from nmt.text.corpus import read_lines
+
     readme = Path(checkpoints[0]).with_name("README.md")
-    return readme.read_text(encoding="utf-8") if len(checkpoints) == 1 and readme.is_file() else ""
+    return "\n".join(read_lines(readme)) if len(checkpoints) == 1 and readme.is_file() else ""

@@ -42,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("--source and --target belong together: give both files, or neither")
     if options.output is None and options.checkpoint.startswith("hf://"):
         raise UserError("--output FILE is needed for a model of the Hugging Face Hub: say where the index is to go")
+    if not Path(options.checkpoint).name:
+        raise UserError(f"{options.checkpoint!r} is not a checkpoint: give a file, such as checkpoints/NAME/best.pt")
     output = options.output or Path(options.checkpoint).with_suffix(".index")
     if output.exists():
         raise UserError(f"{output} already exists: choose another --output, or remove it")

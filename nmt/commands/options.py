@@ -97,7 +97,8 @@ def data_here(options: argparse.Namespace, config: Config) -> DataConfig:
 
 def refuse_twice(checkpoints: Sequence[str]) -> None:
     """Raise `UserError` if a checkpoint is given more than once."""
-    if len(set(checkpoints)) < len(checkpoints):
+    files = {path if path.startswith("hf://") else os.path.realpath(path) for path in checkpoints}
+    if len(files) < len(checkpoints):
         raise UserError("a checkpoint was given twice: name each once")
 
 

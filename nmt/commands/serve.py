@@ -24,7 +24,10 @@ def parser() -> Parser:
         "this machine can open it, unless --host says otherwise.",
     )
     parser.add_argument(
-        "checkpoints", nargs="*", metavar="CHECKPOINT", help="up to eight models (default: the bundled German→English one)"
+        "checkpoints",
+        nargs="*",
+        metavar="CHECKPOINT",
+        help="up to eight models (default: the bundled German→English one)",
     )
     parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
@@ -155,10 +158,9 @@ def _listening(host: str, port: int) -> socket.socket:
         except OSError:
             listening.close()
             raise
-    except OSError as error:
-        raise UserError(
-            f"cannot listen at {host}, port {port} ({error.strerror}): choose another --port or --host"
-        ) from None
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "not a host name"
+        raise UserError(f"cannot listen at {host}, port {port} ({why}): choose another --port or --host") from None
     listening.set_inheritable(True)
     return listening
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from nmt.commands.options import Parser, positive
+from nmt.config.yaml_text import in_yaml
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
 
@@ -51,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
         print(f"Left out: {done.copies} more of the same pairs as in the validation and test sets.")
     print("\nIn the config:\n\ndata:\n  corpus: files")
     for number, (side, language) in enumerate(zip(("source", "target"), languages, strict=True)):
-        print(f"  {side}:\n    language: {language}")
+        print(f"  {side}:\n    language: {in_yaml(language)}")
         for name, files in done.paths.items():
-            print(f"    {name}: {files[number]}")
+            print(f"    {name}: {in_yaml(str(files[number]))}")
     return 0
 
 

@@ -56,8 +56,11 @@ def growing(path: Path, made_by: Mapping[str, Any], *, resume: bool) -> Iterator
     Raises `UserError` if the file exists and `resume` is False, if it was made by something else, or if it cannot be
     written. A file that does not exist is begun, also with `resume`.
     """
+    if not path.name or path.is_dir():
+        raise UserError(f"{path} is a folder: give --output the name of a file")
     note = note_of(path)
-    if not resume and (path.exists() or note.exists()):
+    is_new = not (path.exists() or note.exists())
+    if not resume and not is_new:
         raise UserError(
             f"{path} already exists: add --resume to continue it, or choose another --output"
             if note.exists()
@@ -79,7 +82,13 @@ def growing(path: Path, made_by: Mapping[str, Any], *, resume: bool) -> Iterator
             _write_note(path, made_by, done, file.tell())
 
         _write_note(path, made_by, done, size)
-        yield done, write
+        try:
+            yield done, write
+        except UserError:
+            if is_new and done == 0:  # refused before the first line: leave nothing in the way of the next try
+                note.unlink()
+                path.unlink()
+            raise
     note.unlink()
 
 

@@ -23,6 +23,14 @@ else:
     TokenizerFields = section_of("TokenizerFields", TOKENIZERS)
 
 
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("YAML takes no and on for false and true: put the code in quotes, such as 'no'")
+    return value
+
+
+# It becomes a part of file names.
+Language = Annotated[str, BeforeValidator(_no_boolean), Field(pattern=r"^[A-Za-z0-9_-]{1,20}$")]
 Weight = Annotated[int, Field(ge=1, le=100, strict=True)]  # how often pairs come in an epoch
 
 
@@ -31,14 +39,15 @@ class SideConfig(TokenizerFields):
 
     families: ClassVar = {"tokenizer": TOKENIZERS}
 
-    language: str
+    language: Language
     """The language's ISO 639-1 code, such as `de` or `en`."""
     tokenizer: TokenizerName = "spacy"
     """How text is cut into tokens."""
     lowercase: bool = True
     """Whether text is lower-cased first."""
     min_frequency: Count = 1
-    """Types seen less often in the training text become `<unk>`."""
+    """Types seen less often in the training text become `<unk>`. Where tokens are drawn anew in each epoch
+    (`subword_sampling`, `respelling`, `copying`), all subwords stay."""
     train: str | None = None
     """With `corpus: files`: the file of training sentences, one per line."""
     validation: str | None = None
@@ -90,7 +99,7 @@ def _path_alone(value: Any) -> Any:
 class SourceConfig(SideConfig):
     """The language that is translated."""
 
-    language: str = "de"
+    language: Language = "de"
     """The language's ISO 639-1 code, such as `de` or `en`."""
     extra: tuple[Annotated[ExtraText, BeforeValidator(_path_alone)], ...] = ()
     """Files of more training pairs, such as translations by other models: each a path, or `path`, `weight` and `tag`.
@@ -110,7 +119,7 @@ class SourceConfig(SideConfig):
 class TargetConfig(SideConfig):
     """The language that is written."""
 
-    language: str = "en"
+    language: Language = "en"
     """The language's ISO 639-1 code, such as `de` or `en`."""
     extra: tuple[str, ...] = ()
     """The files of translations of `source.extra`, as many and in the same order."""

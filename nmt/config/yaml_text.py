@@ -1,7 +1,8 @@
-"""YAML text → plain values, whatever the text: each key once, and no more values than it seems to have."""
+"""YAML text → plain values, whatever the text: each key once, and no more values than it seems to have; and back."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import yaml
@@ -11,6 +12,12 @@ from nmt.system.values import is_unicode, shown
 
 LONGEST = 200_000  # characters of a config: it has a hundred fields
 MOST_VALUES = 10_000  # of a config, each counted as often as aliases (*name) repeat it
+
+
+def in_yaml(value: Any) -> str:
+    """A plain value as YAML, on one line."""
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=math.inf)
+    return text.removesuffix("...\n").strip()
 
 
 def parse_yaml(text: str, origin: str) -> Any:

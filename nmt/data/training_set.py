@@ -204,13 +204,14 @@ def _key(config: DataConfig, texts: list[tuple[bool, str]], others: list[Any]) -
     """A hash of all that decides what is stored."""
     from nmt.data import monolingual, store
     from nmt.text import corpus
+    from nmt.text.tokenizers import case
 
-    modules = [building, corpus, monolingual, numbering, store, vocabulary]
+    modules = [building, case, corpus, monolingual, numbering, store, vocabulary]
     for name in (config.source.tokenizer, config.target.tokenizer):
         ancestors = TOKENIZERS[name].__mro__
         modules += [sys.modules[kind.__module__] for kind in ancestors if kind.__module__.startswith("nmt.text.")]
     rules = [inspect.getsource(module) for module in modules]
-    libraries = [version(name) for name in ("numpy", "sentencepiece", "spacy", "torchtext")]
+    libraries = [version(name) for name in ("numpy", "sacremoses", "sentencepiece", "spacy", "torchtext")]
     sides = [
         side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn} for side in (config.source, config.target)
     ]

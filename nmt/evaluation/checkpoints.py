@@ -190,10 +190,20 @@ def alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore
     return alignment.score_alignment(found, test_set.words.links)
 
 
+def check_same_languages(configs: Mapping[str, Config]) -> None:
+    """Raise `UserError` unless all checkpoints translate from one language to one other."""
+    found = {path: (config.data.source.language, config.data.target.language) for path, config in configs.items()}
+    (first, expected), *others = found.items()
+    for path, languages in others:
+        if languages != expected:
+            one, other = "→".join(expected), "→".join(languages)
+            raise UserError(f"{first} translates {one}, and {path} {other}: evaluate them apart")
+
+
 def check_same_corpus(configs: dict[str, Config], split: str) -> None:
     """Raise `UserError` unless all checkpoints were trained on one corpus, so that its `split` means one thing."""
     (first, first_config), *others = configs.items()
-    fields = ["corpus", "source.language", "target.language"]
+    fields = ["corpus"]
     if split in ("train", "validation", "test"):
         fields += [f"source.{split}", f"target.{split}"]
     for checkpoint, config in others:

@@ -48,4 +48,4 @@ def card(config: dict[str, Any], size: int, about: str = "") -> str:
 def _elsewhere(text: str) -> str:
     """A text of Markdown without its title, and without links to files that are not there."""
     body = re.sub(r"\A\s*# .*\n", "", text).strip()
-    return re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", body) + "\n"
+    return re.sub(r"!?\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", body) + "\n"

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 Precision: TypeAlias = Literal["float32", "float16", "int8"]
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 _SMALL = 1024  # numbers of a tensor that stays as it is
 _Stored: TypeAlias = tuple[list[onnx.TensorProto], list[onnx.NodeProto]]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -23,7 +24,6 @@ UNK, PAD, BOS, EOS = range(4)
 BLOCK = 512  # lines that are read before they are translated
 SPACE = "▁"  # sentencepiece's mark of a space
 MARKED = {" ": SPACE, SPACE: 2 * SPACE}  # characters as tokens
-
 
 try:
     import numpy as np
@@ -54,10 +54,8 @@ class Side:
         self.kind, self.lowercase = config["tokenizer"], config["lowercase"]
         self.tokens: list[str] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         self.ids = {token: i for i, token in enumerate(self.tokens) if i > EOS}
-        self.case: Any = None
-        if self.kind == "sentencepiece_cased":
-            sys.path.append(str(folder))  # where case.py is
-            self.case = import_module("case")
+        sys.path.append(str(folder))  # where case.py is
+        self.case: Any = import_module("case") if self.kind == "sentencepiece_cased" else None
         if self.kind.startswith("sentencepiece") and name == "source":  # a target's pieces are only joined
             from sentencepiece import SentencePieceProcessor
 
@@ -109,6 +107,8 @@ class Translator:
         search = self.search | {name: value for name, value in changes.items() if value is not None}
         if not (1 <= n_best <= search["beam_size"] and min(search["max_length"], search["batch_size"]) > 0):
             raise Refused("sizes and lengths must be at least 1, and N best at most the beam size")
+        if not 0 <= search["length_penalty"] <= 10:
+            raise Refused("the length penalty must lie between 0 and 10")
         sources = [self.read(sentence) for sentence in sentences]
         found = [[Translation("", [], [], 0.0, None)] for _ in sentences]
         order = sorted((i for i, tokens in enumerate(sources) if tokens), key=lambda i: -len(sources[i]))
@@ -140,15 +140,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     """What config.json says. Raises `Refused` unless all files of the folder are as they were written."""
     try:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        found, files = config["format"], dict(config["files"])
+        found, files, _ = config["format"], dict(config["files"]), dict(config["search"])
     except (OSError, ValueError, TypeError, KeyError):
         raise Refused(f"{folder} is not a folder of `nmt export`: it has no usable config.json") from None
     if found != FORMAT:
         raise Refused(f"{folder} has format {found}, not {FORMAT}: use the translate.py in it, or export again")
     for name, digest in files.items():
-        with (folder / name).open("rb") as file:
-            read = hashlib.file_digest(file, "sha256").hexdigest()
-        if read != digest:
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             raise Refused(f"{folder / name} is damaged: its checksum is wrong; use another copy")
     return config
 
@@ -264,10 +262,10 @@ def line_of(number: int, translations: list[Translation], arguments: argparse.Na
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Translate TEXT, the lines of a file or of standard input.")
-    option = parser.add_argument
-    option("text", nargs="*", metavar="TEXT", help="sentences")
+    option, either = parser.add_argument, parser.add_mutually_exclusive_group().add_argument
+    either("text", nargs="*", default=[], metavar="TEXT", help="sentences")
     option("--model", type=Path, default=Path(__file__).parent, metavar="FOLDER", help="another folder than this one")
-    option("--input", type=Path, metavar="FILE", help="translate each line of this file")
+    either("--input", type=Path, metavar="FILE", help="translate each line of this file")
     option("--json", action="store_true", help="print JSON: text, tokens, score, attention")
     option("--n-best", type=int, default=1, metavar="N", help="print the N best as number ||| text ||| score")
     option("--beam", dest="beam_size", type=int, metavar="K", help="hypotheses per sentence; 1 is greedy search")
@@ -290,6 +288,8 @@ def main() -> int:
                 print(line_of(number, translations, arguments))
                 number += 1
             sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has gone, as `head` does
+        os._exit(0)
     except (Refused, OSError, ImportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.shared import can_share, derived, reused, total
+from nmt.kernels.shared import can_share, derived, is_shared, reused, total
 from nmt.kernels.switch import fast
 
 CHUNK = 2**18  # sums at a time: few enough for a core's cache, and no gaps in memory that only as many would fill
@@ -31,7 +31,8 @@ def additive_scores(
     """vᵀ tanh(q + k) of each query with each key of its sentence."""
     if not (fast(query) and can_share()):
         return plain_additive_scores(query, keys, v)
-    return _AdditiveScores.apply(query, reused(keys), v)  # type: ignore[no-untyped-call]
+    many = is_shared(keys) or query.shape[-2] > 1  # uses of each key
+    return _AdditiveScores.apply(query, reused(keys), v, many)  # type: ignore[no-untyped-call]
 
 
 def plain_additive_scores(
@@ -51,9 +52,9 @@ class _Operands(NamedTuple):
     """q, k, and for which of them (B T), (B S) the exponential is out of range; None if it is for none."""
 
 
-def _operands(query: Tensor, keys: Tensor) -> _Operands:
+def _operands(query: Tensor, keys: Tensor, many: bool) -> _Operands:
     """Whether a pair's exponentials are in range depends on that pair alone, so that its score does, too."""
-    made = None if query.numel() == 0 or keys.numel() == 0 else derived(keys, _exponentials)
+    made = derived(keys, _exponentials) if many and query.numel() and keys.numel() else None
     if made is None:
         return _Operands(query.flatten(0, -3), keys.flatten(0, -3), products=False)
     large_keys, any_key, factors = made
@@ -98,8 +99,8 @@ class _AdditiveScores(torch.autograd.Function):
     """Of few sentences at a time, so that each operation finds in a core's cache what the one before it made."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
-        operands = _operands(query, keys)
+    def forward(ctx: Any, query: Tensor, keys: Tensor, v: Tensor, many: bool) -> Tensor:
+        operands = _operands(query, keys, many)
         ctx.sizes, ctx.node, ctx.products = query.shape, keys.grad_fn, operands.products
         ctx.save_for_backward(v, operands.query, operands.keys, *(operands.too_large or ()))
         scores = query.new_empty(*operands.query.shape[:2], keys.shape[-2])
@@ -109,7 +110,7 @@ class _AdditiveScores(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor, None]:
         v, query, keys, *too_large = ctx.saved_tensors
         operands = _Operands(query, keys, ctx.products, tuple(too_large) or None)
         gradient = gradient.flatten(0, -3)
@@ -122,4 +123,4 @@ class _AdditiveScores(torch.autograd.Function):
             torch.sum(of_sum, dim=1, out=of_query[some, t])
             if of_keys is not None:
                 of_keys[some].addcmul_(of_sum, 4 * v)
-        return (of_query * (4 * v)).view(ctx.sizes), None, gradient.sum() - 2 * of_v
+        return (of_query * (4 * v)).view(ctx.sizes), None, gradient.sum() - 2 * of_v, None

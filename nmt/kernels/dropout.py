@@ -42,8 +42,10 @@ class Dropout(nn.Dropout):
 def dropout(inputs: Float[Tensor, "*N"], rate: float) -> Float[Tensor, "*N"]:
     """Each number is 0 with probability `rate`, and otherwise divided by 1 − rate."""
     dropped = round(rate * 2**16)
-    if dropped in (0, 2**16) or not fast(inputs):
+    if dropped == 2**16 or not fast(inputs):
         return F.dropout(inputs, rate)
+    if dropped == 0:
+        return inputs
     words = torch.empty(-(-inputs.numel() // 4), dtype=torch.int64).random_(-(2**63), None, generator=_GENERATOR.get())
     kept = words.view(torch.int16)[: inputs.numel()].view(inputs.shape) >= dropped - 2**15
     return inputs * kept.to(inputs.dtype).mul_(2**16 / (2**16 - dropped))

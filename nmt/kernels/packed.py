@@ -37,9 +37,12 @@ def packed(module: Model, precision: str = "float32") -> Model:
     already) it is the module itself.
     """
     kind = _kind(precision)
-    if kind is None or not isinstance(module, nn.Module):
+    if not isinstance(module, nn.Module):
         return module
-    if any(type(child) is kind for child in module.modules()):
+    kinds = {type(child) for child in module.modules() if isinstance(child, _PackedLinear)}
+    if kind is None and kinds:  # for another precision
+        kind = _Plain
+    if kind is None or kind in kinds:
         return module
     parameter = next(module.parameters())
     if parameter.device.type != "cpu" or parameter.dtype != torch.float32:
@@ -47,7 +50,7 @@ def packed(module: Model, precision: str = "float32") -> Model:
     other = deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
     for parent in list(other.modules()):
         for name, child in parent.named_children():
-            if isinstance(child, nn.Linear):
+            if isinstance(child, nn.Linear | _PackedLinear):  # one packed for another precision has its weights still
                 setattr(parent, name, kind(child))
             elif isinstance(child, GRUCell):
                 setattr(parent, name, _PackedGRUCell(kind(child)))
@@ -134,6 +137,13 @@ class _PackedLSTMCell(nn.Module):
         self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"], cell: Float[Tensor, "B H"]
     ) -> Float[Tensor, "T B H"]:
         return lstm_sequence(gates, hidden, cell, self.recurrent.weight, self.recurrent.bias)
+
+
+class _Plain(_PackedLinear):
+    """The product of a plain `Linear`."""
+
+    def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
+        return F.linear(rows, self.weight, self.bias)
 
 
 class _Rounded(_PackedLinear):

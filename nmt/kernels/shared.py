@@ -35,7 +35,7 @@ def reused(tensor: Tensor) -> Tensor:
 
     Its gradient reaches what it was made of, not itself.
     """
-    if _is_shared(tensor) or in_use() == "plain":
+    if is_shared(tensor) or in_use() == "plain":
         return tensor
     tensor = tensor.contiguous()  # once, or each use would make a copy
     if not (torch.is_grad_enabled() and tensor.requires_grad and can_share()):
@@ -72,7 +72,7 @@ def collect(tensor: Tensor, product: Product, left: Tensor, right: Tensor) -> Te
 
     There the product will be made of the rows (in the last dimension but one) of many uses' factors.
     """
-    if not _is_shared(tensor):
+    if not is_shared(tensor):
         return product(left, right).view(tensor.shape)
     parts = _parts(tensor.grad_fn)
     parts.factors[product].append((left.detach(), right.detach()))
@@ -91,7 +91,7 @@ def total(node: Any) -> Tensor:
 
 def derived(tensor: Tensor, function: Callable[[Tensor], Made]) -> Made | None:
     """What a function makes of a shared tensor, once for all its uses; None of a tensor that is not shared."""
-    if not _is_shared(tensor):
+    if not is_shared(tensor):
         return None
     node: Any = tensor.grad_fn
     if function not in node.derived:
@@ -100,7 +100,8 @@ def derived(tensor: Tensor, function: Callable[[Tensor], Made]) -> Made | None:
     return found
 
 
-def _is_shared(tensor: Tensor) -> bool:
+def is_shared(tensor: Tensor) -> bool:
+    """Whether `reused` made it."""
     return hasattr(tensor.grad_fn, "parts")
 
 

@@ -16,7 +16,7 @@ from nmt.model.encoder import Encoder, Known
 from nmt.model.protocol import Choice
 from nmt.model.remainder import Remainder
 
-MOST_KNOWN = 2**26  # numbers that are computed beforehand: 256 MiB
+MOST_KNOWN = 2**26  # gates that are computed beforehand: 256 MiB
 
 
 class Seq2Seq(nn.Module):

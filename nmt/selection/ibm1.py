@@ -46,7 +46,7 @@ def translations(source: Side, target: Side, iterations: int = ITERATIONS) -> Tr
 
     Each target token comes from one source token of its sentence or from none, which is a source type of its own and
     not in the result. It takes 0.2 seconds for a million meetings of two tokens; of a longer text, pairs are left out
-    evenly, so that there are at most `MEETINGS` of them.
+    evenly, so that there are about `MEETINGS` of them, and those in which a source type first occurs.
     """
     source, target = _enough(source, target)
     empty = np.full(1, source.types)  # what a target word comes from that no source word explains
@@ -75,7 +75,7 @@ def _enough(source: Side, target: Side) -> tuple[Side, Side]:
     """Of a long text evenly spaced pairs, and those in which a source type first occurs."""
     meetings = (source.lengths.astype(np.int64) + 1) * target.lengths
     chosen = np.zeros(len(meetings), dtype=bool)
-    chosen[:: -(-int(meetings.sum()) // MEETINGS)] = True
+    chosen[:: max(1, -(-int(meetings.sum()) // MEETINGS))] = True
     _, first = np.unique(source.ids, return_index=True)
     chosen[np.searchsorted(np.cumsum(source.lengths), first, side="right")] = True
     chosen &= meetings > 0

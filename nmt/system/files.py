@@ -88,6 +88,9 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
                 raise UserError(refusal) from None
             print(f"Waiting for another process, which works in {path.parent}", file=sys.stderr, flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:  # some network file systems know no locks
+            why = error.strerror or error
+            raise UserError(f"{path} cannot be locked ({why}): choose a folder on another file system") from None
         yield file
 
 

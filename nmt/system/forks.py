@@ -7,6 +7,7 @@ of their own do not. A copy (fork) starts in milliseconds, and sees models and d
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
 import sys
@@ -46,9 +47,10 @@ def by_copies(function: Callable[[int], Result], parts: int, processes: int) -> 
     """
     context = multiprocessing.get_context("fork")
     taken = context.Value("q", 0)
+    first = os.getpid()
 
     def numbers() -> Iterator[int]:
-        while True:
+        while first in (os.getpid(), os.getppid()):  # a copy stops where the first process was killed
             with taken.get_lock():
                 number = taken.value
                 taken.value += 1
@@ -57,7 +59,8 @@ def by_copies(function: Callable[[int], Result], parts: int, processes: int) -> 
             yield number
 
     def answer(connection: Connection) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group: the first process decides
+        for number in (signal.SIGINT, signal.SIGTERM):  # to the whole group: the first process decides
+            signal.signal(number, signal.SIG_IGN)
         answered: Any
         try:
             answered = [(number, function(number)) for number in numbers()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +32,11 @@ class Vocabulary:
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         return [self.tokens[i] for i in ids]
+
+
+def without_end(tokens: Sequence[str]) -> Sequence[str]:
+    """The tokens without `<eos>`, if it is the last."""
+    return tokens[:-1] if tokens and tokens[-1] == EOS_TOKEN else tokens
 
 
 def build_vocabulary(counts: Counter[str], min_frequency: int = 1, max_size: int | None = None) -> Vocabulary:

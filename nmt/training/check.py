@@ -59,9 +59,11 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     chosen = [largest] * min(config.training.accumulate, 2)  # a third one would take no more memory
     with explaining_memory(lambda: out_of_memory(chosen, 1)):
         update(learner, chosen, config.training, rate=0.0, done=0)
+    partners = 0 if learner.partner is None else learner.partner.peak_memory
+    learner.close()
     rows, columns = largest.target_input.shape
     progress.message(
-        f"Memory: {_peak(prepared.device) / GIB:.1f} GiB with the largest batch ({rows} sentences, up to "
+        f"Memory: {(_peak(prepared.device) + partners) / GIB:.1f} GiB with the largest batch ({rows} sentences, up to "
         f"{largest.source.shape[1]} source and {columns} target tokens), of {_all(prepared.device) / GIB:.1f} GiB"
     )
     progress.message(f"Everything checked out. The run would be saved in {folder}")

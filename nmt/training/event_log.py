@@ -23,6 +23,10 @@ class RemovedFile(UserError):
     """`metrics.jsonl` was removed while it was written."""
 
 
+class ReplacedFile(RemovedFile):
+    """Another file has its name now: the folder belongs to another run."""
+
+
 class EventLog:
     """Appends events to a run's `metrics.jsonl`, and their numbers to TensorBoard's event files beside it."""
 
@@ -53,7 +57,7 @@ class EventLog:
         Raises `RemovedFile` if the file is gone, `UserError` if it cannot be written.
         """
         entry = {"event": event, "update": update, "epoch": epoch} | values
-        self._refuse_removed()
+        self.refuse_removed()
         with writing(self._path):
             self._file.write(json.dumps(finite(entry), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
@@ -63,15 +67,16 @@ class EventLog:
                     self._tensorboard.add_scalar(f"{event}/{name}", value, update)
         return entry
 
-    def _refuse_removed(self) -> None:
+    def refuse_removed(self) -> None:
+        """Raise `RemovedFile` if the file is gone, or if another one stands in its place."""
         if not self._keeps:
             return
         try:
             if os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno())):
                 return
         except OSError:
-            pass
-        raise RemovedFile(f"{self._path} was removed or replaced during training")
+            raise RemovedFile(f"{self._path} was removed during training") from None
+        raise ReplacedFile(f"{self._path} was replaced during training, so that its folder is another run's")
 
     def close(self) -> None:
         with suppress(OSError):  # a full disk was reported when the event was written

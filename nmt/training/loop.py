@@ -13,7 +13,7 @@ from nmt.data.batching import Batch, Batches, collate
 from nmt.schedules.learning_rate import Now
 from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError
-from nmt.training.event_log import EventLog, RemovedFile
+from nmt.training.event_log import EventLog, RemovedFile, ReplacedFile
 from nmt.training.folder import LAST
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.learner import make_learner
@@ -58,6 +58,8 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
     try:
         session = Session(task, state, learner, log, Pace(), stop)
         _run(session, batches)
+    except ReplacedFile as error:
+        raise UserError(f"{error}: nothing more was saved there; start over with --set name=NAME") from None
     except RemovedFile as error:
         raise UserError(f"{error}; {_saved_once_more(session)}") from None
     finally:
@@ -111,6 +113,12 @@ def _run(session: Session, batches: Batches) -> None:
             _log_train_event(session, len(batches))
 
 
+def _save(session: Session) -> None:
+    """Save the state, unless the folder has become another run's."""
+    session.log.refuse_removed()
+    save(session)
+
+
 def _validate_and_save(session: Session) -> bool:
     """Validate and save what is due; returns whether to stop now."""
     task, state = session.task, session.state
@@ -118,11 +126,11 @@ def _validate_and_save(session: Session) -> bool:
     started = time.monotonic()
     due = validation_is_due(state, config)
     if due and state.validated == 0:
-        save(session)  # so that there is never a best.pt without a last.pt to continue from
+        _save(session)  # so that there is never a best.pt without a last.pt to continue from
     validated = due and _validate(session)
     [stops] = task.world.total(session.stop.requested)
     if validated or why_end(state, config) is not None or stops or checkpoint_is_due(state, config):
-        save(session)
+        _save(session)
     if validated:
         session.pace.record_validation(time.monotonic() - started)
     return stops > 0
@@ -225,6 +233,7 @@ def _validate(session: Session) -> bool:
             )
     except Interrupted:
         return False
+    session.log.refuse_removed()  # before the state counts this validation, whose best.pt would not be saved
     state.record_validation(validation.loss, validation.bleu, task.config.training)
     state.seconds += time.monotonic() - started
     event = session.log.write(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import pickle
+import re
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -85,6 +87,14 @@ class Partner:
         nll, reached = result
         return nll, [x if is_reached else None for x, is_reached in zip(self._gradients, reached, strict=True)]
 
+    @property
+    def peak_memory(self) -> int:
+        """The most bytes of memory that the process has had, or 0 if it was not started."""
+        if self._gradients is None:
+            return 0
+        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
+        return 1024 * int(re.findall(r"VmHWM:\s*(\d+) kB", status)[0])
+
     def close(self) -> None:
         """End the process, if it was started."""
         if self._gradients is not None:
@@ -115,6 +125,7 @@ class Partner:
         there.close()
         os.close(memory)
         self._connection = Connection(here.detach())
+        self._process = process
         self._stop = weakref.finalize(self, _end, self._connection, process)
         self._send((max(1, torch.get_num_threads() // 2), self.losses))
         return gradients

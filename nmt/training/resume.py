@@ -104,7 +104,7 @@ def restore(learner: Learner, training: dict[str, Any], path: str, world: World)
 def _check_state(state: State, path: str) -> None:
     """Raise `DamagedFile` unless training can have stood there: nothing negative, nothing that is not a number."""
     for name, value in asdict(state).items():
-        if value is not None and not (0 <= value < 2**63 or (name == "best_loss" and value == math.inf)):
+        if value is not None and not (0 <= value < 2**63 or (name in ("best", "best_loss") and value == math.inf)):
             raise DamagedFile(f"{path}: training.state.{name} cannot be {shown(value)}: use another copy")
     if state.validated > state.update:
         raise DamagedFile(f"{path}: training.state.validated is above update: use another copy")
@@ -117,7 +117,7 @@ def _load_optimizer(learner: Learner, state: dict[int, dict[str, Tensor]], path:
         for number, of_parameter in state.items()
         for kind, tensor in of_parameter.items()
     }
-    check_weights(f"{path}: optimizer", _needed_moments(learner) if moments else {}, moments)
+    check_weights(f"{path}: optimizer", _needed_moments(learner) if state else {}, moments)
     for name, moment in moments.items():
         if not name.startswith("exp_avg of") and bool((moment < 0).any()):  # squares, and numbers of updates
             raise DamagedFile(f"{path}: optimizer: {name} is negative: use another copy")
@@ -229,5 +229,13 @@ _FIXED: Any = {
         "moving_average": True,
         "early_stopping": {"metric"},
     },
-    "search": {"beam_size", "length_penalty", "max_length", "max_source_length", "precision", "vocabulary_selection"},
+    "search": {
+        "beam_size",
+        "length_penalty",
+        "max_length",
+        "max_source_length",
+        "precision",
+        "sampling",
+        "vocabulary_selection",
+    },
 }

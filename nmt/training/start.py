@@ -13,8 +13,9 @@ from nmt.config.run import Config
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError
 from nmt.text.codec import Codec
+from nmt.text.vocabulary import UNK
 
-_OF_TOKENS = {"tokenizer", "language", "lowercase"}
+_OF_TOKENS = {"tokenizer", "language", "lowercase", "vocabulary_size", "subword_model"}
 _OF_TRAINING = {"dropout", "embedding_dropout", "word_dropout"}  # as they are called in any part of the model
 
 
@@ -32,6 +33,13 @@ def starting_point(config: Config) -> Loaded | None:
     for tag in (extra.tag for extra in config.data.source.extra):
         if tag is not None and tag not in loaded.source.vocabulary.tokens:
             raise UserError(f"data.source.extra: {path} was trained without the tag {tag}: leave it out")
+    for name, codec in (("source", loaded.source), ("target", loaded.target)):
+        before, now = (getattr(data, name).subword_sampling for data in (loaded.config.data, config.data))
+        if before is None and now is not None and UNK in codec.vocabulary.encode(codec.tokenizer.types()):
+            raise UserError(
+                f"data.{name}.subword_sampling: {path} was trained without it, and does not know all subwords: "
+                "leave it out"
+            )
     return loaded
 
 
@@ -46,6 +54,8 @@ def first_model(config: Config, source: Codec, target: Codec, start: Loaded | No
 
 def _fixed_differences(before: Config, now: Config) -> Iterator[str]:
     """The fields that must be the checkpoint's own, and are not."""
+    if before.data.joint_vocabulary != now.data.joint_vocabulary:
+        yield "data.joint_vocabulary"
     for side in ("source", "target"):
         one, other = (getattr(config.data, side).model_dump(include=_OF_TOKENS) for config in (before, now))
         yield from (f"data.{side}.{field}" for field in differences(one, other))

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from nmt.checkpoint import contents
+from nmt.checkpoint.hub import model_name
 from nmt.evaluation.alignment import WordKind
 from nmt.evaluation.checkpoints import TestSet
 from nmt.neighbours import index
@@ -125,10 +127,12 @@ def application(settings: Settings) -> Guard:
     """What a process serves. Raises `UserError` for what is wrong with the files that the settings name."""
     device = choose_device(settings.device)
     loaded = {path: contents.load(path, device) for path in settings.checkpoints}
+    names = Counter(model_name(path) for path in loaded)
     models, indexes = {}, {}
     for number, (path, one) in enumerate(loaded.items(), start=1):  # no request ever names a file
         translator = Translator.of({path: one})
-        models[str(number)] = (Path(path).resolve().parent.name, translator)
+        name = model_name(path)
+        models[str(number)] = (name if names[name] == 1 else f"{name}/{Path(path).name}", translator)
         if (file := Path(path).with_suffix(SUFFIX)).exists():
             indexes[str(number)] = index.load(file, translator)
     data = next(iter(loaded.values())).config.data
@@ -212,7 +216,14 @@ def _answering(call: api.Call[Any], models: Mapping[str, api.Served], work: Work
             raise Refusal(415, "send JSON, with Content-Type: application/json")
         asked, one = api.understood(call, await request.body(), models)
         kind = call.path, asked.model, call.kind(asked)
-        return await work.answer(kind, partial(api.compute, call, one), asked, len(asked.text))
+        computing = asyncio.ensure_future(work.answer(kind, partial(api.compute, call, one), asked, len(asked.text)))
+        leaving = asyncio.ensure_future(request.receive())  # nothing more arrives but that the client has gone
+        await asyncio.wait((computing, leaving), return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if not computing.done():
+            computing.cancel()
+            raise Refusal(400, "the client has gone")
+        return computing.result()
 
     return _answered(answer)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import ipaddress
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -52,6 +52,8 @@ class Guard:
         self.application = application
         self.hosts = hosts
         self.token = token
+        # Browsers send cookies to all ports of a host, where other servers may run.
+        self._cookie = f"{COOKIE}-{hashlib.sha256((token or '').encode()).hexdigest()[:8]}"
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -92,12 +94,12 @@ class Guard:
             return
         query = parse_qs(scope["query_string"].decode("latin-1"))
         if "token" in query and self._right(query.pop("token")[0]):
-            place = scope["path"] + (f"?{urlencode(query, doseq=True)}" if query else "")
+            place = quote(scope["path"]) + (f"?{urlencode(query, doseq=True)}" if query else "")
             place = "/" + place.lstrip("/")  # "//elsewhere" would be another server
-            cookie = f"{COOKIE}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+            cookie = f"{self._cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
             raise Refusal(303, "the token is right", (("location", place), ("set-cookie", cookie)))
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        if not (self._right(bearer) or self._right(_cookie(headers.get("cookie", "")))):
+        if not (self._right(bearer) or self._right(_cookie(headers.get("cookie", ""), self._cookie))):
             raise Refusal(401, "a token is needed: open the address that nmt serve printed", _BEARER)
 
     def _right(self, given: str) -> bool:
@@ -132,12 +134,10 @@ def _name_of(host: str) -> str:
     return host.rpartition(":")[0].lower() if ":" in host else host.lower()
 
 
-def _cookie(header: str) -> str:
-    try:
-        found = SimpleCookie(header).get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+def _cookie(header: str, name: str) -> str:
+    """The value of a cookie, whatever stands in those beside it."""
+    pairs = (pair.strip().partition("=") for pair in header.split(";"))
+    return next((value for key, _, value in pairs if key == name), "")
 
 
 async def _body(headers: dict[str, str], receive: Receive) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 from nmt import export
 from nmt.checkpoint.contents import Loaded
+from nmt.checkpoint.hub import model_name
 from nmt.export.folder import check_tokenizers, complete, described, write_text_files
 from nmt.export.graphs import trace_explaining
 from nmt.export.precision import Precision, write
@@ -50,7 +51,7 @@ def write_page(path: str, loaded: Loaded, output: Path, precision: Precision, pa
             (folder / name).mkdir()
         for file in runtime:
             shutil.copyfile(file, folder / "runtime" / file.name)
-        _write_model(folder, Path(path).resolve().parent.name, loaded, precision)
+        _write_model(folder, model_name(path), loaded, precision)
         (folder / "model" / "about.txt").write_text(about or "Nothing is known of this model.\n", encoding="utf-8")
         _write_static(folder)
         (folder / "index.html").write_text(_index(), encoding="utf-8")

@@ -131,7 +131,7 @@ def test_the_page_says_it_all(finished: Path) -> None:
     results = results_of(finished)
     assert all(words in markdown for words in ("**synthetic**", "German→English", "30 sentence pairs", "60 updates"))
     assert all(words in markdown for words in ("an abacus", "lower-cased sacreBLEU", "`nrefs:1|case:lc"))
-    assert f"python scripts/ablation.py {finished}" in markdown
+    assert f"nmt ablation {finished}" in markdown
     rows = [line.split(" | ") for line in markdown.split("\n") if line.startswith(("| none ", "| luong "))]
     assert [row[0] for row in rows] == ["| none", "| luong"] * 2
     assert rows[0][1:5] == ["none", "–", "–", "–"]

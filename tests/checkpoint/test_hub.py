@@ -104,6 +104,16 @@ def test_what_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert "check the connection" in error_of(capsys)
 
 
+@pytest.mark.usefixtures("hub")
+def test_what_cannot_be_pushed_without_a_network(
+    best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    assert main(["push", best, NAME]) == 2
+    assert "check the connection" in error_of(capsys)
+
+
 def test_what_cannot_be_pushed(
     hub: Hub, best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from support.cli import SOURCES, TARGETS, all_named, error_of, write_corpus
 
+from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.commands import back_translate, sentences
 from nmt.config.data import DataConfig
@@ -150,6 +151,7 @@ def test_every_option_runs(best: str, text: Path, tmp_path: Path) -> None:
         (["--seed", "3"], "add --temperature 1"),
         (["--input", "missing"], "missing does not exist"),
         (["--n-best", "9"], "n_best (9)"),
+        (["--output", "."], ". is a folder: give --output a name to begin with"),
     ],
 )
 def test_bad_options(
@@ -158,6 +160,17 @@ def test_bad_options(
     assert back(best, text, tmp_path / "out", *more) == 2
     assert words in error_of(capsys)
     assert not (tmp_path / "out.en").exists()
+
+
+def test_a_model_of_one_language_is_refused(
+    best: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = checkpoint_file.read(best)
+    found["config"]["data"]["target"]["language"] = found["config"]["data"]["source"]["language"]
+    checkpoint_file.write(tmp_path / "same.pt", found)
+    assert back(str(tmp_path / "same.pt"), text, tmp_path / "out") == 2
+    assert "to itself: give a model of two languages" in error_of(capsys)
+    assert not list(tmp_path.glob("out*"))
 
 
 def test_noise_loses_words_and_moves_the_others_a_little() -> None:

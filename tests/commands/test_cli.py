@@ -132,6 +132,9 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["translate", "BEST", "x", "--input", "y"], ["--input"]),
         (["translate", "BEST", "--input", "missing.txt"], ["missing.txt"]),
         (["evaluate", "BEST", "BEST"], ["twice"]),
+        (["average", "BEST", "BEST/../best.pt", "--output", "mean.pt"], ["twice"]),
+        (["calibrate", "BEST", "--output", "x.pt", "--threads", "-1"], ["--threads", "'-1'"]),
+        (["index", ""], ["'' is not a checkpoint"]),
         (["evaluate", "BEST", "--split", "tset"], ["tset", "validation"]),
         (["evaluate", "BEST", "--source", "x"], ["--reference"]),
         (["evaluate", "BEST", "--source", "BEST", "--reference", "missing"], ["UTF-8"]),
@@ -147,6 +150,7 @@ def test_bad_input_is_one_line_and_code_2(
         "BEST": str(runs / "bahdanau" / "best.pt"),
         "NONE": str(runs / "none" / "best.pt"),
         "OTHER": str(with_another_target_word(runs / "bahdanau" / "best.pt", tmp_path / "other.pt")),
+        "BEST/../best.pt": str(runs / "bahdanau" / ".." / "bahdanau" / "best.pt"),
         "BEST/x": str(runs / "bahdanau" / "best.pt" / "x"),
         "BEST/a.png": str(runs / "bahdanau" / "best.pt" / "a.png"),
     }

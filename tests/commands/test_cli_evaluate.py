@@ -79,6 +79,18 @@ def test_of_each_split_all_checkpoints_must_have_one_text(best: str) -> None:
         check_same_corpus({"A": first, "B": other}, "validation")
 
 
+def test_models_of_other_languages_are_not_compared(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other, text = tmp_path / "other.pt", tmp_path / "text"
+    found = checkpoint_file.read(best)
+    found["config"]["data"]["source"]["language"] = "fr"
+    checkpoint_file.write(other, found)
+    text.write_text("Ba\n", encoding="utf-8")
+    assert main(["evaluate", best, str(other), "--source", str(text), "--reference", str(text)]) == 2
+    assert f"{other} fr→" in error_of(capsys)
+
+
 def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
     other = str(runs / "none" / "best.pt")
     assert main(["evaluate", best, other, "--output", str(tmp_path)]) == 0

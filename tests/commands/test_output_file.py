@@ -91,6 +91,20 @@ def test_a_killed_process_is_continued(best: str, source: Path, tmp_path: Path) 
     assert out.read_bytes() == whole.read_bytes()
 
 
+def test_what_is_refused_before_the_first_line_leaves_nothing_in_the_way(
+    best: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = set(tmp_path.iterdir())
+    for checkpoint, out, more, words in (
+        ("typo.pt", "out", [], "typo.pt does not exist"),
+        (best, "out", ["--n-best", "9"], "n_best (9)"),
+        (best, ".", [], "is a folder: give --output the name of a file"),
+    ):
+        assert translate(checkpoint, source, tmp_path / out, *more) == 2
+        assert words in error_of(capsys)
+        assert set(tmp_path.iterdir()) == before
+
+
 def test_nothing_is_overwritten_and_nothing_foreign_continued(
     best: str, runs: Path, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -123,6 +123,7 @@ def test_unknown_field_like_none_lists_the_known_ones(tmp_path: Path) -> None:
         ("search.length_penalty=-1", "search.length_penalty", "-1"),
         ("search.precision=bf8", "search.precision", "'bf8'"),
         ("evaluation.length_edges=[10, 0]", "evaluation.length_edges.1", "0"),
+        ("data.source.language=en/../x", "data.source.language", "'en/../x'"),
         ("data.corpus=wmt", "data.corpus", "'wmt'"),
         ("data.source.tokenizer=[spacy]", "data.source.tokenizer", "['spacy']"),
         ("training.schedule.kind={a: 1}", "training.schedule.kind", "{'a': 1}"),
@@ -135,6 +136,12 @@ def test_wrong_value_names_the_field_and_shows_the_value(tmp_path: Path, overrid
     message = refusal(tmp_path, "name: x", override)
     assert f"config.yaml: {field}: " in message
     assert f"(here: {value})" in message
+
+
+def test_a_language_that_yaml_takes_for_a_boolean_is_explained(tmp_path: Path) -> None:
+    assert "data.source.language: YAML takes no and on for false and true" in refusal(
+        tmp_path, "name: x", "data.source.language=no"
+    )
 
 
 def test_wrong_choice_lists_the_right_ones(tmp_path: Path) -> None:

@@ -111,3 +111,12 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert split(files, tmp_path / "a", "--seed", "2") == 2
     assert "already exists" in error_of(capsys)
     assert read(tmp_path / "a") == before
+
+
+def test_a_language_that_yaml_takes_for_a_boolean_is_quoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for language in ("no", "en"):
+        (tmp_path / f"a.{language}").write_text("a\nb\nc\nd\n", encoding="utf-8")
+    paths = [str(tmp_path / f"a.{language}") for language in ("no", "en")]
+    assert main(["split", *paths, "--output", str(tmp_path / "out"), "--validation", "1", "--test", "1"]) == 0
+    printed = capsys.readouterr().out.partition("In the config:")[2]
+    assert yaml.safe_load(printed)["data"]["source"]["language"] == "no"

@@ -176,6 +176,7 @@ def changed(small: Path, copy: Path, name: str, content: bytes) -> Path:
 def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
     config = json.loads((small / "config.json").read_text(encoding="utf-8"))
     newer = json.dumps(config | {"format": FORMAT + 1}).encode()
+    number = json.dumps(config | {"search": 7}).encode()
     cases = [
         (["--model", str(changed(small, tmp_path / "newer", "config.json", newer)), "x"], "has format 2, not 1"),
         (["--model", str(changed(small, tmp_path / "broken", "config.json", b"{")), "x"], "no usable config.json"),
@@ -183,6 +184,8 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
         (["--model", str(tmp_path), "x"], "is not a folder of `nmt export`"),
         (["--n-best", "9", "x"], "at most the beam size"),
         (["--input", str(tmp_path / "none")], "No such file"),
+        (["--length-penalty", "nan", "x"], "the length penalty must lie between 0 and 10"),
+        (["--model", str(changed(small, tmp_path / "number", "config.json", number)), "x"], "no usable config.json"),
     ]
     for arguments, message in cases:
         result = run(small, *arguments)
@@ -190,6 +193,9 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
         assert message in result.stderr
         assert result.stderr.startswith("error: ")
         assert (result.stderr.count("\n"), result.stdout) == (1, "")
+    both = run(small, "x", "--input", str(small / "config.json"))
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "--input: not allowed with argument TEXT" in both.stderr
 
 
 def test_what_the_command_refuses(

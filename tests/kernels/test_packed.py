@@ -7,6 +7,7 @@ from support.tiny_models import PAIRWISE, parametrised, tiny_model
 from torch import nn
 
 from nmt.kernels.packed import packed
+from nmt.kernels.switch import Kernels, use
 
 
 def test_products_are_those_of_the_layers_and_the_layers_are_left_alone() -> None:
@@ -29,6 +30,17 @@ def test_what_is_packed_stays_as_it_is(precision: str) -> None:
     once = packed(module, precision)
     assert once is not module
     assert packed(once, precision) is once
+
+
+@pytest.mark.parametrize("kernels", ["fast", "plain"])
+@pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
+@pytest.mark.parametrize("before", ["float32", "bf16", "int8"])
+def test_what_is_packed_for_another_precision_is_packed_anew(precision: str, before: str, kernels: Kernels) -> None:
+    module = tiny_model(PAIRWISE[0], layers=1, seed=3).float().eval().decoder
+    inputs = torch.randn(5, module.output.in_features)
+    with torch.inference_mode(), use(kernels):
+        expected = packed(module, precision).output(inputs)
+        assert torch.equal(packed(packed(module, before), precision).output(inputs), expected)
 
 
 @pytest.mark.parametrize("variant", **parametrised(PAIRWISE))

@@ -1,5 +1,6 @@
 """Files that are whole or not there."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,15 @@ def test_places_that_cannot_be_are_the_users_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be written"):
         files.write(tmp_path / "folder", b"three")
     assert names(tmp_path) == ["file", "folder"]
+
+
+def test_a_file_system_without_locks_is_the_users_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with (
+        pytest.raises(UserError, match=r"cannot be locked \(Function not implemented\): choose a folder on another"),
+        files.locked(tmp_path / "file", "held"),
+    ):
+        pass

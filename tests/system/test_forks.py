@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -78,16 +79,39 @@ def test_a_copy_that_is_killed_is_no_lost_part() -> None:
         by_copies(part, 6, 2)
 
 
-def test_ctrl_c_in_a_copy_is_left_to_this_process() -> None:
-    this = os.getpid()
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_a_copy_is_left_to_this_process(number: int) -> None:
+    this, sent = os.getpid(), number
 
     def part(number: int) -> int:
         time.sleep(0.02)
         if os.getpid() != this:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), sent)
         return number
 
     assert by_copies(part, 4, 2) == [0, 1, 2, 3]
+
+
+def test_copies_end_with_the_process_that_is_killed() -> None:
+    here, there = multiprocessing.Pipe(duplex=False)
+
+    def part(number: int) -> int:
+        there.send_bytes(str(os.getpid()).encode())
+        time.sleep(0.1)
+        return number
+
+    process = multiprocessing.get_context("fork").Process(target=by_copies, args=(part, 1000, 2))
+    process.start()
+    seen = {int(here.recv_bytes()) for _ in range(6)}
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    [copy] = seen - {process.pid}
+    for _ in range(100):
+        if not Path(f"/proc/{copy}").exists():
+            return
+        time.sleep(0.1)
+    pytest.fail("the copy goes on")
 
 
 def test_copies_are_as_many_as_threads_if_there_is_a_part_for_each() -> None:

@@ -1,5 +1,7 @@
 """`nmt train --check`."""
 
+import re
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,11 @@ from nmt.cli import main
 from nmt.config.reading import to_yaml
 from nmt.kernels.output_loss import Loss
 from nmt.system.errors import UserError
+from nmt.training import check as check_module
 from nmt.training import loss as batch_losses
 from nmt.training.check import check
+from nmt.training.learner import Learner
+from nmt.training.partner import Partner
 
 
 def test_it_says_what_a_run_would_be_and_makes_none(
@@ -67,6 +72,30 @@ def test_the_memory_is_that_of_a_real_update(make_config: ConfigMaker, monkeypat
     taken.clear()
     finish(make_config("training.max_epochs=1"))
     assert largest == max(taken)
+
+
+@pytest.mark.skipif(not Partner.is_possible(), reason="this system has no memory to share")
+def test_the_memory_is_that_of_both_processes(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = []
+    real = check_module.update
+
+    def update(learner: Learner, *arguments: Any, **more: Any) -> Any:
+        assert learner.partner is not None
+        before = learner.partner.peak_memory
+        result = real(learner, *arguments, **more)
+        seen.append((before, learner.partner.peak_memory))
+        return result
+
+    monkeypatch.setattr(check_module, "update", update)
+    check(make_config("training.batch_size=40", "training.threads=2"), resume=False)
+    [(before, after)] = seen
+    assert before == 0
+    assert 2**26 < after < 2**33  # PyTorch alone takes some hundred MiB
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    [printed] = re.findall(r"Memory: ([\d.]+) GiB", capsys.readouterr().out)
+    assert float(printed) == pytest.approx((own + after) / 2**30, abs=0.2)
 
 
 def test_what_a_run_would_refuse_is_refused(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:

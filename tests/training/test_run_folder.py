@@ -82,6 +82,7 @@ def test_resume_without_a_whole_checkpoint_is_refused(make_config: ConfigMaker) 
         (lambda t: t["optimizer"].pop(0), "exp_avg of parameter 0 is nothing, but real numbers"),
         (lambda t: t["optimizer"][0].update(exp_avg=torch.zeros(2)), "exp_avg of parameter 0 is real numbers of shape"),
         (lambda t: t["optimizer"].update({99: {"step": torch.zeros(())}}), "step of parameter 99 is real numbers of"),
+        (lambda t: t.update(optimizer={0: {}}), "of parameter 0 is nothing, but real numbers"),
         (lambda t: t.update(optimizer={0: 5}), "optimizer.0: input should be a valid dictionary"),
         (lambda t: t.update(average={"x": torch.zeros(3)}), "average: x is real numbers of shape"),
         (lambda t: t.update(random=[torch.zeros(3)]), "random generator cannot be used"),

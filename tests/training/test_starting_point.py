@@ -85,6 +85,7 @@ def test_it_resumes_bit_for_bit(make_config: ConfigMaker, first: Path, monkeypat
         ("model.encoder.hidden_size=6", "has another model.encoder.hidden_size: set it to the checkpoint's"),
         ("data.source.lowercase=false", "has another data.source.lowercase: set it to the checkpoint's"),
         ("data.target.tokenizer=char", "has another data.target.tokenizer: set it to the checkpoint's"),
+        ("data.joint_vocabulary=true", "has another data.joint_vocabulary: set it to the checkpoint's"),
         ("training.start_from=gone.pt", "gone.pt does not exist"),
     ],
 )

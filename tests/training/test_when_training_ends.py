@@ -1,5 +1,6 @@
 """Early stopping, plateaus, ends: what validations decide."""
 
+import math
 from typing import Any
 
 import pytest
@@ -33,6 +34,17 @@ def test_early_stopping_keeps_the_best(
 def test_of_equal_bleus_the_lower_loss_is_the_better(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = script(monkeypatch, [3.0, 2.0, 2.5], [0.0, 0.0, 0.0])
     folder = finish(make_config("training.validate_every=2", "training.max_updates=6"))
+    assert_same(contents(folder, "best.pt")["model"], weights[1])
+
+
+def test_a_loss_that_is_no_number_is_worse_than_all_others(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = script(monkeypatch, [math.nan, 3.0, math.nan], [0.0] * 3)
+    stopping = "training.early_stopping={metric: loss}"
+    config = make_config(stopping, "training.validate_every=2", "training.max_updates=2")
+    finish(config)
+    folder = finish(make_config(stopping, "training.validate_every=2", "training.max_updates=6"), resume=True)
     assert_same(contents(folder, "best.pt")["model"], weights[1])
 
 

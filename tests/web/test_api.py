@@ -200,6 +200,12 @@ def test_a_token_is_asked_for_and_remembered(translator: Translator) -> None:
         assert "HttpOnly" in answer.headers["set-cookie"]
         assert "SameSite=Strict" in answer.headers["set-cookie"]
         assert client.get("/api/models").status_code == 200  # by the cookie
+        found = client.get("/ü€", params={"token": token}, follow_redirects=False)
+        assert found.headers["location"] == "/%C3%BC%E2%82%AC"
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+        client.cookies.clear()
+        for others in ('x={"a":1}', "foo", "a=x y", "a@b=1", "nmt-token-12345678=another-servers-token"):
+            assert client.get("/api/models", headers={"cookie": f"{others}; {cookie}"}).status_code == 200
 
 
 @pytest.mark.parametrize(

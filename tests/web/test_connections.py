@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from support.serving import asked, served
 
+from nmt import explanation
 from nmt.translator import Translator
-from nmt.web import connections
+from nmt.web import api, connections
 
 HEAD = b"POST /api/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 LOOK = b"GET /api/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -98,3 +99,27 @@ def test_slow_readers_and_writers_hold_nobody_up(best: str, tmp_path: Path) -> N
         assert time.monotonic() - begun < 10
         for client in clients:
             client.close()
+
+
+def test_nothing_is_computed_for_clients_that_have_gone(best: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the page's own, which asks anew while somebody types."""
+    translator, begun, go_on = Translator.load(best), [], threading.Event()
+    real = explanation.explain
+
+    def explain(translator: Translator, sentence: str, **more: object) -> object:
+        begun.append(sentence)
+        assert go_on.wait(20)
+        return real(translator, sentence, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(api, "explain", explain)
+    with served({"1": ("one", translator)}) as address:
+        for word in ("Ba", "De", "Fi", "Go"):
+            body = f'{{"text": "{word}"}}'.encode()
+            with socket.create_connection(place_of(address)) as client:
+                client.sendall(
+                    HEAD.replace(b"translate", b"explain") + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+                )
+                time.sleep(0.3)
+        go_on.set()
+        asked(address, "/api/explain", {"text": "Hu"})
+    assert begun == ["Ba", "Hu"]

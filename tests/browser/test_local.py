@@ -159,7 +159,7 @@ def test_captions_are_translated_as_in_python(
     open_page: Opener, demo: str, tmp_path: Path, translator: Translator
 ) -> None:
     """As by the search of exported folders over the page's graphs; and nearly all as by nmt."""
-    captions = lines_of("de", "test_2016_flickr")[:200]
+    captions = lines_of("de", "test_2016_flickr")[:60]
     assert main(["export", str(bundled.MODEL), "--output", str(tmp_path / "folder")]) == 0
     python = exported.script().Translator(tmp_path / "folder", threads=1)
     graphs = (onnxruntime.InferenceSession(DEMO / "model" / f"{name}.onnx") for name in ("encoder", "step"))
@@ -173,7 +173,7 @@ def test_captions_are_translated_as_in_python(
     equal = sum(one == other for one, other in zip(texts, ours, strict=True))
     print(f"{statistics.median(times):.0f} ms for a caption; {equal} of {len(texts)} translations are those of nmt")
     assert texts == expected
-    assert equal >= 190
+    assert equal >= 57
     assert statistics.median(times) < 300
 
 

@@ -10,7 +10,7 @@ from nmt.cli import main
 from nmt.explanation import Explanation, explain
 from nmt.translator import Translator
 
-TEXT = 'Ein Hund </script><img src=x onerror="alert(1)"> läuft.'
+TEXT = "Ein Hund </script><b> läuft."
 
 
 @pytest.mark.parametrize("text", ["Ein Hund läuft über die Wiese.", TEXT], ids=["plain", "markup"])
@@ -54,7 +54,7 @@ def test_a_single_file_works_without_a_server(
     page.get_by_role("button", name="Put it there").click()
     expect(page.get_by_role("status")).to_contain_text("nmt serve")
     assert complaints == []
-    assert page.locator("main img").count() == 0
+    assert page.locator("main b").count() == 0
     assert not re.findall(r'(?:src|href)="(?:https?:)?//', file.read_text(encoding="utf-8"))
     context.close()
 

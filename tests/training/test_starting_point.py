@@ -15,10 +15,10 @@ STILL = ["training.max_updates=1", "training.learning_rate=1e-30"]
 SECOND_TEXT = {"train": 12, "validation": 4}
 
 
-@pytest.fixture
-def first(make_config: ConfigMaker) -> Path:
+@pytest.fixture(scope="session")
+def first(shared_config: ConfigMaker) -> Path:
     """The best checkpoint of a run on the made-up language."""
-    return finish(make_config("name=first")) / "best.pt"
+    return finish(shared_config("name=first-of-others")) / "best.pt"
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_what_does_not_fit_is_refused_before_there_is_a_folder(
     for begin in (finish, lambda config: check(config, resume=False)):
         with pytest.raises(UserError, match=said):
             begin(config)
-    assert not (first.parent.parent / "second").exists()
+    assert not (Path(config.output_dir) / "second").exists()
 
 
 def test_a_tag_that_the_checkpoint_does_not_know_is_refused(

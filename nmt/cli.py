@@ -1,7 +1,7 @@
 """The command line: `nmt train`, `nmt translate`, and so on.
 
-Exit codes: 0 done; 2 wrong input (one line on standard error); 130 stopped by Ctrl-C, training also by SIGTERM, after
-saving; 1 a bug in nmt (with its traceback). Nothing heavy is imported before a command needs it.
+Exit codes: 0 done; 2 wrong input (one line on standard error); 130 stopped by Ctrl-C, and by SIGTERM what saves or
+serves until then; 1 a bug in nmt (with its traceback). Nothing heavy is imported before a command needs it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import errno
 import io
 import os
+import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -29,7 +30,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "evaluate": "score models on a test set, also by sentence length, and compare them",
     "back-translate": "make training pairs from monolingual text (back-translation)",
     "split": "make training, validation and test sets from one pair of files",
-    "average": "average checkpoints of one run or of one beginning, or store one in 16 or 8 bits",
+    "average": "average checkpoints of one run, or of runs from one checkpoint; store one in 16 or 8 bits",
     "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
     "index": "index a model's states on its training text, so that the page of nmt serve shows words like a chosen one",
     "export": "export a model to ONNX, to translate without PyTorch",
@@ -87,11 +88,10 @@ def module_of(command: str) -> ModuleType:
 
 
 def _is_broken(stream: TextIO) -> bool:
-    try:
-        stream.flush()
-    except BrokenPipeError:
-        return True
-    return False
+    """Whether it is a pipe that nobody reads any more."""
+    watched = select.poll()
+    watched.register(stream.fileno(), 0)
+    return bool(watched.poll(0))
 
 
 def _refuse(text: str) -> int:

@@ -11,7 +11,7 @@ go on where they were. `output`/commands notes what makes each step's files, wit
 and earlier steps: if these differ from what made the files, the chain stops.
 
 Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs`,
-`captions` and `tuning` (configs), `seeds`, `rounds` (all but the last have the first seed alone), `english` and
+`captions` and `tuning` (configs), `seeds`, `rounds` (all but the last train the first seed alone), `english` and
 `german` (text without translations), `workers`, and `set` (fields of all configs, such as set="training.threads=1").
 """
 
@@ -50,7 +50,7 @@ DRAWS = ("1", "2", "3")  # the seeds with which each model is fine-tuned
 
 TASKS = {
     "pairs": "models of the genuine pairs alone",
-    "captions": "the text without translations, translated by the ensemble of the models so far",
+    "captions": "the text without translations, translated by the pairs' models together, or by the last round's mean",
     "mixed": "models of pairs and captions: back-translations are tagged <BT>, forward translations <FT>",
     "tuned": "the same models, fine-tuned on the genuine pairs without dropout, in three random orders of the text",
     "mean": "the means of the weights of fine-tuned models that began as one (Wortsman et al. 2022)",
@@ -240,4 +240,4 @@ def bundle() -> Iterator[dict[str, Any]]:
         command = ["average", model(*first), "--int8", "--output", small]
         yield step("bundle", small.stem, command, [small], [made_by(*first)])
         command = ["calibrate", small, "--data-folder", DATA, "--output", bundled]
-        yield step("bundle", bundled.stem, command, [bundled], [f"bundle:{small.stem}"])
+        yield step("bundle", name, command, [bundled], [f"bundle:{small.stem}"])

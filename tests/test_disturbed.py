@@ -50,6 +50,16 @@ def test_warnings_that_nobody_reads_are_no_finished_translation(best: str, tmp_p
     assert done.returncode != 0
 
 
+def test_a_reader_that_has_enough_ends_the_command_without_an_error(best: str, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_text("Ba De Fi\n" * 1500, encoding="utf-8")  # several blocks, each larger than a buffer
+    program = f"{sys.executable} -m nmt translate {best} --input {source} --json --beam 1"
+    done = shell(f"{{ {program}; echo $? > {tmp_path}/code; }} | head -n 1")
+    assert len(done.stdout.splitlines()) == 1
+    assert (tmp_path / "code").read_text(encoding="utf-8") == "0\n"
+    assert done.stderr == ""
+
+
 def test_scores_are_not_lost_in_a_closed_stream(
     best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.checkpoint.hub import model_name
+from nmt.checkpoint import hub
 from nmt.commands.directions import add_direction_options, given_or_bundled
 from nmt.commands.options import Parser, positive, set_threads
 from nmt.commands.translate import told_apart
@@ -62,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
     if options.html.exists():
         raise UserError(f"{options.html} already exists: choose another --html, or remove it")
     [checkpoint] = given_or_bundled(options, checkpoints, text)
+    named = options.arguments[0]  # of an address of the hub, which `told_apart` has fetched, it has the name
     files.make_folder(options.html.parent)
 
     from nmt.translator import Translator
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     translator = Translator.load(checkpoint, device=options.device)
     page = single_page(
         translator,
-        model_name(checkpoint),
+        hub.model_name(named if hub.is_address(named) else checkpoint),
         text[0],
         beam_size=options.beam,
         length_penalty=options.length_penalty,

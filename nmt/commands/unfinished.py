@@ -81,13 +81,13 @@ def growing(path: Path, made_by: Mapping[str, Any], *, resume: bool) -> Iterator
             done += sentences
             _write_note(path, made_by, done, file.tell())
 
-        _write_note(path, made_by, done, size)
         try:
+            _write_note(path, made_by, done, size)
             yield done, write
         except UserError:
             if is_new and done == 0:  # refused before the first line: leave nothing in the way of the next try
-                note.unlink()
-                path.unlink()
+                note.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
             raise
     note.unlink()
 

@@ -30,7 +30,7 @@ def _no_boolean(value: Any) -> Any:
 
 
 # It becomes a part of file names.
-Language = Annotated[str, BeforeValidator(_no_boolean), Field(pattern=r"^[A-Za-z0-9_-]{1,20}$")]
+Language = Annotated[str, Field(pattern=r"^\w[\w.-]{0,40}$"), BeforeValidator(_no_boolean)]
 Weight = Annotated[int, Field(ge=1, le=100, strict=True)]  # how often pairs come in an epoch
 
 

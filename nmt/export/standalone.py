@@ -289,7 +289,7 @@ def main() -> int:
                 number += 1
             sys.stdout.flush()
     except BrokenPipeError:  # whoever read the output has gone, as `head` does
-        os._exit(0)
+        os._exit(1)
     except (Refused, OSError, ImportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -102,6 +102,11 @@ class _PackedLinear(nn.Module, ABC):
         outputs = outputs if self.stays_rounded else outputs.to(inputs.dtype)
         return outputs.view(*inputs.shape[:-1], self.out_features)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the products' own form, which cannot be copied."""
+        computed = [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]
+        return {name: value for name, value in vars(self).items() if name not in computed}
+
     @abstractmethod
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]: ...
 

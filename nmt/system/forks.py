@@ -13,8 +13,9 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 from typing import Any, TypeVar
 
 import torch
@@ -59,6 +60,8 @@ def by_copies(function: Callable[[int], Result], parts: int, processes: int) -> 
             yield number
 
     def answer(connection: Connection) -> None:
+        for end in (here, *(other for _, other in forks)):  # or nobody would learn that the first process has gone
+            end.close()
         for number in (signal.SIGINT, signal.SIGTERM):  # to the whole group: the first process decides
             signal.signal(number, signal.SIG_IGN)
         answered: Any
@@ -67,9 +70,10 @@ def by_copies(function: Callable[[int], Result], parts: int, processes: int) -> 
         except Exception as error:  # whatever it is, it is raised where it can be explained
             answered = error
         # As Connection.send, whose pickler PyTorch changes: it would share tensors in further files.
-        connection.send_bytes(pickle.dumps(answered))
+        with suppress(BrokenPipeError):
+            connection.send_bytes(pickle.dumps(answered))
 
-    forks = []
+    forks: list[tuple[ForkProcess, Connection]] = []
     try:
         with _on_one_thread():
             for _ in range(processes - 1):

@@ -76,7 +76,7 @@ class EventLog:
                 return
         except OSError:
             raise RemovedFile(f"{self._path} was removed during training") from None
-        raise ReplacedFile(f"{self._path} was replaced during training, so that its folder is another run's")
+        raise ReplacedFile(f"{self._path} was replaced during training, as if the folder were another run's now")
 
     def close(self) -> None:
         with suppress(OSError):  # a full disk was reported when the event was written

@@ -59,7 +59,10 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
         session = Session(task, state, learner, log, Pace(), stop)
         _run(session, batches)
     except ReplacedFile as error:
-        raise UserError(f"{error}: nothing more was saved there; start over with --set name=NAME") from None
+        raise UserError(
+            f"{error}: nothing more was saved there; continue with --resume if it is not, or start over with "
+            "--set name=NAME"
+        ) from None
     except RemovedFile as error:
         raise UserError(f"{error}; {_saved_once_more(session)}") from None
     finally:

@@ -93,7 +93,8 @@ class Partner:
         if self._gradients is None:
             return 0
         status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
-        return 1024 * int(re.findall(r"VmHWM:\s*(\d+) kB", status)[0])
+        shared = 2 * sum(_size(weight) for weight in self.losses.parameters())  # which this process has, too
+        return max(0, 1024 * sum(map(int, re.findall(r"VmHWM:\s*(\d+) kB", status))) - shared)
 
     def close(self) -> None:
         """End the process, if it was started."""

@@ -217,13 +217,15 @@ def _answering(call: api.Call[Any], models: Mapping[str, api.Served], work: Work
         asked, one = api.understood(call, await request.body(), models)
         kind = call.path, asked.model, call.kind(asked)
         computing = asyncio.ensure_future(work.answer(kind, partial(api.compute, call, one), asked, len(asked.text)))
-        leaving = asyncio.ensure_future(request.receive())  # nothing more arrives but that the client has gone
-        await asyncio.wait((computing, leaving), return_when=asyncio.FIRST_COMPLETED)
-        leaving.cancel()
-        if not computing.done():
+        leaving = asyncio.ensure_future(request.receive())  # all that can still arrive is that the client has gone
+        try:
+            await asyncio.wait((computing, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not computing.done():
+                raise Refusal(400, "the client has gone")
+            return computing.result()
+        finally:
+            leaving.cancel()
             computing.cancel()
-            raise Refusal(400, "the client has gone")
-        return computing.result()
 
     return _answered(answer)
 

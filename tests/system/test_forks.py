@@ -95,20 +95,23 @@ def test_a_signal_to_a_copy_is_left_to_this_process(number: int) -> None:
 def test_copies_end_with_the_process_that_is_killed() -> None:
     here, there = multiprocessing.Pipe(duplex=False)
 
-    def part(number: int) -> int:
+    def part(_: int) -> bytes:
         there.send_bytes(str(os.getpid()).encode())
         time.sleep(0.1)
-        return number
+        return bytes(2**17)  # more than a pipe holds
 
     process = multiprocessing.get_context("fork").Process(target=by_copies, args=(part, 1000, 2))
     process.start()
-    seen = {int(here.recv_bytes()) for _ in range(6)}
+    seen: set[int] = set()
+    while len(seen) < 2:
+        seen.add(int(here.recv_bytes()))
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     [copy] = seen - {process.pid}
     for _ in range(100):
-        if not Path(f"/proc/{copy}").exists():
+        stat = Path(f"/proc/{copy}/stat")
+        if not stat.exists() or stat.read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z":
             return
         time.sleep(0.1)
     pytest.fail("the copy goes on")

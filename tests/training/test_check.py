@@ -95,7 +95,7 @@ def test_the_memory_is_that_of_both_processes(
     assert 2**26 < after < 2**33  # PyTorch alone takes some hundred MiB
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     [printed] = re.findall(r"Memory: ([\d.]+) GiB", capsys.readouterr().out)
-    assert float(printed) == pytest.approx((own + after) / 2**30, abs=0.2)
+    assert float(printed) == pytest.approx((own + after) / 2**30, abs=0.06)
 
 
 def test_what_a_run_would_refuse_is_refused(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:

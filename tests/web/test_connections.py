@@ -119,7 +119,10 @@ def test_nothing_is_computed_for_clients_that_have_gone(best: str, monkeypatch: 
                 client.sendall(
                     HEAD.replace(b"translate", b"explain") + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
                 )
-                time.sleep(0.3)
+                while not begun:  # the first
+                    time.sleep(0.05)
+                time.sleep(0.2)
+        time.sleep(0.5)  # until the server knows that they have gone
         go_on.set()
         asked(address, "/api/explain", {"text": "Hu"})
     assert begun == ["Ba", "Hu"]

@@ -8,6 +8,8 @@ Shapes: N target tokens, F what the output layer reads, V vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +24,7 @@ from nmt.kernels.switch import fast
 
 CHUNK = 512  # tokens: enough for a fast product
 ROUNDED_CHUNK = 2 * CHUNK  # of numbers that take half the memory
+CACHED = 64  # tokens whose logits, in float32, stay in a core's cache
 
 
 class Loss(NamedTuple):
@@ -37,11 +40,12 @@ def output_loss(
     bias: Float[Tensor, " V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
+    r_drop: float | None = None,
 ) -> Loss:
     """`plain_output_loss`, of some hundred tokens at a time."""
     if not fast(features):
-        return plain_output_loss(features, weight, bias, targets, smoothing)
-    return Loss(*_OutputLoss.apply(features, weight, bias, targets, smoothing))  # type: ignore[no-untyped-call]
+        return plain_output_loss(features, weight, bias, targets, smoothing, r_drop)
+    return Loss(*_OutputLoss.apply(features, weight, bias, targets, smoothing, r_drop))  # type: ignore[no-untyped-call]
 
 
 def plain_output_loss(
@@ -50,10 +54,23 @@ def plain_output_loss(
     bias: Float[Tensor, " V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
+    r_drop: float | None = None,
 ) -> Loss:
-    """The cross-entropy of the output layer's logits with the targets; of bfloat16 logits in float32."""
+    """The cross-entropy of the output layer's logits with the targets; of bfloat16 logits in float32.
+
+    With `r_drop` = α, rows 2i and 2i + 1 are what dropout made of one token in two readings, p and q (Wu et al. 2021,
+    equation 4). The loss is half of the paper's, so that it is the plain one where p = q:
+    ½ (CE(p) + CE(q)) + α/4 (KL(p‖q) + KL(q‖p)).
+    """
     logits = F.linear(features, weight, bias)
-    return cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), targets, smoothing)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    if r_drop is None:
+        return cross_entropy(logits, targets, smoothing)
+    log_probabilities = logits.log_softmax(dim=1)
+    loss = summed(log_probabilities, targets, smoothing)
+    p, q = log_probabilities[0::2], log_probabilities[1::2]
+    divergence = ((p.exp() - q.exp()) * (p - q)).sum()  # KL(p‖q) + KL(q‖p)
+    return Loss(loss.smoothed / 2 + r_drop / 4 * divergence, loss.nll / 2)
 
 
 def cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
@@ -104,6 +121,44 @@ def _rounded(
     return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll), probabilities
 
 
+def _subtract_targets(probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> None:
+    """The loss's gradient of the logits, in the place of the probabilities: p − ε/V, and 1 − ε less at the target."""
+    if smoothing:
+        probabilities.sub_(smoothing / probabilities.shape[1])
+    probabilities[torch.arange(len(targets)), targets] -= 1 - smoothing
+
+
+def _read_twice(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, r_drop: float) -> Loss:
+    """The loss with `r_drop`, and its gradient of the logits, in their place.
+
+    With r = log p − log q, KL(p‖q) + KL(q‖p) has the gradient p (r − KL(p‖q)) + p − q of p's logits, and
+    q (−r − KL(q‖p)) + q − p of q's.
+    """
+    losses, types = [], logits.shape[1]
+    for own, wanted in zip(logits.split(CACHED), targets.split(CACHED), strict=True):
+        log_probabilities = own.to(torch.promote_types(own.dtype, torch.float32)).log_softmax(dim=1)
+        loss = summed(log_probabilities, wanted, smoothing)
+        probabilities = log_probabilities.exp()
+        p, q = probabilities[0::2], probabilities[1::2]
+        ratio = log_probabilities[0::2] - log_probabilities[1::2]
+        by_p, by_q = p * ratio, q * ratio
+        p_from_q, q_from_p = by_p.sum(dim=1, keepdim=True), -by_q.sum(dim=1, keepdim=True)
+        losses.append(Loss(loss.smoothed / 2 + r_drop / 4 * (p_from_q.sum() + q_from_p.sum()), loss.nll / 2))
+        difference = p - q
+        by_p.add_(difference)
+        by_q.add_(difference)
+        p.mul_(0.5 - r_drop / 4 * p_from_q).add_(by_p, alpha=r_drop / 4)
+        q.mul_(0.5 - r_drop / 4 * q_from_p).sub_(by_q, alpha=r_drop / 4)
+        probabilities.sub_(smoothing / types / 2)
+        probabilities[torch.arange(len(wanted)), wanted] -= (1 - smoothing) / 2
+        own.copy_(probabilities)
+    return _sum(losses)
+
+
+def _sum(losses: Sequence[Loss]) -> Loss:
+    return Loss(*(torch.stack(parts).sum() for parts in zip(*losses, strict=True)))
+
+
 def _mean_of_logits(features: Float[Tensor, "N F"], weight: Float[Tensor, "V F"], bias: Float[Tensor, " V"]) -> Tensor:
     """The logits' mean over the vocabulary, summed over tokens: of the features' sum, by the mean row of weights."""
     return features.sum(dim=0) @ weight.mean(dim=0) + len(features) * bias.mean()
@@ -112,14 +167,20 @@ def _mean_of_logits(features: Float[Tensor, "N F"], weight: Float[Tensor, "V F"]
 class _OutputLoss(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        r_drop: float | None,
     ) -> tuple[Tensor, Tensor]:
-        wants_gradient, types = any(ctx.needs_input_grad), len(weight)
+        wants_gradient = any(ctx.needs_input_grad)
         of_features, of_weight, of_bias = torch.empty_like(features), None, torch.zeros_like(bias)
         factors = as_factor(features)
         in_bf16 = factors.dtype == torch.bfloat16
         losses = []
-        if in_bf16 and smoothing:
+        if in_bf16 and smoothing and r_drop is None:
             mean = -smoothing * _mean_of_logits(features, weight, bias)
             losses.append(Loss(mean, torch.zeros_like(mean)))
         size = ROUNDED_CHUNK if in_bf16 else CHUNK
@@ -128,27 +189,25 @@ class _OutputLoss(torch.autograd.Function):
             inputs, wanted = factors[own], targets[own]
             if has_kernel(inputs):
                 inputs = padded(inputs)
-            if in_bf16:
-                logits = product_by_weight(inputs, weight.t(), bias)
-                loss, probabilities = _rounded(logits[: len(wanted)], wanted, smoothing, inputs, weight, bias)
+            logits = (product_by_weight if in_bf16 else multiply)(inputs, weight.t(), bias)
+            of_logits = logits[: len(wanted)]
+            if r_drop is not None:
+                losses.append(_read_twice(of_logits, wanted, smoothing, r_drop))
             else:
-                logits = multiply(inputs, weight.t(), bias)
-                loss, probabilities = _exact(logits[: len(wanted)], wanted, smoothing)
-            losses.append(loss)
+                read = partial(_rounded, inputs=inputs, weight=weight, bias=bias) if in_bf16 else _exact
+                loss, probabilities = read(of_logits, wanted, smoothing)
+                losses.append(loss)
+                if wants_gradient:
+                    _subtract_targets(probabilities, wanted, smoothing)
             if wants_gradient:
-                # p − ε/V, and 1 − ε less at the reference; 0 in rows that were added
-                if smoothing:
-                    probabilities.sub_(smoothing / types)
-                probabilities[torch.arange(len(wanted)), wanted] -= 1 - smoothing
-                of_logits = logits
-                of_logits[len(wanted) :] = 0
-                of_features[own] = multiply(of_logits, weight)[: len(wanted)]
-                of_bias += of_logits.sum(dim=0)
-                of_chunk = weight_gradient(inputs, of_logits)
+                logits[len(wanted) :] = 0  # rows that were added
+                of_features[own] = multiply(logits, weight)[: len(wanted)]
+                of_bias += logits.sum(dim=0)
+                of_chunk = weight_gradient(inputs, logits)
                 of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)
         if wants_gradient:
             ctx.save_for_backward(of_features, of_weight, of_bias)
-        smoothed, nll = (torch.stack(parts).sum() for parts in zip(*losses, strict=True))
+        smoothed, nll = _sum(losses)
         ctx.mark_non_differentiable(nll)
         return smoothed, nll
 
@@ -156,4 +215,4 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         found = ctx.saved_tensors if gradient == 1 else [gradient * x for x in ctx.saved_tensors]
-        return *found, None, None
+        return *found, None, None, None

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from torch import Tensor, nn
 
 from nmt.data.batching import Batch, send
-from nmt.kernels.output_loss import Loss, output_loss, summed
+from nmt.kernels.output_loss import Loss, output_loss
 from nmt.model.seq2seq import Seq2Seq
 
 
@@ -19,49 +19,28 @@ def batch_loss(
     smoothing: float,
     use_reference: Bool[Tensor, "B T"] | None = None,
     done: int | None = None,
+    r_drop: float | None = None,
 ) -> Loss:
-    """The loss of a batch, summed over its target tokens. `use_reference` and `done` are `Seq2Seq.forward`'s."""
-    places = send(batch.places, model.device)  # found on the CPU: for a GPU's own count one would have to wait
+    """The loss of a batch, summed over its target tokens. `use_reference` and `done` are `Seq2Seq.forward`'s.
+
+    With `r_drop` the batch is read twice, each time with a dropout of its own; see `plain_output_loss`.
+    """
+    places = batch.places  # found on the CPU: for a GPU's own count one would have to wait
+    if r_drop is not None:
+        batch = Batch(*(torch.cat([part, part]) for part in vars(batch).values()))
+        places = batch.places.view(2, -1).t().flatten()  # both readings of a token, one after the other
+        use_reference = None if use_reference is None else torch.cat([use_reference, use_reference])
+    places = send(places, model.device)
     batch = batch.to(model.device)
     if use_reference is not None:
         use_reference = use_reference.to(model.device)
     features, _ = model(batch.source, batch.source_lengths, batch.target_input, places, use_reference, done)
-    output = model.decoder.output
-    return output_loss(features, output.weight, output.bias, batch.target_output.flatten()[places], smoothing)
-
-
-def r_drop_loss(
-    model: Seq2Seq,
-    batch: Batch,
-    smoothing: float,
-    alpha: float,
-    use_reference: Bool[Tensor, "B T"] | None = None,
-    done: int | None = None,
-) -> Loss:
-    """The loss of a batch that is read twice, each time with a dropout of its own (Wu et al. 2021, equation 4).
-
-    With p and q the two distributions of a token, it is half of the paper's, so that it equals `batch_loss` where they
-    are the same: ½ (CE(p) + CE(q)) + α/4 (KL(p‖q) + KL(q‖p)), summed over target tokens.
-    """
-    both = Batch(*(torch.cat([part, part]) for part in vars(batch).values()))
-    places = send(both.places, model.device)
-    both = both.to(model.device)
-    if use_reference is not None:
-        use_reference = torch.cat([use_reference, use_reference]).to(model.device)
-    features, _ = model(both.source, both.source_lengths, both.target_input, places, use_reference, done)
-    logits = model.decoder.output(features)
-    log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=1)
-    loss = summed(log_probabilities, both.target_output.flatten()[places], smoothing)
-    p, q = log_probabilities.chunk(2)
-    divergence = ((p.exp() - q.exp()) * (p - q)).sum()  # KL(p‖q) + KL(q‖p)
-    return Loss(loss.smoothed / 2 + alpha / 4 * divergence, loss.nll / 2)
+    output, targets = model.decoder.output, batch.target_output.flatten()[places]
+    return output_loss(features, output.weight, output.bias, targets, smoothing, r_drop)
 
 
 class BatchLoss(nn.Module):
-    """The loss of a batch, or of none, which is 0 for all weights, as a module: DistributedDataParallel asks for one.
-
-    With `r_drop` it is `r_drop_loss`, otherwise `batch_loss`.
-    """
+    """`batch_loss`, or that of no batch, which is 0 for all weights; a module, as DistributedDataParallel needs one."""
 
     def __init__(self, model: Seq2Seq, smoothing: float, r_drop: float | None = None) -> None:
         super().__init__()
@@ -75,9 +54,7 @@ class BatchLoss(nn.Module):
         if batch is None:
             zero = torch.stack([0 * parameter.sum() for parameter in self.parameters()]).sum()
             return Loss(zero, zero.detach())
-        if self.r_drop is not None:
-            return r_drop_loss(self.model, batch, self.smoothing, self.r_drop, use_reference, done)
-        return batch_loss(self.model, batch, self.smoothing, use_reference, done)
+        return batch_loss(self.model, batch, self.smoothing, use_reference, done, self.r_drop)
 
 
 def perplexity(loss: float) -> float:

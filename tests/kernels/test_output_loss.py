@@ -41,6 +41,35 @@ def test_loss_and_gradients_are_those_of_all_tokens_at_once(tokens, layout, smoo
     assert_twins(fast, plain, inputs(tokens), LAYOUTS[layout])
 
 
+@pytest.fixture
+def in_pairs(monkeypatch):
+    """Chunks, and parts of them, of whole pairs of readings."""
+    monkeypatch.setattr(module, "CHUNK", 4)
+    monkeypatch.setattr(module, "CACHED", 2)
+
+
+def read_twice(function, tokens, smoothing):
+    """Half of the tokens, in two readings each."""
+    wanted = targets(tokens // 2).repeat_interleave(2)
+    return lambda *tensors: function(*tensors, wanted, smoothing, 3.0).smoothed
+
+
+@pytest.mark.usefixtures("in_pairs")
+@SMOOTHING
+@EVERY_LAYOUT
+@pytest.mark.parametrize("tokens", [0, 2, 4, 6, 14])
+def test_two_readings_have_the_loss_and_gradients_of_all_at_once(tokens, layout, smoothing):
+    fast, plain = (read_twice(function, tokens, smoothing) for function in (output_loss, plain_output_loss))
+    assert_twins(fast, plain, inputs(tokens), LAYOUTS[layout])
+
+
+@pytest.mark.usefixtures("in_pairs")
+@SMOOTHING
+def test_two_readings_have_the_gradients_of_finite_differences(smoothing):
+    leaves = [x.requires_grad_() for x in inputs(10)]
+    assert torch.autograd.gradcheck(read_twice(output_loss, 10, smoothing), leaves)
+
+
 @SMOOTHING
 def test_no_token_has_no_loss_and_no_gradient(smoothing):
     assert_twins(*(smoothed(f, 0, smoothing) for f in (output_loss, plain_output_loss)), inputs(0))

@@ -8,7 +8,7 @@ from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.data.batching import Example, collate
 from nmt.model.seq2seq import Seq2Seq
-from nmt.training.loss import BatchLoss, batch_loss, perplexity, r_drop_loss
+from nmt.training.loss import BatchLoss, batch_loss, perplexity
 from nmt.training.validation import mean_loss
 
 SIZES = {"embedding_size": 6, "encoder": {"hidden_size": 5}, "decoder": {"hidden_size": 7}}
@@ -64,7 +64,7 @@ def test_mean_loss_is_without_dropout_and_leaves_the_mode(
 def test_without_dropout_r_drop_is_the_plain_loss(model: Seq2Seq, examples: list[Example]) -> None:
     model.eval()
     batch = collate(examples[:5])
-    for plain, other in zip(batch_loss(model, batch, 0.1), r_drop_loss(model, batch, 0.1, 5.0), strict=True):
+    for plain, other in zip(batch_loss(model, batch, 0.1), batch_loss(model, batch, 0.1, r_drop=5.0), strict=True):
         assert other.item() == pytest.approx(plain.item(), rel=1e-12)
 
 
@@ -74,10 +74,12 @@ def test_r_drop_is_its_formula(model: Seq2Seq, examples: list[Example], alpha: f
     twice = collate(examples[:5] * 2)
     model.train()
     torch.manual_seed(3)
-    features, _ = model(twice.source, twice.source_lengths, twice.target_input, twice.places)
+    places = twice.places.view(2, -1).t().flatten()  # both readings of a token, one after the other
+    features, _ = model(twice.source, twice.source_lengths, twice.target_input, places)
     logits = model.decoder.output(features).detach().numpy()
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
-    p, q = np.split(exponentials / exponentials.sum(axis=1, keepdims=True), 2)
+    probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
+    p, q = probabilities[0::2], probabilities[1::2]
     targets = np.concatenate([[*example.target, 3] for example in examples[:5]])  # 3 ends a sentence
     expected = nll = 0.0
     for a, b, target in zip(p, q, targets, strict=True):
@@ -91,7 +93,7 @@ def test_r_drop_is_its_formula(model: Seq2Seq, examples: list[Example], alpha: f
     assert loss.smoothed.item() == pytest.approx(expected, rel=1e-9)
     assert loss.nll.item() == pytest.approx(nll, rel=1e-9)
     torch.manual_seed(3)
-    without = r_drop_loss(model, batch, smoothing, 0.0)
+    without = batch_loss(model, batch, smoothing, r_drop=0.0)
     assert loss.smoothed.item() - without.smoothed.item() > 1e-3  # dropout makes a difference
     loss.smoothed.backward()
     assert all(parameter.grad is not None for parameter in model.parameters())

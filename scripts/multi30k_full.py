@@ -3,15 +3,15 @@ doit list --all
 
 Cased models of both directions from the 29,000 pairs; the captions of task 2, translated by them in both directions;
 models of both directions from pairs and captions; the mean of three models that each of them becomes when it is
-fine-tuned on the pairs. A second round begins with these means, which translate the captions anew. Then ensembles; all
-scores; the first seed's means in 8 bits, with a score threshold, as they are bundled.
+fine-tuned on the pairs. In a second round these means translate the captions anew, go on training, and are fine-tuned
+again. Then ensembles; all scores; the first seed's means in 8 bits, with a score threshold, as they are bundled.
 
 A step is done when its last file is there: it is then skipped, and removing the file runs it again. Interrupted steps
 go on where they were. `output`/commands notes what makes each step's files, with a fingerprint of the settings, config
 and earlier steps: if these differ from what made the files, the chain stops.
 
 Settings, as name=value behind the command: `output` (folder of the runs), `data` (folder of the data), `pairs`,
-`captions` and `tuning` (configs), `seeds`, `rounds` (all but the last train the first seed alone), `english` and
+`captions` (of the first round), `again` (of the others) and `tuning` (configs), `seeds`, `rounds`, `english` and
 `german` (text without translations), `workers`, and `set` (fields of all configs, such as set="training.threads=1").
 """
 
@@ -35,6 +35,7 @@ OUTPUT = Path(get_var("output", "checkpoints/multi30k-full"))
 DATA = get_var("data", "data")
 PAIRS = get_var("pairs", "configs/multi30k_cased.yaml")
 CAPTIONS = get_var("captions", "configs/multi30k_captions.yaml")
+AGAIN = get_var("again", "configs/multi30k_captions_again.yaml")
 TUNING = get_var("tuning", "configs/multi30k_tuned.yaml")
 SEEDS = get_var("seeds", "1 2 3").split()
 rounds = get_var("rounds", "2")
@@ -50,8 +51,9 @@ DRAWS = ("1", "2", "3")  # the seeds with which each model is fine-tuned
 
 TASKS = {
     "pairs": "models of the genuine pairs alone",
-    "captions": "the text without translations, translated by the pairs' models together, or by the last round's mean",
-    "mixed": "models of pairs and captions: back-translations are tagged <BT>, forward translations <FT>",
+    "captions": "the text without translations, translated by the pairs' models together, or by the last round's means",
+    "mixed": "models of pairs and captions, begun with the last round's means: back-translations are tagged <BT>, "
+    "forward translations <FT>",
     "tuned": "the same models, fine-tuned on the genuine pairs without dropout, in three random orders of the text",
     "mean": "the means of the weights of fine-tuned models that began as one (Wortsman et al. 2022)",
     "scores": "scores on validation and on test 2016, of single models and of ensembles",
@@ -136,10 +138,6 @@ def translations(number: int, language: str) -> Path:
     return OUTPUT / f"text{number}-{language}"
 
 
-def seeds_of(number: int) -> list[str]:
-    return SEEDS if number == ROUNDS else SEEDS[:1]
-
-
 def training(
     kind: str, config: str, direction: tuple[str, str], seed: str, more: Sequence[str] = (), after: Sequence[str] = ()
 ) -> dict[str, Any]:
@@ -171,14 +169,14 @@ def task_chain() -> Iterator[dict[str, Any]]:
 
 
 def captions(number: int) -> Iterator[dict[str, Any]]:
-    kind, seeds = ("pairs", SEEDS) if number == 1 else (f"mean{number - 1}", seeds_of(number - 1))
+    kind = "pairs" if number == 1 else f"mean{number - 1}"
     for direction in DIRECTIONS:
-        models = [model(kind, direction, seed) for seed in seeds]
+        models = [model(kind, direction, seed) for seed in SEEDS]
         output = translations(number, direction[0])
         command = ["back-translate", *models, "--input", TEXTS[direction[0]], "--output", output]
         command += ["--data-folder", DATA, "--precision", "auto", "--workers", WORKERS, "--resume"]
         files = [output.with_name(f"{output.name}.{language}") for language in direction]
-        after = [made_by(kind, direction, seed) for seed in seeds]
+        after = [made_by(kind, direction, seed) for seed in SEEDS]
         yield step("captions", output.name, command, files, after)
 
 
@@ -191,13 +189,16 @@ def mixed(number: int) -> Iterator[dict[str, Any]]:
             f"data.target.extra=[{back}.{target}, {forward}.{target}]",
         ]
         after = [f"captions:{text.name}" for text in (back, forward)]
-        for seed in seeds_of(number):
-            yield training(f"mixed{number}", CAPTIONS, direction, seed, [f"training.seed={seed}", *extra], after)
+        for seed in SEEDS:
+            more = [f"training.seed={seed}", *extra]
+            if number > 1:
+                more.append(f"training.start_from={model(f'mean{number - 1}', direction, seed)}")
+            yield training(f"mixed{number}", CAPTIONS if number == 1 else AGAIN, direction, seed, more, after)
 
 
 def tuned(number: int) -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
-        for seed in seeds_of(number):
+        for seed in SEEDS:
             start = f"training.start_from={model(f'mixed{number}', direction, seed)}"
             after = [made_by(f"mixed{number}", direction, seed)]
             for draw in DRAWS:
@@ -207,7 +208,7 @@ def tuned(number: int) -> Iterator[dict[str, Any]]:
 
 def mean(number: int) -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
-        for seed in seeds_of(number):
+        for seed in SEEDS:
             output = model(f"mean{number}", direction, seed)
             draws = [(f"tuned{number}", direction, f"{seed}-{draw}") for draw in DRAWS]
             command = ["average", *(model(*draw) for draw in draws), "--output", output]
@@ -215,20 +216,16 @@ def mean(number: int) -> Iterator[dict[str, Any]]:
 
 
 def scores() -> Iterator[dict[str, Any]]:
-    numbers = range(1, ROUNDS + 1)
-    kinds = [
-        ("pairs", SEEDS),
-        *((f"{kind}{number}", seeds_of(number)) for number in numbers for kind in ("mixed", "mean")),
-    ]
+    kinds = ["pairs", *(f"{kind}{number}" for number in range(1, ROUNDS + 1) for kind in ("mixed", "mean"))]
     for split in ("validation", "test"):
-        for kind, seeds in kinds:
+        for kind in kinds:
             for direction in DIRECTIONS:
-                models = [model(kind, direction, seed) for seed in seeds]
+                models = [model(kind, direction, seed) for seed in SEEDS]
                 name = f"{split}-{kind}-{'-'.join(direction)}"
                 ensemble = ["--ensemble", *models] if len(models) > 1 else []
                 command = ["evaluate", *models, *ensemble, "--split", split, "--data-folder", DATA]
                 command += ["--output", OUTPUT / name]
-                after = [made_by(kind, direction, seed) for seed in seeds]
+                after = [made_by(kind, direction, seed) for seed in SEEDS]
                 yield step("scores", name, command, [OUTPUT / name / "evaluation.json"], after)
 
 

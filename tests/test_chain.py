@@ -44,7 +44,7 @@ def settings(tmp_path: Path) -> dict[str, object]:
     for name, lines in (("english", ["the dog runs away", "away"]), ("german", ["der kleine Hund", "weg"])):
         values[name] = tmp_path / name
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    values |= dict.fromkeys(("pairs", "captions", "tuning"), tmp_path / "tiny.yaml")
+    values |= dict.fromkeys(("pairs", "captions", "again", "tuning"), tmp_path / "tiny.yaml")
     values["set"] = "training.max_epochs=1 training.threads=1 search.max_length=5 search.beam_size=1"
     return values
 
@@ -87,8 +87,8 @@ def test_each_step_runs_once_also_after_an_interruption(settings: dict[str, obje
     assert [command[0] for command in first] == ["train"] * 4 + ["back-translate"]
     second: list[list[str]] = []
     assert doit(chain(settings, second)) == 0
-    one_seed, two_seeds = ([*["train"] * (2 + 3 * 2) * seeds, *["average"] * 2 * seeds] for seeds in (1, 2))
-    commands = ["back-translate", *one_seed, "back-translate", "back-translate", *two_seeds, *["evaluate"] * 20]
+    one_round = [*["train"] * 4 * (1 + 3), *["average"] * 4]  # two directions, two seeds
+    commands = [*["back-translate"] * 3, *one_round, *one_round, *["evaluate"] * 20]
     assert Counter(command[0] for command in second) == Counter([*commands, *BUNDLING])
     assert not any(command in first for command in second)
     translating = [command[1] for command in second if command[0] == "back-translate"]
@@ -103,7 +103,9 @@ def test_each_step_runs_once_also_after_an_interruption(settings: dict[str, obje
     assert bundled.config.data.source.language == "en"
     started_from = load_config(tmp_path / "runs" / "tuned2-en-de-2-3" / "config.yaml").training.start_from
     assert started_from == str(tmp_path / "runs" / "mixed2-en-de-2" / "best.pt")
+    assert load_config(tmp_path / "runs" / "mixed1-en-de-1" / "config.yaml").training.start_from is None
     config = load_config(tmp_path / "runs" / "mixed2-en-de-1" / "config.yaml")
+    assert config.training.start_from == str(tmp_path / "runs" / "mean1-en-de-1.pt")
     assert config.data.source.language == "en"
     assert [(Path(extra.path).name, extra.tag) for extra in config.data.source.extra] == [
         ("text2-de.en", "<BT>"),
@@ -144,7 +146,8 @@ def test_the_shipped_configs_differ_only_where_they_must() -> None:
         for side in ("source", "target"):
             del config["data"][side]["tokenizer"], config["data"][side]["lowercase"]
     assert lower == cased
-    captions = load_config(ROOT / "configs" / "multi30k_captions.yaml").data
-    assert [extra.path for extra in captions.source.extra] == [
-        f"checkpoints/multi30k-full/text2-{language}.de" for language in ("en", "de")
-    ]
+    first, again = (load_config(ROOT / "configs" / f"multi30k_captions{name}.yaml").data for name in ("", "_again"))
+    assert first.model_copy(update={"source": again.source, "target": again.target}) == again
+    for number, data in enumerate((first, again), start=1):
+        paths = [extra.path for extra in data.source.extra]
+        assert paths == [f"checkpoints/multi30k-full/text{number}-{language}.de" for language in ("en", "de")]

@@ -15,8 +15,8 @@ as a token.
     update    milliseconds, the median of the rounds
     token     microseconds per target token, and in parentheses the ratio to the table's first row
     variable  the same without the time of an update of one token, which does not depend on the batch (`fixed`)
-    peak      the largest MiB of tensors during an update, above those before it, by the allocator's count; where a second
-              process computes half of the batch, without that half
+    peak      the largest MiB of tensors during an update, above those before it, by the allocator's count; without the
+              half of the batch that a second process computes
     a token   KiB of it per target token, without the weights' gradients, which have the same size in any batch
     process   the largest MiB that the process grew by, by the system's count
     second    the largest MiB that the second process grew by after it had started, 0 if there is none
@@ -55,7 +55,10 @@ TABLES = {
     "by_both_lengths": "by the length of source and target",
     "by_batch": "by the number of sentences",
 }
-COLUMNS = ("batch", "source", "target", "update", "token", "variable", "peak", "a token", "process", "second", "largest")
+COLUMNS = (
+    *("batch", "source", "target", "update", "token", "variable"),
+    *("peak", "a token", "process", "second", "largest"),
+)
 
 
 class Shape(NamedTuple):

@@ -137,12 +137,11 @@ class Translator:
         translation then consists of the words that it chooses, and how likely all others are is estimated. `sampling`
         (such as {"temperature": 0.9, "top_k": 20, "seed": 1}) draws `n_best` translations at random, in the order of
         drawing. `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the
-        word that `dictionary` has for it (`nmt.text.unknown_words.replacements` says how words are found);
-        `attention=False` saves the time that computing the weights takes. `prefix` is how translations begin, one text
-        for all, or for each its text or its tokens (as in `Translation.tokens`, whose `<eos>` does not count); the
-        search goes on from there, among all words. `watch` sees each step of a beam search, `found` each sentence's
-        place and translation as soon as they are known (earliest without `attention`; where several processes search,
-        at the end of all).
+        word that `dictionary` has for it (see `nmt.text.unknown_words.replacements`); `attention=False` saves the time
+        that computing the weights takes. `prefix` is how translations begin, one text for all, or for each its text or
+        its tokens (as in `Translation.tokens`, whose `<eos>` does not count); the search goes on from there, among all
+        words. `watch` sees each step of a beam search, `found` each sentence's place and translation as soon as they
+        are known (earliest without `attention`; where several processes search, at the end of all).
 
         Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
         size, a prefix that fills `max_length`, `replace_unk` without attention).

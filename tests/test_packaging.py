@@ -84,4 +84,4 @@ def test_without_a_path_the_wheel_loads_its_own_model(installed: Path, tmp_path:
     done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
     model, text = done.stdout.splitlines()
     assert Path(model).is_relative_to(installed)
-    assert text == "Two dogs play."
+    assert text == "Two dogs are playing."

@@ -35,10 +35,7 @@ def compare(
     Raises `UserError` before anything is run if the configs do not go together, or folders or page cannot be used.
     """
     chosen = load_configs(configs, overrides, seeds, recipe)
-    if base is not None and seeds == 1:
-        raise UserError("--base is for tests over several seeds: add --seeds 3, or leave it out")
-    if base is not None and base not in (names := [config.name for config in chosen[: len(chosen) // seeds]]):
-        raise UserError(f"--base {base}: no config has this name; there are {', '.join(names)}")
+    _check_base(base, chosen, seeds)
     page.check(output)
     _bring(chosen, output)
     test_set = test_set_of(chosen[0])
@@ -66,6 +63,13 @@ def compare(
     if not failures:
         return 0
     return 1 if any(failure.is_defect for failure in failures) else 2
+
+
+def _check_base(base: str | None, chosen: Sequence[Config], seeds: int) -> None:
+    if base is not None and seeds == 1:
+        raise UserError("--base is for tests over several seeds: add --seeds 3, or leave it out")
+    if base is not None and base not in (names := [config.name for config in chosen[: len(chosen) // seeds]]):
+        raise UserError(f"--base {base}: no config has this name; there are {', '.join(names)}")
 
 
 def _bring(chosen: Sequence[Config], output: Path) -> None:

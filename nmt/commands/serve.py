@@ -41,12 +41,8 @@ def parser() -> Parser:
     )
     parser.add_argument("--open", action="store_true", help="let everybody in who can reach --host, without a token")
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        metavar="DIR",
-        help="the folder whose runs of training the page shows, live (default: checkpoints)",
-    )
+    runs = "the folder whose runs of training the page shows, live (default: checkpoints)"
+    parser.add_argument("--runs", type=Path, metavar="DIR", help=runs)
     parser.add_argument(
         "--test-set",
         nargs=2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -23,14 +24,18 @@ else:
     TokenizerFields = section_of("TokenizerFields", TOKENIZERS)
 
 
-def _no_boolean(value: Any) -> Any:
+CODE = r"^\w[\w.-]{0,40}$"  # of a language: it becomes a part of file names
+
+
+def _code(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("YAML takes no and on for false and true: put the code in quotes, such as 'no'")
+    if isinstance(value, str) and not re.match(CODE, value):
+        raise ValueError(f"not a language code, such as de (here: {value!r})")
     return value
 
 
-# It becomes a part of file names.
-Language = Annotated[str, Field(pattern=r"^\w[\w.-]{0,40}$"), BeforeValidator(_no_boolean)]
+Language = Annotated[str, Field(pattern=CODE), BeforeValidator(_code)]
 Weight = Annotated[int, Field(ge=1, le=100, strict=True)]  # how often pairs come in an epoch
 
 

@@ -62,16 +62,7 @@ def by_copies(function: Callable[[int], Result], parts: int, processes: int) -> 
     def answer(connection: Connection) -> None:
         for end in (here, *(other for _, other in forks)):  # or nobody would learn that the first process has gone
             end.close()
-        for number in (signal.SIGINT, signal.SIGTERM):  # to the whole group: the first process decides
-            signal.signal(number, signal.SIG_IGN)
-        answered: Any
-        try:
-            answered = [(number, function(number)) for number in numbers()]
-        except Exception as error:  # whatever it is, it is raised where it can be explained
-            answered = error
-        # As Connection.send, whose pickler PyTorch changes: it would share tensors in further files.
-        with suppress(BrokenPipeError):
-            connection.send_bytes(pickle.dumps(answered))
+        _answer(function, numbers(), connection)
 
     forks: list[tuple[ForkProcess, Connection]] = []
     try:
@@ -93,6 +84,20 @@ def by_copies(function: Callable[[int], Result], parts: int, processes: int) -> 
             process.kill()
             process.join()
     return [results[number] for number in range(parts)]
+
+
+def _answer(function: Callable[[int], Any], numbers: Iterator[int], connection: Connection) -> None:
+    """A copy's work: its results by their numbers, or what was raised."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # to the whole group: the first process decides
+        signal.signal(number, signal.SIG_IGN)
+    answered: Any
+    try:
+        answered = [(number, function(number)) for number in numbers]
+    except Exception as error:  # whatever it is, it is raised where it can be explained
+        answered = error
+    # As Connection.send, whose pickler PyTorch changes: it would share tensors in further files.
+    with suppress(BrokenPipeError):
+        connection.send_bytes(pickle.dumps(answered))
 
 
 def _received(connection: Connection) -> Any:

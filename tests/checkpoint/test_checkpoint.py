@@ -238,7 +238,7 @@ def altered(saved: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
         (lambda c: c["source"]["tokens"].append("ba"), "source.tokens: not <unk>, <pad>, <bos>, <eos> and then others"),
         (lambda c: c["source"].update(tokens=["a", "b"]), "source.tokens: not <unk>"),
         (lambda c: c["source"].update(subword_model="x"), "source.subword_model: input should be an instance of"),
-        (lambda c: c["config"]["data"]["source"].update(tokenizer="spacy", language=""), "language: not a language code"),
+        (lambda c: c["config"]["data"]["source"].update(tokenizer="spacy", language=""), "not a language code"),
         (lambda c: c["config"].update(name="../../etc"), "name: "),
         (
             lambda c: c["config"]["model"].update(novelty=1),

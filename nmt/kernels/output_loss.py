@@ -22,9 +22,10 @@ from nmt.kernels.linear import as_factor, has_kernel, multiply, padded, weight_g
 from nmt.kernels.rounded import product_by_weight
 from nmt.kernels.switch import fast
 
-CHUNK = 512  # tokens: enough for a fast product
+# Even numbers of tokens, so that the two readings of R-Drop stay together.
+CHUNK = 512  # enough for a fast product
 ROUNDED_CHUNK = 2 * CHUNK  # of numbers that take half the memory
-CACHED = 64  # tokens whose logits, in float32, stay in a core's cache
+CACHED = 64  # whose logits, in float32, stay in a core's cache
 
 
 class Loss(NamedTuple):
@@ -134,7 +135,7 @@ def _read_twice(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smooth
     With r = log p − log q, KL(p‖q) + KL(q‖p) has the gradient p (r − KL(p‖q)) + p − q of p's logits, and
     q (−r − KL(q‖p)) + q − p of q's.
     """
-    losses, types = [], logits.shape[1]
+    losses = []
     for own, wanted in zip(logits.split(CACHED), targets.split(CACHED), strict=True):
         log_probabilities = own.to(torch.promote_types(own.dtype, torch.float32)).log_softmax(dim=1)
         loss = summed(log_probabilities, wanted, smoothing)
@@ -147,11 +148,10 @@ def _read_twice(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smooth
         difference = p - q
         by_p.add_(difference)
         by_q.add_(difference)
-        p.mul_(0.5 - r_drop / 4 * p_from_q).add_(by_p, alpha=r_drop / 4)
-        q.mul_(0.5 - r_drop / 4 * q_from_p).sub_(by_q, alpha=r_drop / 4)
-        probabilities.sub_(smoothing / types / 2)
-        probabilities[torch.arange(len(wanted)), wanted] -= (1 - smoothing) / 2
-        own.copy_(probabilities)
+        p.mul_(1 - r_drop / 2 * p_from_q).add_(by_p, alpha=r_drop / 2)
+        q.mul_(1 - r_drop / 2 * q_from_p).sub_(by_q, alpha=r_drop / 2)
+        _subtract_targets(probabilities, wanted, smoothing)
+        own.copy_(probabilities.div_(2))
     return _sum(losses)
 
 
@@ -190,12 +190,12 @@ class _OutputLoss(torch.autograd.Function):
             if has_kernel(inputs):
                 inputs = padded(inputs)
             logits = (product_by_weight if in_bf16 else multiply)(inputs, weight.t(), bias)
-            of_logits = logits[: len(wanted)]
+            real = logits[: len(wanted)]
             if r_drop is not None:
-                losses.append(_read_twice(of_logits, wanted, smoothing, r_drop))
+                losses.append(_read_twice(real, wanted, smoothing, r_drop))
             else:
                 read = partial(_rounded, inputs=inputs, weight=weight, bias=bias) if in_bf16 else _exact
-                loss, probabilities = read(of_logits, wanted, smoothing)
+                loss, probabilities = read(real, wanted, smoothing)
                 losses.append(loss)
                 if wants_gradient:
                     _subtract_targets(probabilities, wanted, smoothing)

@@ -9,6 +9,7 @@
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
 # make test-browser   the tests of that page, in Chromium         make test-page   types, lint and tests of its modules
 # make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
+# make reference   write what the reference and configs/schema.json take from the code anew
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
 PYTHON ?= python3
@@ -23,7 +24,7 @@ BUNDLED := checkpoints/multi30k-de-en/model.pt
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: multi30k-full setup translate train serve test test-fast test-browser test-page test-oldest check docs demo ablation bench
+.PHONY: multi30k-full reference setup translate train serve test test-fast test-browser test-page test-oldest check docs demo ablation bench
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
@@ -115,6 +116,10 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+reference: setup
+	$(BIN)/python -m nmt.config.schema configs/schema.json
+	$(BIN)/python docs/_ext/generated_parts.py docs/reference/*.md
 
 docs: .venv/docs-installed
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory demo; else rm -rf $(DEMO); \

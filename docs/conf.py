@@ -13,7 +13,7 @@ author = "the nmt authors"
 copyright = "2026, the nmt authors"
 version = release = __version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "generated_parts", "repository_files", "mathml"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "demo_link", "repository_files", "mathml"]
 exclude_patterns = ["_ext"]
 nitpicky = True
 nitpick_ignore_regex = [

@@ -15,16 +15,15 @@ def markdown() -> str:
 
 
 def _command(parser: argparse.ArgumentParser) -> str:
-    """A command's section: what it does, its usage, and each argument with an anchor of its own."""
-    usage = parser.format_usage().removeprefix("usage: ").rstrip()
-    parts = [f"## {parser.prog}", parser.description, f"```text\n{usage}\n```", f"```{{program}} {parser.prog}\n```"]
-    for action in parser._actions:
-        if not isinstance(action, argparse._HelpAction):
-            parts.append(_argument(action))
-    return "\n\n".join(map(str, parts)) + "\n"
+    """A command's section: what it does, its usage, and each argument; options have an anchor, such as nmt-train-set."""
+    formatter = argparse.HelpFormatter(parser.prog, width=100)  # whatever the terminal's
+    formatter.add_usage(None, parser._actions, parser._mutually_exclusive_groups, prefix="")
+    usage = formatter.format_help().strip()
+    arguments = [_argument(parser.prog, act) for act in parser._actions if not isinstance(act, argparse._HelpAction)]
+    return f"## {parser.prog}\n\n{parser.description}\n\n```text\n{usage}\n```\n\n" + "\n".join(arguments) + "\n"
 
 
-def _argument(action: argparse.Action) -> str:
+def _argument(command: str, action: argparse.Action) -> str:
     if action.help in (None, argparse.SUPPRESS):
         raise ValueError(f"{action.dest} has no help text")
     choices = "{" + ",".join(map(str, action.choices or ())) + "}"
@@ -35,6 +34,7 @@ def _argument(action: argparse.Action) -> str:
         text = text[0].upper() + text[1:]
     text = f"{text}{'' if text.endswith('.') else '.'}"
     if not action.option_strings:
-        return f"`{value}`\n: {text}"
-    names = ", ".join(name if action.nargs == 0 else f"{name} {value}" for name in action.option_strings)
-    return f"```{{option}} {names}\n{text}\n```"
+        return f"- `{value}`: {text}"
+    anchors = (f'<a id="{command.replace(" ", "-")}-{name.lstrip("-")}"></a>' for name in action.option_strings)
+    names = ", ".join(f"`{name}`" if action.nargs == 0 else f"`{name} {value}`" for name in action.option_strings)
+    return f"- {''.join(anchors)}{names}: {text}"

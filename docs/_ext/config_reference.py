@@ -26,7 +26,7 @@ def markdown() -> str:
             parts.append(f"The fields are those of [{alike}](#{_anchor(alike)}), with this difference:")
             rows = {field: row for field, row in rows.items() if row != shown[alike][field]}
         anchor = "-".join(["config", *path.split("."), ""] if path else ["config", ""])
-        labelled = (f"| `{field}`{{#{anchor}{field}}} {row}" for field, row in rows.items())
+        labelled = (f'| <a id="{anchor}{field}"></a>`{field}` {row}' for field, row in rows.items())
         parts.append("\n".join(["| field | type | default | meaning |", "|---|---|---|---|", *labelled]))
         if alike is None:
             parts += [_family(choice, family) for choice, family in section.families.items()]

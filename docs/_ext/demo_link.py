@@ -1,8 +1,11 @@
-"""The way to the page that translates in the browser, in documents that are built with it."""
+"""The way to the page that translates in the browser, in documents that are built with it: for `<!-- demo link -->`."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+MARK = "<!-- demo link -->"
 
 PAGE = Path(__file__).resolve().parents[2] / "build" / "demo" / "index.html"  # `make docs` copies its folder
 LINK = """<p class="try"><a href="demo/index.html">Try it in your browser</a> Type a German caption, and watch the model
@@ -15,3 +18,18 @@ def markdown() -> str:
     if not PAGE.is_file():
         return ""
     return LINK.format(size=sum(file.stat().st_size for file in PAGE.parent.rglob("*") if file.is_file()) / 1e6)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("source-read", _fill)
+    app.connect("env-get-outdated", _always_read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _fill(app: Any, page: str, content: list[str]) -> None:
+    content[0] = content[0].replace(MARK, markdown())
+
+
+def _always_read(app: Any, env: Any, *changes: set[str]) -> list[str]:
+    """The index, which has the link: the page may have been built or removed since."""
+    return ["index"]

@@ -1,46 +1,39 @@
-"""Parts of the reference that are made from the code at build: `<!-- generated: NAME -->` in a page becomes Markdown.
+"""Parts of the reference that are made from the code. `make reference` writes them into the pages:
 
-Nothing here needs Sphinx, so that tests can make the same parts.
+    python docs/_ext/generated_parts.py docs/reference/*.md
+
+They lie in the repository, so that its pages are whole wherever they are read; a test tells when they are out of date.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import attention_table
 import command_line
 import config_reference
-import demo_link
 
 PARTS: dict[str, Callable[[], str]] = {
     "command-line": command_line.markdown,
     "config": config_reference.markdown,
-    "demo": demo_link.markdown,
     "scores": attention_table.scores,
     "scopes": attention_table.scopes,
 }
-MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
+PART = re.compile(r"^<!-- begin ([a-z-]+), written by make reference -->\n.*?^<!-- end \1 -->$", re.M | re.S)
 
 
-def filled(text: str) -> str:
-    """A page's Markdown with its generated parts in the place of their marks."""
-    return MARK.sub(lambda mark: PARTS[mark[1]](), text)
+def written(text: str) -> str:
+    """A page's Markdown with its generated parts as they are made today."""
+    return PART.sub(lambda part: _marked(part[1]), text)
 
 
-def setup(app: Any) -> dict[str, bool]:
-    app.connect("source-read", _fill)
-    app.connect("env-get-outdated", _always_read)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+def _marked(name: str) -> str:
+    return f"<!-- begin {name}, written by make reference -->\n\n{PARTS[name]().strip()}\n\n<!-- end {name} -->"
 
 
-def _fill(app: Any, page: str, content: list[str]) -> None:
-    if MARK.search(content[0]):
-        content[0] = filled(content[0])
-
-
-def _always_read(app: Any, env: Any, *changes: set[str]) -> list[str]:
-    """The pages with generated parts: the code that these are made from may have changed."""
-    pages = (page for page in env.found_docs if env.doc2path(page).suffix == ".md")
-    return [page for page in pages if MARK.search(env.doc2path(page).read_text(encoding="utf-8"))]
+if __name__ == "__main__":
+    for path in map(Path, sys.argv[1:]):
+        path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -20,7 +20,8 @@ def test_every_option_is_named_with_its_help(name: str, monkeypatch: pytest.Monk
     options = [option for action in parser._actions for option in action.option_strings]
     assert len(options) > 2
     for option in set(options) - {"-h", "--help"}:
-        assert f"```{{option}} {option}" in page or f", {option}" in page
+        assert f'<a id="nmt-{name}-{option.lstrip("-")}"></a>' in page
+        assert f"`{option}`" in page or f"`{option} " in page
 
 
 def test_an_option_without_help_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,4 +31,4 @@ def test_an_option_without_help_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     parser = argparse.ArgumentParser(prog="nmt x", description="Does x.")
     parser.add_argument("--silent")
     with pytest.raises(ValueError, match="silent has no help"):
-        command_line._command(parser)
+        command_line._argument("nmt x", parser._actions[-1])

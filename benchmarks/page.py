@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from load import sentences
-from playwright.sync_api import sync_playwright
 
 TIMED = """async ([path, text]) => {
     const begun = performance.now();
@@ -34,6 +33,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--captions", type=int, default=100)
     options = parser.parse_args()
+    from playwright.sync_api import sync_playwright  # after --help, which needs none
+
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     command = [sys.executable, "-u", "-m", "nmt", "serve", "--port", "0", "--device", "cpu"]
     with (

@@ -31,7 +31,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "back-translate": "make training pairs from monolingual text (back-translation)",
     "split": "make training, validation and test sets from one pair of files",
     "average": "average checkpoints of one run, or of runs from one checkpoint; store one in 16 or 8 bits",
-    "select": "learn which words are likely beside which, for an older checkpoint: its search gets faster",
+    "select": "add vocabulary selection to an older checkpoint: its search gets faster",
     "index": "index a model's states on its training text, so that the page of nmt serve shows words like a chosen one",
     "export": "export a model to ONNX, to translate without PyTorch",
     "push": "upload a model to the Hugging Face Hub",

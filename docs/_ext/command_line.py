@@ -15,7 +15,7 @@ def markdown() -> str:
 
 
 def _command(parser: argparse.ArgumentParser) -> str:
-    """A command's section: what it does, its usage, and each argument; options have an anchor, such as nmt-train-set."""
+    """A command's section: what it does, its usage, its arguments; options have anchors like nmt-train-set."""
     formatter = argparse.HelpFormatter(parser.prog, width=100)  # whatever the terminal's
     formatter.add_usage(None, parser._actions, parser._mutually_exclusive_groups, prefix="")
     usage = formatter.format_help().strip()

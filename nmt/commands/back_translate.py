@@ -13,6 +13,7 @@ from nmt.commands import results, sentences
 from nmt.commands.options import (
     SEARCH_OPTIONS,
     Parser,
+    add_batch_options,
     add_data_folder,
     add_sampling_options,
     add_search_options,
@@ -73,8 +74,7 @@ def parser() -> Parser:
         metavar="P",
         help="leave out each word of a translation with probability P, and move words by up to 3 places",
     )
-    parser.add_argument("--max-length", type=positive, metavar="N", help="longest translation, in tokens")
-    parser.add_argument("--batch-size", type=positive, metavar="N", help="sentences translated at the same time")
+    add_batch_options(parser)
     add_search_options(parser)
     add_sampling_options(parser)
     return parser

@@ -38,7 +38,9 @@ def parser() -> Parser:
         help="evaluate these as one model",
     )
     parser.add_argument(
-        "--split", metavar="NAME", help="validation, test, or a Multi30k test set by its name (default: test)"
+        "--split",
+        metavar="NAME",
+        help="validation, test, or a Multi30k test set by its name, such as test_2017_flickr (default: test)",
     )
     add_data_folder(parser)
     parser.add_argument(

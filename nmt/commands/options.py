@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Of `add_search_options` and `add_sampling_options`, those that decide what is found
 SEARCH_OPTIONS = ("beam", "length_penalty", "precision", "vocabulary_selection", "temperature", "top_k", "seed")
 
+OWN = "(default: the checkpoint's own)"
+
 
 class Parser(argparse.ArgumentParser):
     """Argparse with errors on one line, like all others."""
@@ -32,26 +34,35 @@ def positive(text: str) -> int:
 
 def add_search_options(command: Parser) -> None:
     command.add_argument(
-        "--beam", type=positive, metavar="K", help="beam size: hypotheses per sentence; 1 is greedy search"
+        "--beam",
+        type=positive,
+        metavar="K",
+        help=f"beam size: hypotheses per sentence; 1 is greedy search {OWN}",
     )
     command.add_argument(
         "--length-penalty",
         type=float,
         metavar="α",
-        help="exponent of the length penalty (Wu et al. 2016); 0 turns it off, more favours longer translations",
+        help=f"exponent of the length penalty (Wu et al. 2016); 0 turns it off, more favours longer translations {OWN}",
     )
     command.add_argument(
         "--precision",
         choices=("auto", "float32", "bf16", "int8"),
-        help="of the decoder's products; auto is the fastest on this machine",
+        help="number format of the decoder's matrix products; auto chooses the fastest by the processor's features "
+        f"{OWN}",
     )
     command.add_argument(
         "--vocabulary-selection",
         action=argparse.BooleanOptionalAction,
-        help="search only among words that are likely beside those of the sentence, or among all",
+        help=f"search only among words that are likely beside those of the sentence, or among all {OWN}",
     )
     command.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
     command.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
+
+
+def add_batch_options(command: Parser) -> None:
+    command.add_argument("--max-length", type=positive, metavar="N", help=f"longest translation, in tokens {OWN}")
+    command.add_argument("--batch-size", type=positive, metavar="N", help=f"sentences translated at once {OWN}")
 
 
 def add_sampling_options(command: Parser) -> None:

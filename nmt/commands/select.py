@@ -12,8 +12,8 @@ from nmt.system.errors import UserError
 def parser() -> Parser:
     parser = Parser(
         prog="nmt select",
-        description="Write a copy of a checkpoint that knows which words are likely beside which, learnt from its "
-        "training text, so that search need not look at all others. Training does this by itself since nmt 0.3.",
+        description="Write a copy of a checkpoint that knows the likely translations of each word, learnt from its "
+        "training text. Search then leaves out all other words, and is faster. nmt train does so since nmt 0.3.",
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")

@@ -1,4 +1,4 @@
-"""nmt serve: a page on which one watches models translate."""
+"""nmt serve: a page that shows models translating, live."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def parser() -> Parser:
     )
     parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
-    parser.add_argument("--name", action="append", default=[], help="a further name by which the server is called")
+    parser.add_argument(
+        "--name", action="append", default=[], help="a further name by which the server is called; may be repeated"
+    )
     parser.add_argument(
         "--token",
         nargs="?",

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 def parser() -> Parser:
     parser = Parser(
-        prog="nmt train", description="Train a config's model to its end, then evaluate it on the test set."
+        prog="nmt train", description="Train the model that a config describes, then score it on the test set."
     )
     parser.add_argument("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field; may be repeated"
     )
-    parser.add_argument("--check", action="store_true", help="try config, data, folder and memory without training")
+    parser.add_argument("--check", action="store_true", help="check config, data, folder and memory, but do not train")
     parser.add_argument("--resume", action="store_true", help="continue from the run's last checkpoint")
     parser.add_argument(
         "--log-format",
@@ -39,7 +39,7 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train a config's model to its end, then evaluate it on the test set."""
+    """Train the model that a config describes, then score it on the test set."""
     from nmt.config.reading import load_config
     from nmt.system.bundled import find_config
 

@@ -23,6 +23,7 @@ from nmt.commands.directions import (
 from nmt.commands.options import (
     SEARCH_OPTIONS,
     Parser,
+    add_batch_options,
     add_sampling_options,
     add_search_options,
     positive,
@@ -62,8 +63,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--prefix", metavar="TEXT", help="how each translation begins; the search goes on from there, among all words"
     )
-    parser.add_argument("--max-length", type=positive, metavar="N", help="longest translation, in tokens")
-    parser.add_argument("--batch-size", type=positive, metavar="N", help="sentences translated at the same time")
+    add_batch_options(parser)
     add_search_options(parser)
     add_sampling_options(parser)
     return parser

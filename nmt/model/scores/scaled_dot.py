@@ -8,6 +8,6 @@ class ScaledDotScore(DotScore):
 
     formula = "hᵀ v_s / √H"
     paper = "Vaswani et al. 2017, 3.2.1"
-    advice = "as `dot`; it learns earlier"
+    advice = "as `dot`, with a softmax that does not saturate"
     equal_sizes_or = "scaled_general"
     scaled = True

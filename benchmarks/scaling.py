@@ -74,7 +74,7 @@ def speed(options: argparse.Namespace, processes: int, threads: int, folder: Pat
         command += ["--set", f"{field}={value}"]
     environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, cwd=ROOT)
-    lines = (folder / "scaling" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (folder / "scaling" / "metrics.jsonl").read_bytes().splitlines()
     laps = [event["target_tokens_per_second"] for event in map(json.loads, lines) if event["event"] == "train"]
     return statistics.harmonic_mean(laps[1:])
 

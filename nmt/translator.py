@@ -132,19 +132,19 @@ class Translator:
         """Translate sentences, in their order; None stands for the checkpoint's own setting.
 
         Sentences of similar length share a batch, which changes no result (with few bits: only by rounding). An empty
-        sentence has an empty translation. A sentence with more than `search.max_source_length` tokens is cut off there,
-        and a line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds one: a
-        translation then consists of the words that it chooses, and how likely all others are is estimated. `sampling`
-        (such as {"temperature": 0.9, "top_k": 20, "seed": 1}) draws `n_best` translations at random, in the order of
-        drawing. `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight, or by the
-        word that `dictionary` has for it (see `nmt.text.unknown_words.replacements`); `attention=False` saves the time
-        that computing the weights takes. `prefix` is how translations begin, one text for all, or for each its text or
-        its tokens (as in `Translation.tokens`, whose `<eos>` does not count); the search goes on from there, among all
-        words. `watch` sees each step of a beam search, `found` each sentence's place and translation as soon as they
-        are known (earliest without `attention`; where several processes search, at the end of all).
+        sentence has an empty translation. One with more than `search.max_source_length` tokens is cut off there, and a
+        line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds one: a translation
+        then has the words that it chooses, and how likely all others are is estimated. `sampling` (such as
+        {"temperature": 0.9, "top_k": 20, "seed": 1}) draws `n_best` translations at random, in the order of drawing, by
+        the checkpoint's own settings where it leaves some out; a `beam_size` turns the checkpoint's off. `replace_unk`
+        replaces each `<unk>` by the raw source word with the largest attention weight, or by the one that `dictionary`
+        has for it (see `nmt.text.unknown_words.replacements`); `attention=False` saves the time that its weights take.
+        `prefix` is how translations begin, one text for all, or for each its text or its tokens (as in
+        `Translation.tokens`, without `<eos>`); the search goes on from there, among all words. `watch` sees each step
+        of a beam search, `found` each sentence's place and translation once they are known (soonest without `attention`).
 
         Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
-        size, a prefix that fills `max_length`, `replace_unk` without attention).
+        size, `replace_unk` without attention).
         """
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
@@ -260,6 +260,7 @@ class Translator:
         words = tokens[:-1] if hypothesis.ids[-1] == EOS else tokens
         count = len(hypothesis.ids)
         mean = hypothesis.score * length_penalty(count, wanted.search.length_penalty) / count
+        is_searched = wanted.search.sampling is None and not wanted.prefix  # as the threshold's translations were
         return Translation(
             text=self.target.tokenizer.detokenize(words),
             tokens=tokens,
@@ -268,5 +269,5 @@ class Translator:
             attention=weights if wanted.attention else None,
             segments=segments,
             mean_log_probability=mean,
-            is_unlike_training=self.threshold is not None and mean < self.threshold,
+            is_unlike_training=is_searched and self.threshold is not None and mean < self.threshold,
         )

@@ -17,6 +17,7 @@ from nmt.config.yaml_text import parse_yaml
 from nmt.decoding import decode
 from nmt.sampling import sample, uniform_draws
 from nmt.search import length_penalty
+from nmt.system.errors import UserError
 
 SENTENCES = (17, 400)
 SAMPLES = 20_000
@@ -151,3 +152,7 @@ def test_a_config_can_ask_for_it_and_a_translation_override_it(make_translator) 
 
     assert words(drawing) == words(searching, sampling={"temperature": 3, "seed": 5})
     assert words(drawing) != words(searching)
+    assert words(drawing, beam_size=4) == words(searching)  # a beam size is for search
+    assert words(drawing, sampling={"seed": 6}) == words(searching, sampling={"temperature": 3, "seed": 6})
+    with pytest.raises(UserError, match="give one"):
+        words(drawing, sampling={"seed": 6}, beam_size=4)

@@ -117,7 +117,7 @@ def _alignment(translator: Translator, test_set: TestSet) -> tuple[AlignmentScor
 
 def _events(folder: Path) -> list[dict[str, Any]]:
     """A finished run's metrics: the last event is its end."""
-    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (folder / "metrics.jsonl").read_bytes().splitlines()  # text would be cut at U+2028, too
     return [json.loads(line) for line in lines]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from nmt.config.reading import differences
 from nmt.config.run import Config
@@ -17,6 +17,8 @@ from nmt.system.errors import UserError
 
 class Result(Section):
     """One model, trained to the end of its budget, and what it did on the test set."""
+
+    model_config = ConfigDict(ser_json_inf_nan="strings")  # of a training that diverged
 
     config: Config
     parameters: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from nmt.commands.options import Parser, refuse_twice
@@ -58,6 +59,9 @@ def run(options: argparse.Namespace) -> int:
     from nmt.checkpoint import contents as checkpoint
 
     loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
+    for path, contents in loaded.items():
+        if contents.config.search.sampling is not None:
+            print(f"{path} draws translations at random; the exported model searches with a beam", file=sys.stderr)
     about = _about(options.checkpoints)
     if options.page:
         from nmt.web.local import write_page

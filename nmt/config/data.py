@@ -94,6 +94,8 @@ class ExtraText(Section):
     def _tag_is_no_mark(self) -> Self:
         if self.tag in SPECIALS:
             raise ValueError(f"tag: {self.tag} has a meaning already; choose another word, such as <BT>")
+        if self.tag is not None and self.tag.split() != [self.tag]:  # of more kinds of blanks than the pattern knows
+            raise ValueError(f"tag: {self.tag!r} has a blank in it; choose a word, such as <BT>")
         return self
 
 
@@ -170,6 +172,11 @@ class DataConfig(Section):
     def _sides_fit(self) -> Self:
         if self.joint_vocabulary:
             self._require_equal_sides()
+        if self.source.respelling is not None and not TOKENIZERS[self.source.tokenizer].learns:
+            raise ValueError(
+                f"source.respelling: with {self.source.tokenizer}, what is spelt in other ways would be unknown; set "
+                "source.tokenizer to sentencepiece or sentencepiece_cased, or source.respelling to null"
+            )
         if self.copying is not None and not (self.joint_vocabulary and TOKENIZERS[self.source.tokenizer].learns):
             raise ValueError(
                 "copying: what is copied must be the same subwords on both sides; set joint_vocabulary to true and "

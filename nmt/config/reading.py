@@ -74,9 +74,19 @@ def parse_config(values: dict[str, Any], origin: str, ignored: list[str] | None 
 def override_search(
     search: SearchConfig, **options: int | float | str | Mapping[str, int | float] | None
 ) -> SearchConfig:
-    """The settings with those options that are not None in their place. Raises `UserError` for a bad value."""
+    """The settings with those options that are not None in their place: parts of `sampling`, too.
+
+    A beam size turns the sampling of the settings off. Raises `UserError` for a bad value, and for both.
+    """
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if isinstance(drawn := given.get("sampling"), Mapping):
+        if "beam_size" in given:
+            raise UserError("a beam size (--beam) is for search, and sampling (--temperature, --top-k) draws: give one")
+        given["sampling"] = (search.sampling.model_dump() if search.sampling else {}) | dict(drawn)
+    elif "beam_size" in given:
+        given["sampling"] = None
     try:
-        return SearchConfig.model_validate(search.model_dump() | {k: v for k, v in options.items() if v is not None})
+        return SearchConfig.model_validate(search.model_dump() | given)
     except ValidationError as error:
         raise UserError(f"search.{explain(error)}") from None
 

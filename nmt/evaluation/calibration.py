@@ -52,7 +52,7 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
     if found.shuffled < 0.5:
         raise UserError(
             f"only {found.shuffled:.0%} of shuffled pairs score below {threshold:.2f}: this model does not tell which "
-            "sentence a translation belongs to; train it longer, or lower --share"
+            "sentence a translation belongs to; train it longer, or raise --share"
         )
     return found
 

@@ -228,6 +228,7 @@ _FIXED: Any = {
         "weight_decay": True,
         "moving_average": True,
         "early_stopping": {"metric"},
+        "start_from": True,
     },
     "search": {
         "beam_size",

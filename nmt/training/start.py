@@ -8,6 +8,7 @@ import torch
 
 from nmt.build import build_model, segment_ends
 from nmt.checkpoint.contents import Loaded, load
+from nmt.config.data import DataConfig
 from nmt.config.reading import differences
 from nmt.config.run import Config
 from nmt.model.seq2seq import Seq2Seq
@@ -33,14 +34,24 @@ def starting_point(config: Config) -> Loaded | None:
     for tag in (extra.tag for extra in config.data.source.extra):
         if tag is not None and tag not in loaded.source.vocabulary.tokens:
             raise UserError(f"data.source.extra: {path} was trained without the tag {tag}: leave it out")
-    for name, codec in (("source", loaded.source), ("target", loaded.target)):
-        before, now = (getattr(data, name).subword_sampling for data in (loaded.config.data, config.data))
-        if before is None and now is not None and UNK in codec.vocabulary.encode(codec.tokenizer.types()):
-            raise UserError(
-                f"data.{name}.subword_sampling: {path} was trained without it, and does not know all subwords: "
-                "leave it out"
-            )
+    known_all, draws_any = (_fields_that_draw(data) for data in (loaded.config.data, config.data))
+    for side, codec in (("source", loaded.source), ("target", loaded.target)):
+        if draws_any[side] and not known_all[side] and UNK in codec.vocabulary.encode(codec.tokenizer.types()):
+            field = draws_any[side][0]
+            raise UserError(f"{field}: {path} was trained without it, and does not know all subwords: leave it out")
     return loaded
+
+
+def _fields_that_draw(data: DataConfig) -> dict[str, list[str]]:
+    """For each side, the fields that bring up subwords which the text as it stands need not have."""
+    both = ["data.copying"] if data.copying is not None else []
+    fields = {side: both.copy() for side in ("source", "target")}
+    if data.source.respelling is not None:
+        fields["source"].append("data.source.respelling")
+    for side in fields:
+        if getattr(data, side).subword_sampling is not None:
+            fields[side].insert(0, f"data.{side}.subword_sampling")
+    return fields
 
 
 def first_model(config: Config, source: Codec, target: Codec, start: Loaded | None) -> Seq2Seq:

@@ -140,6 +140,9 @@ def test_every_option_runs(best: str, text: Path, tmp_path: Path) -> None:
     words = [word for option in options for word in option]
     without = words.index("--without")
     del words[without : without + 2]
+    assert main(["back-translate", best, *words]) == 2  # it is either a beam or sampling
+    beam = words.index("--beam")
+    del words[beam : beam + 2]
     assert main(["back-translate", best, *words]) == 0
     assert 0 < len(lines_of(tmp_path / "all", "en")) <= 12
 

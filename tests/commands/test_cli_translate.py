@@ -99,13 +99,16 @@ def test_every_option_runs_alone_and_with_all_others(
     for options in shared:  # the combinations hold every pair of options that do not exclude each other
         assert main(["translate", best, sentence, *options]) == 0, options
         assert capsys.readouterr().out.count("\n") == (2 if options[0] == "--n-best" else 1), options
-    together = [word for options in shared for word in options]
-    for source in (*text, from_file[0]):
-        assert main(["translate", best, *together, *source]) == 0
-        (found,) = capsys.readouterr().out.splitlines()
-        assert len(json.loads(found)["n_best"]) == 2
-    assert main(["translate", best, *together, *from_file[1]]) == 0
-    assert (tmp_path / "out").read_text(encoding="utf-8") == f"{found}\n"
+    for kind, chosen in (("searched", shared[:-2]), ("drawn", shared[1:])):  # a beam and sampling exclude each other
+        together = [word for options in chosen for word in options]
+        picture, out = tmp_path / f"{kind}.png", tmp_path / kind
+        for source in ([sentence, "--attention", str(picture)], ["--input", str(file)]):
+            assert main(["translate", best, *together, *source]) == 0
+            (found,) = capsys.readouterr().out.splitlines()
+            assert len(json.loads(found)["n_best"]) == 2
+        assert main(["translate", best, *together, "--input", str(file), "--output", str(out), "--resume"]) == 0
+        assert out.read_text(encoding="utf-8") == f"{found}\n"
+    assert main(["translate", best, sentence, "--beam", "2", "--top-k", "3"]) == 2
     assert capsys.readouterr().out == ""
 
 

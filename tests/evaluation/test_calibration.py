@@ -81,6 +81,8 @@ def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: 
         assert printed.out == f"{plain.text}\n"
         assert ("sentence 1 is unlike the text that this model was trained on: der Hund" in printed.err) is warns
         assert not Translator.load(path, best).translate([text])[0].is_unlike_training
+        for other in ({"prefix": "the"}, {"sampling": {"temperature": 1.0}}):  # the threshold is not that of these
+            assert not Translator.load(path).translate([text], **other)[0].is_unlike_training
     before, after = checkpoint.load(best, CPU), checkpoint.load(tmp_path / "True.pt", CPU)
     assert before.threshold is None
     assert after.config == before.config

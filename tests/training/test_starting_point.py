@@ -99,6 +99,25 @@ def test_what_does_not_fit_is_refused_before_there_is_a_folder(
     assert not (Path(config.output_dir) / "second").exists()
 
 
+def test_a_run_is_not_resumed_with_another_starting_point(make_config: ConfigMaker, first: Path) -> None:
+    folder = finish(make_config("name=second", f"training.start_from={first}", *STILL))
+    before = (folder / "last.pt").read_bytes()
+    with pytest.raises(UserError, match=r"another training\.start_from: resume with the one in"):
+        finish(make_config("name=second", *STILL), resume=True)
+    assert (folder / "last.pt").read_bytes() == before
+
+
+@pytest.mark.parametrize("field", ["data.source.subword_sampling", "data.source.respelling"])
+def test_drawing_what_the_checkpoint_does_not_know_is_refused(make_config: ConfigMaker, field: str) -> None:
+    subwords = [
+        f"data.{side}.{of}" for side in ("source", "target") for of in ("tokenizer=sentencepiece", "vocabulary_size=24")
+    ]
+    plain = finish(make_config("name=plain", "data.source.min_frequency=60", *STILL, *subwords)) / "best.pt"
+    again = [f"training.start_from={plain}", *STILL, *subwords, f"{field}=0.3"]
+    with pytest.raises(UserError, match=rf"{field}: .*plain.* does not know all subwords: leave it out"):
+        finish(make_config("name=second", *again))
+
+
 def test_a_tag_that_the_checkpoint_does_not_know_is_refused(
     make_config: ConfigMaker, first: Path, other_text: list[str]
 ) -> None:

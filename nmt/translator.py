@@ -141,7 +141,7 @@ class Translator:
         has for it (see `nmt.text.unknown_words.replacements`); `attention=False` saves the time that its weights take.
         `prefix` is how translations begin, one text for all, or for each its text or its tokens (as in
         `Translation.tokens`, without `<eos>`); the search goes on from there, among all words. `watch` sees each step
-        of a beam search, `found` each sentence's place and translation once they are known (soonest without `attention`).
+        of a beam search, `found` each sentence's place and translation once known (soonest without `attention`).
 
         Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
         size, `replace_unk` without attention).

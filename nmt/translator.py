@@ -260,7 +260,7 @@ class Translator:
         words = tokens[:-1] if hypothesis.ids[-1] == EOS else tokens
         count = len(hypothesis.ids)
         mean = hypothesis.score * length_penalty(count, wanted.search.length_penalty) / count
-        is_searched = wanted.search.sampling is None and not wanted.prefix  # as the threshold's translations were
+        is_searched = wanted.search.sampling is None and not any(wanted.prefix or ())  # as those of the threshold were
         return Translation(
             text=self.target.tokenizer.detokenize(words),
             tokens=tokens,

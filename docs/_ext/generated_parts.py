@@ -22,16 +22,12 @@ PARTS: dict[str, Callable[[], str]] = {
     "scores": attention_table.scores,
     "scopes": attention_table.scopes,
 }
-PART = re.compile(r"^<!-- begin ([a-z-]+), written by make reference -->\n.*?^<!-- end \1 -->$", re.M | re.S)
+PART = re.compile(r"^(<!-- begin (?P<name>[a-z-]+), .+ -->\n).*?^(<!-- end (?P=name) -->)$", re.M | re.S)
 
 
 def written(text: str) -> str:
     """A page's Markdown with its generated parts as they are made today."""
-    return PART.sub(lambda part: _marked(part[1]), text)
-
-
-def _marked(name: str) -> str:
-    return f"<!-- begin {name}, written by make reference -->\n\n{PARTS[name]().strip()}\n\n<!-- end {name} -->"
+    return PART.sub(lambda part: f"{part[1]}\n{PARTS[part['name']]().strip()}\n\n{part[3]}", text)
 
 
 if __name__ == "__main__":

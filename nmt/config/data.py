@@ -174,7 +174,7 @@ class DataConfig(Section):
             self._require_equal_sides()
         if self.source.respelling is not None and not TOKENIZERS[self.source.tokenizer].learns:
             raise ValueError(
-                f"source.respelling: with {self.source.tokenizer}, what is spelt in other ways would be unknown; set "
+                f"source.respelling: with {self.source.tokenizer}, respelt words would be unknown (<unk>); set "
                 "source.tokenizer to sentencepiece or sentencepiece_cased, or source.respelling to null"
             )
         if self.copying is not None and not (self.joint_vocabulary and TOKENIZERS[self.source.tokenizer].learns):

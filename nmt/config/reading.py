@@ -81,7 +81,9 @@ def override_search(
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if isinstance(drawn := given.get("sampling"), Mapping):
         if "beam_size" in given:
-            raise UserError("a beam size (--beam) is for search, and sampling (--temperature, --top-k) draws: give one")
+            raise UserError(
+                "--beam searches, and sampling (--temperature, --top-k) draws at random: give one, not both"
+            )
         given["sampling"] = (search.sampling.model_dump() if search.sampling else {}) | dict(drawn)
     elif "beam_size" in given:
         given["sampling"] = None

@@ -34,24 +34,21 @@ def starting_point(config: Config) -> Loaded | None:
     for tag in (extra.tag for extra in config.data.source.extra):
         if tag is not None and tag not in loaded.source.vocabulary.tokens:
             raise UserError(f"data.source.extra: {path} was trained without the tag {tag}: leave it out")
-    known_all, draws_any = (_fields_that_draw(data) for data in (loaded.config.data, config.data))
     for side, codec in (("source", loaded.source), ("target", loaded.target)):
-        if draws_any[side] and not known_all[side] and UNK in codec.vocabulary.encode(codec.tokenizer.types()):
-            field = draws_any[side][0]
-            raise UserError(f"{field}: {path} was trained without it, and does not know all subwords: leave it out")
+        before, now = (_fields_that_draw(data, side) for data in (loaded.config.data, config.data))
+        if now and not before and UNK in codec.vocabulary.encode(codec.tokenizer.types()):
+            raise UserError(f"{now[0]}: {path} was trained without it, and does not know all subwords: leave it out")
     return loaded
 
 
-def _fields_that_draw(data: DataConfig) -> dict[str, list[str]]:
-    """For each side, the fields that bring up subwords which the text as it stands need not have."""
-    both = ["data.copying"] if data.copying is not None else []
-    fields = {side: both.copy() for side in ("source", "target")}
-    if data.source.respelling is not None:
-        fields["source"].append("data.source.respelling")
-    for side in fields:
-        if getattr(data, side).subword_sampling is not None:
-            fields[side].insert(0, f"data.{side}.subword_sampling")
-    return fields
+def _fields_that_draw(data: DataConfig, side: str) -> list[str]:
+    """The fields that are set and bring up subwords of a side which the text as it stands need not have."""
+    fields = {
+        f"data.{side}.subword_sampling": getattr(data, side).subword_sampling,
+        "data.source.respelling": data.source.respelling if side == "source" else None,
+        "data.copying": data.copying,
+    }
+    return [field for field, value in fields.items() if value is not None]
 
 
 def first_model(config: Config, source: Codec, target: Codec, start: Loaded | None) -> Seq2Seq:

@@ -14,7 +14,7 @@ def test_generated_parts_are_up_to_date(name: str, monkeypatch: pytest.MonkeyPat
     from generated_parts import PART, written
 
     page = (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8")
-    assert {part[1] for part in PART.finditer(page)} == PAGES[name]
+    assert {part["name"] for part in PART.finditer(page)} == PAGES[name]
     assert written(page) == page, "run make reference"
 
 

@@ -20,8 +20,8 @@ from nmt.training.loop import out_of_memory
 from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import batches_of, prepare
 from nmt.training.progress import Progress, TextProgress
-from nmt.training.resume import check_continues, last_whole
-from nmt.training.start import first_model
+from nmt.training.resume import check_continues
+from nmt.training.start import first_model, last_whole
 from nmt.training.summary import summarize
 from nmt.training.update import update
 
@@ -38,7 +38,7 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     if not resume:
         refuse_used(folder)
     _refuse_unwritable(folder)
-    prepared = prepare(config)
+    prepared = prepare(config, resumed=folder if resume else None)
     recorded = None
     if resume:
         loaded, damaged = last_whole(folder, torch.device("cpu"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -30,10 +31,11 @@ class Prepared(NamedTuple):
     start: Loaded | None
 
 
-def prepare(config: Config, world: World = ALONE) -> Prepared:
+def prepare(config: Config, world: World = ALONE, resumed: Path | None = None) -> Prepared:
     """Read and tokenise the data that `config` names, and keep the result in the cache; read what training starts from.
 
-    Of several processes the first one does the work, and the others then read the cache.
+    Of several processes the first one does the work, and the others then read the cache. `resumed` is the folder of a
+    run that goes on.
 
     Raises `UserError` if the data or the starting point cannot be used, or the machine lacks what the config asks for.
     """
@@ -42,7 +44,7 @@ def prepare(config: Config, world: World = ALONE) -> Prepared:
         torch.set_num_threads(config.training.threads)
     check_precision("training.precision", config.training.precision, device)
     check_precision("search.precision", config.search.precision, device)
-    start = starting_point(config)
+    start = starting_point(config, resumed)
     codecs = start and (start.source, start.target)
     with kept_for_good():
         if not world.is_main:

@@ -13,7 +13,6 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
-from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint.contents import Loaded
 from nmt.checkpoint.file import DamagedFile
 from nmt.checkpoint.weights import check_weights
@@ -26,6 +25,7 @@ from nmt.training.distributed import World
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS
 from nmt.training.learner import Learner
 from nmt.training.prepare import Prepared
+from nmt.training.start import last_whole
 from nmt.training.state import State
 
 
@@ -191,29 +191,6 @@ def check_continues(config: Config, prepared: Prepared, loaded: Loaded, last: Pa
             f"{last} was validated on another text, whose scores cannot be compared: restore the validation files, or "
             "start another run with --set name=NAME"
         )
-
-
-def last_whole(folder: Path, device: torch.device) -> tuple[Loaded | None, DamagedFile | None]:
-    """The last checkpoint, or the one before it and what is wrong with the last one; None before the first.
-
-    Raises `UserError` if there is a model, but no checkpoint to continue from.
-    """
-    last, previous = folder / LAST, folder / PREVIOUS
-    if not last.exists() and not previous.exists():
-        if (folder / BEST).exists():
-            raise UserError(
-                f"{folder} has {BEST}, but neither {LAST} nor {PREVIOUS} to continue from: start another run with "
-                "--set name=NAME"
-            )
-        return None, None
-    try:
-        if not last.exists():
-            raise DamagedFile(f"{last} is missing")
-        return checkpoint.load(last, device), None
-    except DamagedFile as error:
-        if not previous.exists():
-            raise
-        return checkpoint.load(previous, device), error
 
 
 # What a resumed run must share with the first part, or its data order, weights or best score would make no sense.

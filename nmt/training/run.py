@@ -41,7 +41,7 @@ def run(
     if not resume:
         refuse_used(folder)  # now, and once more when no other run can start there
     with stop.abandoning():
-        prepared = prepare(config, world)
+        prepared = prepare(config, world, folder if resume else None)
     source, target = prepared.pairs.source, prepared.pairs.target
     segment_ends(config.model.attention, source.vocabulary)  # raises what `first_model` would, before there is a folder
     with held(folder) if world.is_main else nullcontext():

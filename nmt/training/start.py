@@ -1,13 +1,15 @@
-"""What a run begins with: new weights, or those of a checkpoint, whose tokens it then keeps."""
+"""What a run begins with: new weights, or those of a checkpoint, whose tokens it then keeps; or its own last ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 
 from nmt.build import build_model, segment_ends
 from nmt.checkpoint.contents import Loaded, load
+from nmt.checkpoint.file import DamagedFile
 from nmt.config.data import DataConfig
 from nmt.config.reading import differences
 from nmt.config.run import Config
@@ -15,20 +17,25 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError
 from nmt.text.codec import Codec
 from nmt.text.vocabulary import UNK
+from nmt.training.folder import BEST, LAST, PREVIOUS
 
 _OF_TOKENS = {"tokenizer", "language", "lowercase", "vocabulary_size", "subword_model"}
 _OF_TRAINING = {"dropout", "embedding_dropout", "word_dropout"}  # as they are called in any part of the model
 
 
-def starting_point(config: Config) -> Loaded | None:
+def starting_point(config: Config, resumed: Path | None = None) -> Loaded | None:
     """The checkpoint that `training.start_from` names, if any.
 
+    A run that goes on in the folder `resumed` has its tokens in its own last checkpoint, and does not need it any more.
     Raises `UserError` if it does not exist or is damaged, or if it has another model or other tokenizers.
     """
     path = config.training.start_from
     if path is None:
         return None
-    loaded = load(path, torch.device("cpu"))
+    cpu = torch.device("cpu")
+    if resumed is not None and (last := last_whole(resumed, cpu)[0]) is not None:
+        return last
+    loaded = load(path, cpu)
     for field in _fixed_differences(loaded.config, config):
         raise UserError(f"training.start_from: {path} has another {field}: set it to the checkpoint's")
     for tag in (extra.tag for extra in config.data.source.extra):
@@ -49,6 +56,29 @@ def _fields_that_draw(data: DataConfig, side: str) -> list[str]:
         "data.copying": data.copying,
     }
     return [field for field, value in fields.items() if value is not None]
+
+
+def last_whole(folder: Path, device: torch.device) -> tuple[Loaded | None, DamagedFile | None]:
+    """The last checkpoint, or the one before it and what is wrong with the last one; None before the first.
+
+    Raises `UserError` if there is a model, but no checkpoint to continue from.
+    """
+    last, previous = folder / LAST, folder / PREVIOUS
+    if not last.exists() and not previous.exists():
+        if (folder / BEST).exists():
+            raise UserError(
+                f"{folder} has {BEST}, but neither {LAST} nor {PREVIOUS} to continue from: start another run with "
+                "--set name=NAME"
+            )
+        return None, None
+    try:
+        if not last.exists():
+            raise DamagedFile(f"{last} is missing")
+        return load(last, device), None
+    except DamagedFile as error:
+        if not previous.exists():
+            raise
+        return load(previous, device), error
 
 
 def first_model(config: Config, source: Codec, target: Codec, start: Loaded | None) -> Seq2Seq:

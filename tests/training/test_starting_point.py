@@ -1,5 +1,6 @@
 """Runs that begin with the weights and the tokens of a checkpoint."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,13 +69,20 @@ def test_it_learns_from_there(make_config: ConfigMaker, first: Path) -> None:
     assert early["loss"] < early_of_first["loss"]
 
 
-def test_it_resumes_bit_for_bit(make_config: ConfigMaker, first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_resumes_bit_for_bit_without_the_checkpoint_that_it_began_with(
+    make_config: ConfigMaker, first: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    start = tmp_path / "start.pt"
+    shutil.copy(first, start)
+
     def config(name: str) -> Config:
-        return make_config(*HARD, f"name={name}", f"training.start_from={first}", "model.word_dropout=0")
+        return make_config(*HARD, f"name={name}", f"training.start_from={start}", "model.word_dropout=0")
 
     straight = finish(config("straight"))
     folder = run_and_stop(monkeypatch, config("stopped"), 7)
     assert contents(folder)["training"]["state"]["update"] == 7
+    start.unlink()
+    check(config("stopped"), resume=True)
     assert_same_run(finish(config("stopped"), resume=True), straight)
 
 

@@ -72,7 +72,9 @@ def drawn(
         log_probabilities, types = log_probabilities.topk(top_k, dim=2)
     else:
         types = None
-    sums = (log_probabilities.double() / temperature).softmax(dim=2).cumsum(dim=2)
+    likely = log_probabilities.double()
+    below = likely - likely.amax(dim=2, keepdim=True)  # or a tiny temperature would make all of them −∞
+    sums = (below / temperature).softmax(dim=2).cumsum(dim=2)
     # A draw is at most 1 − 2⁻³², so that rounding never leads past the last type with a probability.
     places = torch.searchsorted(sums, (draws * sums[:, :, -1]).unsqueeze(2), right=True)
     return (places if types is None else types.gather(2, places)).squeeze(2)

@@ -25,28 +25,44 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
-from doit import get_var
+from doit import doit_cmd, get_var
 from doit.exceptions import TaskFailed
 
-OUTPUT = Path(get_var("output", "checkpoints/multi30k-full"))
-DATA = get_var("data", "data")
-PAIRS = get_var("pairs", "configs/multi30k_cased.yaml")
-CAPTIONS = get_var("captions", "configs/multi30k_captions.yaml")
-AGAIN = get_var("again", "configs/multi30k_captions_again.yaml")
-TUNING = get_var("tuning", "configs/multi30k_tuned.yaml")
-SEEDS = get_var("seeds", "1 2 3").split()
-rounds = get_var("rounds", "2")
-if rounds not in map(str, range(1, 10)) or not SEEDS:
-    wrong = f"rounds: {rounds} is not a number from 1 to 9" if SEEDS else "seeds: give at least one, such as seeds=1"
+
+def refuse(wrong: str) -> NoReturn:
     print(f"error: {wrong}", file=sys.stderr)
     sys.exit(2)
-ROUNDS = int(rounds)
-TEXTS = {"en": get_var("english", "multi30k_descriptions"), "de": get_var("german", "multi30k_descriptions")}
-WORKERS = get_var("workers", "2")
-SET = get_var("set", "").split()
+
+
+SETTINGS = {
+    "output": "checkpoints/multi30k-full",
+    "data": "data",
+    "pairs": "configs/multi30k_cased.yaml",
+    "captions": "configs/multi30k_captions.yaml",
+    "again": "configs/multi30k_captions_again.yaml",
+    "tuning": "configs/multi30k_tuned.yaml",
+    "seeds": "1 2 3",
+    "rounds": "2",
+    "english": "multi30k_descriptions",
+    "german": "multi30k_descriptions",
+    "workers": "2",
+    "set": "",
+}
+for unknown in sorted((doit_cmd._CMDLINE_VARS or {}).keys() - SETTINGS):
+    refuse(f"{unknown}: there is no such setting; there are {', '.join(SETTINGS)}")
+given = {name: get_var(name, default) for name, default in SETTINGS.items()}
+OUTPUT, DATA, WORKERS = Path(given["output"]), given["data"], given["workers"]
+PAIRS, CAPTIONS, AGAIN, TUNING = (given[name] for name in ("pairs", "captions", "again", "tuning"))
+TEXTS = {"en": given["english"], "de": given["german"]}
+SEEDS, SET = given["seeds"].split(), given["set"].split()
+if not SEEDS or len(set(SEEDS)) < len(SEEDS) or not all(seed.isdecimal() for seed in SEEDS):
+    refuse(f"seeds: {given['seeds']!r} are not different whole numbers, such as seeds='1 2 3'")
+if given["rounds"] not in map(str, range(1, 10)):
+    refuse(f"rounds: {given['rounds']} is not a number from 1 to 9")
+ROUNDS = int(given["rounds"])
 DRAWS = ("1", "2", "3")  # the seeds with which each model is fine-tuned
 
 TASKS = {
@@ -74,6 +90,13 @@ def nmt(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "nmt", *arguments]
 
 
+def content(config: Path) -> Any:
+    try:
+        return yaml.safe_load(config.read_text("utf-8"))
+    except (yaml.YAMLError, ValueError) as error:
+        refuse(f"{config} is not valid YAML: {' '.join(str(error).split())}")
+
+
 FINGERPRINTS: dict[str, str] = {}  # of the steps so far, by task:name
 
 
@@ -83,11 +106,7 @@ def step(
     """A step of a task, which calls nmt, and which is done when its last files are there."""
     command = [*map(str, arguments)]
     shown = " ".join(["nmt", *command]).replace(f" --workers {WORKERS}", "")
-    configs = [
-        yaml.safe_load(Path(part).read_text("utf-8"))
-        for part in command
-        if part.endswith(".yaml") and Path(part).exists()
-    ]
+    configs = [content(Path(part)) for part in command if part.endswith(".yaml") and Path(part).exists()]
     parts = [shown, *map(json.dumps, configs), *(FINGERPRINTS[other] for other in after)]
     FINGERPRINTS[f"{task}:{name}"] = fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     note, text = OUTPUT / "commands" / f"{task}-{name}", f"{shown}\n{fingerprint}\n"
@@ -97,7 +116,7 @@ def step(
         """Files without a note are taken as they are."""
         if note.exists() and note.read_text(encoding="utf-8") != text and any(path.exists() for path in made):
             what = " and ".join(map(str, made))
-            return TaskFailed(f"{what} made with other settings ({note}): remove what is there, or set output=FOLDER")
+            return TaskFailed(f"{what}: made with other settings ({note}): remove what is there, or set output=FOLDER")
         return None
 
     def take_note() -> None:

@@ -127,7 +127,7 @@ def test_what_other_settings_made_is_neither_used_nor_lost(settings: dict[str, o
     assert doit(other, "captions:text1-de") != 0
     assert [command[0] for command in more] == ["train"]  # the second seed's
     check = next(task for task in other.task_chain() if task["name"] == "text1-de")["actions"][0]
-    assert f"{file} and {file.with_suffix('.en')} made with other settings" in check().message
+    assert f"{file} and {file.with_suffix('.en')}: made with other settings" in check().message
     assert file.read_bytes() == before
     file.unlink()
     file.with_suffix(".en").unlink()
@@ -135,6 +135,40 @@ def test_what_other_settings_made_is_neither_used_nor_lost(settings: dict[str, o
     config = Path(str(settings["pairs"]))
     config.write_text(config.read_text(encoding="utf-8").replace("name: tiny", "name: other"), encoding="utf-8")
     assert doit(chain(settings, more), "captions:text1-de") != 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("sedes", "1", "error: sedes: there is no such setting; there are output, data, "),
+        ("seeds", "1 1", "error: seeds: '1 1' are not different whole numbers"),
+        ("seeds", "one", "error: seeds: 'one' are not different whole numbers"),
+        ("seeds", " ", "error: seeds: ' ' are not different whole numbers"),
+        ("rounds", "0", "error: rounds: 0 is not a number from 1 to 9"),
+    ],
+)
+def test_wrong_settings_are_refused(
+    settings: dict[str, object], capsys: pytest.CaptureFixture[str], name: str, value: str, said: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        chain(settings | {name: value}, [])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith(said)
+    assert not Path(str(settings["output"])).exists()
+
+
+def test_a_config_that_is_not_yaml_is_refused(
+    settings: dict[str, object], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("name: [", encoding="utf-8")
+    module = chain(settings | {"tuning": broken}, [])
+    with pytest.raises(SystemExit) as caught:
+        list(module.task_chain())
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {broken} is not valid YAML: ")
+    assert said.count("\n") == 1
 
 
 def test_the_shipped_configs_differ_only_where_they_must() -> None:

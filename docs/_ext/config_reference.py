@@ -65,7 +65,13 @@ def _docstring(thing: type[Any]) -> str:
 
 
 def _text(meanings: list[Meaning]) -> str:
-    return " ".join(f"{m.condition}: {m.text[0].lower()}{m.text[1:]}" if m.choice else m.text for m in meanings)
+    return " ".join(f"{m.condition}: {_in_sentence(m.text)}" if m.choice else m.text for m in meanings)
+
+
+def _in_sentence(text: str) -> str:
+    """With a small first letter, unless it is a symbol, as the D of a window."""
+    word = text.split(maxsplit=1)[0].rstrip(":")
+    return text if len(word) == 1 and word != "A" else f"{text[0].lower()}{text[1:]}"
 
 
 def _defaults(meanings: list[Meaning]) -> str:

@@ -5,6 +5,7 @@ Text outside the page's two markers is kept: it is the author's.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -39,7 +40,10 @@ class Making(NamedTuple):
 
 def check(output: Path) -> None:
     """Raise `UserError` unless the page can be written into `output`: better before hours of training than after."""
-    files.make_folder(output)
+    for folder in (output, output / "results"):
+        files.make_folder(folder)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise UserError(f"{folder} cannot be written: choose another --output")
     _with_results(_present(output / "README.md"), "", output / "README.md")
 
 

@@ -80,4 +80,7 @@ def _about(checkpoints: list[str]) -> str:
     from nmt.text.corpus import read_lines
 
     readme = Path(checkpoints[0]).with_name("README.md")
-    return "\n".join(read_lines(readme)) if len(checkpoints) == 1 and readme.is_file() else ""
+    if len(checkpoints) > 1 or not readme.is_file() or not readme.stat().st_size:
+        return ""
+    print(f"About the model: what {readme} says", file=sys.stderr)
+    return "\n".join(read_lines(readme))

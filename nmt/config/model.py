@@ -102,7 +102,7 @@ class EncoderConfig(Section):
     layers: Layers = 1
     """The number of layers."""
     dropout: DropoutRate = 0.3
-    """Dropout between layers and on the memory."""
+    """Dropout between layers, on the memory, and on the final states from which the decoder starts."""
     self_attention: Annotated[int, Field(ge=0, le=1_000_000_000, strict=True)] = 0
     """The number of heads of a self-attention over the states, which makes the memory. 0: none. With
     `attention.wiring: bahdanau` or `luong`."""

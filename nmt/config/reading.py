@@ -94,7 +94,7 @@ def override_search(
 
 
 def to_yaml(config: Config) -> str:
-    """The whole configuration, defaults included, as YAML that `load_config` reads back to an equal value."""
+    """Every field that has an effect, defaults included, as YAML that `load_config` reads back to an equal value."""
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 

@@ -63,7 +63,11 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
             tests = [] if config.corpus == "files" and side.test is None else ["test"]
             if side.language == language:
                 paths = (split_paths(config, split)[number] for split in ("validation", *tests))
-                yield from (path for path in paths if path.is_file())  # a checkpoint's config may be of elsewhere
+                for path in paths:
+                    if path.is_file():
+                        yield path
+                    else:  # a checkpoint's config may be of elsewhere
+                        _say_unknown(path, "it does not exist here; name it after --without")
     if config.corpus == "multi30k" or name == multi30k.DESCRIPTIONS:
         folder = Path(config.folder) / "multi30k"
         yield multi30k.fetch(MULTI30K_NAMES["validation"], language, folder, config.mirror)
@@ -72,4 +76,8 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
                 try:
                     yield multi30k.fetch(split, language, folder, config.mirror)
                 except UserError as error:
-                    print(f"lines that equal one of {split}.{language} are not left out: {error}", file=sys.stderr)
+                    _say_unknown(f"{split}.{language}", error)
+
+
+def _say_unknown(held_out: object, why: object) -> None:
+    print(f"lines that equal one of {held_out} are not left out: {why}", file=sys.stderr)

@@ -98,10 +98,10 @@ def write(
         subtitle=described(corpus_label, evaluations[0].split),
     )
     contents = {
-        "evaluation.json": _as_json(evaluations, comparisons).encode(),
         "bleu_by_length.csv": _as_csv(evaluations).encode(),
         "bleu_by_length.png": render(picture, "png"),
         "bleu_by_length.svg": render(picture, "svg"),
+        "evaluation.json": _as_json(evaluations, comparisons).encode(),  # last: with it an evaluation is complete
     }
     paths = [Path(folder) / name for name in contents]
     for path, content in zip(paths, contents.values(), strict=True):

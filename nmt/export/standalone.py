@@ -239,21 +239,19 @@ def blocks(arguments: argparse.Namespace) -> Iterator[list[str]]:
     file = open(arguments.input, "rb") if arguments.input else sys.stdin.buffer  # noqa: SIM115
     at_once = 1 if arguments.input is None and sys.stdin.isatty() else BLOCK
     for first in count(1, at_once):
-        lines = list(islice(file, at_once))  # they end at "\n" alone
-        if not lines:
+        if not (lines := list(islice(file, at_once))):  # they end at "\n" alone
             return
         try:
             yield [line.decode("utf-8-sig" if first == 1 else "utf-8").rstrip("\r\n") for line in lines]
-        except UnicodeDecodeError:
-            raise Refused(f"lines {first} to {first + at_once - 1}: not valid UTF-8 text: convert it") from None
+        except UnicodeDecodeError as error:
+            raise Refused(f"{file.name}, line {first + lines.index(error.object)}: not UTF-8: convert it") from None
 
 
 def line_of(number: int, translations: list[Translation], arguments: argparse.Namespace) -> str:
     """As JSON, as lines of the n best, or the best one's text."""
     if arguments.json:
         best, *_ = entries = [each._asdict() for each in translations]
-        if arguments.n_best > 1:
-            best = best | {"n_best": entries}
+        best = best | ({"n_best": entries} if arguments.n_best > 1 else {})
         return json.dumps(best, ensure_ascii=False, default=lambda array: array.tolist())
     if arguments.n_best > 1:
         return "\n".join(f"{number} ||| {each.text} ||| {each.score:.4f}" for each in translations)
@@ -288,9 +286,11 @@ def main() -> int:
                 print(line_of(number, translations, arguments))
                 number += 1
             sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the output has gone, as `head` does
-        os._exit(1)
+    except (BrokenPipeError, KeyboardInterrupt) as end:  # whoever read the output has gone, as `head` does; or Ctrl-C
+        os._exit(130 if isinstance(end, KeyboardInterrupt) else 1)
     except (Refused, OSError, ImportError) as error:
+        if isinstance(error, OSError) and error.filename:
+            error = Refused(f"{error.filename} cannot be read ({error.strerror}): check the path")
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0

@@ -22,7 +22,7 @@ UNKNOWN_PENALTY = 10.0  # sentencepiece's: an unknown character scores so much l
 
 
 def unigram_sampler(scores: Mapping[str, float], alpha: float) -> Sampler:
-    """Draws from all ways to cut a word, P(x) ∝ (∏ p(xᵢ))^α with p = exp(score) (Kudo 2018, section 3.2).
+    """Draws from all ways to cut a word, P(x) ∝ (∏ p(xᵢ))^α with p = exp(score) (Kudo 2018, section 3.3).
 
     Filters forward, F(e) = log Σ_b exp(F(b) + α score(b…e)), and samples backward: of the pieces that end at e, the one
     from b is drawn with probability exp(F(b) + α score(b…e) − F(e)). A character that no piece spells is a piece by

@@ -78,19 +78,12 @@ def restore(learner: Learner, training: dict[str, Any], path: str, world: World)
     Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together, and `UserError` if the number of
     processes has changed.
     """
-    try:
-        found = _TrainingPart.model_validate(training)
-    except ValidationError as error:
-        raise DamagedFile(f"{path} cannot be resumed from: {explain(error)}") from None
-    _check_state(found.state, path)
+    found = _checked(training, path, world)
     _load_optimizer(learner, found.optimizer, path)
     averaged = None if learner.average is None else learner.average.model
     check_weights(f"{path}: average", {} if averaged is None else averaged.state_dict(), found.average or {})
     if averaged is not None and found.average is not None:
         averaged.load_state_dict(found.average)
-    if len(found.random) != world.size or len(found.random_cuda) != world.size:
-        before = "1 process" if len(found.random) == 1 else f"{len(found.random)} processes"
-        raise UserError(f"{path} was trained by {before}, and now there are {world.size}: resume with {before}")
     try:
         torch.set_rng_state(found.random[world.rank])
         gpu = found.random_cuda[world.rank]
@@ -99,6 +92,19 @@ def restore(learner: Learner, training: dict[str, Any], path: str, world: World)
     except (RuntimeError, TypeError) as error:
         raise DamagedFile(f"{path}: its state of the random generator cannot be used ({error})") from None
     return found.state, found.metrics_size
+
+
+def _checked(training: dict[str, Any], path: str, world: World) -> _TrainingPart:
+    """The part, as far as it can be checked without a model. Raises what `restore` does."""
+    try:
+        found = _TrainingPart.model_validate(training)
+    except ValidationError as error:
+        raise DamagedFile(f"{path} cannot be resumed from: {explain(error)}") from None
+    _check_state(found.state, path)
+    if len(found.random) != world.size or len(found.random_cuda) != world.size:
+        before = "1 process" if len(found.random) == 1 else f"{len(found.random)} processes"
+        raise UserError(f"{path} was trained by {before}, and not by {world.size}: resume with {before}")
+    return found
 
 
 def _check_state(state: State, path: str) -> None:
@@ -168,15 +174,19 @@ def load_last(config: Config, prepared: Prepared, folder: Path, world: World) ->
     if world.is_main:
         world.wait()
     if loaded is not None:
-        check_continues(config, prepared, loaded, folder / LAST)
+        training = check_continues(config, prepared, loaded, folder / LAST)
+        _checked(training, str(folder / LAST), world)
     return loaded
 
 
-def check_continues(config: Config, prepared: Prepared, loaded: Loaded, last: Path) -> None:
-    """Raise `UserError` unless training with this config and text can continue from what was loaded from `last`."""
+def check_continues(config: Config, prepared: Prepared, loaded: Loaded, last: Path) -> dict[str, Any]:
+    """The training part of what was loaded from `last`.
+
+    Raises `UserError` unless training with this config and text can continue from there.
+    """
     if loaded.training is None:
         raise UserError(f"{last} is for translation only, like {BEST}: training cannot continue from it")
-    before, now = loaded.config.model_dump(include=_FIXED), config.model_dump(include=_FIXED)
+    before, now = (each.model_dump(include=_FIXED, exclude=_PATHS) for each in (loaded.config, config))
     for field in differences(before, now):
         raise UserError(f"{last} was trained with another {field}: resume with the one in {last.with_name(CONFIG)}")
     pairs = prepared.pairs
@@ -191,6 +201,7 @@ def check_continues(config: Config, prepared: Prepared, loaded: Loaded, last: Pa
             f"{last} was validated on another text, whose scores cannot be compared: restore the validation files, or "
             "start another run with --set name=NAME"
         )
+    return loaded.training
 
 
 # What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
@@ -217,3 +228,5 @@ _FIXED: Any = {
         "vocabulary_selection",
     },
 }
+_FILES: Any = {"train", "validation", "test", "monolingual", "extra"}  # what they hold is compared, wherever it lies
+_PATHS: Any = {"data": {"source": _FILES, "target": _FILES}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
@@ -46,7 +47,8 @@ def update(
     nll = torch.zeros((), device=model.device)
     bf16 = choose_precision(config.precision, model.device).precision == "bf16"
     for number, batch in enumerate(batches, start=1):
-        use_reference = None if batch is None else toss(batch.target_input.shape, ratio, forcing.granularity)
+        shared = random.Random(f"{config.seed} {done} {number}") if world.size > 1 else None
+        use_reference = None if batch is None else toss(batch.target_input.shape, ratio, forcing.granularity, shared)
         with gradients_summed(learner.losses, now=number == len(batches)):
             nll += add_gradient(learner, batch, use_reference, done, bf16)
     leave_out_unreached(optimizer)
@@ -85,14 +87,22 @@ def gradients_summed(losses: nn.Module, *, now: bool) -> AbstractContextManager[
 
 
 def toss(
-    shape: Sequence[int], ratio: float, granularity: Literal["token", "step", "batch"]
+    shape: Sequence[int],
+    ratio: float,
+    granularity: Literal["token", "step", "batch"],
+    shared: random.Random | None = None,
 ) -> Bool[Tensor, "B T"] | None:
     """Where the decoder reads the reference, or None for everywhere.
 
-    A coin is tossed for each token, for each time step of all sentences, or once for the batch.
+    A coin is tossed for each token, for each time step of all sentences, or once for the batch. Of several processes
+    each has a part of the batch: `shared`, alike in all of them, gives those of a time step or a batch.
     """
     if ratio >= 1:
         return None
     sentences, steps = shape
     coins = {"token": (sentences, steps), "step": (1, steps), "batch": (1, 1)}[granularity]
-    return (torch.rand(coins) < ratio).expand(sentences, steps)
+    if shared is None or granularity == "token":
+        tossed = torch.rand(coins)
+    else:
+        tossed = torch.tensor([[shared.random() for _ in range(coins[1])]])
+    return (tossed < ratio).expand(sentences, steps)

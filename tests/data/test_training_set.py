@@ -8,6 +8,7 @@ from support.texts import KINDS, MORE, TEXT, data_config, everything, learn
 from nmt.config.data import DataConfig
 from nmt.data import building, numbering
 from nmt.data.batching import Example
+from nmt.data.monolingual import load_monolingual
 from nmt.data.training_set import load_training_set
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, Skipped
@@ -191,6 +192,18 @@ def test_monolingual_text_brings_types_but_no_line_that_is_judged_by(
         assert pairs.target.subword_model == train_sentencepiece(lines, 24, "unigram", True)
     assert pairs.notes[0] == "data.target.monolingual: 2 lines left out, equal to one of a validation or test set"
     assert plain.notes == plain.capped
+
+
+def test_a_validation_set_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = data_config(tmp_path, ParallelText(["der hund"], ["the dog"]), "whitespace")
+    more = tmp_path / "more"
+    more.write_text("the fox\n", encoding="utf-8")
+    gone = tmp_path / "elsewhere"
+    target = config.target.model_copy(update={"validation": str(gone)})
+    moved = config.model_copy(update={"target": target})
+    assert list(load_monolingual(str(more), config.target.language, moved)) == ["the fox"]
+    said = f"lines that equal one of {gone} are not left out: it does not exist here; name it after --without\n"
+    assert capsys.readouterr().err == said
 
 
 def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:

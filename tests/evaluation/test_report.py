@@ -78,10 +78,19 @@ def test_files_are_replaced_whole_and_nothing_else_is_left(three, tmp_path, monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full_disk)
-    with pytest.raises(UserError, match=r"evaluation\.json cannot be written \(No space left"):
+    with pytest.raises(UserError, match=r"bleu_by_length\.csv cannot be written \(No space left"):
         report.write(tmp_path, evaluations[:1], [], "toy")
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert (tmp_path / "evaluation.json").read_bytes() == before
+
+
+def test_evaluation_json_is_written_last(three, tmp_path):
+    evaluations, comparisons = three
+    (tmp_path / "bleu_by_length.svg").mkdir()  # which no file replaces
+    with pytest.raises(UserError, match=r"bleu_by_length\.svg cannot be written"):
+        report.write(tmp_path, evaluations, comparisons, "toy")
+    assert (tmp_path / "bleu_by_length.png").exists()
+    assert not (tmp_path / "evaluation.json").exists()
 
 
 def test_folder_that_is_a_file_is_a_user_error(three, tmp_path):

@@ -183,7 +183,7 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
         (["--model", str(changed(small, tmp_path / "damaged", "step.onnx", b"")), "x"], "checksum is wrong"),
         (["--model", str(tmp_path), "x"], "is not a folder of `nmt export`"),
         (["--n-best", "9", "x"], "at most the beam size"),
-        (["--input", str(tmp_path / "none")], "No such file"),
+        (["--input", str(tmp_path / "none")], "none cannot be read (No such file or directory): check the path"),
         (["--length-penalty", "nan", "x"], "the length penalty must lie between 0 and 10"),
         (["--model", str(changed(small, tmp_path / "number", "config.json", number)), "x"], "no usable config.json"),
     ]

@@ -123,7 +123,6 @@ def test_dropout_works_in_training_alone():
     torch.manual_seed(0)
     first, second = encoder(source, lengths), encoder(source, lengths)
     assert not torch.equal(first.values, second.values)
-    assert not torch.equal(first.final, second.final)
     assert (first.values == 0).double().mean() > 0.3 + (plain(source, lengths).values == 0).double().mean() / 2
 
 

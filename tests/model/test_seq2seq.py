@@ -153,6 +153,42 @@ def test_tied_embeddings_have_the_right_size_and_spread(variant):
     assert tied.decoder.output.weight.std().item() == pytest.approx(5**-0.5, rel=0.03)
 
 
+FED, UNFED = Variant("luong", input_feeding=True), Variant("luong", input_feeding=False)
+
+
+@pytest.mark.parametrize(
+    ("variant", "place"),
+    [
+        (UNFED, "encoder.embedding_dropout.numbers"),
+        (UNFED, "encoder.embedding_dropout.words"),
+        (UNFED, "encoder.dropout"),
+        (Variant("none"), "encoder.dropout"),  # of the final states alone, as no memory is read
+        (UNFED, "decoder.embedding_dropout.numbers"),
+        (UNFED, "decoder.embedding_dropout.words"),
+        (UNFED, "decoder.rnn.dropout"),  # of a whole sequence
+        (FED, "decoder.rnn.dropout"),  # of each step
+        (Variant("bahdanau"), "decoder.rnn.dropout"),
+        (UNFED, "decoder.dropout"),
+        (FED, "decoder.dropout"),
+    ],
+)
+def test_each_dropout_is_at_work_in_training(variant, place):
+    model = tiny_model(variant, layers=2).train()
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.5 if name == place else 0.0
+        elif isinstance(getattr(module, "dropout", None), float):
+            module.dropout = 0.0
+    torch.manual_seed(0)
+    (first, *_), _ = run(model, EXAMPLES)
+    (second, *_), _ = run(model, EXAMPLES)
+    assert not torch.equal(first, second)
+    model.get_submodule(place).p = 0.0
+    (first, *_), _ = run(model, EXAMPLES)
+    (second, *_), _ = run(model, EXAMPLES)
+    assert torch.equal(first, second)
+
+
 @pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 def test_dropout_is_off_in_evaluation(variant):
     model = tiny_model(variant, layers=2)

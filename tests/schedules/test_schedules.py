@@ -1,4 +1,5 @@
 import math
+import random
 from typing import Any
 
 import pytest
@@ -137,6 +138,26 @@ def test_a_coin_a_time_step() -> None:
     assert coins.shape == (3, 4000)
     assert torch.equal(coins.all(dim=0), coins.any(dim=0))  # one for all sentences
     assert abs(coins[0].float().mean().item() - 0.7) < 0.03
+
+
+@pytest.mark.parametrize("granularity", ["step", "batch"])
+def test_processes_share_the_coins_of_a_time_step_and_of_a_batch(granularity: Any) -> None:
+    for seed in range(20):
+        torch.manual_seed(1)
+        first = toss((3, 40), 0.5, granularity, random.Random(seed))
+        torch.manual_seed(2)
+        second = toss((2, 50), 0.5, granularity, random.Random(seed))  # other sentences, and longer ones
+        assert first is not None
+        assert second is not None
+        assert torch.equal(first[0], second[0, :40])
+
+
+def test_processes_toss_the_coins_of_their_own_tokens() -> None:
+    torch.manual_seed(1)
+    one, other = (toss((3, 40), 0.5, "token", random.Random(1)) for _ in range(2))
+    assert one is not None
+    assert other is not None
+    assert not torch.equal(one, other)
 
 
 @pytest.mark.parametrize("granularity", ["token", "step", "batch"])

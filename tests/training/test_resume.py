@@ -1,6 +1,7 @@
 """How runs go on after a stop or a kill: with the same bits, or not at all."""
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from support.runs import (
     without_times,
 )
 
+from nmt.checkpoint import file as checkpoint_file
 from nmt.system.errors import UserError
 from nmt.training import validation
 from nmt.training.interruption import StopSignals
@@ -200,6 +202,30 @@ def test_resume_with_the_corpus_elsewhere(make_config: ConfigMaker, tmp_path: Pa
     moved = f"data.folder={tmp_path / 'elsewhere'}"
     folder = finish(make_config("training.max_updates=2", moved), resume=True)
     assert contents(folder)["training"]["state"]["update"] == 2
+
+
+def test_resume_with_the_files_elsewhere(make_config: ConfigMaker, corpus: Path, tmp_path: Path) -> None:
+    finish(make_config("training.max_updates=1"))
+    moved = []
+    for side, ending in (("source", "src"), ("target", "tgt")):
+        for split in ("train", "validation", "test"):
+            path = shutil.move(corpus / f"{split}.{ending}", tmp_path / f"moved-{split}.{ending}")
+            moved.append(f"data.{side}.{split}={path}")
+    folder = finish(make_config("training.max_updates=2", *moved), resume=True)
+    assert contents(folder)["training"]["state"]["update"] == 2
+
+
+def test_a_refused_resume_by_another_number_of_processes_changes_no_file(make_config: ConfigMaker) -> None:
+    folder = finish(make_config("training.max_updates=1"))
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    found = checkpoint_file.read(folder / "last.pt")
+    for name in ("random", "random_cuda"):
+        found["training"][name] *= 2
+    checkpoint_file.write(folder / "last.pt", found)
+    before["last.pt"] = (folder / "last.pt").read_bytes()
+    with pytest.raises(UserError, match="trained by 2 processes, and not by 1: resume with 2 processes"):
+        finish(make_config("training.max_updates=9"), resume=True)
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 def test_resume_with_other_text_is_refused(make_config: ConfigMaker, corpus: Path) -> None:

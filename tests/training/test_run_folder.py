@@ -88,7 +88,7 @@ def test_resume_without_a_whole_checkpoint_is_refused(make_config: ConfigMaker) 
         (lambda t: t.update(random=[torch.zeros(3)]), "random generator cannot be used"),
         (
             lambda t: t.update(random=2 * t["random"]),
-            "trained by 2 processes, and now there are 1: resume",
+            "trained by 2 processes, and not by 1: resume with 2 processes",
         ),
         (lambda t: t.update(metrics_size=None), "metrics_size: "),
         (lambda t: t.pop("random_cuda"), "random_cuda: missing"),

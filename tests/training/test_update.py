@@ -149,8 +149,8 @@ def test_update_returns_the_summed_likelihood_without_smoothing() -> None:
 def test_coins_fall_by_the_schedule_once_a_batch(monkeypatch: pytest.MonkeyPatch, granularity: str) -> None:
     tossed = []
 
-    def toss(shape: torch.Size, ratio: float, granularity: str) -> Tensor:
-        tossed.append((tuple(shape), ratio, granularity))
+    def toss(shape: torch.Size, ratio: float, granularity: str, shared: None) -> Tensor:
+        tossed.append((tuple(shape), ratio, granularity, shared))
         return torch.ones(tuple(shape), dtype=torch.bool)
 
     monkeypatch.setattr(update_module, "toss", toss)
@@ -159,7 +159,7 @@ def test_coins_fall_by_the_schedule_once_a_batch(monkeypatch: pytest.MonkeyPatch
     model = make_model("luong")
     batches = [collate(EXAMPLES[:2]), collate(EXAMPLES[2:])]
     update(make_learner(model, config), batches, config, 0.1, done=30)
-    assert tossed == [((2, 6), 0.7, granularity), ((4, 9), 0.7, granularity)]
+    assert tossed == [((2, 6), 0.7, granularity, None), ((4, 9), 0.7, granularity, None)]  # nothing is shared alone
 
 
 @pytest.mark.parametrize("layers", [1, 2])

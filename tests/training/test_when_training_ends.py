@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from support.runs import BLEUS, LOSSES, ConfigMaker, assert_same, contents, events, finish, script
 
+from nmt.training.state import State, share_done
+
 
 @pytest.mark.parametrize(
     ("metric", "patience", "ended", "best", "at"),
@@ -110,3 +112,18 @@ def test_training_ends_where_the_config_says(
     assert [(event["update"], event["reason"]) for event in events(folder, "end")] == [(updates, reason)]
     assert contents(folder)["training"]["state"]["update"] == updates
     assert events(folder, "validation")[-1]["update"] == updates
+
+
+@pytest.mark.parametrize(
+    ("limits", "share"),
+    [
+        ({"max_epochs": 2, "max_updates": None}, 5 / 16),
+        ({"max_epochs": None, "max_updates": 20}, 5 / 20),
+        ({"max_epochs": 2, "max_updates": 5}, 1.0),  # what ends first decides
+        ({"max_epochs": 1, "max_updates": 20}, 5 / 8),
+    ],
+)
+def test_the_share_of_training_that_is_done(make_config: ConfigMaker, limits: dict[str, Any], share: float) -> None:
+    fields = [f"training.{key}={'null' if value is None else value}" for key, value in limits.items()]
+    training = make_config(*fields).training
+    assert share_done(State(update=5, batch=5), training, batches=8) == pytest.approx(share)

@@ -18,8 +18,8 @@ class LocationOptions(ScoreOptions):
     """The options of `location`."""
 
     positions: Count = 101
-    """How many source positions have a score; those past them get weight 0. The default is `data.max_length` and the
-    end of the sentence."""
+    """How many source positions have a score; those past them get weight 0. The default fits that of
+    `data.max_length`, with the end of the sentence: raise both together."""
 
 
 class LocationScore(ProductScore):

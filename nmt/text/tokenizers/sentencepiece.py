@@ -25,7 +25,7 @@ class SentencePieceOptions(TokenizerOptions):
     subword_model: Literal["unigram", "bpe"] = "unigram"
     """How pieces are learnt: `unigram` (Kudo 2018) or `bpe` (Sennrich et al. 2016)."""
     subword_sampling: Fraction | None = None
-    """Cuts the training text into other pieces in each epoch. With `unigram` this is α of Kudo 2018, section 3.2, the
+    """Cuts the training text into other pieces in each epoch. With `unigram` this is α of Kudo 2018, section 3.3, the
     power to which probabilities are taken; with `bpe` the share of merges left out (Provilkov et al. 2020). By default
     every text is cut in the best way."""
 
@@ -70,7 +70,7 @@ class SentencePieceTokenizer(Tokenizer):
         """Other subwords of each sentence, drawn at random: the same for the same texts, α and seed.
 
         A unigram model draws from all segmentations, whose probabilities it takes to the power α (Kudo 2018, section
-        3.2); of a BPE model each merge is left out with probability α (Provilkov et al. 2020, section 3).
+        3.3); of a BPE model each merge is left out with probability α (Provilkov et al. 2020, section 3).
         """
         generator = random.Random(seed)
         cut = sampler(self, alpha)

@@ -63,7 +63,7 @@ def batches_of(pairs: TrainingSet, config: TrainingConfig, epoch: int, world: Wo
 
 
 def _validation_text(config: Config) -> ParallelText:
-    """Raises `UserError` for a line so long that its loss would take minutes and fill the memory."""
+    """Raises `UserError` if no pair has text, or for a line whose loss would take minutes and fill the memory."""
     paths = split_paths(config.data, "validation")
     text = read_pairs(*paths)
     most = most_characters(config.search.max_source_length)
@@ -74,4 +74,6 @@ def _validation_text(config: Config) -> ParallelText:
                     f"data.{side}.validation: {path}, line {number} has {len(line):,} characters, more than {most:,}: "
                     "split it, or raise search.max_source_length"
                 )
+    if not any(source.strip() and target.strip() for source, target in zip(text.source, text.target, strict=True)):
+        raise UserError(f"{paths[0]} and {paths[1]}: no pair has text on both sides: give another validation set")
     return text

@@ -44,6 +44,13 @@ def test_it_refuses_a_folder_that_cannot_be_made(make_config: ConfigMaker, tmp_p
         check(make_config(f"output_dir={tmp_path / 'file' / 'runs'}"), resume=False)
 
 
+def test_it_refuses_a_validation_set_without_text(make_config: ConfigMaker, corpus: Path) -> None:
+    lines = len((corpus / "validation.tgt").read_text(encoding="utf-8").splitlines())
+    (corpus / "validation.src").write_text(" \n" * lines, encoding="utf-8")
+    with pytest.raises(UserError, match=r"validation\.src and .*validation\.tgt: no pair has text on both sides"):
+        check(make_config(), resume=False)
+
+
 def test_a_run_that_would_go_on_from_the_checkpoint_before_is_well(
     make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,9 +27,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NoReturn
 
-import yaml
 from doit import doit_cmd, get_var
 from doit.exceptions import TaskFailed
+
+from nmt.config.reading import read_values
+from nmt.system.errors import UserError
 
 
 def refuse(wrong: str) -> NoReturn:
@@ -51,7 +53,7 @@ SETTINGS = {
     "workers": "2",
     "set": "",
 }
-for unknown in sorted((doit_cmd._CMDLINE_VARS or {}).keys() - SETTINGS):
+for unknown in sorted((doit_cmd._CMDLINE_VARS or {}).keys() - SETTINGS):  # what get_var looks into
     refuse(f"{unknown}: there is no such setting; there are {', '.join(SETTINGS)}")
 given = {name: get_var(name, default) for name, default in SETTINGS.items()}
 OUTPUT, DATA, WORKERS = Path(given["output"]), given["data"], given["workers"]
@@ -90,11 +92,11 @@ def nmt(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "nmt", *arguments]
 
 
-def content(config: Path) -> Any:
+def content(config: str) -> dict[str, Any]:
     try:
-        return yaml.safe_load(config.read_text("utf-8"))
-    except (yaml.YAMLError, ValueError) as error:
-        refuse(f"{config} is not valid YAML: {' '.join(str(error).split())}")
+        return read_values(config)
+    except UserError as error:
+        refuse(str(error))
 
 
 FINGERPRINTS: dict[str, str] = {}  # of the steps so far, by task:name
@@ -106,7 +108,7 @@ def step(
     """A step of a task, which calls nmt, and which is done when its last files are there."""
     command = [*map(str, arguments)]
     shown = " ".join(["nmt", *command]).replace(f" --workers {WORKERS}", "")
-    configs = [content(Path(part)) for part in command if part.endswith(".yaml") and Path(part).exists()]
+    configs = [content(part) for part in command if part.endswith(".yaml") and Path(part).exists()]
     parts = [shown, *map(json.dumps, configs), *(FINGERPRINTS[other] for other in after)]
     FINGERPRINTS[f"{task}:{name}"] = fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     note, text = OUTPUT / "commands" / f"{task}-{name}", f"{shown}\n{fingerprint}\n"

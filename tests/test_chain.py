@@ -167,7 +167,7 @@ def test_a_config_that_is_not_yaml_is_refused(
         list(module.task_chain())
     assert caught.value.code == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"error: {broken} is not valid YAML: ")
+    assert said.startswith(f"error: {broken}: line 1: not valid YAML: ")
     assert said.count("\n") == 1
 
 

@@ -11,6 +11,7 @@ import torch
 from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
 from support.toy_search import END, START, WORDS, Toy, in_order
 
+from nmt import sampling
 from nmt.config.reading import parse_config, to_yaml
 from nmt.config.search import SearchConfig
 from nmt.config.yaml_text import parse_yaml
@@ -137,6 +138,13 @@ def test_draws_are_the_same_in_another_process_and_version() -> None:
 
 
 EXPECTED = [0.2959565478377044, 0.8421882586553693, 0.996793158352375, 0.5793969028163701]
+
+
+def test_the_smallest_temperature_draws_the_likeliest_type() -> None:
+    log_probabilities = torch.log(torch.tensor([[[0.25, 0.5, 0.25], [0.3, 0.3, 0.4]]]))
+    draws = torch.tensor([[0.0, 1 - 2.0**-32]], dtype=torch.float64)
+    for top_k in (None, 2):
+        assert sampling.drawn(log_probabilities, draws, sys.float_info.min, top_k).tolist() == [[1, 2]]
 
 
 def test_a_config_can_ask_for_it_and_a_translation_override_it(make_translator) -> None:

@@ -82,5 +82,5 @@ def _about(checkpoints: list[str]) -> str:
     readme = Path(checkpoints[0]).with_name("README.md")
     if len(checkpoints) > 1 or not readme.is_file() or not readme.stat().st_size:
         return ""
-    print(f"About the model: what {readme} says", file=sys.stderr)
+    print(f"Description of the model: taken from {readme}", file=sys.stderr)
     return "\n".join(read_lines(readme))

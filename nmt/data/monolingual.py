@@ -67,7 +67,7 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
                     if path.is_file():
                         yield path
                     else:  # a checkpoint's config may be of elsewhere
-                        _say_unknown(path, "it does not exist here; name it after --without")
+                        _say_not_left_out(path, "it does not exist here")
     if config.corpus == "multi30k" or name == multi30k.DESCRIPTIONS:
         folder = Path(config.folder) / "multi30k"
         yield multi30k.fetch(MULTI30K_NAMES["validation"], language, folder, config.mirror)
@@ -76,8 +76,8 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
                 try:
                     yield multi30k.fetch(split, language, folder, config.mirror)
                 except UserError as error:
-                    _say_unknown(f"{split}.{language}", error)
+                    _say_not_left_out(f"{split}.{language}", error)
 
 
-def _say_unknown(held_out: object, why: object) -> None:
+def _say_not_left_out(held_out: object, why: object) -> None:
     print(f"lines that equal one of {held_out} are not left out: {why}", file=sys.stderr)

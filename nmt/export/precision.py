@@ -30,7 +30,7 @@ def write(graph: onnx.ModelProto, path: Path, precision: Precision, *, products:
     it stores all weights in 8 bits, one scale for each slice of the longest dimension, and computes in 32: then
     translations do not depend on how a machine rounds what is multiplied.
     """
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:  # so that one disk has room, or has not
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:  # the disk that needs room anyway
         tidied, quantized = Path(folder) / "tidied.onnx", Path(folder) / "quantized.onnx"
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC

@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -238,20 +238,19 @@ def blocks(arguments: argparse.Namespace) -> Iterator[list[str]]:
         return
     file = open(arguments.input, "rb") if arguments.input else sys.stdin.buffer  # noqa: SIM115
     at_once = 1 if arguments.input is None and sys.stdin.isatty() else BLOCK
-    for first in count(1, at_once):
-        if not (lines := list(islice(file, at_once))):  # they end at "\n" alone
-            return
+    for block, lines in enumerate(iter(lambda: list(islice(file, at_once)), [])):  # they end at "\n" alone
         try:
-            yield [line.decode("utf-8-sig" if first == 1 else "utf-8").rstrip("\r\n") for line in lines]
+            yield [line.decode("utf-8" if block else "utf-8-sig").rstrip("\r\n") for line in lines]
         except UnicodeDecodeError as error:
-            raise Refused(f"{file.name}, line {first + lines.index(error.object)}: not UTF-8: convert it") from None
+            number = block * at_once + lines.index(error.object) + 1
+            raise Refused(f"{file.name}, line {number}: not valid UTF-8 text: convert it") from None
 
 
 def line_of(number: int, translations: list[Translation], arguments: argparse.Namespace) -> str:
     """As JSON, as lines of the n best, or the best one's text."""
     if arguments.json:
-        best, *_ = entries = [each._asdict() for each in translations]
-        best = best | ({"n_best": entries} if arguments.n_best > 1 else {})
+        entries = [each._asdict() for each in translations]
+        best = entries[0] | {"n_best": entries} if arguments.n_best > 1 else entries[0]
         return json.dumps(best, ensure_ascii=False, default=lambda array: array.tolist())
     if arguments.n_best > 1:
         return "\n".join(f"{number} ||| {each.text} ||| {each.score:.4f}" for each in translations)
@@ -276,7 +275,7 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     arguments, number = parsed(), 0
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)  # type: ignore[union-attr]
     changes = {name: getattr(arguments, name) for name in ("beam_size", "length_penalty", "max_length", "batch_size")}
     try:
         threads = arguments.threads or (1 if arguments.text else 0)  # for a few sentences, more take longer to start
@@ -285,9 +284,10 @@ def main() -> int:
             for translations in translator.translate(block, arguments.n_best, attention=arguments.json, **changes):
                 print(line_of(number, translations, arguments))
                 number += 1
-            sys.stdout.flush()
-    except (BrokenPipeError, KeyboardInterrupt) as end:  # whoever read the output has gone, as `head` does; or Ctrl-C
-        os._exit(130 if isinstance(end, KeyboardInterrupt) else 1)
+    except BrokenPipeError:  # whoever read the output has gone, as `head` does
+        os._exit(1)
+    except KeyboardInterrupt:
+        return 130
     except (Refused, OSError, ImportError) as error:
         if isinstance(error, OSError) and error.filename:
             error = Refused(f"{error.filename} cannot be read ({error.strerror}): check the path")

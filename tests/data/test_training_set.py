@@ -202,7 +202,7 @@ def test_a_validation_set_that_is_not_there_is_named(tmp_path: Path, capsys: pyt
     target = config.target.model_copy(update={"validation": str(gone)})
     moved = config.model_copy(update={"target": target})
     assert list(load_monolingual(str(more), config.target.language, moved)) == ["the fox"]
-    said = f"lines that equal one of {gone} are not left out: it does not exist here; name it after --without\n"
+    said = f"lines that equal one of {gone} are not left out: it does not exist here\n"
     assert capsys.readouterr().err == said
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -177,6 +178,8 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
     config = json.loads((small / "config.json").read_text(encoding="utf-8"))
     newer = json.dumps(config | {"format": FORMAT + 1}).encode()
     number = json.dumps(config | {"search": 7}).encode()
+    latin = tmp_path / "latin"
+    latin.write_bytes("Ba De\nBär\n".encode("latin-1"))
     cases = [
         (["--model", str(changed(small, tmp_path / "newer", "config.json", newer)), "x"], "has format 2, not 1"),
         (["--model", str(changed(small, tmp_path / "broken", "config.json", b"{")), "x"], "no usable config.json"),
@@ -184,6 +187,7 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
         (["--model", str(tmp_path), "x"], "is not a folder of `nmt export`"),
         (["--n-best", "9", "x"], "at most the beam size"),
         (["--input", str(tmp_path / "none")], "none cannot be read (No such file or directory): check the path"),
+        (["--input", str(latin)], "latin, line 2: not valid UTF-8 text: convert it"),
         (["--length-penalty", "nan", "x"], "the length penalty must lie between 0 and 10"),
         (["--model", str(changed(small, tmp_path / "number", "config.json", number)), "x"], "no usable config.json"),
     ]
@@ -196,6 +200,32 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
     both = run(small, "x", "--input", str(small / "config.json"))
     assert (both.returncode, both.stdout) == (2, "")
     assert "--input: not allowed with argument TEXT" in both.stderr
+
+
+def test_ctrl_c_keeps_what_is_written_and_shows_no_traceback(small: Path) -> None:
+    command = [sys.executable, str(small / "translate.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"Ba De\n" * 512)  # a block
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert (process.returncode, said) == (130, b"")
+
+
+def test_the_command_says_whose_description_it_takes(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoint_file, readme = tmp_path / "model.pt", tmp_path / "README.md"
+    shutil.copy(best, checkpoint_file)
+    for content, number in (("", 1), ("# A model of toys", 2)):
+        readme.write_text(content, encoding="utf-8")
+        folder = tmp_path / f"folder{number}"
+        assert main(["export", str(checkpoint_file), "--output", str(folder)]) == 0
+        assert (f"Description of the model: taken from {readme}" in capsys.readouterr().err) == bool(content)
+        assert ("A model of toys" in (folder / "README.md").read_text(encoding="utf-8")) == bool(content)
 
 
 def test_what_the_command_refuses(

@@ -228,5 +228,5 @@ _FIXED: Any = {
         "vocabulary_selection",
     },
 }
-_FILES: Any = {"train", "validation", "test", "monolingual", "extra"}  # what they hold is compared, wherever it lies
+_FILES: Any = {"train", "validation", "test", "monolingual", "extra"}  # what is read from them is compared instead
 _PATHS: Any = {"data": {"source": _FILES, "target": _FILES}}

@@ -1,4 +1,4 @@
-"""What a run begins with: new weights, or those of a checkpoint, whose tokens it then keeps; or its own last ones."""
+"""What a run begins with: new weights, those of a checkpoint, whose tokens it then keeps, or its own last ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_TRAINING = {"dropout", "embedding_dropout", "word_dropout"}  # as they are c
 def starting_point(config: Config, resumed: Path | None = None) -> Loaded | None:
     """The checkpoint that `training.start_from` names, if any.
 
-    A run that goes on in the folder `resumed` has its tokens in its own last checkpoint, and does not need it any more.
+    For a run that goes on in the folder `resumed` it is the run's own last checkpoint, which has the same tokens.
     Raises `UserError` if it does not exist or is damaged, or if it has another model or other tokenizers.
     """
     path = config.training.start_from

@@ -18,8 +18,8 @@ class LocationOptions(ScoreOptions):
     """The options of `location`."""
 
     positions: Count = 101
-    """How many source positions have a score; those past them get weight 0. The default fits that of
-    `data.max_length`, with the end of the sentence: raise both together."""
+    """How many source positions have a score; those past them get weight 0. The default is that of
+    `data.max_length` and one more, for the end of the sentence: raise both together."""
 
 
 class LocationScore(ProductScore):

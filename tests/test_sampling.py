@@ -141,7 +141,7 @@ EXPECTED = [0.2959565478377044, 0.8421882586553693, 0.996793158352375, 0.5793969
 
 
 def test_the_smallest_temperature_draws_the_likeliest_type() -> None:
-    log_probabilities = torch.log(torch.tensor([[[0.25, 0.5, 0.25], [0.3, 0.3, 0.4]]]))
+    log_probabilities = torch.tensor([[[-5.0, -4.9, -5.0], [-5.0, -5.0, -4.9]]])  # of many types
     draws = torch.tensor([[0.0, 1 - 2.0**-32]], dtype=torch.float64)
     for top_k in (None, 2):
         assert sampling.drawn(log_probabilities, draws, sys.float_info.min, top_k).tolist() == [[1, 2]]

@@ -168,4 +168,5 @@ def compute(call: Call[Asked], served: Served, requests: Sequence[Asked], tell: 
 
 def _complaint(error: Any) -> str:
     field = ".".join(str(part) for part in error["loc"])[:100]
-    return f"{field}: {error['msg']}" if field else error["msg"]
+    said = "there is no such field" if error["type"] == "extra_forbidden" else error["msg"]
+    return f"{field}: {said}" if field else said

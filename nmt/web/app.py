@@ -94,7 +94,7 @@ def make_app(
         Route("/api/sets", lambda _: JSONResponse(shown.listed())),
         Route("/api/sets/{id}", _answered(lambda request: shown.progress(request.path_params["id"]))),
         Route("/api/sets/{id}/sentences", _answered(lambda request: shown.sentences(request.path_params["id"]))),
-        Route("/api/sets/{id}/sentences/{line:int}", _answered(lambda r: shown.attention(**_of_line(r)))),
+        Route("/api/sets/{id}/sentences/{line}", _answered(lambda r: shown.attention(**_of_line(r)))),
         *(Route(call.path, _answering(call, served, work), methods=["POST"]) for call in api.CALLS),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
@@ -175,7 +175,7 @@ def _of_run(live: Live, number: str) -> dict[str, Any]:
 
 
 def _of_line(request: Request) -> dict[str, Any]:
-    return {"number": request.path_params["id"], "line": request.path_params["line"]}
+    return {"number": request.path_params["id"], "place": request.path_params["line"]}
 
 
 def _showing(look: Callable[[Request], Any]) -> Responder:
@@ -230,11 +230,12 @@ def _answering(call: api.Call[Any], models: Mapping[str, api.Served], work: Work
     return _answered(answer)
 
 
-def _refused(_: Request, error: Exception) -> Response:
+def _refused(request: Request, error: Exception) -> Response:
     """What Starlette itself refuses: an address or a method that does not exist."""
     assert isinstance(error, HTTPException)
     headers = tuple((error.headers or {}).items())
-    return _error(Refusal(error.status_code, error.detail, headers))
+    said = {404: "there is no such address: /api lists them", 405: f"this address does not take {request.method}"}
+    return _error(Refusal(error.status_code, said.get(error.status_code, error.detail), headers))
 
 
 def _error(refusal: Refusal) -> Response:

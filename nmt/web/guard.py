@@ -76,7 +76,7 @@ class Guard:
             name = _name_of(host)[:100]
             raise Refusal(421, f"this server is not called {name!r}: open it by its address, or start it with --name")
         origin = headers.get("origin")
-        if origin is not None and urlsplit_or_none(origin) != host.lower():
+        if origin is not None and _place_of(origin) != host.lower():
             raise Refusal(403, "a page of another origin may not use this server")
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none") and scope["method"] != "GET":
             raise Refusal(403, "a page of another origin may not use this server")
@@ -98,8 +98,9 @@ class Guard:
             place = "/" + place.lstrip("/")  # "//elsewhere" would be another server
             cookie = f"{self._cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
             raise Refusal(303, "the token is right", (("location", place), ("set-cookie", cookie)))
-        bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        if not (self._right(bearer) or self._right(_cookie(headers.get("cookie", ""), self._cookie))):
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        tokens = bearer if scheme.lower() == "bearer" else "", _cookie(headers.get("cookie", ""), self._cookie)
+        if not any(map(self._right, tokens)):
             raise Refusal(401, "a token is needed: open the address that nmt serve printed", _BEARER)
 
     def _right(self, given: str) -> bool:
@@ -118,8 +119,8 @@ async def answer(send: Send, refusal: Refusal) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def urlsplit_or_none(origin: str) -> str | None:
-    """Host and port of an origin."""
+def _place_of(origin: str) -> str | None:
+    """Host and port of an origin, if it has any."""
     try:
         parts = urlsplit(origin.lower())
     except ValueError:

@@ -14,10 +14,9 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole, json_schema_input_type=int)]
 Text = Annotated[str, Field(max_length=20_000)]
 Token = Annotated[str, Field(min_length=1, max_length=500)]
-Index = Annotated[Whole, Field(ge=0, le=10_000, strict=True)]
+Index = Annotated[int, Field(ge=0, le=10_000, strict=True), BeforeValidator(_whole)]
 
 
 class Request(BaseModel):
@@ -32,8 +31,8 @@ class Request(BaseModel):
 class SearchRequest(Request):
     """How to search; what is left out is as the model was trained with."""
 
-    beam_size: Annotated[Whole, Field(ge=1, le=MOST_BEAM, strict=True)] | None = None
-    length_penalty: Annotated[float, Field(ge=0, le=10)] | None = None
+    beam_size: Annotated[int, Field(ge=1, le=MOST_BEAM, strict=True), BeforeValidator(_whole)] | None = None
+    length_penalty: Annotated[float, Field(ge=0, le=10, strict=True)] | None = None
 
 
 class TranslateRequest(SearchRequest):
@@ -69,4 +68,4 @@ class NeighboursRequest(Request):
     target: Annotated[tuple[Token, ...], Field(max_length=1000)] = ()
     side: Literal["source", "target"] = "target"
     place: Index
-    count: Annotated[Whole, Field(ge=1, le=50, strict=True)] = 10
+    count: Annotated[int, Field(ge=1, le=50, strict=True), BeforeValidator(_whole)] = 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -23,6 +24,7 @@ from nmt.web.work import FullQueue, Work, one_by_one
 EDGES = (5, 10, 15, 20, 30, 40)
 AT_ONCE = 8  # sentences: whoever translates beside it waits for no more
 MOST_SENTENCES = 10_000
+_LOG = logging.getLogger("uvicorn.error")
 
 
 def load_set(source: str, reference: str, alignment: str | None, languages: tuple[str, str], kind: WordKind) -> TestSet:
@@ -94,15 +96,16 @@ class Sets:
             ],
         }
 
-    async def attention(self, number: str, line: int) -> dict[str, Any]:
+    async def attention(self, number: str, place: str) -> dict[str, Any]:
         """Of one sentence, from 0: its words, its gold links, and each model's attention as it writes the reference.
 
         Raises `Refusal` for ids that do not exist, and `FullQueue`.
         """
         one = self._set(number)
         assert one.words is not None
-        if not 0 <= line < len(one.text.source):
-            raise Refusal(404, f"there is no sentence {line}: this set has 0 to {len(one.text.source) - 1}")
+        if not (place.isdecimal() and len(place) < 10 and int(place) < len(one.text.source)):
+            raise Refusal(404, f"there is no sentence {place[:20]}: this set has 0 to {len(one.text.source) - 1}")
+        line = int(place)
         gold = None if one.words.links is None else one.words.links[line]
         models = []
         for model, (_, translator) in self._models.items():
@@ -136,6 +139,9 @@ class Sets:
                 await self._compute_model(number, model)
             except UserError as error:
                 self._results[number][model].error = str(error)
+            except Exception:  # a defect, which is not to keep the other models and the page waiting
+                _LOG.exception("Test set %s, model %s", number, model)
+                self._results[number][model].error = "failed: see what nmt serve has printed"
 
     async def _compute_model(self, number: str, model: str) -> None:
         one, (_, translator) = self._sets[number], self._models[model]

@@ -58,6 +58,8 @@ class Work:
 
         Raises `FullQueue` at once if too much is waiting, and what `compute` raises for this payload alone.
         """
+        if len(self._waiting) >= self._longest:  # whoever has gone does not wait
+            self._waiting = [job for job in self._waiting if not job.answer.done()]
         if len(self._waiting) >= self._longest:
             raise FullQueue
         loop = asyncio.get_running_loop()

@@ -134,7 +134,9 @@ def test_coverage_is_shown_while_it_grows(
         page.locator("#tab-steps").click()
         page.get_by_label("Step", exact=True).press("End")
         assert looks[-1].coverage is not None
-        read = [float(m.get_attribute("value") or 0) for m in page.locator("meter[aria-label^='read before']").all()]
+        read = [
+            float(m.get_attribute("value") or 0) for m in page.locator("meter[aria-label^='attention before']").all()
+        ]
         assert read == pytest.approx(looks[-1].coverage.tolist(), abs=1e-3)
         page.close()
 

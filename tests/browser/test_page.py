@@ -123,7 +123,7 @@ def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, translato
     place = next(i for i, node in enumerate(explained.tree) if node.fate == "cut" and node.length == 2)
     page.locator(".node").nth(place).hover()
     node = explained.tree[place]
-    expect(page.locator(".detail .sentence")).to_have_text(labels(paths[place]))
+    expect(page.locator(".detail .sentence")).to_have_text(translator.target.tokenizer.detokenize(paths[place]))
     expect(page.locator(".detail")).to_contain_text(f"score {node.score:.3f}")
     expect(page.locator(".detail")).to_contain_text(f"length penalty {node.penalty:.3f}")
     page.locator(".detail svg.heat").wait_for()
@@ -180,7 +180,7 @@ def test_the_model_is_told_otherwise(
     page.locator("#said button").nth(1).click()
     page.get_by_label("Another word").fill("giraffe")
     page.get_by_role("button", name="Put it there").click()
-    expect(page.locator("#told")).to_contain_text("giraffe")
+    expect(page.locator("#told")).to_contain_text("begins with “Giraffe”")
     assert "giraffe" in said(page).replace(" ", "")
     page.get_by_role("button", name="Let it decide again").click()
     page.locator("#said button").nth(1).click()
@@ -190,6 +190,17 @@ def test_the_model_is_told_otherwise(
     expect(page.locator("#score")).to_have_text(f"score {forced.translation.score:.3f}")
     assert said(page) == labels(forced.translation.tokens)
     expect(page.locator("#told")).to_contain_text("step 2 reads only “wiese”")
+
+
+def test_a_capital_is_part_of_its_word(open_page: Opener, translator: Translator) -> None:
+    page = open_page()
+    page.locator("svg.rays [data-row='0']").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Instead of “a”")  # and not of its mark
+    page.get_by_label("Another word").fill("Two")
+    page.get_by_role("button", name="Put it there").click()
+    expect(page.locator("#told")).to_contain_text("begins with “Two”")
+    [expected] = translator.translate([EXAMPLE], prefix=[["⇧▁", "▁two"]], precision="float32")
+    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
 
 
 def test_models_and_a_reference_stand_side_by_side(open_page: Opener, translator: Translator, keep: Keeper) -> None:

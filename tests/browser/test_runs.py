@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Route, expect
 from support.page import LOOKS, Keeper, Opener, assert_in_nobodys_way, cells, saved_words
 from support.runs import events
 
@@ -109,6 +109,57 @@ def test_chosen_runs_are_in_the_address_and_in_the_picture(open_page: Opener, ru
     expect(other.get_by_role("checkbox", name="sweep/luong")).not_to_be_checked()
     words = saved_words(other)
     assert {"sweep/bahdanau", "Learning", "rate", "setting"} <= words
+
+
+def test_no_run_may_be_chosen(open_page: Opener, runs_address: str) -> None:
+    page = open_page("#view=runs", at=runs_address)
+    for name in SETTINGS:
+        page.get_by_role("checkbox", name=name).uncheck()
+    other = open_page(page.url[page.url.index("#") :], at=runs_address)
+    for name in SETTINGS:
+        expect(other.get_by_role("checkbox", name=name)).not_to_be_checked()
+
+
+def test_a_page_that_nobody_sees_follows_no_run(open_page: Opener, runs_address: str) -> None:
+    """A browser opens six connections to a server: pages in other tabs must leave some."""
+    page = open_page(at=runs_address)
+    page.evaluate("""() => {
+        window.sources = [];
+        window.EventSource = class extends EventSource { constructor(place) { super(place); sources.push(this); } };
+        window.show = (hidden) => {
+            Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        };
+    }""")
+    page.locator("#tab-runs").click()
+    expect(page.locator("table.samples")).to_be_visible()
+    states = "sources.map((one) => one.readyState === EventSource.CLOSED)"
+    assert page.evaluate(states) == [False]
+    page.evaluate("show(true)")
+    assert page.evaluate(states) == [True]
+    page.evaluate("show(false)")
+    assert page.evaluate(states) == [True, False]
+    page.locator("#tab-attention").click()
+    page.evaluate("show(false)")
+    assert page.evaluate(states) == [True, True]
+
+
+def test_who_may_not_follow_yet_is_told_and_asks_again(browser: Browser, runs_address: str) -> None:
+    page = browser.new_context().new_page()
+    refused = iter([True])
+
+    def answer(route: Route) -> None:
+        if next(refused, False):
+            route.fulfill(status=503, json={"error": "too many are listening"})
+        else:
+            route.continue_()
+
+    page.route("**/api/runs/events?*", answer)
+    page.goto(f"{runs_address}#view=runs")
+    expect(page.locator("#panel .hint")).to_contain_text("The server is busy")
+    expect(page.locator("table.samples")).to_be_visible(timeout=10_000)
+    expect(page.locator("#panel .hint")).to_have_text("Curves grow while a run trains.")
+    page.context.close()
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -1,12 +1,13 @@
 """A test set on the page, beside the translator's own translations and sacreBLEU's scores of them."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 import sacrebleu
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from support.page import LOOKS, Keeper, Opener, assert_in_nobodys_way, cells, saved_words
 
 from nmt.evaluation.alignment import attend_words, best_links, score_alignment
@@ -82,10 +83,10 @@ def test_sentences_have_scores_and_an_order(
         f"{sacrebleu.corpus_bleu(said, [references], force=True).score:.2f}",
         f"{sacrebleu.corpus_chrf(said, [references]).score:.2f}",
     ]
-    page.get_by_label("Scores by").select_option(label="BLEU")
+    page.get_by_role("combobox", name="Score", exact=True).select_option(label="BLEU")
     bleu = [sacrebleu.sentence_bleu(h, [r]).score for h, r in zip(said, references, strict=True)]
     assert [row[3] for row in sentences(page)] == [f"{score:.1f}" for score in bleu]
-    page.get_by_label("Scores by").select_option(label="chrF")
+    page.get_by_role("combobox", name="Score", exact=True).select_option(label="chrF")
     by_order = {
         "longest first": [4, 2, 5, 0, 1, 3],
         "worst of short first": sorted(range(6), key=lambda i: other[i]),
@@ -119,7 +120,7 @@ def test_gold_links_are_outlined(open_page: Opener, at: str, translators: dict[s
     links = [best_links(matrix) for matrix in weights]
     rate = score_alignment(links, own_set.words.links).error_rate
     assert cells(page.locator("table.list").first)[1][3] == f"{100 * rate:.1f} %"
-    column = page.locator(".column", has_text="attention to the reference").first
+    column = page.locator(".column", has_text="attention while it writes").first
     expect(column).to_contain_text(f"{100 * score_alignment(links[:1], own_set.words.links[:1]).error_rate:.1f} %")
 
 
@@ -148,6 +149,45 @@ def test_a_point_of_the_figure_opens_its_sentences(open_page: Opener, at: str, o
     page.get_by_role("button", name="Watch it being translated").click()
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(SOURCES[1])
     expect(page.locator("#score")).not_to_be_empty()
+
+
+def test_a_sentence_is_drawn_once_however_fast_one_looks(open_page: Opener, at: str) -> None:
+    page = open_page("#view=set", at=at)
+    ready(page)
+    held: list[Route] = []
+    page.route("**/api/sets/1/sentences/*", lambda route: held.append(route))
+    for count, line in enumerate((0, 1, 0), start=1):
+        page.get_by_role("button", name=SOURCES[line]).click()
+        while len(held) < count:
+            page.wait_for_timeout(20)
+    for route in held:
+        route.continue_()
+    expect(page.locator("svg.heat")).to_have_count(2)
+    page.wait_for_timeout(300)
+    expect(page.locator("svg.heat")).to_have_count(2)
+
+
+def test_an_open_sentence_gets_the_models_that_finish_later(open_page: Opener, at: str) -> None:
+    page = open_page("#view=runs", at=at)
+    is_done = False
+
+    def progress(route: Route) -> None:
+        answer = route.fetch()
+        found = answer.json()
+        if not is_done and "summary" in found["models"][1]:
+            found["models"][1]["summary"] = None
+        elif not is_done:
+            del found["models"][1]
+        route.fulfill(response=answer, json=found)
+
+    page.route(re.compile(r"/api/sets/1(/sentences)?$"), progress)
+    page.locator("#tab-set").click()
+    page.get_by_role("button", name=SOURCES[0]).click()
+    rows = page.locator("table.samples tr")
+    expect(rows).to_have_count(3)  # source, reference, and one model
+    is_done = True
+    expect(rows).to_have_count(4)
+    expect(page.locator("svg.heat")).to_have_count(2)
 
 
 def test_the_table_is_saved(open_page: Opener, at: str) -> None:

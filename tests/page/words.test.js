@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  adjoins,
   differing,
   joined,
   readable,
@@ -50,6 +51,24 @@ test("tokens are read as people write them", () => {
   assert.equal(readable("<eos>"), "(end)");
   assert.equal(spelt(["▁a", "▁skate", "board", ".", "<eos>"]), "a skateboard. (end)");
   assert.equal(spelt(["a", "dog", "."]), "a dog .");
+  assert.equal(spelt(["⇧▁", "▁ein", "⇧▁", "▁t", "-", "⇧▁", "shirt", "⇪▁", "▁abc", "d", "▁e"]), "Ein T-Shirt ABCD e");
+  assert.equal(spelt(["▁", "(", "▁", "x", "<unk>", "."]), "( x (unknown).");
+});
+
+test("a token stands right behind another one, and a mark of case before its word", () => {
+  const tokens = ["⇧▁", "▁ein", "⇧▁", "▁t", "-", "⇧▁", "shirt", ".", "<eos>"];
+  const places = tokens.map((_, i) => i).filter((i) => adjoins(tokens, i));
+  assert.deepEqual(places, [1, 3, 4, 5, 6, 7]);
+  assert.ok(!adjoins(["a", "dog", "."], 2));
+});
+
+test("a word has its capitals, and no sign for the space before it", () => {
+  const pieces = (...tokens) =>
+    tokens.map((token) => ({ token, label: token, kind: token === "▁" ? "space" : "word", word: 0 }));
+  const of = (...tokens) => unitsOf(pieces(...tokens), true).map(({ label }) => label);
+  assert.deepEqual(of("⇪▁", "▁ab", "c"), ["ABC"]);
+  assert.deepEqual(of("▁", "☃"), ["☃"]);
+  assert.deepEqual(of("▁"), ["▁"]);
 });
 
 test("the tokens of a hypothesis are joined to words", () => {

@@ -56,9 +56,15 @@ def test_the_document_describes_every_address_and_its_body(client: TestClient) -
         schema = content["schema"] | {"components": described["components"]}
         needed: dict[str, Any] = {"/api/read": {"target": "kip"}, "/api/neighbours": {"place": 0}}.get(path, {})
         jsonschema.validate({"text": SENTENCE, **needed}, schema)
-        for wrong in ({}, {"text": 1}, {"text": "Ba", "more": 1}, {"text": "Ba", "target": "kip", "beam_size": 99}):
+        beyond = {
+            "/api/translate": {"beam_size": 51},
+            "/api/explain": {"forced": [[0, -1]]},
+            "/api/read": {"target": 1},
+        }
+        wrong = ({"text": 1}, {"more": 1}, beyond.get(path, {"count": 51}))
+        for one in ({}, *({"text": SENTENCE, **needed, **each} for each in wrong)):
             with pytest.raises(jsonschema.ValidationError):
-                jsonschema.validate(wrong, schema)
+                jsonschema.validate(one, schema)
 
 
 @pytest.mark.parametrize("number", KINDS)

@@ -2,7 +2,7 @@
 
 import time
 import urllib.error
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from nmt.evaluation import checkpoints
 from nmt.evaluation.alignment import best_links, score_alignment, word_pairs
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
+from nmt.web import sets
 from nmt.web.sets import load_set
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -113,10 +114,29 @@ def test_others_are_answered_meanwhile(address: str, translators: dict[str, tupl
     assert asked(address, "/api/translate", {"text": "Hu ja"})["text"] == expected.text
 
 
-@pytest.mark.parametrize("path", ["/api/sets/2", "/api/sets/2/sentences", "/api/sets/1/sentences/10"])
+@pytest.mark.parametrize(
+    "path", ["2", "2/sentences", *(f"1/sentences/{line}" for line in ("10", "-1", "x", "9" * 5000))]
+)
 def test_what_does_not_exist_is_said(address: str, path: str) -> None:
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        asked(address, path)
+        asked(address, f"/api/sets/{path}")
+
+
+def test_a_defect_with_one_model_keeps_nobody_waiting(
+    translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translate = sets._translate
+
+    def fail(payload: tuple[Translator, Sequence[str]]) -> list[str]:
+        if payload[0] is translators["1"][1]:
+            raise RuntimeError("a defect")
+        return translate(payload)
+
+    monkeypatch.setattr(sets, "_translate", fail)
+    with served(translators, sets={"1": test_set}) as address:
+        broken, whole = finished(address)["models"]
+        assert broken["error"] == "failed: see what nmt serve has printed"
+        assert whole["summary"]["bleu"] >= 0
 
 
 def test_capitals_count_only_where_all_models_write_them(make_translator: Maker) -> None:

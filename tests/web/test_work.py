@@ -120,6 +120,29 @@ def test_nobody_computes_for_those_who_have_gone() -> None:
     assert seen == ["here"]
 
 
+def test_those_who_have_gone_do_not_fill_the_queue() -> None:
+    free = threading.Event()
+
+    def wait(payloads: Sequence[str]) -> Sequence[str]:
+        free.wait(10)
+        return payloads
+
+    async def program(work: Work) -> Any:
+        first = asyncio.create_task(work.answer("", at_once(wait), "first"))
+        await asyncio.sleep(2 * queue.PATIENCE)  # it is computed now
+        gone = [asyncio.create_task(work.answer("", at_once(list), number)) for number in range(100)]
+        await asyncio.sleep(0)
+        for one in gone:
+            one.cancel()
+        await asyncio.wait(gone)
+        here = asyncio.create_task(work.answer("", at_once(list), "here"))
+        await asyncio.sleep(0)
+        free.set()
+        return await asyncio.gather(first, here)
+
+    assert in_loop(program) == ["first", "here"]
+
+
 def test_a_job_waits_a_moment_for_others_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert queue.PATIENCE <= 0.005
     monkeypatch.setattr(queue, "PATIENCE", 0.4)

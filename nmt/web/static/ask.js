@@ -32,7 +32,7 @@ export async function ask(path, question, signal) {
     ? { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(question), signal }
     : { signal };
   const answer = await patiently(path, options);
-  const found = await answer.json();
+  const found = await answer.json().catch(() => ({})); // what stands before the server may answer with a page
   if (!answer.ok) throw new Refused(found.error ?? `The server says ${answer.status}.`);
   return found;
 }

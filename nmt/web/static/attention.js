@@ -5,7 +5,7 @@ import { element, labelled, note, scrolling } from "./elements.js";
 import { best, heatMap } from "./heat.js";
 import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
-import { sentencesOf, unitsOf, weightsOf, withinSentences } from "./words.js";
+import { isMark, sentencesOf, unitsOf, weightsOf, withinSentences } from "./words.js";
 
 const ROW = 30;
 const d3 = /** @type {any} */ (globalThis).d3;
@@ -71,8 +71,8 @@ function linked(place, { found, source, target, matrix }) {
     const sums = before
       ? source.map((/** @type {any} */ { tokens }) => d3.sum(tokens, (/** @type {number} */ s) => before[s]))
       : all;
-    chosen.selectAll(".received").data(sums).attr("width", lengthOf);
-    chosen.select(".received-name").text(before ? "read before" : "read in all");
+    chosen.selectAll(".received").data(sums).attr("width", lengthOf(sums));
+    chosen.select(".received-name").text(before ? "attention before" : "attention in all");
     chosen.selectAll(".window, .centre").attr("opacity", (/** @type {any} */ d) => (d.row === row ? 1 : 0));
   };
 }
@@ -86,16 +86,16 @@ function readInAll(matrix, target, count) {
     );
 }
 
-/** The length of a bar of coverage. @param {number} sum */
-function lengthOf(sum) {
-  return Math.min(46, 23 * sum);
+/** The lengths of bars of coverage: the longest is full, or twice the attention of one step. @param {number[]} sums */
+function lengthOf(sums) {
+  return d3.scaleLinear([0, Math.max(2, ...sums)], [0, 46]);
 }
 
 /** @param {HTMLElement} place @param {any} what */
 function rays(place, { found, source, target, matrix, state, actions, point, head }) {
   const narrow = place.clientWidth > 0 && place.clientWidth < 420; // a telephone: letters keep their size
-  const width = narrow ? 320 : 480;
-  const [from, to] = narrow ? [112, 206] : [176, 324];
+  const width = narrow ? 320 : 500;
+  const [from, to] = narrow ? [116, 206] : [196, 332];
   const rows = Math.max(source.length, target.length);
   const height = rows * ROW + 34;
   const offset = (/** @type {number} */ count) => 30 + ((rows - count) * ROW) / 2;
@@ -122,19 +122,20 @@ function rays(place, { found, source, target, matrix, state, actions, point, hea
     .attr("y", 16)
     .text("translation");
   windows(svg, found, source, target, ySource, from, head);
+  const all = readInAll(matrix, target, source.length);
   if (!narrow)
     svg
       .append("g")
       .attr("aria-hidden", "true")
       .selectAll("rect")
-      .data(readInAll(matrix, target, source.length))
+      .data(all)
       .join("rect")
       .attr("class", "received")
       .attr("rx", 2)
       .attr("x", 4)
       .attr("y", (/** @type {any} */ _, /** @type {number} */ s) => ySource(s) - 4)
       .attr("height", 8)
-      .attr("width", lengthOf);
+      .attr("width", lengthOf(all));
   const cells = matrix
     .flatMap((/** @type {number[]} */ line, /** @type {number} */ row) =>
       line.map((weight, column) => ({ row, column, weight })),
@@ -158,7 +159,9 @@ function rays(place, { found, source, target, matrix, state, actions, point, hea
     )
     .attr("stroke-width", (/** @type {any} */ cell) => Math.max(0.4, 11 * cell.weight))
     .attr("stroke-linecap", "butt");
-  words(svg, source, { x: from - 6, anchor: "end", y: ySource, data: "column", narrow })
+  const wordOf = (/** @type {any} */ unit) =>
+    unit.tokens.find((/** @type {number} */ t) => !isMark(found.target[t].token)) ?? unit.tokens[0];
+  words(svg, source, { x: from - 6, anchor: "end", y: ySource, data: "column", room: from - (narrow ? 34 : 90) })
     .attr(
       "aria-label",
       (/** @type {any} */ unit, /** @type {number} */ s) =>
@@ -169,7 +172,7 @@ function rays(place, { found, source, target, matrix, state, actions, point, hea
     )
     .on("pointerenter focus", (/** @type {any} */ event, /** @type {any} */ unit) => point(null, source.indexOf(unit)))
     .on("pointerleave blur", () => point(null, null));
-  words(svg, target, { x: to + 6, anchor: "start", y: yTarget, data: "row", narrow })
+  words(svg, target, { x: to + 6, anchor: "start", y: yTarget, data: "row", room: width - to - 42 })
     .attr(
       "aria-label",
       (/** @type {any} */ unit, /** @type {number} */ t) =>
@@ -177,9 +180,9 @@ function rays(place, { found, source, target, matrix, state, actions, point, hea
     )
     .on("pointerenter focus", (/** @type {any} */ event, /** @type {any} */ unit) => point(target.indexOf(unit), null))
     .on("pointerleave blur", () => point(null, null))
-    .on("click", (/** @type {any} */ event, /** @type {any} */ unit) => actions.reconsider(unit.tokens[0]))
+    .on("click", (/** @type {any} */ event, /** @type {any} */ unit) => actions.reconsider(wordOf(unit)))
     .on("keydown", (/** @type {KeyboardEvent} */ event, /** @type {any} */ unit) => {
-      if (event.key === "Enter" || event.key === " ") (event.preventDefault(), actions.reconsider(unit.tokens[0]));
+      if (event.key === "Enter" || event.key === " ") (event.preventDefault(), actions.reconsider(wordOf(unit)));
     });
   for (const [kind, units, y, x] of [
     ["source", source, ySource, narrow ? 0 : 54],
@@ -197,6 +200,7 @@ function rays(place, { found, source, target, matrix, state, actions, point, hea
       .attr("y", (/** @type {any} */ _, /** @type {number} */ i) => y(i) + 4);
   }
   place.replaceChildren(svg.node());
+  fit(svg.node());
   point(null, null);
 }
 
@@ -241,7 +245,7 @@ function windows(svg, found, source, target, ySource, from, head) {
 }
 
 /** @param {any} svg @param {any[]} units @param {any} how */
-function words(svg, units, { x, anchor, y, data, narrow }) {
+function words(svg, units, { x, anchor, y, data, room }) {
   const groups = svg
     .append("g")
     .selectAll("g")
@@ -250,22 +254,32 @@ function words(svg, units, { x, anchor, y, data, narrow }) {
     .attr("role", "button")
     .attr("tabindex", 0)
     .attr(`data-${data}`, (/** @type {any} */ _, /** @type {number} */ i) => i);
-  const width = narrow ? 106 : anchor === "end" ? 120 : 150;
-  const most = narrow ? 11 : 16;
   groups
     .append("rect")
     .attr("class", "plate")
     .attr("rx", 6)
     .attr("height", ROW - 4)
-    .attr("width", width)
-    .attr("x", anchor === "end" ? x - width + 4 : x - 4)
+    .attr("width", room + 8)
+    .attr("x", anchor === "end" ? x - room - 4 : x - 4)
     .attr("y", (/** @type {any} */ _, /** @type {number} */ i) => y(i) - ROW / 2 + 2);
   groups
     .append("text")
     .attr("class", (/** @type {any} */ unit) => (unit.kind === "word" ? "" : "quiet"))
+    .attr("data-room", room)
     .attr("x", x)
     .attr("text-anchor", anchor)
     .attr("y", (/** @type {any} */ _, /** @type {number} */ i) => y(i) + 5)
-    .text((/** @type {any} */ unit) => (unit.label.length > most ? `${unit.label.slice(0, most - 1)}…` : unit.label));
+    .text((/** @type {any} */ unit) => unit.label);
   return groups;
+}
+
+/** Shorten words that are wider than their room, once they are on the page. @param {SVGSVGElement} svg */
+function fit(svg) {
+  for (const node of /** @type {NodeListOf<SVGTextElement>} */ (svg.querySelectorAll("[data-room]"))) {
+    let letters = Array.from(node.textContent ?? "");
+    while (letters.length > 2 && node.getComputedTextLength() > Number(node.dataset.room)) {
+      letters = letters.slice(0, -1);
+      node.textContent = `${letters.join("")}…`;
+    }
+  }
 }

@@ -52,21 +52,31 @@ export async function showComparison(place, found, state, actions, models, signa
   const answers = models
     .filter((model) => chosen.has(model.id))
     .slice(0, MOST)
-    .map(async (model) => ({
-      name: model.name,
-      ...(await told(model, models, found, state, signal)),
-    }));
+    .map((model) => named(model.name, told(model, models, found, state, signal)));
   if (state.reference.trim())
     answers.push(
-      ask("/api/read", { model: state.model, text: state.text, target: state.reference }, signal).then((read) => ({
-        name: "Your translation",
-        text: state.reference,
-        score: null,
-        ...read,
-      })),
+      named(
+        "Your translation",
+        ask("/api/read", { model: state.model, text: state.text, target: state.reference }, signal).then((read) => ({
+          text: state.reference,
+          score: null,
+          ...read,
+        })),
+      ),
     );
   const all = await Promise.all(answers);
-  for (const one of all) columns.append(column(one, all.find((other) => other !== one) ?? one, state));
+  for (const one of all)
+    columns.append(column(one, all.find((other) => other !== one && other.text !== undefined) ?? one, state));
+}
+
+/** An answer by its name; what was refused stands in its place. @param {string} name @param {Promise<any>} answer */
+async function named(name, answer) {
+  try {
+    return { name, ...(await answer) };
+  } catch (error) {
+    if (/** @type {Error} */ (error).name === "AbortError") throw error;
+    return { name, refused: /** @type {Error} */ (error).message };
+  }
 }
 
 /** What a model says when it is told what the page's own model was told: the same beginning, and the same attention
@@ -83,7 +93,7 @@ async function told(model, models, found, state, signal) {
     const alike = String(tokens(read.source)) === String(tokens(found.source));
     if (forced.length && !(alike && String(prefix) === String(state.prefix))) {
       forced = [];
-      hint = "Its tokens are others: no attention was forced.";
+      hint = "Its tokens differ, so no attention was forced.";
     }
   }
   if (forced.length && !model.attention) {
@@ -97,6 +107,10 @@ async function told(model, models, found, state, signal) {
 function column(one, other, state) {
   const box = element("section", "column");
   box.append(element("h3", "", one.name));
+  if (one.refused) {
+    box.append(element("p", "hint", one.refused));
+    return box;
+  }
   const words = String(one.text).split(" ");
   const different = differing(
     words.map((word) => word.toLowerCase()),

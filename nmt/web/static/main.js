@@ -9,10 +9,10 @@ import { openMind } from "./mind.js";
 import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
 import { showSet } from "./set.js";
-import { forcedOnto, fromAddress, toAddress } from "./state.js";
+import { forcedOnto, fromAddress, replacedBy, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
 import { showTree } from "./tree.js";
-import { readable, spelt } from "./words.js";
+import { adjoins, isMark, readable, spelt } from "./words.js";
 
 /** @type {Record<string, string>} */
 const VIEWS = {
@@ -33,8 +33,9 @@ const mind = /** @type {HTMLDialogElement} */ (at("mind"));
 let state = fromAddress(example);
 /** @type {any[]} */
 let models = [];
+const NOTHING = { source: [], target: [], tokens: [], steps: [], tree: [], greedy: { tokens: [] } };
 /** @type {any} */
-let found = { source: [], target: [], tokens: [], steps: [], tree: [], greedy: { tokens: [] } };
+let found = NOTHING;
 /** @type {AbortController | undefined} */
 let asking;
 /** @type {AbortController | undefined} */
@@ -66,15 +67,17 @@ const actions = {
   },
   /** @param {number} t @param {string} token */
   replace(t, token) {
-    const prefix = [...found.tokens.slice(0, t), token];
-    actions.change({ prefix, forced: state.forced.filter(([step]) => step <= t), step: t, mind: null }, true);
+    actions.change({ ...replacedBy(state, found.tokens, t, token), step: t, mind: null }, true);
   },
   /** A word that was typed may be several tokens: the model's own tokenizer says which. @param {number} t @param {string} word */
   async type(t, word) {
+    const [own, { model, text }] = [found, state];
     try {
-      const read = await ask("/api/read", { model: state.model, text: state.text, target: word });
+      const read = await ask("/api/read", { model, text, target: word });
+      if (own !== found || model !== state.model || text !== state.text) return; // it was about another sentence
       const tokens = read.tokens.filter((/** @type {string} */ token) => token !== "<eos>");
-      const prefix = [...found.tokens.slice(0, t), ...tokens];
+      const end = isMark(tokens[0]) && isMark(own.tokens[t - 1]) ? t - 1 : t; // one mark of case is enough
+      const prefix = [...own.tokens.slice(0, end), ...tokens];
       const forced = state.forced.filter(([step]) => step <= t);
       if (tokens.length) actions.change({ prefix, forced, step: t, mind: null }, true);
     } catch (error) {
@@ -99,8 +102,8 @@ async function explain() {
     say("");
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") return;
+    found = NOTHING; // nothing of another sentence stays
     say(/** @type {Error} */ (error).message);
-    return document.body.classList.remove("busy");
   }
   document.body.classList.remove("busy");
   render();
@@ -121,6 +124,7 @@ function renderAll() {
   renderTold();
   showing?.abort();
   showing = new AbortController();
+  const { signal } = showing;
   const panel = at("panel");
   for (const tab of document.querySelectorAll("[role=tab]")) {
     const chosen = tab.id === `tab-${state.view}`;
@@ -128,18 +132,16 @@ function renderAll() {
     /** @type {HTMLElement} */ (tab).tabIndex = chosen ? 0 : -1;
   }
   panel.setAttribute("aria-labelledby", `tab-${state.view}`);
-  const failed = (/** @type {Error} */ error) => error.name === "AbortError" || say(error.message);
+  const failed = (/** @type {Error} */ error) => signal.aborted || note(panel, error.message);
   const whole = isWhole() ? WHOLE[state.view] : undefined;
   /** @type {HTMLElement} */ (document.querySelector(".ask")).hidden = whole !== undefined;
-  if (whole)
-    whole(panel, state, actions, showing.signal, models).catch(
-      (error) => error.name === "AbortError" || note(panel, error.message),
-    );
+  for (const control of [model, beam])
+    /** @type {HTMLElement} */ (control.parentElement).hidden = whole !== undefined;
+  if (whole) whole(panel, state, actions, signal, models).catch(failed);
   else if (state.view === "steps") showSteps(panel, found, state, actions);
   else if (state.view === "beam") showTree(panel, found, state, actions);
-  else if (state.view === "compare") showComparison(panel, found, state, actions, models, showing.signal).catch(failed);
-  else if (state.view === "neighbours")
-    showNeighbours(panel, found, state, actions, models, showing.signal).catch(failed);
+  else if (state.view === "compare") showComparison(panel, found, state, actions, models, signal).catch(failed);
+  else if (state.view === "neighbours") showNeighbours(panel, found, state, actions, models, signal).catch(failed);
   else showAttention(panel, found, state, actions);
 }
 
@@ -153,13 +155,13 @@ function renderMind() {
 function renderSaid() {
   const said = at("said");
   said.replaceChildren();
+  const tokens = found.target.map((/** @type {any} */ { token }) => token);
   found.steps.forEach((/** @type {any} */ step, /** @type {number} */ t) => {
     const word = /** @type {HTMLButtonElement} */ (element("button", "", readable(step.token)));
     word.type = "button";
-    const { token, word: number, kind } = found.target[t];
+    const { word: number, kind } = found.target[t];
     if (kind === "end") word.classList.add("end");
-    const pieces = found.target.some((/** @type {any} */ one) => one.token.startsWith("▁"));
-    if (t && kind !== "end" && pieces && !token.startsWith("▁")) word.classList.add("joined");
+    if (adjoins(tokens, t)) word.classList.add("joined");
     if (t < state.prefix.length) word.classList.add("fixed");
     if (step.probability < 0.5) word.classList.add("unsure");
     word.title = `probability ${step.probability.toFixed(3)}`;
@@ -194,7 +196,7 @@ function renderTabs() {
     tab.type = "button";
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", "panel");
-    tab.addEventListener("click", () => actions.change({ view }, false));
+    tab.addEventListener("click", () => view === state.view || actions.change({ view }, false));
     tabs.append(tab);
   }
   tabs.addEventListener("keydown", (event) => {
@@ -249,6 +251,7 @@ async function begin() {
   beam.addEventListener("change", () => {
     const size = Math.round(Number(beam.value));
     if (size >= 1 && size <= 50) actions.change({ beam: size }, true);
+    else fillIn();
   });
   const follow = () => {
     state = fromAddress(example);

@@ -1,11 +1,11 @@
 // @ts-check
 /** View 4: what else the model weighed at a step; another word in its place; attention forced onto a source word. */
 
-import { isHeld } from "./ask.js";
+import { isHeld, live } from "./ask.js";
 import { element } from "./elements.js";
 import { saveButtons } from "./save.js";
 import { forcedOnto } from "./state.js";
-import { meter } from "./steps.js";
+import { candidates } from "./steps.js";
 import { readable } from "./words.js";
 
 /** @param {HTMLDialogElement} dialog @param {any} found @param {number} t @param {import("./state.js").State} state @param {any} actions */
@@ -17,22 +17,9 @@ export function openMind(dialog, found, t, state, actions) {
   close.addEventListener("click", () => dialog.close());
   const title = element("h2", "", `Instead of “${readable(step.token)}”`);
   title.id = "mind-title";
-  const table = element("table");
-  for (const { token, probability } of step.likeliest) {
-    const row = element("tr", token === step.token ? "chosen" : "");
-    const choose = /** @type {HTMLButtonElement} */ (element("button", "word", readable(token)));
-    choose.type = "button";
-    choose.disabled = token === "<eos>" || token === "<unk>";
-    choose.addEventListener("click", () => (dialog.close(), actions.replace(t, token)));
-    const name = element("td");
-    name.append(choose);
-    const bar = element("td");
-    bar.append(meter(probability, `probability of ${readable(token)}`));
-    row.append(name, element("td", "number", probability.toFixed(3)), bar);
-    table.append(row);
-  }
-  weighed.append(title, table);
-  dialog.replaceChildren(close, weighed, typed(dialog, found, t, actions));
+  const choose = (/** @type {string} */ token) => (dialog.close(), actions.replace(t, token));
+  weighed.append(title, candidates(found, t, state, "weighed", choose));
+  dialog.replaceChildren(close, weighed, ...(live ? [typed(dialog, found, t, actions)] : []));
   if (step.weights) dialog.append(forcing(dialog, found, t, state, actions));
   const bar = element("div", "bar");
   bar.append(saveButtons(() => weighed, "weighed"));

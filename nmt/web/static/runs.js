@@ -7,14 +7,15 @@ import { element, keepingFocus, labelled, note, scrolling } from "./elements.js"
 import { saveButtons } from "./save.js";
 
 const MOST = 8;
-const COLUMNS = ["update", "training loss", "validation loss", "best BLEU", "rate", "tokens/s", ""];
+const BUSY = 5000; // milliseconds until a busy server is asked again
+const COLUMNS = ["update", "training loss", "validation loss", "best BLEU", "learning rate", "tokens/s", ""];
 /** @typedef {{id: string, name: string, changed: number}} Run */
 
 /** @param {HTMLElement} place @param {import("./state.js").State} state @param {any} actions @param {AbortSignal} signal */
 export async function showRuns(place, state, actions, signal) {
   /** @type {Run[]} */
   let runs = await ask("/api/runs", undefined, signal);
-  let chosen = state.runs.length ? state.runs : runs.slice(0, 3).map((run) => run.id);
+  let chosen = state.runs ?? runs.slice(0, 3).map((run) => run.id);
   chosen = chosen.filter((id) => runs.some((run) => run.id === id));
   /** @type {Map<string, any[]>} */
   const events = new Map();
@@ -27,8 +28,9 @@ export async function showRuns(place, state, actions, signal) {
   const samples = element("div");
   const config = element("div");
   body.append(list, curves, samples, config);
+  const hint = element("p", "hint");
   bar.append(
-    element("p", "hint", "Curves grow while a run trains."),
+    hint,
     saveButtons(() => body, "runs"),
   );
   place.replaceChildren(bar, body);
@@ -36,17 +38,26 @@ export async function showRuns(place, state, actions, signal) {
   /** @type {EventSource | undefined} */
   let source;
   signal.addEventListener("abort", () => source?.close());
+  // A browser opens six connections to a server, for all its tabs together.
+  document.addEventListener("visibilitychange", () => (document.hidden ? source?.close() : follow()), { signal });
   function follow() {
     source?.close();
-    source = new EventSource(`/api/runs/events?${new URLSearchParams(chosen.map((id) => ["run", id]))}`);
-    source.addEventListener("runs", ({ data }) => {
+    if (signal.aborted) return;
+    hint.textContent = "Curves grow while a run trains.";
+    const own = (source = new EventSource(`/api/runs/events?${new URLSearchParams(chosen.map((id) => ["run", id]))}`));
+    own.addEventListener("runs", ({ data }) => {
       runs = JSON.parse(data);
       keepingFocus(drawList);
     });
-    source.addEventListener("metrics", ({ data }) => {
+    own.addEventListener("metrics", ({ data }) => {
       const { run, begins, events: more } = JSON.parse(data);
       events.set(run, begins ? more : [...(events.get(run) ?? []), ...more]);
       draw();
+    });
+    own.addEventListener("error", () => {
+      if (own.readyState !== EventSource.CLOSED) return; // the browser tries again
+      hint.textContent = "The server is busy. This page asks again until there is an answer.";
+      setTimeout(() => own === source && follow(), BUSY);
     });
   }
 
@@ -60,8 +71,7 @@ export async function showRuns(place, state, actions, signal) {
   }
 
   function drawList() {
-    if (!runs.length)
-      return note(list, "No run has measured anything yet. Start one with nmt train, and it appears here.");
+    if (!runs.length) return note(list, "There is no training run yet. Start one with nmt train, and it appears here.");
     const table = element("table", "list");
     const head = element("tr");
     for (const name of ["run", ...COLUMNS]) head.append(element(name ? "th" : "td", "", name));
@@ -157,7 +167,7 @@ function drawSamples(place, runs) {
   place.replaceChildren();
   const sources = new Map(last.flatMap((event) => event?.examples ?? []).map((one) => [one.source, one.reference]));
   if (!sources.size) return;
-  place.append(element("h2", "", "Sample translations, by the latest validation"));
+  place.append(element("h2", "", "Sample translations, from the latest validation"));
   const scroll = scrolling("Sample translations");
   const table = element("table", "samples");
   for (const [source, reference] of sources) {

@@ -58,7 +58,7 @@ export async function showSet(place, state, actions, signal, models) {
     );
   else bar.append(element("span", "", own.name));
   bar.append(
-    choice("Scores by", metrics, shown.metric, (metric) => change({ metric })),
+    choice("Score", metrics, shown.metric, (metric) => change({ metric })),
     choice("Order", orders(models), shown.order, (order) => change({ order })),
     saveButtons(() => body, "test-set"),
   );
@@ -155,20 +155,19 @@ export async function showSet(place, state, actions, signal, models) {
     }
   }
 
-  /** @type {number | null} */
-  let drawnLine = null;
+  let drawn = { line: -1, table };
   async function drawOpened() {
     const line = shown.line;
     if (line === null || line >= table.source.length) {
-      drawnLine = null;
+      drawn = { line: -1, table };
       return opened.replaceChildren();
     }
-    if (line === drawnLine) return;
-    drawnLine = line;
+    if (line === drawn.line && table === drawn.table) return;
+    const opening = (drawn = { line, table });
     opened.replaceChildren(inFull(table, line, nameOfModel, actions));
     try {
       const looks = await ask(`/api/sets/${own.id}/sentences/${line}`, undefined, signal);
-      if (line !== shown.line) return;
+      if (opening !== drawn) return;
       opened.append(attentions(looks, nameOfModel));
     } catch (error) {
       if (/** @type {Error} */ (error).name !== "AbortError")
@@ -275,7 +274,10 @@ function attentions(looks, name) {
     if (!one.weights.length || !one.weights[0].length) continue;
     const box = element("section", "column");
     const rate = one.error_rate === null ? "" : `, alignment error rate ${(100 * one.error_rate).toFixed(1)} %`;
-    box.append(element("h3", "", name(one.id)), element("p", "number", `attention to the reference${rate}`));
+    box.append(
+      element("h3", "", name(one.id)),
+      element("p", "number", `attention while it writes the reference${rate}`),
+    );
     const scroll = scrolling(`Attention of ${name(one.id)} to the reference`);
     heatMap(scroll, {
       source: units(looks.source),

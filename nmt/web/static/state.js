@@ -16,7 +16,7 @@
  * @property {number | null} node the hypothesis of the search that is pointed at
  * @property {string[]} models those that are compared
  * @property {string} reference
- * @property {string[]} runs the runs of training that are shown
+ * @property {string[] | null} runs the runs of training that are shown; null: the latest
  * @property {string} set the test set
  * @property {string} metric by which its sentences are scored
  * @property {string} order its sentences' order: "line", "length", a model's id, or "difference"
@@ -43,7 +43,7 @@ export function fromAddress(example) {
     node: number(given.get("node")),
     models: (given.get("models") ?? "").split(",").filter(Boolean).slice(0, 4),
     reference: given.get("reference") ?? "",
-    runs: (given.get("runs") ?? "").split(",").filter(Boolean).slice(0, 8),
+    runs: given.get("runs")?.split(",").filter(Boolean).slice(0, 8) ?? null,
     set: given.get("set") ?? "",
     metric: given.get("metric") === "bleu" ? "bleu" : "chrf",
     order: given.get("order") ?? "line",
@@ -61,6 +61,13 @@ export function forcedOnto(state, t, s) {
   return { prefix: state.prefix.slice(0, t), forced: same ? others : [...others, [t, s]] };
 }
 
+/** What changes when another token is put in the place of one: what is written before stays.
+ * @param {State} state @param {string[]} tokens of the translation @param {number} t @param {string} token
+ * @returns {Pick<State, "prefix" | "forced">} */
+export function replacedBy(state, tokens, t, token) {
+  return { prefix: [...tokens.slice(0, t), token], forced: state.forced.filter(([step]) => step <= t) };
+}
+
 /** @param {State} state */
 export function toAddress(state) {
   const parts = new URLSearchParams({ view: state.view, text: state.text });
@@ -75,7 +82,7 @@ export function toAddress(state) {
   if (state.node !== null) parts.set("node", String(state.node));
   if (state.models.length) parts.set("models", state.models.join(","));
   if (state.reference) parts.set("reference", state.reference);
-  if (state.runs.length) parts.set("runs", state.runs.join(","));
+  if (state.runs) parts.set("runs", state.runs.join(","));
   if (state.set) parts.set("set", state.set);
   if (state.metric !== "chrf") parts.set("metric", state.metric);
   if (state.order !== "line") parts.set("order", state.order);

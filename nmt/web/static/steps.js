@@ -1,9 +1,11 @@
 // @ts-check
 /** View 2: the decoding, step by step. */
 
+import { isHeld } from "./ask.js";
 import { element, note } from "./elements.js";
 import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
+import { forcedOnto, replacedBy } from "./state.js";
 import { readable } from "./words.js";
 
 const d3 = /** @type {any} */ (globalThis).d3;
@@ -86,7 +88,7 @@ function step_(place, found, at, state, actions, head) {
   if (step.weights) look.append(readings(found, step, at, state, actions, head));
   look.append(strip("context", step.context));
   next.append(element("h3", "", "What could come next"));
-  next.append(candidates(step, at, actions));
+  next.append(candidates(found, at, state, "next", (token) => actions.replace(at, token)));
   place.replaceChildren(sentence, steps);
 }
 
@@ -131,7 +133,7 @@ function readings(found, step, at, state, actions, part) {
   for (const name of ["source", ...(scores ? ["score"] : []), "weight", "", "of the context"])
     head.append(element(name ? "th" : "td", "", name));
   const covered = step.coverage !== null;
-  if (covered) head.append(element("th", "", "read before"));
+  if (covered) head.append(element("th", "", "attention before"));
   table.append(head);
   const forced = state.forced.find((/** @type {number[]} */ [t]) => t === at);
   found.source.forEach((/** @type {any} */ token, /** @type {number} */ s) => {
@@ -141,6 +143,7 @@ function readings(found, step, at, state, actions, part) {
     word.id = `source-${s}`;
     word.title = "Force all attention of this step here";
     word.setAttribute("aria-label", `${token.label}: force the attention of step ${at + 1} here`);
+    word.disabled = !isHeld("/api/explain", { text: state.text, ...forcedOnto(state, at, s) });
     word.addEventListener("click", () => actions.force(at, s));
     const name = element("td");
     name.append(word);
@@ -151,11 +154,11 @@ function readings(found, step, at, state, actions, part) {
       ...(scores ? [element("td", "number", scores[s].toFixed(2))] : []),
       element("td", "number", weights[s].toFixed(3)),
       bar,
-      element("td", "number", `${(100 * step.parts[s]).toFixed(0)} %`),
+      element("td", "number", `${Math.round(100 * step.parts[s]) || 0} %`),
     );
     if (covered) {
       const before = element("td", "number", step.coverage[s].toFixed(2));
-      before.append(meter(step.coverage[s], `read before: ${token.label}`, Math.max(1, ...step.coverage)));
+      before.append(meter(step.coverage[s], `attention before: ${token.label}`, Math.max(1, ...step.coverage)));
       row.append(before);
     }
     table.append(row);
@@ -163,25 +166,30 @@ function readings(found, step, at, state, actions, part) {
   return table;
 }
 
-/** @param {any} step @param {number} at @param {any} actions */
-function candidates(step, at, actions) {
+/** A row for each token that could come next: choosing it puts it there, as far as there is an answer to that.
+ * @param {any} found @param {number} at @param {any} state @param {string} id of the buttons
+ * @param {(token: string) => void} choose */
+export function candidates(found, at, state, id, choose) {
   const table = element("table");
   const head = element("tr");
   for (const name of ["token", "probability", ""]) head.append(element(name ? "th" : "td", "", name));
   table.append(head);
-  for (const { token, probability } of step.likeliest) {
+  const step = found.steps[at];
+  step.likeliest.forEach((/** @type {any} */ { token, probability }, /** @type {number} */ i) => {
     const row = element("tr", token === step.token ? "chosen" : "");
-    const word = /** @type {HTMLButtonElement} */ (element("button", "word", readable(token)));
-    word.type = "button";
-    word.disabled = token === "<eos>" || token === "<unk>";
-    word.addEventListener("click", () => actions.replace(at, token));
+    const word = button(readable(token), () => choose(token));
+    word.className = "word";
+    word.id = `${id}-${i}`;
+    word.disabled =
+      ["<eos>", "<unk>"].includes(token) ||
+      !isHeld("/api/explain", { text: state.text, ...replacedBy(state, found.tokens, at, token) });
     const name = element("td");
     name.append(word);
     const bar = element("td");
     bar.append(meter(probability, `probability of ${readable(token)}`));
     row.append(name, element("td", "number", probability.toFixed(3)), bar);
     table.append(row);
-  }
+  });
   return table;
 }
 

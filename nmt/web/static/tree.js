@@ -191,7 +191,7 @@ function describe(place, node, path, actions) {
   const fate = element(
     "p",
     "",
-    `${fates[/** @type {"kept"} */ (node.fate)]}${node.rank === null ? "" : ` It is number ${node.rank + 1} of the results.`}`,
+    `${fates[/** @type {"kept"} */ (node.fate)]}${node.rank === null ? "" : ` Its rank among the results: ${node.rank + 1}.`}`,
   );
   place.replaceChildren(text, numbers, fate);
   const tokens = path.map((one) => one.token).filter((token) => token !== "<eos>");

@@ -20,28 +20,55 @@ export function unitsOf(tokens, joined) {
   return units;
 }
 
-/** A word's pieces as a text, in which marks of case have become capitals. @param {Token[]} pieces */
+/** A word's pieces as a text. @param {Token[]} pieces */
 function cased(pieces) {
+  const texts = withCase(pieces.map(({ token }) => token));
+  const shown = pieces.map((piece, i) =>
+    isMark(piece.token) || piece.kind === "space" ? "" : bare({ ...piece, token: texts[i] }),
+  );
+  return shown.join("") || pieces.map(({ label }) => label).join("");
+}
+
+/** The text of each token, with the capitals that marks of case before it demand; that of a mark is empty.
+ * @param {string[]} tokens */
+function withCase(tokens) {
   const capital = (/** @type {string} */ letter) => (letter.toUpperCase().length === 1 ? letter.toUpperCase() : letter);
   let mark = "";
-  return pieces
-    .map((piece) => {
-      if (isMark(piece.token)) {
-        mark = piece.token[0];
-        return "";
-      }
-      const text = bare(piece);
-      if (mark === "⇪") return text.replace(/\p{L}/gu, capital);
-      const begins = mark === "⇧" && /\p{L}/u.test(text);
-      if (begins) mark = "";
-      return begins ? text.replace(/\p{L}/u, capital) : text;
-    })
-    .join("");
+  return tokens.map((token, i) => {
+    if (isMark(token)) {
+      mark = token[0];
+      return "";
+    }
+    if (token.startsWith("▁") && !isMark(tokens[i - 1])) mark = "";
+    if (mark === "⇪") return token.replace(/\p{L}/gu, capital);
+    if (mark !== "⇧" || !/\p{L}/u.test(token)) return token;
+    mark = "";
+    return token.replace(/\p{L}/u, capital);
+  });
 }
 
 /** Whether a token says that capital or small letters follow. @param {string | undefined} token */
-function isMark(token) {
+export function isMark(token) {
   return token !== undefined && /^[⇧⇪⇩]▁$/.test(token);
+}
+
+/** Whether a token stands right behind the one before it, without a space. A mark of case stands before its word.
+ * @param {string[]} tokens @param {number} place */
+export function adjoins(tokens, place) {
+  if (!place || isSpecial(tokens[place]) || !arePieces(tokens)) return false;
+  if (isMark(tokens[place - 1])) return true;
+  const text = isMark(tokens[place]) ? (tokens[place + 1] ?? "▁") : tokens[place];
+  return !text.startsWith("▁");
+}
+
+/** Whether tokens are parts of words. @param {string[]} tokens */
+function arePieces(tokens) {
+  return tokens.some((token) => token.startsWith("▁"));
+}
+
+/** @param {string} token */
+function isSpecial(token) {
+  return /^<.+>$/.test(token);
 }
 
 /** @param {Token} token */
@@ -91,22 +118,21 @@ export function readable(token) {
 
 /** Tokens as a text: pieces joined to words. @param {string[]} tokens */
 export function spelt(tokens) {
-  const pieces = tokens.some((token) => token.startsWith("▁"));
-  const begins = (/** @type {string} */ token) => !pieces || token.startsWith("▁") || /^<.+>$/.test(token);
-  return tokens
-    .map((token) => (begins(token) ? " " : "") + readable(token))
+  return withCase(tokens)
+    .map((text, i) => (adjoins(tokens, i) ? "" : " ") + (isSpecial(text) ? readable(text) : text.replaceAll("▁", "")))
     .join("")
     .trim();
 }
 
 /** Tokens that nobody has joined to words, as those of a hypothesis of the search. @param {string[]} tokens @returns {Token[]} */
 export function joined(tokens) {
-  const pieces = tokens.some((token) => token.startsWith("▁"));
+  const pieces = arePieces(tokens);
   let word = -1;
   return tokens.map((token, i) => {
     const begins = !pieces || token.startsWith("▁") || !/^[\p{L}\p{N}]/u.test(token);
     if (word < 0 || (begins && !isMark(tokens[i - 1]))) word++;
-    return { token, label: readable(token), kind: /^<.+>$/.test(token) ? "unknown" : "word", word };
+    const kind = isSpecial(token) ? "unknown" : token === "▁" ? "space" : "word";
+    return { token, label: readable(token), kind, word };
   });
 }
 

@@ -25,6 +25,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
+from types import TracebackType
 from typing import Any, NoReturn
 
 from doit import doit_cmd, get_var
@@ -38,6 +39,16 @@ def refuse(wrong: str) -> NoReturn:
     print(f"error: {wrong}", file=sys.stderr)
     sys.exit(2)
 
+
+def say_that_it_stopped(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Ctrl-C is no defect, and needs no traceback."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("\nStopped. The same command goes on from here.", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = say_that_it_stopped
 
 SETTINGS = {
     "output": "checkpoints/multi30k-full",

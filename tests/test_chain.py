@@ -2,7 +2,12 @@
 
 import importlib.util
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +31,12 @@ MODEL = {
     "decoder": {"hidden_size": 4},
     "attention": {"wiring": "none"},
 }
+
+
+@pytest.fixture(autouse=True)
+def keeping_the_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chain says in its own way that it was interrupted."""
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
 
 
 @pytest.fixture
@@ -135,6 +146,22 @@ def test_what_other_settings_made_is_neither_used_nor_lost(settings: dict[str, o
     config = Path(str(settings["pairs"]))
     config.write_text(config.read_text(encoding="utf-8").replace("name: tiny", "name: other"), encoding="utf-8")
     assert doit(chain(settings, more), "captions:text1-de") != 0
+
+
+def test_ctrl_c_shows_no_traceback(settings: dict[str, object], tmp_path: Path) -> None:
+    settings["set"] = f"{settings['set']} training.max_epochs=100000"
+    command = [sys.executable, "-m", "doit", *(f"{name}={value}" for name, value in settings.items())]
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    run = tmp_path / "runs" / "pairs-de-en-1" / "metrics.jsonl"
+    while not (run.exists() and run.stat().st_size):
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == -signal.SIGINT
+    assert "Stopped. The same command goes on from here." in said
+    assert "Traceback" not in said
+    assert (run.parent / "last.pt").exists()
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,8 @@ def read(path: str | Path) -> dict[str, Any]:
             f"{path} does not exist: give the path of a checkpoint, such as checkpoints/NAME/best.pt"
         ) from None
     except IsADirectoryError:
-        raise UserError(f"{path} is a folder: give the checkpoint in it, such as {Path(path) / 'best.pt'}") from None
+        name = "model.pt" if (Path(path) / "model.pt").exists() else "best.pt"  # as bundled, or as trained
+        raise UserError(f"{path} is a folder: give the checkpoint in it, such as {Path(path) / name}") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): check the path and its permissions") from None
     except MemoryError:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+from types import FrameType
 from typing import Any
 
-from uvicorn import Config
+from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST = 1000  # connections; who comes then is answered with 503
@@ -48,6 +51,18 @@ class Patient(H11Protocol):
     def _hang_up(self) -> None:
         if self.cycle is None or self.cycle.response_complete:  # otherwise a request has arrived
             self.transport.close()
+
+
+class Interrupted(Server):
+    """A server that answers what it was asked before it ends, unless it is told to end once more."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            print("Stopped.", file=sys.stderr, flush=True)
+            os._exit(130)  # what is computed in another thread cannot be interrupted
+        super().handle_exit(sig, frame)
+        if self.server_state.tasks:
+            print("\nAnswering what was asked. Press Ctrl-C again to stop immediately.", file=sys.stderr)
 
 
 def server_config(application: Any, workers: int = 1) -> Config:

@@ -160,6 +160,8 @@ def test_a_single_altered_byte_is_noticed(saved: Path) -> None:
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     assert "does not exist" in refusal(tmp_path / "none.pt")
     assert f"is a folder: give the checkpoint in it, such as {tmp_path / 'best.pt'}" in refusal(tmp_path)
+    (tmp_path / "model.pt").touch()
+    assert f"is a folder: give the checkpoint in it, such as {tmp_path / 'model.pt'}" in refusal(tmp_path)
 
 
 class Malicious:

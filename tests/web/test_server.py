@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,27 @@ def test_nobody_who_listens_holds_up_the_end(best: str) -> None:
             process.wait(timeout=60)
         assert time.monotonic() - begun < 10  # uvicorn would wait for 30 seconds
         assert process.returncode == 130
+
+
+def test_who_does_not_wait_for_the_answers_stops_it_at_once() -> None:
+    with serving() as (process, address):
+        question: dict[str, object] = {"text": "Hund " * 100, "beam_size": 50}
+
+        def ask() -> None:
+            with suppress(OSError):
+                asked(address, "/api/explain", question)
+
+        slow = threading.Thread(target=ask)
+        slow.start()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        process.stderr.readline()
+        assert process.stderr.readline() == "Answering what was asked. Press Ctrl-C again to stop immediately.\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(5) == 130
+        assert process.stderr.read() == "Stopped.\n"
+        slow.join()
 
 
 def test_who_is_let_in_from_elsewhere(best: str) -> None:

@@ -49,19 +49,7 @@ def test_a_single_file_works_without_a_server(
     [expected] = translator.translate([text], prefix=[prefix], precision="float32")
     expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
     _force(page, translator, text, found)
-    page.locator("#said button").nth(0).click()
-    expect(page.get_by_role("dialog")).to_be_visible()
-    expect(page.get_by_label("Another word")).to_have_count(0)  # what it would be answered is not in the file
-    page.get_by_role("button", name="Close").click()
-    look = found.steps[0].look
-    assert look is not None
-    page.goto(f"{file.as_uri()}#forced=[[0,{int(look.weights[0].argmin())}]]")
-    page.reload()
-    expect(page.get_by_role("status")).to_contain_text("nmt serve")
-    expect(page.locator("#told")).to_contain_text("step 1 reads only")
-    page.get_by_role("button", name="Let it decide again").click()
-    expect(page.locator("#score")).to_have_text(f"score {found.translation.score:.3f}")
-    expect(page.get_by_role("status")).to_be_empty()
+    _ask_for_more(page, file, found)
     assert complaints == []
     assert page.locator("main b").count() == 0
     assert not re.findall(r'(?:src|href)="(?:https?:)?//', file.read_text(encoding="utf-8"))
@@ -84,3 +72,20 @@ def _force(page: Page, translator: Translator, text: str, found: Explanation) ->
     forced = explain(translator, text, forced={2: second})
     expect(page.locator("#score")).to_have_text(f"score {forced.translation.score:.3f}")
     expect(page.locator("#said")).to_contain_text(forced.translation.text.split()[-1].lower())  # a mark shows its case
+
+
+def _ask_for_more(page: Page, file: Path, found: Explanation) -> None:
+    """What the file does not hold cannot be chosen, and an address that asks for it is refused."""
+    page.locator("#said button").nth(0).click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.get_by_label("Another word")).to_have_count(0)  # what it would be answered is not in the file
+    page.get_by_role("button", name="Close").click()
+    look = found.steps[0].look
+    assert look is not None
+    page.goto(f"{file.as_uri()}#forced=[[0,{int(look.weights[0].argmin())}]]")
+    page.reload()
+    expect(page.get_by_role("status")).to_contain_text("nmt serve")
+    expect(page.locator("#told")).to_contain_text("step 1 reads only")
+    page.get_by_role("button", name="Let it decide again").click()
+    expect(page.locator("#score")).to_have_text(f"score {found.translation.score:.3f}")
+    expect(page.get_by_role("status")).to_be_empty()

@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -108,24 +108,20 @@ def test_nobody_who_listens_holds_up_the_end(best: str) -> None:
 
 
 def test_who_does_not_wait_for_the_answers_stops_it_at_once() -> None:
+    body = json.dumps({"text": "Hund " * 200, "beam_size": 50}).encode()
+    head = "POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with serving() as (process, address):
-        question: dict[str, object] = {"text": "Hund " * 100, "beam_size": 50}
-
-        def ask() -> None:
-            with suppress(OSError):
-                asked(address, "/api/explain", question)
-
-        slow = threading.Thread(target=ask)
-        slow.start()
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
-        process.stderr.readline()
-        assert process.stderr.readline() == "Answering what was asked. Press Ctrl-C again to stop immediately.\n"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(5) == 130
-        assert process.stderr.read() == "Stopped.\n"
-        slow.join()
+        port = int(address.rstrip("/").rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            asked(address, "/api/models")  # the server has read what came before
+            process.send_signal(signal.SIGINT)
+            assert process.stderr is not None
+            said = [process.stderr.readline() for _ in range(2)]
+            assert said == ["\n", "Answering what was asked. Press Ctrl-C again to stop immediately.\n"]
+            process.send_signal(signal.SIGINT)
+            assert process.wait(10) == 130
+            assert process.stderr.read() == "Stopped.\n"
 
 
 def test_who_is_let_in_from_elsewhere(best: str) -> None:

@@ -213,7 +213,7 @@ def test_the_model_is_told_otherwise(open_page: Opener, exact: str, translator: 
     page.locator("#said button").nth(2).click()
     page.get_by_label("Another word").fill("Giraffe")
     page.get_by_role("button", name="Put it there").click()
-    expect(page.locator("#told")).to_contain_text("giraffe")
+    expect(page.locator("#told")).to_contain_text("Giraffe")
     tokens = translator.target.tokenizer.tokenize("Giraffe")
     [expected] = translator.translate([EXAMPLE], prefix=[["⇧▁", "▁a", *tokens]], precision="float32")
     expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")

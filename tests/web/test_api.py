@@ -179,6 +179,15 @@ def test_who_may_ask(client: TestClient, headers: dict[str, str], status: int) -
     assert (status == 200) == ("error" not in answer.json())
 
 
+def test_other_addresses_and_methods_are_refused(client: TestClient) -> None:
+    for answer, status, words in (
+        (client.get("/api/other"), 404, "there is no such address: /api lists them"),
+        (client.get("/static/other.js"), 404, "there is no such address: /api lists them"),
+        (client.put("/api/translate"), 405, "this address does not take PUT"),
+    ):
+        assert (answer.status_code, answer.json()) == (status, {"error": words})
+
+
 def test_a_body_that_grows_too_large_is_refused(client: TestClient) -> None:
     pieces = (b" " * 1000 for _ in range(66))
     answer = client.post("/api/translate", content=pieces, headers={"content-type": "application/json"})

@@ -43,7 +43,7 @@ def refuse(wrong: str) -> NoReturn:
 def say_that_it_stopped(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Ctrl-C is no defect, and needs no traceback."""
     if issubclass(kind, KeyboardInterrupt):
-        print("\nStopped. The same command goes on from here.", file=sys.stderr)
+        print("\nStopped. To continue, repeat the command.", file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)
 

@@ -159,7 +159,7 @@ def test_ctrl_c_shows_no_traceback(settings: dict[str, object], tmp_path: Path) 
     os.killpg(process.pid, signal.SIGINT)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == -signal.SIGINT
-    assert "Stopped. The same command goes on from here." in said
+    assert "Stopped. To continue, repeat the command." in said
     assert "Traceback" not in said
     assert (run.parent / "last.pt").exists()
 

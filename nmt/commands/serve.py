@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         from uvicorn.supervisors import Multiprocess
 
         from nmt.web.app import Settings, application, in_environment
-        from nmt.web.connections import Interrupted, server_config
+        from nmt.web.connections import InterruptibleServer, server_config
     except ModuleNotFoundError as error:
         raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
     checkpoints = options.checkpoints or [str(bundled.MODEL)]
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn hands on what stopped it
     _say_where(options.host, listening.getsockname()[1], token)
     if options.workers == 1:
-        Interrupted(server_config(serving)).run([listening])
+        InterruptibleServer(server_config(serving)).run([listening])
         return 0
     del serving
     in_environment(settings)

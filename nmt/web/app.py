@@ -234,7 +234,7 @@ def _refused(request: Request, error: Exception) -> Response:
     """What Starlette itself refuses: an address or a method that does not exist."""
     assert isinstance(error, HTTPException)
     headers = tuple((error.headers or {}).items())
-    said = {404: "there is no such address: /api lists them", 405: f"this address does not take {request.method}"}
+    said = {404: "there is no such address: /api lists them", 405: f"this address does not accept {request.method}"}
     return _error(Refusal(error.status_code, said.get(error.status_code, error.detail), headers))
 
 

@@ -53,8 +53,8 @@ class Patient(H11Protocol):
             self.transport.close()
 
 
-class Interrupted(Server):
-    """A server that answers what it was asked before it ends, unless it is told to end once more."""
+class InterruptibleServer(Server):
+    """A server that finishes its requests before it stops, unless it is interrupted a second time."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:
@@ -62,7 +62,7 @@ class Interrupted(Server):
             os._exit(130)  # what is computed in another thread cannot be interrupted
         super().handle_exit(sig, frame)
         if self.server_state.tasks:
-            print("\nAnswering what was asked. Press Ctrl-C again to stop immediately.", file=sys.stderr)
+            print("\nFinishing the requests that are running. Press Ctrl-C again to stop immediately.", file=sys.stderr)
 
 
 def server_config(application: Any, workers: int = 1) -> Config:

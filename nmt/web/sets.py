@@ -141,7 +141,7 @@ class Sets:
                 self._results[number][model].error = str(error)
             except Exception:  # a defect, which is not to keep the other models and the page waiting
                 _LOG.exception("Test set %s, model %s", number, model)
-                self._results[number][model].error = "failed: see what nmt serve has printed"
+                self._results[number][model].error = "failed: see the output of nmt serve"
 
     async def _compute_model(self, number: str, model: str) -> None:
         one, (_, translator) = self._sets[number], self._models[model]

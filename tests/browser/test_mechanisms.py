@@ -135,7 +135,7 @@ def test_coverage_is_shown_while_it_grows(
         page.get_by_label("Step", exact=True).press("End")
         assert looks[-1].coverage is not None
         read = [
-            float(m.get_attribute("value") or 0) for m in page.locator("meter[aria-label^='attention before']").all()
+            float(m.get_attribute("value") or 0) for m in page.locator("meter[aria-label^='attention so far']").all()
         ]
         assert read == pytest.approx(looks[-1].coverage.tolist(), abs=1e-3)
         page.close()

@@ -48,7 +48,7 @@ def test_so_does_what_is_chosen_in_a_view(open_page: Opener) -> None:
 @pytest.mark.parametrize(
     ("view", "words"),
     [
-        ("attention", {"Hund", "dog", "attention", "in", "all"}),
+        ("attention", {"Hund", "dog", "total", "attention"}),
         ("steps", {"hund", "probability", "weight"}),
         ("beam", {"dog", "step"}),
         ("compare", {"bundled,", "greedy", "score", "Hund", "dog"}),

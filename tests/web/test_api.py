@@ -183,7 +183,7 @@ def test_other_addresses_and_methods_are_refused(client: TestClient) -> None:
     for answer, status, words in (
         (client.get("/api/other"), 404, "there is no such address: /api lists them"),
         (client.get("/static/other.js"), 404, "there is no such address: /api lists them"),
-        (client.put("/api/translate"), 405, "this address does not take PUT"),
+        (client.put("/api/translate"), 405, "this address does not accept PUT"),
     ):
         assert (answer.status_code, answer.json()) == (status, {"error": words})
 

@@ -118,7 +118,7 @@ def test_who_does_not_wait_for_the_answers_stops_it_at_once() -> None:
             process.send_signal(signal.SIGINT)
             assert process.stderr is not None
             said = [process.stderr.readline() for _ in range(2)]
-            assert said == ["\n", "Answering what was asked. Press Ctrl-C again to stop immediately.\n"]
+            assert said == ["\n", "Finishing the requests that are running. Press Ctrl-C again to stop immediately.\n"]
             process.send_signal(signal.SIGINT)
             assert process.wait(10) == 130
             assert process.stderr.read() == "Stopped.\n"

@@ -135,7 +135,7 @@ def test_a_defect_with_one_model_keeps_nobody_waiting(
     monkeypatch.setattr(sets, "_translate", fail)
     with served(translators, sets={"1": test_set}) as address:
         broken, whole = finished(address)["models"]
-        assert broken["error"] == "failed: see what nmt serve has printed"
+        assert broken["error"] == "failed: see the output of nmt serve"
         assert whole["summary"]["bleu"] >= 0
 
 

@@ -39,15 +39,15 @@ export function showAttention(place, found, state, actions) {
   const source = sentences ? sentencesOf(found.source, found.segments) : unitsOf(found.source, state.words);
   const target = unitsOf(found.target, state.words);
   const matrix = weightsOf(weights, source, target);
-  const point = linked(pair, { found, source, target, matrix });
-  rays(left, { found, source, target, matrix, state, actions, point, head });
+  const all = totalsOf(matrix, target, source.length);
+  const point = linked(pair, { found, source, target, matrix, all });
+  rays(left, { found, source, target, matrix, all, state, actions, point, head });
   heatMap(right, { source, target, matrix, point });
 }
 
 /** What is pointed at, in both pictures: its row or its column, with its weights in numbers, and for a row of a model
  * that keeps account of it, what was read before it. @param {HTMLElement} place @param {any} what */
-function linked(place, { found, source, target, matrix }) {
-  const all = readInAll(matrix, target, source.length);
+function linked(place, { found, source, target, matrix, all }) {
   return (/** @type {number | null} */ row, /** @type {number | null} */ column) => {
     const one = row !== null || column !== null;
     for (const node of /** @type {NodeListOf<SVGElement>} */ (place.querySelectorAll("[data-row], [data-column]"))) {
@@ -72,13 +72,13 @@ function linked(place, { found, source, target, matrix }) {
       ? source.map((/** @type {any} */ { tokens }) => d3.sum(tokens, (/** @type {number} */ s) => before[s]))
       : all;
     chosen.selectAll(".received").data(sums).attr("width", lengthOf(sums));
-    chosen.select(".received-name").text(before ? "attention before" : "attention in all");
+    chosen.select(".received-name").text(before ? "attention so far" : "total attention");
     chosen.selectAll(".window, .centre").attr("opacity", (/** @type {any} */ d) => (d.row === row ? 1 : 0));
   };
 }
 
 /** How much was read of each source word, by all target tokens. @param {number[][]} matrix @param {any[]} target @param {number} count */
-function readInAll(matrix, target, count) {
+function totalsOf(matrix, target, count) {
   return d3
     .range(count)
     .map((/** @type {number} */ s) =>
@@ -92,7 +92,7 @@ function lengthOf(sums) {
 }
 
 /** @param {HTMLElement} place @param {any} what */
-function rays(place, { found, source, target, matrix, state, actions, point, head }) {
+function rays(place, { found, source, target, matrix, all, state, actions, point, head }) {
   const narrow = place.clientWidth > 0 && place.clientWidth < 420; // a telephone: letters keep their size
   const width = narrow ? 320 : 500;
   const [from, to] = narrow ? [116, 206] : [196, 332];
@@ -122,7 +122,6 @@ function rays(place, { found, source, target, matrix, state, actions, point, hea
     .attr("y", 16)
     .text("translation");
   windows(svg, found, source, target, ySource, from, head);
-  const all = readInAll(matrix, target, source.length);
   if (!narrow)
     svg
       .append("g")

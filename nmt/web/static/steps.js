@@ -133,7 +133,7 @@ function readings(found, step, at, state, actions, part) {
   for (const name of ["source", ...(scores ? ["score"] : []), "weight", "", "of the context"])
     head.append(element(name ? "th" : "td", "", name));
   const covered = step.coverage !== null;
-  if (covered) head.append(element("th", "", "attention before"));
+  if (covered) head.append(element("th", "", "attention so far"));
   table.append(head);
   const forced = state.forced.find((/** @type {number[]} */ [t]) => t === at);
   found.source.forEach((/** @type {any} */ token, /** @type {number} */ s) => {
@@ -158,7 +158,7 @@ function readings(found, step, at, state, actions, part) {
     );
     if (covered) {
       const before = element("td", "number", step.coverage[s].toFixed(2));
-      before.append(meter(step.coverage[s], `attention before: ${token.label}`, Math.max(1, ...step.coverage)));
+      before.append(meter(step.coverage[s], `attention so far: ${token.label}`, Math.max(1, ...step.coverage)));
       row.append(before);
     }
     table.append(row);

@@ -78,6 +78,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--encoder", type=int, default=256, help="the encoder's hidden size, per direction")
     parser.add_argument("--updates", type=int, default=30, help="updates in a round")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--warm-up", type=int, default=30, help="updates that are not counted; on a GPU, two epochs meet every shape"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--mechanisms", nargs="+", default=list(peers.ATTENTION), choices=list(peers.ATTENTION))
@@ -137,9 +140,9 @@ def runs_of(
             model = build_model(mechanism.model, *types).to(device).train()
             learner = make_learner(model, mechanism.training)
             speed(learner, mechanism, cycle(batches), 1)  # starts the process that computes half of each batch
+            speed(learner, mechanism, cycle(batches), options.warm_up)  # not counted
             train = partial(speed, learner, mechanism, cycle(batches), options.updates)
             runs[f"{name}, nmt {precision}"] = train
-            train()  # not counted: it warms up
             if options.plain:
                 runs[f"{name}, plain {precision}"] = partial(plainly, train)
         for peer in peers.installed(options):

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -54,8 +54,13 @@ class Batch:
     @property
     def places(self) -> Int[Tensor, " N"]:
         """Where in the flattened (B T) the N real target positions are: those that carry loss."""
-        real = torch.arange(self.target_output.shape[1]) < self.target_lengths.unsqueeze(1)
-        return real.flatten().nonzero().squeeze(1)
+        return self.real.flatten().nonzero().squeeze(1)
+
+    @property
+    def real(self) -> Bool[Tensor, "B T"]:
+        """Which target positions carry loss: all but padding."""
+        places = torch.arange(self.target_output.shape[1], device=self.target_lengths.device)
+        return places < self.target_lengths.unsqueeze(1)
 
     def part(self, number: int, count: int) -> Batch:
         """Every `count`-th sentence from `number` on, without the padding that these do not need."""

@@ -6,6 +6,8 @@ gradient to be found, the twin is often the faster one.
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -19,6 +21,8 @@ from nmt.kernels.lstm import lstm_sequence
 from nmt.kernels.precision import in_bf16
 from nmt.kernels.processor import fastest_library, this_processor
 from nmt.kernels.switch import fast
+
+WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")  # of a layer and direction, in PyTorch's order
 
 
 class BidirectionalGRU(nn.GRU):
@@ -39,7 +43,8 @@ class BidirectionalGRU(nn.GRU):
     ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
         """The top layer's states [→h_s; ←h_s], 0 at padding, and the final ones, →h at the last position with ←h at 0.
 
-        `lengths` lie on the CPU. The backward direction starts at each sentence's own last position.
+        The backward direction starts at each sentence's own last position. `lengths` lie on the CPU; on a GPU, nothing
+        that is done depends on their values (see `nmt.training.recorded`).
         """
         return (sequence_rnn if _step_by_step(inputs, lengths) else packed_rnn)(self, inputs, lengths)
 
@@ -74,7 +79,12 @@ def _initialise(rnn: nn.GRU | nn.LSTM, gates: int) -> None:
 
 
 def _step_by_step(inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]) -> bool:
-    """Whether `sequence_rnn` is faster than PyTorch's own. The latter skips padding, and multiplies as PyTorch does."""
+    """Whether `sequence_rnn` is faster than PyTorch's own. The latter skips padding, and multiplies as PyTorch does.
+
+    Lengths on a GPU leave no choice: what is packed depends on them.
+    """
+    if lengths.device.type != "cpu":
+        return True
     if not fast(inputs) or torch.is_grad_enabled() or in_bf16():
         return fast(inputs)
     return fastest_library(this_processor()) == "onednn" and 2 * int(lengths.sum()) > inputs.shape[0] * inputs.shape[1]
@@ -96,13 +106,14 @@ def packed_rnn(
 def sequence_rnn(
     rnn: nn.GRU | nn.LSTM, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
 ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
-    """The same by `gru_sequence` or `lstm_sequence`.
+    """The same, padding included, by `gru_sequence`, `lstm_sequence` or, where these are not fast, PyTorch's own.
 
     Both directions run from left to right, the backward one over sentences that are mirrored within their own length:
     so the padding is at the end, where it reaches nothing that is kept.
     """
     batch, length, _ = inputs.shape
-    sentences, places = torch.arange(batch), torch.arange(length).unsqueeze(1)
+    sentences, places = (torch.arange(count, device=lengths.device) for count in (batch, length))
+    places = places.unsqueeze(1)
     real = places < lengths
     mirrored = (torch.where(real, lengths - 1 - places, places) * batch + sentences).flatten()  # rows of (S B ·)
     outputs = inputs.transpose(0, 1).flatten(0, 1)
@@ -111,19 +122,29 @@ def sequence_rnn(
             outputs = dropout(outputs, rnn.dropout)
         directions = []
         for suffix in ("", "_reverse"):
-            input_weight, input_bias, weight, bias = (
-                getattr(rnn, f"{name}_l{layer}{suffix}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-            )
+            weights = [getattr(rnn, f"{name}_l{layer}{suffix}") for name in WEIGHTS]
             read = outputs.index_select(0, mirrored) if suffix else outputs
-            gates = linear(read, input_weight, input_bias).view(length, batch, -1)
-            zeros = gates.new_zeros(batch, rnn.hidden_size)
-            if isinstance(rnn, nn.LSTM):
-                states = lstm_sequence(gates, zeros, zeros, weight, bias).flatten(0, 1)
-            else:
-                states = gru_sequence(gates, zeros, weight, bias).flatten(0, 1)
+            states = _one_way(rnn, read.view(length, batch, -1), weights).flatten(0, 1)
             directions.append(states.index_select(0, mirrored) if suffix else states)  # mirrored twice is straight
         outputs = torch.cat(directions, dim=1)
     forward, backward = directions
     final = torch.cat([forward.index_select(0, (lengths - 1) * batch + sentences), backward[:batch]], dim=1)
     values = (outputs * real.reshape(-1, 1)).view(length, batch, -1).transpose(0, 1)
     return values, final
+
+
+def _one_way(rnn: nn.GRU | nn.LSTM, inputs: Float[Tensor, "S B I"], weights: list[Tensor]) -> Float[Tensor, "S B H"]:
+    """The states of a layer in one direction; `weights` are those of `WEIGHTS`."""
+    zeros = inputs.new_zeros(inputs.shape[1], rnn.hidden_size)
+    if fast(inputs):
+        input_weight, weight, input_bias, bias = weights
+        gates = linear(inputs.flatten(0, 1), input_weight, input_bias).view(*inputs.shape[:2], -1)
+        if isinstance(rnn, nn.LSTM):
+            return lstm_sequence(gates, zeros, zeros, weight, bias)
+        return gru_sequence(gates, zeros, weight, bias)
+    zeros = zeros.unsqueeze(0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
+        if isinstance(rnn, nn.LSTM):
+            return torch.lstm(inputs, [zeros, zeros], weights, True, 1, 0.0, rnn.training, False, False)[0]
+        return torch.gru(inputs, zeros, weights, True, 1, 0.0, rnn.training, False, False)[0]

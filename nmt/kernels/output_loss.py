@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import BFloat16, Float, Int
+from jaxtyping import BFloat16, Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -56,8 +56,11 @@ def plain_output_loss(
     targets: Int[Tensor, " N"],
     smoothing: float,
     r_drop: float | None = None,
+    counted: Bool[Tensor, " N"] | None = None,
 ) -> Loss:
     """The cross-entropy of the output layer's logits with the targets; of bfloat16 logits in float32.
+
+    With `counted`, the loss of other tokens is left out.
 
     With `r_drop` = α, rows 2i and 2i + 1 are what dropout made of one token in two readings, p and q (Wu et al. 2021,
     equation 4). The loss is half of the paper's, so that it is the plain one where p = q:
@@ -66,26 +69,41 @@ def plain_output_loss(
     logits = F.linear(features, weight, bias)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if r_drop is None:
-        return cross_entropy(logits, targets, smoothing)
+        return cross_entropy(logits, targets, smoothing, counted)
     log_probabilities = logits.log_softmax(dim=1)
-    loss = summed(log_probabilities, targets, smoothing)
+    loss = summed(log_probabilities, targets, smoothing, counted)
     p, q = log_probabilities[0::2], log_probabilities[1::2]
-    divergence = ((p.exp() - q.exp()) * (p - q)).sum()  # KL(p‖q) + KL(q‖p)
+    divergence = ((p.exp() - q.exp()) * (p - q)).sum(dim=1)  # KL(p‖q) + KL(q‖p)
+    divergence = _sum_of(divergence, None if counted is None else counted[0::2])
     return Loss(loss.smoothed / 2 + r_drop / 4 * divergence, loss.nll / 2)
 
 
-def cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
+def cross_entropy(
+    logits: Float[Tensor, "N V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    counted: Bool[Tensor, " N"] | None = None,
+) -> Loss:
     """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary (Szegedy et al. 2016, section 7)."""
-    return summed(logits.log_softmax(dim=1), targets, smoothing)
+    return summed(logits.log_softmax(dim=1), targets, smoothing, counted)
 
 
-def summed(log_probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
+def summed(
+    log_probabilities: Float[Tensor, "N V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    counted: Bool[Tensor, " N"] | None = None,
+) -> Loss:
     """The same of log-probabilities."""
-    nll = -log_probabilities.gather(1, targets.unsqueeze(1)).sum()
+    nll = -_sum_of(log_probabilities.gather(1, targets.unsqueeze(1)).squeeze(1), counted)
     if smoothing == 0:
         return Loss(nll, nll.detach())
-    uniform = -log_probabilities.mean(dim=1).sum()
+    uniform = -_sum_of(log_probabilities.mean(dim=1), counted)
     return Loss((1 - smoothing) * nll + smoothing * uniform, nll.detach())
+
+
+def _sum_of(numbers: Float[Tensor, " N"], counted: Bool[Tensor, " N"] | None) -> Float[Tensor, ""]:
+    return numbers.sum() if counted is None else (numbers * counted).sum()
 
 
 def _exact(

@@ -16,6 +16,9 @@ class MovingAverage(Generic[Model]):
 
     def __init__(self, model: Model, decay: float) -> None:
         self.model = deepcopy(model).eval().requires_grad_(False)
+        for module in self.model.modules():
+            if isinstance(module, nn.RNNBase):
+                module.flatten_parameters()  # a copy's weights lie apart, and cuDNN wants them in one piece
         self.decay = decay
         self._pairs: tuple[list[Tensor], list[Tensor]] = list(self.model.parameters()), list(model.parameters())
 

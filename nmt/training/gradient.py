@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from nmt.data.batching import Batch
 from nmt.kernels.output_loss import Loss
 from nmt.kernels.precision import autocast, products_in_bf16
-from nmt.kernels.switch import fast
+from nmt.kernels.switch import fast, in_use
 from nmt.training.learner import Learner
 from nmt.training.partner import Part, Partner, gradients_of
 
@@ -27,6 +27,8 @@ def add_gradient(
     """
     if batch is not None and learner.partner is not None and _is_worth_two(batch, learner.model):
         return _by_two(learner.partner, *_halves(batch, use_reference, done, bf16))
+    if batch is not None and learner.recorder is not None and in_use() == "fast":
+        return learner.recorder.add_gradient(batch, use_reference, bf16)
     with products_in_bf16(bf16):
         with autocast(learner.model.device, wanted=bf16):
             loss: Loss = learner.losses(batch, use_reference, done)

@@ -14,6 +14,7 @@ from nmt.training.average import MovingAverage
 from nmt.training.distributed import ALONE, World
 from nmt.training.loss import BatchLoss
 from nmt.training.partner import Partner
+from nmt.training.recorded import Recorder
 
 
 class Learner(NamedTuple):
@@ -21,7 +22,8 @@ class Learner(NamedTuple):
     losses: nn.Module  # a `BatchLoss` of the model, or one that adds up the gradients of all processes
     optimizer: torch.optim.Optimizer
     average: MovingAverage[Seq2Seq] | None
-    partner: Partner | None
+    partner: Partner | None  # of a processor
+    recorder: Recorder | None  # of a GPU
 
     @property
     def result(self) -> Seq2Seq:
@@ -48,4 +50,5 @@ def make_learner(model: Seq2Seq, config: TrainingConfig, world: World = ALONE) -
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
     optimizer = kind(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
     average = None if config.moving_average is None else MovingAverage(model, config.moving_average)
-    return Learner(model, losses, optimizer, average, partner)
+    recorder = Recorder(own) if alone and Recorder.is_possible(model) else None
+    return Learner(model, losses, optimizer, average, partner, recorder)

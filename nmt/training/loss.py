@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from nmt.data.batching import Batch, send
-from nmt.kernels.output_loss import Loss, output_loss
+from nmt.kernels.output_loss import Loss, output_loss, plain_output_loss
 from nmt.model.seq2seq import Seq2Seq
 
 
@@ -25,11 +25,11 @@ def batch_loss(
 
     With `r_drop` the batch is read twice, each time with a dropout of its own; see `plain_output_loss`.
     """
+    if r_drop is not None:
+        batch, use_reference = _twice(batch, use_reference)
     places = batch.places  # found on the CPU: for a GPU's own count one would have to wait
     if r_drop is not None:
-        batch = Batch(*(torch.cat([part, part]) for part in vars(batch).values()))
-        places = batch.places.view(2, -1).t().flatten()  # both readings of a token, one after the other
-        use_reference = None if use_reference is None else torch.cat([use_reference, use_reference])
+        places = _neighbours(places)
     places = send(places, model.device)
     batch = batch.to(model.device)
     if use_reference is not None:
@@ -37,6 +37,38 @@ def batch_loss(
     features, _ = model(batch.source, batch.source_lengths, batch.target_input, places, use_reference, done)
     output, targets = model.decoder.output, batch.target_output.flatten()[places]
     return output_loss(features, output.weight, output.bias, targets, smoothing, r_drop)
+
+
+def padded_loss(
+    model: Seq2Seq,
+    batch: Batch,
+    smoothing: float,
+    use_reference: Bool[Tensor, "B T"] | None = None,
+    r_drop: float | None = None,
+) -> Loss:
+    """`batch_loss` of a batch on the model's device, lengths included, by operations that its shape alone decides.
+
+    It reads the padding too, leaves it out of the sum, and never waits for the device.
+    """
+    if r_drop is not None:
+        batch, use_reference = _twice(batch, use_reference)
+    places = torch.arange(batch.target_output.numel(), device=model.device)
+    if r_drop is not None:
+        places = _neighbours(places)
+    features, _ = model(batch.source, batch.source_lengths, batch.target_input, places, use_reference)
+    output, targets, counted = model.decoder.output, batch.target_output.flatten()[places], batch.real.flatten()[places]
+    return plain_output_loss(features, output.weight, output.bias, targets, smoothing, r_drop, counted)
+
+
+def _twice(batch: Batch, use_reference: Bool[Tensor, "B T"] | None) -> tuple[Batch, Bool[Tensor, "C T"] | None]:
+    """All sentences, and all of them once more."""
+    twice = Batch(*(torch.cat([part, part]) for part in vars(batch).values()))
+    return twice, None if use_reference is None else torch.cat([use_reference, use_reference])
+
+
+def _neighbours(places: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+    """The places of a batch that is read twice: both readings of a token, one after the other."""
+    return places.view(2, -1).t().flatten()
 
 
 class BatchLoss(nn.Module):

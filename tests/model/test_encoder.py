@@ -160,6 +160,9 @@ def test_the_rnn_by_hand_is_pytorchs(layers, lengths, wider, cell):
     expected = rnn_results(packed_rnn, rnn, inputs, lengths)
     for one, other in zip(rnn_results(sequence_rnn, rnn, inputs, lengths), expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    with use("plain"):  # each direction by PyTorch's own
+        for one, other in zip(rnn_results(sequence_rnn, rnn, inputs, lengths), expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
     rnn.float()
     for one, other in zip(rnn_results(sequence_rnn, rnn, inputs.float(), lengths), expected, strict=True):
         torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-5, atol=1e-5)

@@ -60,13 +60,8 @@ class Recorder:
 
     @staticmethod
     def is_possible(model: Seq2Seq) -> bool:
-        """Whether the shape of a batch alone decides about every operation, on a device that can record them.
-
-        Other scopes than the global one look at places that depend on the sentence, or on the updates done.
-        """
-        attention = model.decoder.attention
-        everywhere = not isinstance(attention, Attention) or type(attention.scope) is SCOPES["global"]
-        return everywhere and model.device.type == "cuda"
+        """Whether the model's device records, and its operations are the same ones for all batches of a shape."""
+        return model.device.type == "cuda" and follows_shape(model)
 
     def add_gradient(self, batch: Batch, use_reference: Bool[Tensor, "B T"] | None, bf16: bool) -> Float[Tensor, ""]:
         """Add the gradient of a batch's summed loss to the weights'; returns its summed NLL, in nats.
@@ -116,6 +111,15 @@ class Recorder:
             finally:
                 graph.capture_end()
         return Recording(graph, numbers, nll)
+
+
+def follows_shape(model: Seq2Seq) -> bool:
+    """Whether the shape of a batch alone decides about every operation.
+
+    Other scopes than the global one look at places that depend on the sentence, or on the updates done.
+    """
+    attention = model.decoder.attention
+    return not isinstance(attention, Attention) or type(attention.scope) is SCOPES["global"]
 
 
 @contextmanager

@@ -10,11 +10,12 @@ from torch import Tensor
 from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
+from nmt.model.scopes import SCOPES
 from nmt.model.seq2seq import Seq2Seq
 from nmt.text.vocabulary import PAD
 from nmt.training import recorded
 from nmt.training.loss import BatchLoss
-from nmt.training.recorded import SOURCE_STEP, TARGET_STEP, Recorder, flat, unflat
+from nmt.training.recorded import SOURCE_STEP, TARGET_STEP, Recorder, flat, follows_shape, unflat
 
 TYPES = 12, 11
 BAHDANAU = {"wiring": "bahdanau", "score": "additive"}
@@ -38,7 +39,7 @@ def model_of(attention: dict[str, Any], cell: str = "gru", layers: int = 1) -> S
         "decoder": {"hidden_size": 8, "layers": layers, "dropout": 0.0},
         "attention": attention,
     }
-    return build_model(ModelConfig.model_validate(sizes), *TYPES).train()
+    return build_model(ModelConfig.model_validate(sizes), *TYPES, segment_ends=(5,)).train()
 
 
 def batches(count: int) -> list[Batch]:
@@ -122,6 +123,12 @@ def test_a_batch_comes_back_from_one_tensor() -> None:
         assert torch.equal(again.source_lengths, batch.source_lengths)
         assert coins_again is not None
         assert torch.equal(coins_again[:, :target], coins)
+
+
+@pytest.mark.parametrize("scope", sorted(SCOPES))
+def test_only_what_the_shape_decides_about_can_be_recorded(scope: str) -> None:
+    assert follows_shape(model_of(BAHDANAU | {"scope": scope})) is (scope == "global")
+    assert follows_shape(model_of({"wiring": "none"}))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")

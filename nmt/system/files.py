@@ -75,7 +75,7 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
 
     Yields the file for appending and creates it if necessary. If another process holds the lock, raises `UserError`
     with the text `refusal`; without one, says so on standard error and waits. Also raises `UserError` if the file
-    cannot be opened.
+    cannot be opened, or if the holder of the lock waits for this process.
     """
     make_folder(path.parent)
     with writing(path):
@@ -86,6 +86,13 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
         except BlockingIOError:
             if refusal is not None:
                 raise UserError(refusal) from None
+            from nmt.system.parallel import runs_script_again
+
+            if runs_script_again():
+                raise UserError(
+                    "this process belongs to another one, which waits for it, and runs the same script from its "
+                    'beginning: put what the script does under `if __name__ == "__main__":`'
+                ) from None
             print(f"Waiting for another process, which works in {path.parent}", file=sys.stderr, flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:  # some network file systems know no locks

@@ -50,6 +50,11 @@ def in_parallel(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def runs_script_again() -> bool:
+    """Whether this process is about to become a worker: it runs its parent's script first, to know its functions."""
+    return getattr(multiprocessing.current_process(), "_inheriting", False)  # as multiprocessing asks itself
+
+
 def _begin_worker() -> None:
     """Leave Ctrl-C to the parent process, and end with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -81,3 +81,21 @@ def is_alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_script_without_a_guard_does_not_wait_for_itself(tmp_path: Path) -> None:
+    """Python starts processes that run the script again, up to the lock that their parent holds."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from nmt.system.files import locked\n"
+        "from nmt.system.parallel import in_parallel\n"
+        "with locked(Path('folder/lock'), None):\n"
+        "    print(list(in_parallel(pow, [(2, 1), (2, 2)], workers=1)))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parents[1])}
+    command = [sys.executable, str(script)]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert run.returncode != 0
+    assert 'put what the script does under `if __name__ == "__main__":`' in run.stderr
+    assert "Waiting for another process" not in run.stderr

@@ -1,7 +1,8 @@
 """A bidirectional GRU or LSTM over padded sentences.
 
 The fast form runs `gru_sequence` or `lstm_sequence`, the plain twin PyTorch's own over packed sentences. Without a
-gradient to be found, the twin is often the faster one.
+gradient to be found, the twin is often the faster one. A third form is for a GPU that records what it does: PyTorch's
+own in each direction, over padded sentences.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class BidirectionalGRU(nn.GRU):
     ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
         """The top layer's states [→h_s; ←h_s], 0 at padding, and the final ones, →h at the last position with ←h at 0.
 
-        The backward direction starts at each sentence's own last position. `lengths` lie on the CPU; on a GPU, nothing
-        that is done depends on their values (see `nmt.training.recorded`).
+        The backward direction starts at each sentence's own last position. `lengths` lie on the CPU, or on a GPU, where
+        no operation then depends on their values (see `nmt.training.recorded`).
         """
         return (sequence_rnn if _step_by_step(inputs, lengths) else packed_rnn)(self, inputs, lengths)
 

@@ -50,7 +50,7 @@ class Encoder(nn.Module):
         self.self_attention = SelfAttention(self.memory_size, self_attention) if self_attention else None
 
     def forward(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoded:
-        """Encode padded source ids. `lengths` count EOS and lie on the CPU."""
+        """Encode padded source ids. `lengths` count EOS; see `BidirectionalGRU.forward` for where they lie."""
         embedded = self.embedding_dropout(self.embedding(source))
         values, final = self.rnn(embedded, lengths)
         lengths = lengths.to(source.device)

@@ -75,7 +75,7 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
 
     Yields the file for appending and creates it if necessary. If another process holds the lock, raises `UserError`
     with the text `refusal`; without one, says so on standard error and waits. Also raises `UserError` if the file
-    cannot be opened, or if the holder of the lock waits for this process.
+    cannot be opened, or in a process whose parent waits for it and may hold the lock.
     """
     make_folder(path.parent)
     with writing(path):

@@ -45,7 +45,10 @@ def in_parallel(
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool:
-        raise UserError("a process that worked on a part of the text was killed: is there enough memory?") from None
+        raise UserError(
+            "a process that worked on a part of the text was killed: is there enough memory? If it ended by itself, it "
+            "says above why"
+        ) from None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -57,7 +57,7 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     batches = batches_of(pairs, config.training, epoch=0)
     largest = collate(pairs.examples(batches[_largest(pairs, batches)], "check"))
     chosen = [largest] * min(config.training.accumulate, 2)  # a third one would take no more memory
-    updates = 1 if learner.recorder is None else 2  # the second one is recorded, which takes memory of its own
+    updates = 1 if learner.recorder is None else 2  # the second one is recorded, in memory of its own
     with explaining_memory(lambda: out_of_memory(chosen, 1)):
         for _ in range(updates):
             update(learner, chosen, config.training, rate=0.0, done=0)

@@ -2,14 +2,14 @@
 
 An update of a small model is a thousand short operations, and telling the GPU of each takes longer than most of them
 run. A graph is launched as one. It holds for one shape of batch, so batches are padded to a few shapes. The first batch
-of a shape is computed as usual, at the second one it is recorded.
+of a shape is computed without a recording, at the second one it is recorded.
 """
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import torch
@@ -26,7 +26,7 @@ from nmt.text.vocabulary import PAD
 from nmt.training.loss import BatchLoss, padded_loss
 
 SOURCE_STEP, TARGET_STEP = 4, 2  # what lengths are padded to multiples of; batches are alike in their target lengths
-MOST = 1024  # recorded graphs: of batches whose shapes keep differing, the later ones are computed as usual
+MOST = 1024  # recorded graphs: of batches whose shapes keep differing, the later ones are not recorded
 
 
 class Shape(NamedTuple):
@@ -55,6 +55,7 @@ class Recorder:
         self._reached: list[int] = []
         self._met: set[Shape] = set()
         self._recordings: dict[Shape, Recording] = {}
+        self._most = MOST
         self._pool: Any = None
         self._stream: torch.cuda.Stream | None = None  # one for all, or their memory could not be shared
 
@@ -67,27 +68,39 @@ class Recorder:
         """Add the gradient of a batch's summed loss to the weights'; returns its summed NLL, in nats.
 
         The weights' gradients are the recorder's own tensors, which the first batch of an update sets to 0: whoever
-        sets one to None, as an optimizer's `zero_grad` does, asks for a new sum.
+        sets all of them to None, as an optimizer's `zero_grad` does, asks for a new sum. The NLL is good until the next
+        batch. If the memory does not suffice, recording ends for good.
         """
         if all(weight.grad is None for weight in self._weights):
             torch._foreach_zero_(self._sums)
         shape, numbers = flat(batch, use_reference, bf16)
-        if shape not in self._recordings and shape in self._met and len(self._recordings) < MOST:
-            self._recordings[shape] = self._record(shape, send(numbers, self._sums[0].device))
-        if shape in self._recordings:
-            recording = self._recordings[shape]
-            recording.numbers.copy_(numbers.pin_memory(), non_blocking=True)
-            recording.graph.replay()
-            nll = recording.nll
-        else:
-            self._met.add(shape)
-            nll = self._compute(shape, send(numbers, self._sums[0].device))
+        try:
+            nll = self._add(shape, numbers)
+        except torch.OutOfMemoryError:  # nothing has been added
+            if self._most == 0:
+                raise
+            self._most = 0
+            self._recordings.clear()  # and with them the memory that only they can use
+            torch.cuda.empty_cache()
+            nll = self._add(shape, numbers)
         for place in self._reached:
             self._weights[place].grad = self._sums[place]
         return nll
 
+    def _add(self, shape: Shape, numbers: Int[Tensor, " X"]) -> Float[Tensor, ""]:
+        """Add the gradient to the sums, by the recording of this shape if there is one; returns the NLL."""
+        if shape not in self._recordings and shape in self._met and len(self._recordings) < self._most:
+            self._recordings[shape] = self._record(shape, send(numbers, self._sums[0].device))
+        if shape not in self._recordings:
+            self._met.add(shape)
+            return self._compute(shape, send(numbers, self._sums[0].device))
+        recording = self._recordings[shape]
+        recording.numbers.copy_(numbers.pin_memory(), non_blocking=True)
+        recording.graph.replay()
+        return recording.nll
+
     def _compute(self, shape: Shape, numbers: Int[Tensor, " X"]) -> Float[Tensor, ""]:
-        """Add the gradient to the sums; returns the NLL."""
+        """The same by operations that can be recorded."""
         batch, use_reference = unflat(shape, numbers)
         losses = self._losses
         with autocast(numbers.device, wanted=shape.bf16):
@@ -104,12 +117,16 @@ class Recorder:
         if self._stream is None:
             self._pool, self._stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream(numbers.device)
         torch.cuda.synchronize(numbers.device)
+        torch.cuda.empty_cache()  # what is free otherwise cannot be used by a recording
         with torch.cuda.stream(self._stream), _nothing_collected():
             graph.capture_begin(pool=self._pool)
             try:
                 nll = self._compute(shape, numbers)
-            finally:
-                graph.capture_end()
+            except BaseException:
+                with suppress(RuntimeError):  # it would hide the error
+                    graph.capture_end()
+                raise
+            graph.capture_end()
         return Recording(graph, numbers, nll)
 
 
@@ -124,7 +141,7 @@ def follows_shape(model: Seq2Seq) -> bool:
 
 @contextmanager
 def _nothing_collected() -> Iterator[None]:
-    """Whatever Python's garbage collector frees on a GPU in the block would end a recording."""
+    """What Python's garbage collector frees on a GPU may end a recording: it waits until the end of the block."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -41,6 +41,24 @@ def test_loss_and_gradients_are_those_of_all_tokens_at_once(tokens, layout, smoo
     assert_twins(fast, plain, inputs(tokens), LAYOUTS[layout])
 
 
+@SMOOTHING
+@pytest.mark.parametrize("r_drop", [None, 3.0])
+def test_tokens_that_are_not_counted_are_left_out(smoothing, r_drop):
+    counted = torch.tensor([True, False, True, True, False]).repeat_interleave(2)  # of both readings
+    features, weight, bias = inputs(10)
+    left_out, alone = features.clone().requires_grad_(), features[counted].clone().requires_grad_()
+    wanted = targets(5).repeat_interleave(2)
+    found = plain_output_loss(left_out, weight, bias, wanted, smoothing, r_drop, counted)
+    expected = plain_output_loss(alone, weight, bias, wanted[counted], smoothing, r_drop)
+    torch.testing.assert_close(found.smoothed, expected.smoothed)
+    torch.testing.assert_close(found.nll, expected.nll)
+    [gradient], [expected_gradient] = (
+        torch.autograd.grad(loss.smoothed, rows) for loss, rows in ((found, left_out), (expected, alone))
+    )
+    torch.testing.assert_close(gradient[counted], expected_gradient)
+    assert not gradient[~counted].any()
+
+
 @pytest.fixture
 def in_pairs(monkeypatch):
     """Chunks, and parts of them, of whole pairs of readings."""

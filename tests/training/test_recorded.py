@@ -15,7 +15,7 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.text.vocabulary import PAD
 from nmt.training import recorded
 from nmt.training.loss import BatchLoss
-from nmt.training.recorded import SOURCE_STEP, TARGET_STEP, Recorder, flat, follows_shape, unflat
+from nmt.training.recorded import SOURCE_STEP, TARGET_STEP, Recorder, Shape, flat, follows_shape, unflat
 
 TYPES = 12, 11
 BAHDANAU = {"wiring": "bahdanau", "score": "additive"}
@@ -131,11 +131,46 @@ def test_only_what_the_shape_decides_about_can_be_recorded(scope: str) -> None:
     assert follows_shape(model_of({"wiring": "none"}))
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+def test_without_memory_for_recordings_it_goes_on_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = BatchLoss(model_of(BAHDANAU).double(), 0.1)
+    recorder, [batch] = Recorder(losses), batches(1)
+    wanted = gradient_of_loss(losses, batch, None)
+    tried: list[Shape] = []
+
+    def record(shape: Shape, _: Tensor) -> None:
+        tried.append(shape)
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(recorder, "_record", record)
+    for _ in range(4):
+        losses.zero_grad()
+        assert_like(losses, recorder.add_gradient(batch, None, bf16=False).item(), wanted, 1e-11)
+    assert len(tried) == 1
+
+
+def test_a_batch_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder(BatchLoss(model_of(BAHDANAU), 0.1))
+    tried: list[Shape] = []
+
+    def compute(shape: Shape, _: Tensor) -> None:
+        tried.append(shape)
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(recorder, "_compute", compute)
+    with pytest.raises(torch.OutOfMemoryError):
+        recorder.add_gradient(batches(1)[0], None, bf16=False)
+    assert len(tried) == 2  # once more without recordings
+
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+
+
+@needs_gpu
 @pytest.mark.parametrize("r_drop", [None, 2.0])
+@pytest.mark.parametrize("scheduled", [False, True])
 @pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=ATTENTIONS)
 def test_recorded_gradients_are_those_of_the_processor(
-    attention: dict[str, Any], r_drop: float | None, monkeypatch: pytest.MonkeyPatch
+    attention: dict[str, Any], scheduled: bool, r_drop: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)  # cuDNN would round to 10 bits
     losses = BatchLoss(model_of(attention), 0.1, r_drop)
@@ -143,13 +178,31 @@ def test_recorded_gradients_are_those_of_the_processor(
     recorder = Recorder(there)
     assert Recorder.is_possible(there.model)
     for batch in [*batches(9)] * 3:  # computed, recorded, played back
-        wanted = gradient_of_loss(losses, batch, None)
+        coins = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None
+        nll, gradients = gradient_of_loss(losses, batch, coins)
         there.zero_grad()
-        nll = recorder.add_gradient(batch, None, bf16=False).item()
-        assert_like(there, nll, (wanted[0], [None if x is None else x.cuda() for x in wanted[1]]), 2e-5)
+        found = recorder.add_gradient(batch, coins, bf16=False).item()
+        assert_like(there, found, (nll, [None if x is None else x.cuda() for x in gradients]), 2e-5)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+@needs_gpu
+def test_two_recorded_batches_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    losses = BatchLoss(model_of(BAHDANAU), 0.0)
+    there, (first, second) = deepcopy(losses).cuda(), batches(2)
+    recorder = Recorder(there)
+    for batch in (first, second):
+        losses(batch, None, 0).smoothed.backward()
+    wanted = [weight.grad for weight in losses.parameters() if weight.grad is not None]
+    for _ in range(4):
+        there.zero_grad()
+        for batch in (first, second):
+            recorder.add_gradient(batch, None, bf16=False)
+        found = [weight.grad.cpu() for weight in there.parameters() if weight.grad is not None]
+        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, wanted, strict=True))
+
+
+@needs_gpu
 def test_dropout_differs_from_one_playback_to_the_next() -> None:
     model = model_of(BAHDANAU)
     model.decoder.dropout.p = 0.5

@@ -25,6 +25,7 @@ settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("default")
 vars(os)["fsync"] = lambda _: None  # each takes milliseconds, and nobody pulls the plug
 collect_ignore = [] if "NMT_TEST_BROWSER" in os.environ else ["browser"]  # `make test-browser` sets it
+collect_ignore += [] if torch.cuda.is_available() else ["gpu"]
 WORDS = {"Ba": "kip", "De": "lom", "Fi": "mun", "Go": "nar", "Hu": "pes", "ja": "rit", "ke": "sov", "li": "tuk"}
 PAIRS = {"train": 45, "validation": 9, "test": 5}
 

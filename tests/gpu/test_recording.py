@@ -1,0 +1,58 @@
+"""What the recorder records and plays back, against the processor."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import torch
+from support.recorded_cases import ATTENTIONS, BAHDANAU, assert_like, batches, gradient_of_loss, model_of
+
+from nmt.training.loss import BatchLoss
+from nmt.training.recorded import Recorder
+
+
+@pytest.mark.parametrize("r_drop", [None, 2.0])
+@pytest.mark.parametrize("scheduled", [False, True])
+@pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=ATTENTIONS)
+def test_recorded_gradients_are_those_of_the_processor(
+    attention: dict[str, Any], scheduled: bool, r_drop: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)  # cuDNN would round to 10 bits
+    losses = BatchLoss(model_of(attention), 0.1, r_drop)
+    there = deepcopy(losses).cuda()
+    recorder = Recorder(there)
+    assert Recorder.is_possible(there.model)
+    for batch in [*batches(9)] * 3:  # computed, recorded, played back
+        coins = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None
+        nll, gradients = gradient_of_loss(losses, batch, coins)
+        there.zero_grad()
+        found = recorder.add_gradient(batch, coins, bf16=False).item()
+        assert_like(there, found, (nll, [None if x is None else x.cuda() for x in gradients]), 2e-5)
+
+
+def test_two_recorded_batches_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    losses = BatchLoss(model_of(BAHDANAU), 0.0)
+    there, (first, second) = deepcopy(losses).cuda(), batches(2)
+    recorder = Recorder(there)
+    for batch in (first, second):
+        losses(batch, None, 0).smoothed.backward()
+    wanted = [weight.grad for weight in losses.parameters() if weight.grad is not None]
+    for _ in range(4):
+        there.zero_grad()
+        for batch in (first, second):
+            recorder.add_gradient(batch, None, bf16=False)
+        found = [weight.grad.cpu() for weight in there.parameters() if weight.grad is not None]
+        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, wanted, strict=True))
+
+
+def test_dropout_differs_from_one_playback_to_the_next() -> None:
+    model = model_of(BAHDANAU)
+    model.decoder.dropout.p = 0.5
+    losses = BatchLoss(model, 0.1).cuda()
+    recorder, [batch] = Recorder(losses), batches(1)
+    nll = []
+    for _ in range(5):
+        losses.zero_grad()
+        nll.append(recorder.add_gradient(batch, None, bf16=False).item())
+    assert len(set(nll)) == 5

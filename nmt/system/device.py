@@ -25,7 +25,8 @@ def choose_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device).item()  # the "meta" device always exists, but holds no numbers
     except Exception:  # of many kinds, such as an ImportError for a device whose package is missing
-        raise UserError(f"device: {shown(name)} cannot be used here; choose auto, cpu or cuda") from None
+        others = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
+        raise UserError(f"device: {shown(name)} cannot be used here; choose {others}") from None
     return device
 
 

@@ -120,7 +120,7 @@ class Decoder(nn.Module, ABC):
         """The most likely next token, as greedy search takes it: without dropout of the output layer's input, and
         never PAD or BOS, which no target holds."""
         logits = self.output(self.summary(readouts))
-        for never in (PAD, BOS):  # one by one: a GPU would be sent a list of them
+        for never in (PAD, BOS):  # one by one: a list is copied to a GPU, which CUDA graphs cannot record
             logits[:, never] = -torch.inf
         return logits.argmax(dim=1)
 

@@ -90,8 +90,8 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
 
             if runs_script_again():
                 raise UserError(
-                    "this process belongs to another one, which waits for it, and runs the same script from its "
-                    'beginning: put what the script does under `if __name__ == "__main__":`'
+                    "this process was started to share the work, and runs the script again from the top: put the "
+                    'code of the script under `if __name__ == "__main__":`'
                 ) from None
             print(f"Waiting for another process, which works in {path.parent}", file=sys.stderr, flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -46,8 +46,8 @@ def in_parallel(
             yield waiting.popleft().result()
     except BrokenProcessPool:
         raise UserError(
-            "a process that worked on a part of the text was killed: is there enough memory? If it ended by itself, it "
-            "says above why"
+            "a process that worked on a part of the text was killed: is there enough memory? If it printed an error "
+            "above, that is why it ended"
         ) from None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,7 @@
 """Updates on a CUDA GPU: what computes a batch's gradient is recorded once, as a CUDA graph, and then played back.
 
-An update of a small model is a thousand short operations, and telling the GPU of each takes longer than most of them
-run. A graph is launched as one. It holds for one shape of batch, so batches are padded to a few shapes. The first batch
+An update of a small model is a thousand short operations, and launching one takes longer than running it. A graph is
+launched as a whole. It holds for one shape of batch, so batches are padded to a few shapes. The first batch
 of a shape is computed without a recording, at the second one it is recorded.
 """
 

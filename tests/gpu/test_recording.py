@@ -22,7 +22,7 @@ def test_recorded_gradients_are_those_of_the_processor(
     there = deepcopy(losses).cuda()
     recorder = Recorder(there)
     assert Recorder.is_possible(there.model)
-    for batch in [*batches(9)] * 3:  # computed, recorded, played back
+    for batch in batches(9) * 3:  # computed, recorded, played back
         coins = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None
         nll, gradients = gradient_of_loss(losses, batch, coins)
         there.zero_grad()

@@ -97,5 +97,5 @@ def test_a_script_without_a_guard_does_not_wait_for_itself(tmp_path: Path) -> No
     command = [sys.executable, str(script)]
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert run.returncode != 0
-    assert 'put what the script does under `if __name__ == "__main__":`' in run.stderr
+    assert 'put the code of the script under `if __name__ == "__main__":`' in run.stderr
     assert "Waiting for another process" not in run.stderr

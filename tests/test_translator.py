@@ -7,7 +7,6 @@ import torch
 from nmt import decoding
 from nmt.config.run import Config
 from nmt.data.batching import Example, collate
-from nmt.system.device import choose_device
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.text.vocabulary import BOS, EOS, UNK
@@ -267,16 +266,6 @@ def test_one_string_is_no_list_of_sentences(make_translator: Maker) -> None:
 def test_without_a_path_the_bundled_model_is_loaded() -> None:
     (translation,) = Translator.load(device="cpu").translate(["Ein Hund läuft über die Wiese."])
     assert translation.text == "A dog runs through the grass."
-
-
-def test_only_devices_that_are_here_can_be_chosen() -> None:
-    assert choose_device("cpu") == torch.device("cpu")
-    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
-    others = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
-    for name in ("gpu", "cuda:99", "", "meta"):
-        with pytest.raises(UserError) as refused:
-            choose_device(name)
-        assert str(refused.value) == f"device: '{name}' cannot be used here; choose {others}"
 
 
 @pytest.mark.parametrize(

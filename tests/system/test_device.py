@@ -1,4 +1,4 @@
-"""What a process keeps of the memory that it has had."""
+"""Which devices can be chosen, and what a process keeps of the memory that it has had."""
 
 import os
 import platform
@@ -6,6 +6,10 @@ import subprocess
 import sys
 
 import pytest
+import torch
+
+from nmt.system.device import choose_device
+from nmt.system.errors import UserError
 
 # How many pages the system is asked for by tensors of 16 MiB, of 4096 pages each, before and after.
 PAGES_TAKEN = """
@@ -24,6 +28,16 @@ keep_freed_memory()
 pages()
 print(given_back, min(pages() for _ in range(3)))  # something else may take pages once
 """
+
+
+def test_only_devices_that_are_here_can_be_chosen() -> None:
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    others = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
+    for name in ("gpu", "cuda:99", "", "meta"):
+        with pytest.raises(UserError) as refused:
+            choose_device(name)
+        assert str(refused.value) == f"device: '{name}' cannot be used here; choose {others}"
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has the switch")

@@ -1,4 +1,4 @@
-# The page of nmt serve with the bundled model: docs/how-to/deploy.md says how to build it and run it.
+# The page of nmt serve with the bundled models: docs/how-to/deploy.md says how to build it and run it.
 FROM python:3.12-slim-bookworm AS build
 
 # For a PyTorch without CUDA (200 MB, not 3 GB), name a package index or a folder that offers one: --build-arg.

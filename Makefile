@@ -1,7 +1,7 @@
 # make train   set up, train configs/quickstart.yaml, and the same without attention, and compare the two
 #              make train CONFIG=configs/… ARGS="--set name=…"   train and evaluate any config
 # make translate TEXT="…"   set up, translate German or English with a bundled model (ARGS="--from en" says which)
-# make serve   set up, open a page that shows the bundled model translating (ARGS="--port 9000 …")
+# make serve   set up, open a page that shows the bundled models translating (ARGS="--port 9000 …")
 # make demo    set up, write build/demo: that page as static files, whose model runs in the browser (needs npm)
 # make test    set up, run the tests                                make check   lint, format, types
 # make test-fast   the tests that train nothing and start no other process

@@ -100,6 +100,11 @@ class Translator:
         return cls(model, first.source, first.target, first.config.search, selection, threshold)
 
     @property
+    def languages(self) -> tuple[str, str]:
+        """The codes of the source and the target language."""
+        return self.source.language, self.target.language
+
+    @property
     def fastest_precision(self) -> SearchPrecision:
         """What `precision="auto"` means here: a rule from the features of the processor, or float32."""
         if in_use() == "plain":

@@ -27,7 +27,7 @@ def parser() -> Parser:
         "checkpoints",
         nargs="*",
         metavar="CHECKPOINT",
-        help="up to eight models (default: the bundled German→English one)",
+        help="up to eight models (default: the bundled ones, German→English and English→German)",
     )
     parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
@@ -51,7 +51,8 @@ def parser() -> Parser:
         action="append",
         default=[],
         metavar=("SOURCE", "REFERENCE"),
-        help="two files whose sentences the page shows in a table, with the models' scores; may be repeated",
+        help="two files whose sentences the page shows in a table, with the scores of the first model and of others "
+        "for the same languages; may be repeated",
     )
     parser.add_argument(
         "--alignment",
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         from nmt.web.connections import InterruptibleServer, server_config
     except ModuleNotFoundError as error:
         raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
-    checkpoints = options.checkpoints or [str(bundled.MODEL)]
+    checkpoints = options.checkpoints or [str(path) for path in bundled.models().values()]
     if options.workers > 1:
         options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
     set_threads(options.threads)

@@ -173,7 +173,8 @@ def load_training_set(config: DataConfig, known: tuple[Codec, Codec] | None = No
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
         model = store.arrays[f"{name}_model"].tobytes() or None
         tokens = Vocabulary(tuple(store.meta[f"{name}_types"]))
-        codecs.append(Codec(make_tokenizer(side.tokenizer, side.language, side.lowercase, model), tokens, model))
+        tokenizer = make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
+        codecs.append(Codec(tokenizer, tokens, model, side.language))
     weighed = [config.corpus_weight, *([extra.weight, extra.tag] for extra in config.source.extra)]
     content = texts if weighed == [1, *[[1, None]] * len(config.source.extra)] else [texts, weighed]
     text = hashlib.sha256(json.dumps(content).encode()).hexdigest()

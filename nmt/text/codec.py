@@ -13,11 +13,12 @@ from nmt.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Codec:
-    """Turns one language's text into ids and back."""
+    """Turns one language's text into ids and back. `language` is its code, or `xx` where none is known."""
 
     tokenizer: Tokenizer
     vocabulary: Vocabulary
     subword_model: bytes | None = None
+    language: str = "xx"
 
     def encode(self, text: str) -> list[int]:
         """The ids of a sentence's tokens, without beginning and end tokens."""
@@ -35,4 +36,4 @@ class Codec:
         """The codec of a checkpoint, whose config says what tokenizer it has: kind, language, and case."""
         model = None if state["subword_model"] is None else bytes(state["subword_model"].numpy())
         tokenizer = make_tokenizer(kind, language, lowercase, model)
-        return cls(tokenizer, Vocabulary(tuple(state["tokens"])), model)
+        return cls(tokenizer, Vocabulary(tuple(state["tokens"])), model, language)

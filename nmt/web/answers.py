@@ -26,11 +26,13 @@ from nmt.translator import Translator
 
 def of_model(number: str, name: str, translator: Translator, *, indexed: bool = False) -> dict[str, Any]:
     """What a page has to know of a model; `indexed` says whether it can be asked for neighbours."""
-    search = translator.search
+    search, (source, target) = translator.search, translator.languages
     types = [side.vocabulary.tokens for side in (translator.source, translator.target)]
     return {
         "id": number,
         "name": name,
+        "source_language": source,
+        "target_language": target,
         "attention": translator.has_attention,
         "neighbours": indexed,
         "beam_size": search.beam_size,

@@ -68,17 +68,16 @@ def make_app(
     token: str | None = None,
     runs: Path = Path("checkpoints"),
     sets: Mapping[str, TestSet] | None = None,
-    language: str = "xx",
     indexes: Mapping[str, Index] | None = None,
     apart: bool = False,
 ) -> Guard:
     """The application around some models, by their ids, the runs of training below a folder, and some test sets.
 
-    `language` is the code of the sets' source language; `indexes` are those of neighbours, by the models' ids. With
+    The sets are for models of the first one's languages. `indexes` are those of neighbours, by the models' ids. With
     `apart`, copies of this process search.
     """
     work, live = Work(), Live(runs)
-    shown = Sets(sets or {}, language, models, work)
+    shown = Sets(sets or {}, _alike(models), work)
     served = {
         number: api.Served.of(translator, (indexes or {}).get(number), apart=apart)
         for number, (_, translator) in models.items()
@@ -135,16 +134,14 @@ def application(settings: Settings) -> Guard:
         models[str(number)] = (name if names[name] == 1 else f"{name}/{Path(path).name}", translator)
         if (file := Path(path).with_suffix(SUFFIX)).exists():
             indexes[str(number)] = index.load(file, translator)
-    data = next(iter(loaded.values())).config.data
-    languages, kind = (data.source.language, data.target.language), settings.alignment_words
-    sets = {str(n): load_set(*files, languages, kind) for n, files in enumerate(settings.sets, start=1)}
+    (_, first), kind = models["1"], settings.alignment_words
+    sets = {str(n): load_set(*files, first.languages, kind) for n, files in enumerate(settings.sets, start=1)}
     return make_app(
         models,
         names=settings.names,
         token=settings.token,
         runs=Path(settings.runs),
         sets=sets,
-        language=data.source.language,
         indexes=indexes,
         apart=device.type == "cpu" and forks.possible() and torch.get_num_threads() == 1,
     )
@@ -160,6 +157,12 @@ def from_environment() -> Guard:
 
 def in_environment(settings: Settings) -> None:
     os.environ[SETTINGS] = json.dumps(asdict(settings))
+
+
+def _alike(models: api.Models) -> api.Models:
+    """The models of the first one's languages."""
+    languages = [one.languages for _, one in models.values()]
+    return {number: pair for (number, pair), own in zip(models.items(), languages, strict=True) if own == languages[0]}
 
 
 def _listed(models: api.Models, indexes: Mapping[str, Index]) -> list[dict[str, Any]]:

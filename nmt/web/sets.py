@@ -54,10 +54,14 @@ class _Result:
 
 
 class Sets:
-    """The test sets of a process, by their ids. Computing goes through `work`, a few sentences at a time."""
+    """The test sets of a process, by their ids. Computing goes through `work`, a few sentences at a time.
 
-    def __init__(self, sets: Mapping[str, TestSet], language: str, models: Models, work: Work) -> None:
+    All models have the same languages.
+    """
+
+    def __init__(self, sets: Mapping[str, TestSet], models: Models, work: Work) -> None:
         self._sets, self._models, self._work = sets, models, work
+        language = next((one.source.language for _, one in models.values()), "xx")
         self._lengths = {number: source_lengths(one.text.source, language) for number, one in sets.items()}
         self._results = {number: {model: _Result() for model in models} for number in sets}
         self._tasks: dict[str, asyncio.Task[None]] = {}

@@ -23,10 +23,12 @@ class Refused(Answer):
 
 
 class Model(Answer):
-    """A model: how it searches, how much it reads, and what else it can be asked for."""
+    """A model: its languages, how it searches, how much it reads, and what else it can be asked for."""
 
     id: str
     name: str
+    source_language: str
+    target_language: str
     attention: bool
     neighbours: bool
     beam_size: int

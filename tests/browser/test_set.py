@@ -49,7 +49,7 @@ def at(
     serving: Callable[..., AbstractContextManager[str]], translators: dict[str, Translator], own_set: Set
 ) -> Iterator[str]:
     models = {str(n): pair for n, pair in enumerate(translators.items(), start=1)}
-    with serving(models, sets={"1": own_set}, language="de", runs=Path("none")) as address:
+    with serving(models, sets={"1": own_set}, runs=Path("none")) as address:
         yield address
 
 

@@ -6,7 +6,7 @@ import { answerFrom } from "../../nmt/web/static/stored.js";
 
 const read = (hash) => {
   globalThis.location = { hash };
-  return fromAddress("Ein Hund.");
+  return fromAddress((model) => `Ein Hund für ${model}.`);
 };
 
 test("what an address holds is what was shown", () => {
@@ -42,8 +42,9 @@ test("an address without anything, or with anything, gives a state that can be s
   const plain = read("");
   assert.deepEqual(
     [plain.view, plain.text, plain.model, plain.beam, plain.words],
-    ["attention", "Ein Hund.", "1", null, true],
+    ["attention", "Ein Hund für 1.", "1", null, true],
   );
+  assert.equal(read("#model=2").text, "Ein Hund für 2.");
   const odd = read(
     "#beam=-3&prefix=[1,null,%22a%22,%22%22]&forced=[[1,2],[1],7,[-1,0],[0.5,1]]&step=x&models=,,1,2,3,4,5",
   );

@@ -24,8 +24,11 @@ def said(page: Page) -> str:
 
 
 def labels(tokens: list[str]) -> str:
-    """The same of a translation's tokens."""
-    return " ".join({"<eos>": "(end)"}.get(token, token.replace("▁", "") or "␣") for token in tokens)
+    """The same of a translation's tokens: behind the mark of a capital a word has one."""
+    shown = [{"<eos>": "(end)"}.get(token, token.replace("▁", "") or "␣") for token in tokens]
+    return " ".join(
+        text.capitalize() if before == "⇧" else text for before, text in zip(["", *shown], shown, strict=False)
+    )
 
 
 def assert_in_nobodys_way(page: Page) -> None:

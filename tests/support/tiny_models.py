@@ -172,8 +172,8 @@ def tiny_model(variant: Variant, layers: int = 1, seed: int = 0, window: int = W
 def tiny_codecs():
     tokenizer = make_tokenizer("whitespace", "de", False)
     return (
-        Codec(tokenizer, Vocabulary(SPECIALS + SOURCE_WORDS)),
-        Codec(tokenizer, Vocabulary(SPECIALS + TARGET_WORDS)),
+        Codec(tokenizer, Vocabulary(SPECIALS + SOURCE_WORDS), language="de"),
+        Codec(tokenizer, Vocabulary(SPECIALS + TARGET_WORDS), language="en"),
     )
 
 

@@ -39,6 +39,7 @@ def test_the_models_are_listed_without_their_files(client: TestClient, translato
     one, two = client.get("/api/models").json()
     assert (one["id"], one["name"], one["attention"]) == ("1", "one", True)
     assert (two["id"], two["name"], two["attention"]) == ("2", "two", False)
+    assert (one["source_language"], one["target_language"]) == ("de", "en")
     assert one["beam_size"] == translator.search.beam_size
     assert one["target_words"] == len(translator.target.vocabulary)
 

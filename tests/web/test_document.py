@@ -42,7 +42,7 @@ def client(make_translator: Maker, tmp_path: Path) -> Iterator[TestClient]:
         Path(file).write_text(text, encoding="utf-8")
     own_set = load_set(files[0], files[1], files[2], ("de", "en"), "whitespace")
     own_index = index.build(translators["1"], [(SENTENCE, "kip lom"), ("Ba", "kip")])
-    app = make_app(models, runs=tmp_path, sets={"1": own_set}, language="de", indexes={"1": own_index})
+    app = make_app(models, runs=tmp_path, sets={"1": own_set}, indexes={"1": own_index})
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         yield client
 

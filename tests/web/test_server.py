@@ -86,12 +86,16 @@ def test_it_answers_beside_slow_clients_and_finishes_what_it_has_begun(best: str
         assert "Traceback" not in errors
 
 
-def test_without_a_checkpoint_it_serves_the_bundled_model() -> None:
-    [expected] = Translator.load(device="cpu").translate(["Zwei Hunde spielen."])
+def test_without_a_checkpoint_it_serves_the_bundled_models() -> None:
+    sentences = {("de", "en"): "Zwei Hunde spielen.", ("en", "de"): "Two dogs are playing."}
     with serving("--device", "cpu") as (_, address):
-        [model] = asked(address, "/api/models")
-        assert model["name"] == bundled.MODEL.parent.name
-        assert asked(address, "/api/translate", {"text": "Zwei Hunde spielen."})["text"] == expected.text
+        models = asked(address, "/api/models")
+        assert {(one["source_language"], one["target_language"]) for one in models} == set(sentences)
+        for model, (languages, path) in zip(models, bundled.models().items(), strict=True):
+            assert model["name"] == path.parent.name
+            question = {"text": sentences[languages], "model": model["id"]}
+            [expected] = Translator.load(path, device="cpu").translate([sentences[languages]])
+            assert asked(address, "/api/translate", question)["text"] == expected.text
 
 
 def test_nobody_who_listens_holds_up_the_end(best: str) -> None:

@@ -46,7 +46,7 @@ def test_set(tmp_path: Path, translators: dict[str, tuple[str, Translator]]) -> 
 
 @pytest.fixture
 def address(translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet) -> Iterator[str]:
-    with served(translators, sets={"1": test_set}, language="de") as address:
+    with served(translators, sets={"1": test_set}) as address:
         yield address
 
 
@@ -106,6 +106,16 @@ def test_attention_and_its_error_rate_are_those_of_nmt_evaluate(
     for row, own in zip(model["weights"], weights[0].tolist(), strict=True):
         assert row == pytest.approx(own, abs=1e-5)
     assert model["error_rate"] == pytest.approx(score_alignment([best_links(weights[0])], gold.links[:1]).error_rate)
+
+
+def test_only_models_of_the_first_ones_languages_are_scored(
+    translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet, make_translator: Maker
+) -> None:
+    other = make_translator("model.attention.wiring=none", "data.target.language=fr")[1]
+    with served(translators | {"3": ("other", other)}, sets={"1": test_set}) as address:
+        assert [model["id"] for model in finished(address)["models"]] == ["1", "2"]
+        assert [model["id"] for model in asked(address, "/api/sets/1/sentences/0")["models"]] == ["1"]
+        assert [model["id"] for model in asked(address, "/api/models")] == ["1", "2", "3"]
 
 
 def test_others_are_answered_meanwhile(address: str, translators: dict[str, tuple[str, Translator]]) -> None:

@@ -11,8 +11,8 @@ export const live = true;
 /** Whether there is an answer to a question. */
 export const isHeld = () => true;
 
-/** The sentence that is shown at first. */
-export const example = "Ein Hund läuft über die Wiese.";
+/** The sentence that this page was made for: there is none. @type {string | undefined} */
+export const ownSentence = undefined;
 
 /** What the model refuses, in its own words. */
 export class Refused extends Error {}

@@ -14,8 +14,8 @@ export const live = served;
 /** Whether there is an answer to a question, as far as this page knows. @param {string} path @param {object} question */
 export const isHeld = (path, question) => stored === null || answerFrom(stored, path, question) !== undefined;
 
-/** The sentence that is shown at first. */
-export const example = stored?.find((one) => one.question)?.question.text ?? "Ein Hund läuft über die Wiese.";
+/** The sentence that this page was made for, if it was made for one. @type {string | undefined} */
+export const ownSentence = stored?.find((one) => one.question)?.question.text;
 
 /** What the server refuses, in its own words. */
 export class Refused extends Error {}

@@ -12,22 +12,24 @@ const MOST = 4; // models
 /** @param {HTMLElement} place @param {any} found @param {import("./state.js").State} state @param {any} actions @param {any[]} models @param {AbortSignal} signal */
 export async function showComparison(place, found, state, actions, models, signal) {
   place.replaceChildren();
-  const chosen = new Set(state.models.length ? state.models : models.slice(0, MOST).map((model) => model.id));
+  const language = models.find((model) => model.id === state.model)?.source_language;
+  const alike = models.filter((model) => model.source_language === language); // the others cannot read the sentence
+  const wanted = state.models.filter((id) => alike.some((model) => model.id === id));
+  const chosen = new Set(wanted.length ? wanted : alike.slice(0, MOST).map((model) => model.id));
   const bar = element("div", "bar");
   const choices = element("div", "choices");
   choices.setAttribute("role", "group");
   choices.setAttribute("aria-label", "Models to compare");
-  const shown = models.filter((model) => chosen.has(model.id)).length;
-  for (const model of models) {
+  for (const model of alike) {
     const box = document.createElement("input");
     box.type = "checkbox";
     box.id = `compare-${model.id}`;
     box.checked = chosen.has(model.id);
-    box.disabled = box.checked ? shown === 1 : shown === MOST; // one at least
+    box.disabled = box.checked ? chosen.size === 1 : chosen.size === MOST; // one at least
     box.addEventListener("change", () => {
       if (box.checked) chosen.add(model.id);
       else chosen.delete(model.id);
-      actions.change({ models: [...chosen].slice(0, MOST) }, false);
+      actions.change({ models: [...chosen] }, false);
     });
     const label = element("label");
     label.append(box, ` ${model.name}`);
@@ -49,9 +51,8 @@ export async function showComparison(place, found, state, actions, models, signa
   );
   place.append(bar, columns);
   if (!state.text.trim()) return note(columns, "Type a sentence, and its translations appear here side by side.");
-  const answers = models
+  const answers = alike
     .filter((model) => chosen.has(model.id))
-    .slice(0, MOST)
     .map((model) => named(model.name, told(model, models, found, state, signal)));
   if (state.reference.trim())
     answers.push(

@@ -1,10 +1,11 @@
 // @ts-check
 /** The page: one state, which the address holds; one question to the API for each change of it; and the views. */
 
-import { ask, example, live, served } from "./ask.js";
+import { ask, live, ownSentence, served } from "./ask.js";
 import { showAttention } from "./attention.js";
 import { element, keepingFocus, note } from "./elements.js";
 import { showComparison } from "./compare.js";
+import { exampleIn, inLanguage } from "./languages.js";
 import { openMind } from "./mind.js";
 import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
@@ -12,7 +13,7 @@ import { showSet } from "./set.js";
 import { forcedOnto, fromAddress, replacedBy, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
 import { showTree } from "./tree.js";
-import { adjoins, isMark, readable, spelt } from "./words.js";
+import { adjoins, isMark, readable, spelt, withCase } from "./words.js";
 
 /** @type {Record<string, string>} */
 const VIEWS = {
@@ -30,9 +31,11 @@ const model = /** @type {HTMLSelectElement} */ (at("model"));
 const beam = /** @type {HTMLInputElement} */ (at("beam"));
 const mind = /** @type {HTMLDialogElement} */ (at("mind"));
 
-let state = fromAddress(example);
 /** @type {any[]} */
 let models = [];
+const modelOf = (/** @type {string} */ id) => models.find((one) => one.id === id);
+const firstSentence = (/** @type {string} */ id) => ownSentence ?? exampleIn(modelOf(id)?.source_language);
+let state = fromAddress(firstSentence);
 const NOTHING = { source: [], target: [], tokens: [], steps: [], tree: [], greedy: { tokens: [] } };
 /** @type {any} */
 let found = NOTHING;
@@ -151,16 +154,18 @@ function renderMind() {
   else openMind(mind, found, state.mind, state, actions);
 }
 
-/** The translation, word by word: each is a button. */
+/** The translation, word by word: each is a button. Where marks of case demand capitals, the words have them. */
 function renderSaid() {
   const said = at("said");
   said.replaceChildren();
   const tokens = found.target.map((/** @type {any} */ { token }) => token);
+  const texts = withCase(tokens);
   found.steps.forEach((/** @type {any} */ step, /** @type {number} */ t) => {
-    const word = /** @type {HTMLButtonElement} */ (element("button", "", readable(step.token)));
+    const word = /** @type {HTMLButtonElement} */ (element("button", "", readable(texts[t] || step.token)));
     word.type = "button";
     const { word: number, kind } = found.target[t];
     if (kind === "end") word.classList.add("end");
+    if (isMark(step.token)) word.classList.add("case");
     if (adjoins(tokens, t)) word.classList.add("joined");
     if (t < state.prefix.length) word.classList.add("fixed");
     if (step.probability < 0.5) word.classList.add("unsure");
@@ -212,7 +217,9 @@ function renderTabs() {
 function fillIn() {
   if (text.value !== state.text) text.value = state.text;
   model.value = state.model;
-  const own = models.find((one) => one.id === state.model);
+  const own = modelOf(state.model);
+  inLanguage(text, own?.source_language);
+  inLanguage(at("said"), own?.target_language);
   beam.value = String(state.beam ?? own?.beam_size ?? 5);
 }
 
@@ -245,16 +252,18 @@ async function begin() {
     state = { ...state, text: text.value, prefix: [], forced: [], step: 0, mind: null, node: null };
     pause = setTimeout(() => (history.replaceState(null, "", toAddress(state)), explain()), 120);
   });
-  model.addEventListener("change", () =>
-    actions.change({ model: model.value, prefix: [], forced: [], beam: null, mind: null }, true),
-  );
+  model.addEventListener("change", () => {
+    const typed = state.text !== firstSentence(state.model);
+    const chosen = { model: model.value, text: typed ? state.text : firstSentence(model.value) };
+    actions.change({ ...chosen, prefix: [], forced: [], beam: null, mind: null }, true);
+  });
   beam.addEventListener("change", () => {
     const size = Math.round(Number(beam.value));
     if (size >= 1 && size <= 50) actions.change({ beam: size }, true);
     else fillIn();
   });
   const follow = () => {
-    state = fromAddress(example);
+    state = fromAddress(firstSentence);
     if (!Object.hasOwn(VIEWS, state.view)) state.view = "attention";
     fillIn();
     if (isWhole()) render();

@@ -17,6 +17,8 @@ export async function showSet(place, state, actions, signal, models) {
   const sets = await ask("/api/sets", undefined, signal);
   const own = sets.find((/** @type {any} */ set) => set.id === state.set) ?? sets[0];
   if (!own) return note(place, NONE);
+  let progress = await ask(`/api/sets/${own.id}`, undefined, signal);
+  const asked = models.filter(({ id }) => progress.models.some((/** @type {any} */ one) => one.id === id));
   const bar = element("div", "bar");
   const body = element("div", "runs");
   const summary = scrolling("Scores");
@@ -59,14 +61,12 @@ export async function showSet(place, state, actions, signal, models) {
   else bar.append(element("span", "", own.name));
   bar.append(
     choice("Score", metrics, shown.metric, (metric) => change({ metric })),
-    choice("Order", orders(models), shown.order, (order) => change({ order })),
+    choice("Order", orders(asked), shown.order, (order) => change({ order })),
     saveButtons(() => body, "test-set"),
   );
 
   /** @type {any} */
   let table = { source: [], reference: [], lengths: [], models: [] };
-  /** @type {any} */
-  let progress = { ...own, models: [] };
   let most = AT_ONCE;
 
   const draw = () => keepingFocus(drawAll);
@@ -178,7 +178,6 @@ export async function showSet(place, state, actions, signal, models) {
 
   let before = -1;
   while (!signal.aborted) {
-    progress = await ask(`/api/sets/${own.id}`, undefined, signal);
     const done = progress.models.filter((/** @type {any} */ one) => one.summary).length;
     if (done > before) table = await ask(`/api/sets/${own.id}/sentences`, undefined, signal);
     if (done > before) draw();
@@ -186,6 +185,7 @@ export async function showSet(place, state, actions, signal, models) {
     before = done;
     if (progress.models.every((/** @type {any} */ one) => one.summary || one.error)) return;
     await new Promise((resolve) => setTimeout(resolve, 500));
+    progress = await ask(`/api/sets/${own.id}`, undefined, signal);
   }
 }
 

@@ -25,14 +25,15 @@
  * @property {string} side of a word whose neighbours are shown: source or target
  */
 
-/** @param {string} example the sentence where the address has none @returns {State} */
+/** @param {(model: string) => string} example the sentence where the address has none @returns {State} */
 export function fromAddress(example) {
   const given = new URLSearchParams(location.hash.slice(1));
   const beam = Number(given.get("beam"));
+  const model = given.get("model") ?? "1";
   return {
     view: given.get("view") ?? "attention",
-    text: given.get("text") ?? example,
-    model: given.get("model") ?? "1",
+    text: given.get("text") ?? example(model),
+    model,
     beam: Number.isInteger(beam) && beam > 0 ? Math.min(beam, 50) : null,
     words: given.get("words") !== "0",
     part: /^([1-9]\d?|sentence|within)$/.exec(given.get("part") ?? "")?.[0] ?? "",

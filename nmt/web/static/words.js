@@ -31,7 +31,7 @@ function cased(pieces) {
 
 /** The text of each token, with the capitals that marks of case before it demand; that of a mark is empty.
  * @param {string[]} tokens */
-function withCase(tokens) {
+export function withCase(tokens) {
   const capital = (/** @type {string} */ letter) => (letter.toUpperCase().length === 1 ? letter.toUpperCase() : letter);
   let mark = "";
   return tokens.map((token, i) => {

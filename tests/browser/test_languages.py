@@ -1,0 +1,76 @@
+"""Models of several languages on one page."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from support.page import EXAMPLE, Opener, labels, said
+
+from nmt.explanation import explain
+from nmt.system import bundled
+from nmt.translator import Translator
+
+TYPED = "Zwei Männer spielen Fußball."
+
+
+@pytest.fixture(scope="module")
+def translators(translator: Translator) -> dict[str, Translator]:
+    greedy = translator.search.model_copy(update={"beam_size": 1})
+    again = Translator(translator.model, translator.source, translator.target, greedy)
+    into_german = Translator.load(bundled.models()["en", "de"], device="cpu")
+    return {"from German": translator, "into German": into_german, "greedy": again}
+
+
+@pytest.fixture(scope="module")
+def at(serving: Callable[..., AbstractContextManager[str]], translators: dict[str, Translator]) -> Iterator[str]:
+    models = {str(n): pair for n, pair in enumerate(translators.items(), start=1)}
+    with serving(models, runs=Path("none")) as address:
+        yield address
+
+
+def languages(page: Page) -> list[str | None]:
+    return [page.locator(place).get_attribute("lang") for place in ("#text", "#said")]
+
+
+def test_each_model_begins_with_a_sentence_that_it_can_read(
+    open_page: Opener, at: str, translators: dict[str, Translator]
+) -> None:
+    page = open_page(at=at)
+    text, model = page.get_by_label("Sentence", exact=True), page.locator("#model")
+    expect(text).to_have_value(EXAMPLE)
+    assert languages(page) == ["de", "en"]
+    model.select_option("into German")
+    expect(text).not_to_have_value(EXAMPLE)
+    expected = explain(translators["into German"], text.input_value()).translation
+    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
+    assert said(page) == labels(expected.tokens)
+    assert "Hund" in expected.text
+    assert languages(page) == ["en", "de"]
+    model.select_option("greedy")
+    expect(text).to_have_value(EXAMPLE)
+    page.go_back()
+    expect(text).to_have_value("A dog runs through the grass.")
+    expect(model).to_have_value("2")
+
+
+def test_what_was_typed_stays_for_the_next_model(open_page: Opener, at: str) -> None:
+    page = open_page("#model=2", at=at)
+    text = page.get_by_label("Sentence", exact=True)
+    expect(text).to_have_value("A dog runs through the grass.")
+    text.fill(TYPED)
+    page.locator("#model").select_option("from German")
+    expect(text).to_have_value(TYPED)
+    expect(page.locator("#said")).to_contain_text("soccer")
+
+
+def test_only_models_that_read_the_same_language_are_compared(open_page: Opener, at: str) -> None:
+    page = open_page("#view=compare&models=1,2", at=at)
+    boxes = page.get_by_role("group", name="Models to compare").get_by_role("checkbox")
+    expect(boxes).to_have_count(2)
+    expect(page.locator(".column h3")).to_have_text(["from German"])
+    page.get_by_role("checkbox", name="greedy").check()
+    expect(page.locator(".column h3")).to_have_text(["from German", "greedy"])
+    page.locator("#model").select_option("into German")
+    expect(page.locator(".column h3")).to_have_text(["into German"])

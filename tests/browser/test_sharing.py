@@ -14,7 +14,7 @@ SENTENCE = "Zwei Männer spielen Fußball."
 def test_an_address_shows_the_same_to_everybody(open_page: Opener) -> None:
     page = open_page("#view=beam&beam=3")
     page.get_by_label("Sentence", exact=True).fill(SENTENCE)
-    expect(page.locator("#said")).to_contain_text("two")
+    expect(page.locator("#said")).to_contain_text("Two")
     page.locator("#said button").first.click()
     page.get_by_role("dialog").get_by_role("button").nth(2).click()
     expect(page.locator("#told")).to_contain_text("begins with")

@@ -32,7 +32,7 @@ SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "without the last full stop": without_last_mark,
     "without any punctuation": without_marks,
     "a space before each mark": lambda text: re.sub(r"(?<=\w)([.,!?;:])", r" \1", text),
-    "an exclamation mark more": lambda text: with_end(text, "!!"),
+    "one more exclamation mark": lambda text: with_end(text, "!!"),
     "ss for ß": lambda text: text.replace("ß", "ss"),
     "ae, oe, ue and ss for ä, ö, ü and ß": in_ascii,
     "all of it: lower case, ae, no marks": lambda text: in_ascii(without_marks(text.lower())),

@@ -79,7 +79,7 @@ class Translator:
     def load(cls, path: str | Path | None = None, *others: str | Path, device: str = "auto") -> Translator:
         """The translator in a checkpoint, or the ensemble of several, which uses the search settings of the first.
 
-        Without a path it is the bundled model, which translates German captions of photographs to English.
+        Without a path it is the bundled German→English model, for captions of photographs.
 
         Raises `UserError` if a checkpoint does not exist or is damaged, or there is no such device, or if the models'
         vocabularies differ.

@@ -28,6 +28,8 @@ def _argument(command: str, action: argparse.Action) -> str:
         raise ValueError(f"{action.dest} has no help text")
     choices = "{" + ",".join(map(str, action.choices or ())) + "}"
     value = action.metavar or (choices if action.choices else action.dest.upper())
+    value = " ".join(value) if isinstance(value, tuple) else value
+    value = f"[{value}]" if action.nargs == argparse.OPTIONAL and action.option_strings else value
     text = str(action.help).replace("%%", "%")
     text = OPTION.sub(r"`\g<0>`", text)
     if not text.startswith(tuple(f"{choice}" for choice in action.choices or ())):

@@ -40,7 +40,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--split",
         metavar="NAME",
-        help="validation, test, or a Multi30k test set by its name, such as test_2017_flickr (default: test)",
+        help="the set: validation, test, or a Multi30k test set by its name, such as test_2017_flickr (default: test)",
     )
     add_data_folder(parser)
     parser.add_argument(

@@ -45,7 +45,7 @@ def parser() -> Parser:
         help="how many other source words of each step attention can be forced onto in the file, 0 to 9 (default: 2)",
     )
     add_direction_options(parser)
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
+    parser.add_argument("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, … (default: auto)")
     parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
     return parser
 

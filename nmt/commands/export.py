@@ -16,8 +16,8 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt export",
         description="Write a folder with the model as ONNX graphs and a script, translate.py, that translates with "
-        "NumPy and onnxruntime alone. Several checkpoints make one folder, an ensemble. With --page, write the "
-        "page of nmt serve as static files, whose model runs in the browser.",
+        "NumPy, onnxruntime and, for subwords, sentencepiece. Several checkpoints make one folder, an ensemble. With "
+        "--page, write the page of nmt serve as static files, whose model runs in the browser.",
     )
     parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")

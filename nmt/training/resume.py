@@ -157,7 +157,8 @@ def _needed_moments(learner: Learner) -> dict[str, Tensor]:
 def load_last(config: Config, prepared: Prepared, folder: Path, world: World) -> Loaded | None:
     """The last checkpoint that is not damaged, or None before the first. A damaged one is moved out of the way.
 
-    Raises `UserError` if training cannot continue from it with this config and text.
+    Raises `UserError` if training cannot continue from it with this config and text, or if other processes find another
+    one.
     """
     if not world.is_main:
         world.wait()
@@ -173,6 +174,9 @@ def load_last(config: Config, prepared: Prepared, folder: Path, world: World) ->
         print(f"{folder / LAST} does not exist yet: starting from the beginning", file=sys.stderr)
     if world.is_main:
         world.wait()
+    if len(set(world.gather(repr(loaded and (loaded.training or {}).get("state"))))) > 1:
+        shared = config.output_dir
+        raise UserError(f"{folder / LAST} is not the same on all machines: they must share the folder {shared}")
     if loaded is not None:
         training = check_continues(config, prepared, loaded, folder / LAST)
         _checked(training, str(folder / LAST), world)

@@ -202,6 +202,24 @@ def test_of_two_machines_one_is_lost(folder: Path) -> None:
     assert contents(run)["training"]["state"]["update"] >= 15
 
 
+def test_machines_must_resume_from_the_same_checkpoint(folder: Path) -> None:
+    config = configured(folder, "apart", "training.max_updates=3")
+    path = folder / "apart.yaml"
+    path.write_text(to_yaml(config), encoding="utf-8")
+    before = (train(config, 2) / "last.pt").read_bytes()
+    port = free_port()
+    agents = [
+        torchrun(folder, path, "--resume", "--set", f"output_dir={place}", processes=1, nodes=2, port=port)
+        for place in (config.output_dir, folder / "elsewhere")
+    ]
+    for agent in agents:
+        said, _ = agent.communicate()
+        assert agent.returncode != 0
+        assert "is not the same on all machines: they must share the folder" in said
+    assert (Path(config.output_dir) / "apart" / "last.pt").read_bytes() == before
+    assert not (folder / "elsewhere" / "apart" / "last.pt").exists()
+
+
 def for_torchrun(folder: Path, name: str) -> tuple[Path, Path]:
     """A config file for 40 updates, and the run's folder."""
     config = configured(folder, name, "training.max_updates=40", "training.validate_every=20")

@@ -25,8 +25,10 @@ Cut = Callable[[str], Sequence[str]]  # a space mark and a word → its pieces
 
 @dataclass(frozen=True)
 class CasedSentencePieceTokenizer(SentencePieceTokenizer):
-    """Subwords of lower-cased text, and a token before each word with capital letters, so that its case is written
-    again. "Ein" and "ein" share all that is learnt of them. With `lowercase: false`."""
+    """Subwords of lower-cased text. A token before each word with capital letters keeps its case.
+
+    "Ein" and "ein" share all that is learnt of them. With `lowercase: false`.
+    """
 
     keeps_case = True
 

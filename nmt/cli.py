@@ -59,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = _parser().parse_args(given)
         command = module_of(chosen.command)
         # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
-        return command.run(command.parser().parse_intermixed_args(chosen.arguments))
+        code: int = command.run(command.parser().parse_intermixed_args(chosen.arguments))
+        sys.stdout.flush()  # while what goes wrong can be said
+        return code
     except UserError as error:
         return _refuse(str(error))
     except KeyboardInterrupt:

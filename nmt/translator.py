@@ -31,7 +31,7 @@ from nmt.system.values import is_unicode
 from nmt.text.codec import Codec
 from nmt.text.limits import all_readable, tokens_within
 from nmt.text.unknown_words import copied, replacements
-from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK_TOKEN, without_end
+from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK, UNK_TOKEN, without_end
 from nmt.translation import Translation
 
 MOST_SAMPLES = 1000  # of a sentence: its memory is that of as many sentences
@@ -240,6 +240,11 @@ class Translator:
         if not all(is_unicode("".join(one)) for one in given):
             raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
         tokens = [self.target.tokenizer.tokenize(one) if isinstance(one, str) else without_end(one) for one in given]
+        for one, own in zip(given, tokens, strict=True):
+            if isinstance(one, str) and UNK in self.target.vocabulary.encode(own):
+                raise UserError(
+                    f"prefix: the model cannot write {one!r}: it has not learnt all of its words or letters"
+                )
         longest, most = max(map(len, tokens), default=0), wanted.search.max_length
         if longest >= most:
             raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")

@@ -87,7 +87,7 @@ def test_a_search_with_a_prefix_finds_the_best_of_all_that_begin_with_it(variant
     translator = translator_of(variant, length_penalty=1.0, max_length=3, beam_size=len(sequences))
     with torch.no_grad():
         translator.model.decoder.output.bias[words[-1] + 1 :] = -torch.inf  # the other target words
-    given = {"k": (4,), "": (), ("m", "n"): (6, 7), "l l": (5, 5), "never": (UNK,), ("<unk>", "k"): (UNK, 4)}
+    given = {"k": (4,), "": (), ("m", "n"): (6, 7), "l l": (5, 5), ("<unk>",): (UNK,), ("<unk>", "k"): (UNK, 4)}
     found = translator.translate(TEXTS, n_best=len(sequences), prefix=list(given))
     for text, translation, prefix in zip(TEXTS, found, given.values(), strict=True):
         begun = [ids for ids in sequences if ids[: len(prefix)] == prefix]

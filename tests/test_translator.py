@@ -274,6 +274,7 @@ def test_without_a_path_the_bundled_model_is_loaded() -> None:
         (["kip"], "1 prefixes for 2 sentences"),
         ("kip lom mun", "3 tokens, and a translation has at most 3"),
         ("\ud800", "not valid Unicode"),
+        ("kip zzz", "the model cannot write 'kip zzz'"),
     ],
 )
 def test_prefixes_that_cannot_be_used_are_refused(make_translator: Maker, prefix: Any, words: str) -> None:

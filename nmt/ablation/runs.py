@@ -15,6 +15,7 @@ from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.system import files
 from nmt.system.errors import UserError
+from nmt.training.folder import LOG
 from nmt.training.interruption import StopSignals
 
 POLL_SECONDS = 0.1
@@ -78,7 +79,7 @@ def run_all(configs: Sequence[Config], jobs: int, stop: StopSignals) -> list[Fai
 
 def _start(config: Config) -> Child:
     folder = result.folder_of(config)
-    path = folder / "log.txt"
+    path = folder / LOG
     # The child inherits the lock, and holds it until it ends, even if this process is killed.
     with files.locked(path, f"{folder} is in use by another process: wait for it, or stop it") as log:
         # In a session of its own, so that Ctrl-C reaches only this process, which tells each run once.

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from nmt.commands.options import Parser, refuse_twice
-from nmt.system.errors import UserError
+from nmt.system import files
 
 
 def parser() -> Parser:
@@ -29,8 +29,7 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Average checkpoints. Raises `UserError` if one is given twice, they do not match, or the output exists."""
     refuse_twice(options.checkpoints)
-    if options.output.exists():
-        raise UserError(f"{options.output} already exists: choose another --output, or remove it")
+    files.require_new(options.output)
 
     import torch
 

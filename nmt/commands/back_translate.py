@@ -19,6 +19,7 @@ from nmt.commands.options import (
     add_search_options,
     data_here,
     positive,
+    refuse_twice,
     sampling,
     set_threads,
     share_threads,
@@ -84,6 +85,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the pairs. Raises `UserError` if the text cannot be read, or if the output is there already."""
     if not options.output.name:
         raise UserError(f"{options.output} is a folder: give --output a name to begin with, such as data/back")
+    refuse_twice(options.checkpoints)
     sampling(options)
     share_threads(options)
 

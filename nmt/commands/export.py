@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from nmt.commands.options import Parser, refuse_twice
+from nmt.system import files
 from nmt.system.errors import UserError
 
 PRECISIONS = ("float32", "float16", "int8")
@@ -41,8 +42,7 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Export. Raises `UserError` if the packages are missing, the output exists, or a checkpoint does not serve."""
     refuse_twice(options.checkpoints)
-    if options.output.exists():
-        raise UserError(f"{options.output} already exists: choose another --output, or remove it")
+    files.require_new(options.output)
     if options.page and len(options.checkpoints) > 1:
         raise UserError(f"--page shows one model, and {len(options.checkpoints)} were given: leave the others out")
     try:

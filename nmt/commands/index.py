@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from nmt.commands.options import Parser, add_data_folder, data_here, positive, set_threads
+from nmt.system import files
 from nmt.system.errors import UserError
 
 
@@ -45,8 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if not Path(options.checkpoint).name:
         raise UserError(f"{options.checkpoint!r} is not a checkpoint: give a file, such as checkpoints/NAME/best.pt")
     output = options.output or Path(options.checkpoint).with_suffix(".index")
-    if output.exists():
-        raise UserError(f"{output} already exists: choose another --output, or remove it")
+    files.require_new(output)
 
     from nmt.checkpoint import contents as checkpoint
     from nmt.data.splits import load_split

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from nmt.commands.options import Parser, add_data_folder, data_here
+from nmt.system import files
 from nmt.system.errors import UserError
 
 
@@ -25,8 +26,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Write the copy. Raises `UserError` if the output exists, or the vocabulary is too small to select from."""
-    if options.output.exists():
-        raise UserError(f"{options.output} already exists: choose another --output, or remove it")
+    files.require_new(options.output)
     if (options.source is None) != (options.target is None):
         raise UserError("--source and --target belong together: give both files, or neither")
 

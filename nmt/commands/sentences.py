@@ -71,7 +71,12 @@ def _arriving_lines(descriptor: int, patience: float | None) -> Iterator[list[by
     at_end = False
     while lines or not at_end:
         while not at_end and len(lines) < BLOCK and _readable(descriptor, 0 if lines else patience):
-            chunk = os.read(descriptor, _CHUNK)
+            try:
+                chunk = os.read(descriptor, _CHUNK)
+            except OSError as error:  # as nohup has it
+                raise UserError(
+                    f"standard input cannot be read ({error.strerror}): give TEXT or --input FILE"
+                ) from None
             at_end = not chunk
             first, *others = chunk.split(b"\n")
             begun.append(first)

@@ -27,6 +27,7 @@ from nmt.commands.options import (
     add_sampling_options,
     add_search_options,
     positive,
+    refuse_twice,
     sampling,
     set_threads,
     share_threads,
@@ -121,6 +122,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> None:
     checkpoints, text = told_apart(options.arguments)
     _check(options, text)
+    refuse_twice(checkpoints)
     dictionary, lines = None, text
     if options.dictionary is not None:
         from nmt.text.unknown_words import read_dictionary

@@ -58,6 +58,8 @@ def growing(path: Path, made_by: Mapping[str, Any], *, resume: bool) -> Iterator
     """
     if not path.name or path.is_dir():
         raise UserError(f"{path} is a folder: give --output the name of a file")
+    if path.suffix == ".gz":
+        raise UserError(f"{path}: the text is written uncompressed: leave out .gz")
     note = note_of(path)
     is_new = not (path.exists() or note.exists())
     if not resume and not is_new:

@@ -8,6 +8,7 @@ from pathlib import Path
 from nmt.sample_corpus.phrase import Pair, detokenise
 from nmt.sample_corpus.stories import generate
 from nmt.system import files
+from nmt.system.errors import UserError
 
 __all__ = ["Pair", "detokenise", "generate", "write"]
 
@@ -37,9 +38,11 @@ generates these files again, byte for byte.
 def write(folder: Path, seed: int = 1) -> None:
     """Write the corpus and its README into a folder, which is created if necessary.
 
-    Raises `UserError` if that is not possible. Several processes may do this at the same time.
+    Raises `UserError` if that is not possible, or if another text is there. Several processes may do this at the same
+    time.
     """
     files.make_folder(folder)  # generating takes seconds: first see whether there is a place for it
+    whole: dict[Path, bytes] = {}
     for split, pairs in generate(seed).items():
         lines = {
             "de": [detokenise(pair.source) for pair in pairs],
@@ -47,5 +50,16 @@ def write(folder: Path, seed: int = 1) -> None:
             "align": [" ".join(f"{source}-{target}" for source, target in pair.links) for pair in pairs],
         }
         for extension, content in lines.items():
-            files.write(folder / f"{split}.{extension}", ("\n".join(content) + "\n").encode())
-    files.write(folder / "README.md", README.encode())
+            whole[folder / f"{split}.{extension}"] = ("\n".join(content) + "\n").encode()
+    readme = folder / "README.md"
+    if not _holds(readme, README.encode()):
+        for path, data in whole.items():
+            if path.exists() and not _holds(path, data):  # else an interrupted call has written it
+                raise UserError(f"{path} is not the sample corpus: move it, or choose another folder (data.folder)")
+    for path, data in whole.items():
+        files.write(path, data)
+    files.write(readme, README.encode())
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content

@@ -52,6 +52,15 @@ def writing(path: Path) -> Iterator[None]:
         raise UserError(f"{path} cannot be written ({reason}): free some space or choose another place") from None
 
 
+def require_new(path: Path) -> None:
+    """Raise `UserError` if anything is at `path`, or if nothing can be written there: before the work, not after it."""
+    if path.exists() or path.is_symlink():
+        raise UserError(f"{path} already exists: choose another --output, or remove it")
+    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(f"{path} cannot be written: {folder} is no folder to write into: choose another --output")
+
+
 def require_regular(path: Path) -> None:
     """Raise `OSError` for anything but a file or a folder: reading a pipe or a device may never end.
 

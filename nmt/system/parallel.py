@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
+from multiprocessing.connection import Connection, wait
 from typing import TypeVar
 
 from nmt.system.errors import UserError
@@ -34,7 +35,9 @@ def in_parallel(
         yield from (function(*job) for job in first if job is not None)
         return
     count = workers or os.cpu_count() or 1
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_begin_worker)
+    context = multiprocessing.get_context("spawn")
+    over, going_on = context.Pipe(duplex=False)  # `over` can be read from once the other end is closed
+    pool = ProcessPoolExecutor(count, context, initializer=_begin_worker, initargs=(over,))
     waiting: deque[Future[Result]] = deque()
     try:
         for job in chain(first, ahead):
@@ -50,6 +53,7 @@ def in_parallel(
             "above, that is why it ended"
         ) from None
     finally:
+        going_on.close()  # a job that has begun is not waited for
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -58,15 +62,13 @@ def runs_script_again() -> bool:
     return getattr(multiprocessing.current_process(), "_inheriting", False)  # as multiprocessing asks itself
 
 
-def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent process, and end with it, however it ends."""
+def _begin_worker(over: Connection) -> None:
+    """Leave Ctrl-C to the parent process, and end when it wants no more results, or has ended in any way."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    threading.Thread(target=_end_with_the_parent, args=(over,), daemon=True).start()
 
 
-def _end_with_the_parent() -> None:
-    """Wait until the parent process has ended; then end this one, whatever it is doing."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()  # waits for the end of a pipe, which the system closes with the process that holds its other end
+def _end_with_the_parent(over: Connection) -> None:
+    """Wait until the parent process has closed its end of the pipe; then end this one, whatever it is doing."""
+    wait([over])  # the system closes it with the process that holds it
     os._exit(1)

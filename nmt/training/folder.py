@@ -15,6 +15,7 @@ LAST, PREVIOUS = "last.pt", "previous.pt"  # the checkpoints to continue from
 BEST = "best.pt"  # the model with the best validation, for translation alone
 CONFIG = "config.yaml"
 JOB = "job"  # the name of torchrun's job, where there is one
+LOG = "log.txt"  # what a run of the ablation prints
 
 
 def refuse_used(folder: Path) -> None:
@@ -24,6 +25,19 @@ def refuse_used(folder: Path) -> None:
     if not folder.is_dir() or any(path.name != event_log.NAME or path.stat().st_size for path in folder.iterdir()):
         raise UserError(
             f"{folder} already holds a run: continue it with --resume, or choose another name with --set name=NAME"
+        )
+
+
+def refuse_other_files(folder: Path) -> None:
+    """Raise `UserError` if a folder without checkpoints holds more than a run leaves before its first one."""
+    if not folder.is_dir() or any((folder / name).exists() for name in (LAST, PREVIOUS, BEST)):
+        return  # what is wrong with a run's own checkpoints is said when they are loaded
+    names = {path.name for path in folder.iterdir() if not path.name.endswith(files.TEMPORARY)}
+    begun = {CONFIG, JOB, "tensorboard"} if event_log.NAME in names else set()  # which comes first
+    if other := sorted(names - begun - {event_log.NAME, LOG}):
+        raise UserError(
+            f"{folder} has no {LAST} to resume from, but other files, such as {other[0]}: move them, or choose another "
+            "name with --set name=NAME"
         )
 
 

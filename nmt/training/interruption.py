@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: finish the update, save, and say how to continue, even if nothing reads the output."""
+"""Ctrl-C, SIGTERM and a closed terminal: finish the update, save, and say how to continue.
+
+That also works if nothing reads the output.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,13 @@ class StopSignals:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Catch SIGINT and SIGTERM inside the block."""
-        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        """Catch SIGINT, SIGTERM and, unless it is ignored as by nohup, SIGHUP inside the block."""
+        numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+        before = {
+            number: signal.signal(number, self._handle)
+            for number in numbers
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
+        }
         try:
             yield
         finally:
@@ -48,6 +56,7 @@ class StopSignals:
         self.requested = True
         for either in (signal.SIGINT, signal.SIGTERM):
             signal.signal(either, _stop_now)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that is closed may send it twice
         print(
             "\nStopping after this update, then saving. Press Ctrl-C again to stop immediately.",
             file=sys.stderr,

@@ -122,6 +122,7 @@ class Partner:
             stdout=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             pass_fds=[memory],
+            start_new_session=True,  # Ctrl-C is for this process, also before the other one ignores it
         )
         there.close()
         os.close(memory)
@@ -155,7 +156,7 @@ def _lost() -> UserError:
 
 def serve() -> None:
     """The process: compute the gradients of parts, until the one that sends them is gone."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # to this process's group: the other one decides what happens
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # to all processes of a service: the other one decides what happens
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     connection = Connection(os.dup(0))
     try:

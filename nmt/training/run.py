@@ -12,7 +12,7 @@ from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.system import files
 from nmt.training.distributed import ALONE, World, job, restarted
-from nmt.training.folder import CONFIG, JOB, held, job_of, refuse_used
+from nmt.training.folder import CONFIG, JOB, held, job_of, refuse_other_files, refuse_used
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import train
 from nmt.training.precision import choose_precision, with_precision
@@ -38,7 +38,9 @@ def run(
     progress = (progress or TextProgress()) if world.is_main else Progress()
     [resumes] = world.total(resume or (world.is_main and restarted() and job_of(folder) == job()))
     resume = resumes > 0
-    if not resume:
+    if resume:
+        refuse_other_files(folder)
+    else:
         refuse_used(folder)  # now, and once more when no other run can start there
     with stop.abandoning():
         prepared = prepare(config, world, folder if resume else None)

@@ -174,15 +174,18 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Ten
     return torch.load(folder / "runs" / "tiny" / "last.pt", weights_only=True)["model"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(
     tmp_path: Path, undisturbed: dict[str, torch.Tensor], number: signal.Signals
 ) -> None:
     config = str(write_config(tmp_path))
     metrics = tmp_path / "runs" / "tiny" / "metrics.jsonl"
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        command("train", config, *LONG), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        command("train", config, *LONG),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # nohup has one of them ignored
     ) as process:
         while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
             time.sleep(0.005)
@@ -227,6 +230,20 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"nmt {nmt.__version__}\n"
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## {nmt.__version__}" in changes
+
+
+def test_a_full_disk_is_said_though_the_output_was_kept_to_the_end(tmp_path: Path) -> None:
+    for name in ("text.de", "text.en"):
+        (tmp_path / name).write_text("".join(f"{n}\n" for n in range(9)), encoding="utf-8")
+    sets = ["split", "text.de", "text.en", "--output", "sets", "--validation", "2", "--test", "2"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "nmt", *sets], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, env=environment
+        )
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("error: cannot write the output (No space left on device)")
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_python_runs_the_package_as_a_program() -> None:

@@ -34,6 +34,11 @@ def test_workers_print_the_same_bytes(
     assert outputs[0].count("\n") == 2 * 10 + 1
 
 
+def test_an_ensemble_has_no_member_twice(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["translate", best, best, "x"]) == 2
+    assert "a checkpoint was given twice" in error_of(capsys)
+
+
 def test_file_equals_arguments(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "input.txt"
     file.write_text("\n".join(SOURCES), encoding="utf-8")
@@ -82,7 +87,7 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--replace-unk"],
         ["--replace-unk", "--dictionary", str(dictionary)],
         ["--max-length", "3"],
-        ["--prefix", "a dog"],
+        ["--prefix", "the dog"],
         ["--batch-size", "1"],
         ["--device", "cpu", "--threads", "1"],
         ["--workers", "2"],

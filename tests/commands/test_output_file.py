@@ -145,6 +145,7 @@ def test_nothing_is_overwritten_and_nothing_foreign_continued(
     [
         (["x", "--output", "out"], "--output needs --input"),
         (["--input", "SOURCE", "--resume"], "--resume needs the --output"),
+        (["--input", "SOURCE", "--output", "out.gz"], "out.gz: the text is written uncompressed: leave out .gz"),
     ],
 )
 def test_options_that_need_each_other(

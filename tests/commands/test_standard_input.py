@@ -111,3 +111,12 @@ def test_bad_bytes_are_named_by_their_line(best: str, capfd: pytest.CaptureFixtu
         os.dup2(before, 0)
         os.close(before)
     assert "standard input, line 2: not valid UTF-8" in error_of(capfd)
+
+
+def test_an_input_that_cannot_be_read_is_one_line(best: str, tmp_path: Path) -> None:
+    with (tmp_path / "write-only").open("wb") as nothing:  # as nohup leaves it
+        done = subprocess.run(command("translate", best), stdin=nothing, capture_output=True)
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        "error: standard input cannot be read (Bad file descriptor): give TEXT or --input FILE\n"
+    )

@@ -1,5 +1,6 @@
 """From text to pairs of ids: the right ones, or an error that says why there are none."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_ids_are_those_of_each_line(tmp_path: Path, kind: str, size: int | None,
     unknown = [example for example in expected if UNK in example.source + example.target]
     assert unknown == ([expected[2]] if kind == "whitespace" else [])  # which spells what marks are called
     if joint:
-        assert pairs.source == pairs.target or kind == "spacy"
+        assert replace(pairs.source, language="en") == pairs.target or kind == "spacy"
         assert pairs.source.vocabulary == pairs.target.vocabulary
     else:
         assert UNK in pairs.target.encode(TEXT.source[0])

@@ -258,3 +258,21 @@ def test_an_habitual_present_is_simple_in_english() -> None:
         "Every day, the cook calls his aunt.",
     )
     assert main(clause, EMPTY).english[-1].text == "aunt"
+
+
+def test_another_text_is_never_overwritten(tmp_path: Path) -> None:
+    own = tmp_path / "train.de"
+    own.write_text("mein Text\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"train\.de is not the sample corpus: move it"):
+        write(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["train.de"]
+    assert own.read_text(encoding="utf-8") == "mein Text\n"
+
+
+def test_what_an_interrupted_call_has_written_is_completed(tmp_path: Path) -> None:
+    write(tmp_path)
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in ("README.md", "test.en"):
+        (tmp_path / name).unlink()
+    write(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files

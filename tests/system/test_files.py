@@ -48,6 +48,18 @@ def test_places_that_cannot_be_are_the_users_error(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file", "folder"]
 
 
+def test_a_place_that_is_not_free_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "link").symlink_to("nothing")
+    for name in ("file", "link"):
+        with pytest.raises(UserError, match=f"{name} already exists: choose another --output"):
+            files.require_new(tmp_path / name)
+    with pytest.raises(UserError, match="file is no folder to write into"):
+        files.require_new(tmp_path / "file" / "c.pt")
+    files.require_new(tmp_path / "new" / "c.pt")
+    assert names(tmp_path) == ["file", "link"]
+
+
 def test_a_file_system_without_locks_is_the_users_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def flock(*_: object) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")

@@ -56,6 +56,26 @@ if __name__ == "__main__":
 """
 
 
+ABANDONED = """
+from nmt.system.parallel import in_parallel
+
+def endless_but_for_the_first(n):
+    while n:
+        sum(range(10**6))
+
+if __name__ == "__main__":
+    next(in_parallel(endless_but_for_the_first, [(0,), (1,), (2,)], workers=2))
+"""
+
+
+def test_jobs_that_have_begun_are_not_waited_for(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(ABANDONED, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parents[1])}
+    done = subprocess.run([sys.executable, program], env=environment, stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_within_a_second_of_their_parent(tmp_path: Path, number: signal.Signals) -> None:
     program = tmp_path / "program.py"

@@ -148,6 +148,7 @@ def test_the_process_ignores_signals_to_its_group_and_ends_with_the_learner() ->
     for number in range(2):
         update(learner, [random_batch(40, 1)], config, 0.1, done=number)
         [process] = partners()
+        assert os.getsid(process) == process  # so that Ctrl-C does not reach it before it ignores it
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(process, name)
     del learner

@@ -197,3 +197,21 @@ def test_what_kills_left_half_written_is_removed(make_config: ConfigMaker) -> No
     (folder / ".last.pt.123.tmp").write_bytes(b"half")
     finish(config, resume=True)
     assert list(folder.glob("*.tmp")) + list(folder.glob(".*")) == []
+
+
+@pytest.mark.parametrize("there", ["config.yaml", "evaluation.json"])
+def test_without_a_checkpoint_nothing_else_is_overwritten(make_config: ConfigMaker, there: str) -> None:
+    """A folder of somebody else, and that of a run whose checkpoints were removed."""
+    config = make_config("training.max_updates=1")
+    folder = Path(config.output_dir) / config.name
+    if there == "evaluation.json":
+        finish(config)
+        for path in folder.glob("*.pt"):
+            path.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / there).write_text("mine", encoding="utf-8")
+    (folder / ".draft.tmp").write_text("mine", encoding="utf-8")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match=r"has no last\.pt to resume from, but other files, such as "):
+        run(config, StopSignals(), resume=True)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

@@ -9,6 +9,7 @@ parts do not read.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
@@ -16,6 +17,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -36,6 +38,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Updates = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Place = Annotated[str, AfterValidator(os.path.expanduser)]  # of a file or folder; ~ is the home folder, as in a shell
 
 
 class Idle(NamedTuple):

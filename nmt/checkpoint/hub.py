@@ -5,7 +5,6 @@ What is fetched is a file like any other: its own SHA-256 is checked when it is 
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterator
@@ -69,11 +68,12 @@ def push(checkpoint: Path, repository: str, card: str, *, private: bool) -> str:
 def _package() -> Any:
     try:
         import huggingface_hub
+        from huggingface_hub.utils import logging
     except ImportError:
         raise UserError(
             "the hub needs the package huggingface_hub: run pip install -e '.[hub]' in the folder of nmt"
         ) from None
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it would count how often it tries again
+    logging.set_verbosity_error()  # it would count how often it tries again
     return huggingface_hub
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nmt.parts import Count, Fraction, Idle, Section, names_of, section_of
+from nmt.parts import Count, Fraction, Idle, Place, Section, names_of, section_of
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import SPECIALS
 
@@ -53,13 +53,13 @@ class SideConfig(TokenizerFields):
     min_frequency: Count = 1
     """Types seen less often in the training text become `<unk>`. Where tokens are drawn anew in each epoch
     (`subword_sampling`, `respelling`, `copying`), all subwords stay."""
-    train: str | None = None
+    train: Place | None = None
     """With `corpus: files`: the file of training sentences, one per line."""
-    validation: str | None = None
+    validation: Place | None = None
     """With `corpus: files`: the file of validation sentences."""
-    test: str | None = None
+    test: Place | None = None
     """With `corpus: files`: the file of test sentences. Without one, a run is scored on the validation set."""
-    monolingual: str | None = None
+    monolingual: Place | None = None
     """More text in this language alone: a file, or `multi30k_descriptions`, five captions of each of Multi30k's
     training images. Subwords and vocabulary are learnt from it, too. Lines that equal, lower-cased, a line of the
     validation set or of a test set are left out. `nmt back-translate` makes training pairs of such text."""
@@ -82,7 +82,7 @@ class SideConfig(TokenizerFields):
 class ExtraText(Section):
     """A file of more source sentences, whose translations `target.extra` names. A path alone is enough."""
 
-    path: str
+    path: Place
     """The file of sentences, one per line."""
     weight: Weight = 1
     """How often each of its pairs comes in an epoch."""
@@ -128,7 +128,7 @@ class TargetConfig(SideConfig):
 
     language: Language = "en"
     """The language's ISO 639-1 code, such as `de` or `en`."""
-    extra: tuple[str, ...] = ()
+    extra: tuple[Place, ...] = ()
     """The files of translations of `source.extra`, as many and in the same order."""
 
 
@@ -140,9 +140,9 @@ class DataConfig(Section):
     use. `files`: your own text, named in `source` and `target`."""
     corpus_weight: Weight = 1
     """How often each of the corpus's own pairs comes in an epoch, beside those of `extra`."""
-    folder: str = "data"
+    folder: Place = "data"
     """The folder that holds the sample corpus, Multi30k's files, and (in `cache/`) tokenized text."""
-    mirror: str | None = None
+    mirror: Place | None = None
     """With `corpus: multi30k` or `monolingual: multi30k_descriptions`: a folder or URL that holds Multi30k's files. The
     environment variable `NMT_MULTI30K_MIRROR` overrides it. The descriptions may lie among them, or in a folder
     `multi30k_descriptions` beside."""

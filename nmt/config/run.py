@@ -14,7 +14,7 @@ from nmt.config.data import DataConfig
 from nmt.config.model import ModelConfig
 from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
-from nmt.parts import Section
+from nmt.parts import Place, Section
 
 
 class Config(Section):
@@ -22,7 +22,7 @@ class Config(Section):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100, coerce_numbers_to_str=True)]
     """The run's name. Its folder is `output_dir/name`; a run never overwrites another."""
-    output_dir: str = "checkpoints"
+    output_dir: Place = "checkpoints"
     """The folder of the run's folder."""
     data: DataConfig = DataConfig()
     """The corpus and its tokens."""

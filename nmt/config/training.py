@@ -13,6 +13,7 @@ from nmt.parts import (
     Fraction,
     Idle,
     NonNegative,
+    Place,
     Positive,
     Section,
     names_of,
@@ -131,7 +132,7 @@ class TrainingConfig(Section):
     them. By default none."""
     log_every: Count = 50
     """Updates between two `train` events of `metrics.jsonl`."""
-    start_from: str | None = None
+    start_from: Place | None = None
     """A checkpoint, or `hf://OWNER/NAME`, whose weights and tokens training begins with. Its model and tokenizers must
     be those of this config; dropout and the text may be others."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

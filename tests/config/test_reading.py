@@ -147,3 +147,11 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_origin_begins_the_message() -> None:
     with pytest.raises(UserError, match=r"^best\.pt: name: missing"):
         parse_config({}, "best.pt")
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    given = {"name": "x", "output_dir": "~/runs", "data": {"folder": "~"}, "training": {"start_from": "a/~"}}
+    config = parse_config(given, "config")
+    assert config.output_dir == "/home/somebody/runs"
+    assert (config.data.folder, config.training.start_from) == ("/home/somebody", "a/~")

@@ -98,7 +98,11 @@ def evaluate(
     comparisons = scores.compare(outputs, test_set.text.target)
     table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons, alignment=aligned)}"
     if output is not None:
-        paths = report.write(output, evaluations, comparisons, test_set.corpus)
+        try:
+            paths = report.write(output, evaluations, comparisons, test_set.corpus)
+        except UserError:
+            print(table)  # what took so long is not lost
+            raise
         table += "\n\nWritten: " + ", ".join(map(str, paths))
     return table
 

@@ -53,6 +53,16 @@ def test_every_option_runs_alone_and_with_all_others(
         assert words in error_of(capsys)
 
 
+def test_scores_are_printed_though_no_file_can_be_written(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "evaluation.json").mkdir()
+    assert main(["evaluate", best, "--output", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert "Scores on test" in said.out
+    assert said.err.splitlines()[-1].startswith(f"error: {tmp_path / 'evaluation.json'} cannot be written")
+
+
 def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best: str
 ) -> None:

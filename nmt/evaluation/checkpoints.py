@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -74,14 +73,9 @@ def evaluate(
     by_length.check_edges(edges)
     aligned = test_set.words is not None and test_set.words.links is not None
     outputs, alignments = {}, {}
+    search = {"beam_size": beam_size, "length_penalty": length_penalty, "vocabulary_selection": vocabulary_selection}
     for checkpoint, translator in translators.items():
-        asked = precision or translator.search.precision
-        products = f"{translator.fastest_precision}, chosen by auto" if asked == "auto" else asked
-        count = len(test_set.text.source)
-        print(f"Translating {count} sentences with {checkpoint} ({products})", file=sys.stderr, flush=True)
-        translate = partial(translator.translate, beam_size=beam_size, length_penalty=length_penalty, attention=False)
-        translations = translate(test_set.text.source, precision=precision, vocabulary_selection=vocabulary_selection)
-        outputs[checkpoint] = [translation.text for translation in translations]
+        outputs[checkpoint] = _translated(checkpoint, translator, test_set.text.source, precision, search)
         alignments[checkpoint] = alignment_score(translator, test_set) if aligned else None
     evaluations = report.evaluate_outputs(
         outputs,
@@ -105,6 +99,20 @@ def evaluate(
             raise
         table += "\n\nWritten: " + ", ".join(map(str, paths))
     return table
+
+
+def _translated(
+    checkpoint: str,
+    translator: Translator,
+    sentences: Sequence[str],
+    precision: SearchPrecision | None,
+    search: Mapping[str, Any],
+) -> list[str]:
+    asked = precision or translator.search.precision
+    products = f"{translator.fastest_precision}, chosen by auto" if asked == "auto" else asked
+    print(f"Translating {len(sentences)} sentences with {checkpoint} ({products})", file=sys.stderr, flush=True)
+    translations = translator.translate(sentences, precision=precision, attention=False, **search)
+    return [translation.text for translation in translations]
 
 
 def check_heat_map(translators: dict[str, Translator], test_set: TestSet, line: int) -> None:

@@ -242,9 +242,7 @@ class Translator:
         tokens = [self.target.tokenizer.tokenize(one) if isinstance(one, str) else without_end(one) for one in given]
         for one, own in zip(given, tokens, strict=True):
             if isinstance(one, str) and UNK in self.target.vocabulary.encode(own):
-                raise UserError(
-                    f"prefix: the model cannot write {one!r}: it has not learnt all of its words or letters"
-                )
+                raise UserError(f"prefix: the model cannot write {one!r}, part of which it does not know: reword it")
         longest, most = max(map(len, tokens), default=0), wanted.search.max_length
         if longest >= most:
             raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")

@@ -103,8 +103,8 @@ def run(options: argparse.Namespace) -> int:
     outputs = [options.output.with_name(f"{options.output.name}.{language}") for language in languages]
     pairs = options.output.with_name(f"{options.output.name}.pairs")  # until all of them are there
     for path in outputs:
-        if path.exists() and not (options.resume and note_of(pairs).exists()):
-            raise UserError(f"{path} already exists: choose another --output, or remove it")
+        if not (options.resume and note_of(pairs).exists()):
+            files.require_new(path)
     names = (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "noise")
     made_by = decisive(options, names, {"checkpoint": map(Path, options.checkpoints)}, lines)
     with growing(pairs, made_by, resume=options.resume) as (done, write_file):

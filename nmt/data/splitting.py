@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt.system.errors import UserError
-from nmt.system.files import replacing
+from nmt.system.files import replacing, require_new
 from nmt.text.corpus import check_pairs, iterate_lines
 
 SETS = ("train", "validation", "test")
@@ -46,8 +46,7 @@ def split(
     """
     outputs = {name: tuple(folder / f"{name}.{language}" for language in languages) for name in SETS}
     for path in (path for pair in outputs.values() for path in pair):
-        if path.exists():
-            raise UserError(f"{path} already exists: choose another --output, or remove it")
+        require_new(path)
     check_pairs(*paths)
     distinct = np.unique(np.fromiter((key for key, _ in _keyed(paths, seed) if key is not None), dtype=np.uint64))
     if len(distinct) <= validation + test:

@@ -18,7 +18,7 @@ from nmt.export.graphs import trace
 from nmt.export.precision import Precision, write
 from nmt.model.ensemble import Ensemble
 from nmt.system.errors import UserError
-from nmt.system.files import TEMPORARY, make_folder, writing
+from nmt.system.files import TEMPORARY, make_folder, require_new, writing
 from nmt.text.tokenizers import TOKENIZERS, case
 
 FORMAT = 1  # of the folder, which `translate.py` names, too
@@ -57,8 +57,7 @@ def check_tokenizers(path: str, loaded: Loaded) -> None:
 @contextmanager
 def complete(output: Path) -> Iterator[Path]:
     """A folder to fill, which becomes `output` when it is filled. Raises `UserError` if that exists."""
-    if output.exists():
-        raise UserError(f"{output} already exists: choose another --output, or remove it")
+    require_new(output)
     make_folder(output.parent)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}{TEMPORARY}")
     with writing(output):

@@ -56,9 +56,16 @@ def require_new(path: Path) -> None:
     """Raise `UserError` if anything is at `path`, or if nothing can be written there: before the work, not after it."""
     if path.exists() or path.is_symlink():
         raise UserError(f"{path} already exists: choose another --output, or remove it")
-    folder = next(folder for folder in path.absolute().parents if folder.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(f"{path} cannot be written: {folder} is no folder to write into: choose another --output")
+    if (there := obstacle(path)) is not None:
+        raise UserError(
+            f"{path} cannot be written: {there} is not a folder that can be written; choose another --output"
+        )
+
+
+def obstacle(path: Path) -> Path | None:
+    """The file or folder, `path` or the nearest one above it that is there, because of which it cannot be written."""
+    there = next(place for place in (path, *path.absolute().parents) if os.path.exists(place))
+    return None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else there
 
 
 def require_regular(path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from nmt.system.errors import UserError
@@ -70,5 +70,5 @@ def _begin_worker(over: Connection) -> None:
 
 def _end_with_the_parent(over: Connection) -> None:
     """Wait until the parent process has closed its end of the pipe; then end this one, whatever it is doing."""
-    wait([over])  # the system closes it with the process that holds it
+    over.poll(None)  # the system closes it with the process that holds it
     os._exit(1)

@@ -12,6 +12,7 @@ import torch
 from nmt.config.run import Config
 from nmt.data.batching import Batches, collate
 from nmt.data.training_set import TrainingSet
+from nmt.system import files
 from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError
 from nmt.training.folder import LAST, PREVIOUS, refuse_used
@@ -73,8 +74,7 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
 
 def _refuse_unwritable(folder: Path) -> None:
     """Raise `UserError` if the folder, or the nearest one above it that is there, cannot be written."""
-    there = next(path for path in (folder, *folder.absolute().parents) if os.path.exists(path))
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+    if (there := files.obstacle(folder)) is not None:
         raise UserError(
             f"{folder} cannot be used: {there} is not a folder that can be written; choose another output_dir"
         )

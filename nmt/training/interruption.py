@@ -29,12 +29,10 @@ class StopSignals:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Catch SIGINT, SIGTERM and, unless it is ignored as by nohup, SIGHUP inside the block."""
-        numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-        before = {
-            number: signal.signal(number, self._handle)
-            for number in numbers
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
-        }
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self._handle) for number in numbers}
         try:
             yield
         finally:

@@ -175,8 +175,9 @@ def load_last(config: Config, prepared: Prepared, folder: Path, world: World) ->
     if world.is_main:
         world.wait()
     if len(set(world.gather(repr(loaded and (loaded.training or {}).get("state"))))) > 1:
-        shared = config.output_dir
-        raise UserError(f"{folder / LAST} is not the same on all machines: they must share the folder {shared}")
+        raise UserError(
+            f"{folder / LAST} is not the same on all machines: they must share the folder {config.output_dir}"
+        )
     if loaded is not None:
         training = check_continues(config, prepared, loaded, folder / LAST)
         _checked(training, str(folder / LAST), world)

@@ -54,7 +54,7 @@ def test_a_place_that_is_not_free_is_refused_before_anything_is_made(tmp_path: P
     for name in ("file", "link"):
         with pytest.raises(UserError, match=f"{name} already exists: choose another --output"):
             files.require_new(tmp_path / name)
-    with pytest.raises(UserError, match="file is no folder to write into"):
+    with pytest.raises(UserError, match="file is not a folder that can be written"):
         files.require_new(tmp_path / "file" / "c.pt")
     files.require_new(tmp_path / "new" / "c.pt")
     assert names(tmp_path) == ["file", "link"]

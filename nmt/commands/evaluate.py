@@ -40,7 +40,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--split",
         metavar="NAME",
-        help="the set: validation, test, or a Multi30k test set by its name, such as test_2017_flickr (default: test)",
+        help="which set: validation, test, or one of Multi30k by its name, such as test_2017_flickr (default: test)",
     )
     add_data_folder(parser)
     parser.add_argument(

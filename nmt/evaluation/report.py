@@ -199,16 +199,22 @@ def _as_csv(evaluations: Sequence[ModelEvaluation]) -> str:
 
 
 def _score_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
-    widths = [max(7, len(label)) for label in FLAVOURS.values()]
-    room = WIDTH - sum(widths) - 2 * len(widths)
+    heads = [*FLAVOURS.values(), "length"]
+    room = WIDTH - sum(max(7, len(label)) + 2 for label in heads)
     first = [shortened(names[e.checkpoint], room) for e in evaluations]
     head = f"Scores on {evaluations[0].split}"
-    rows = [[f"{getattr(e.scores, flavour):.2f}" for flavour in FLAVOURS] for e in evaluations]
-    return _aligned([head, *first], [list(FLAVOURS.values()), *rows])
+    rows = [
+        [*(f"{getattr(e.scores, flavour):.2f}" for flavour in FLAVOURS), f"{e.scores.length_ratio:.3f}"]
+        for e in evaluations
+    ]
+    return _aligned([head, *first], [heads, *rows])
 
 
 def _signature_lines(scores: Scores) -> str:
-    return "\n".join(f"{label:<11}  {scores.signatures[flavour]}" for flavour, label in FLAVOURS.items())
+    lines = [f"{label:<11}  {scores.signatures[flavour]}" for flavour, label in FLAVOURS.items()]
+    return "\n".join(
+        [*lines, f"{'length':<11}  tokens of the translations / of the references; below 1, BLEU has a penalty"]
+    )
 
 
 def _length_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:

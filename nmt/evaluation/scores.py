@@ -27,12 +27,15 @@ class Scores:
 
     `bleu` is cased sacreBLEU, the one to report. `bleu_lowercase` is the same on lower-cased text.
     `bleu_tokenized_lowercase` splits both sides with spaCy first: only for comparison with papers that did so.
+    `length_ratio` is the number of tokens in the hypotheses divided by that in the references, as `bleu` counts them:
+    below 1, BLEU has a brevity penalty (Papineni et al. 2002, section 2.2.2).
     """
 
     bleu: float
     bleu_lowercase: float
     bleu_tokenized_lowercase: float
     chrf: float
+    length_ratio: float
     signatures: dict[str, str]
 
 
@@ -65,8 +68,9 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     split_hypotheses, split_references = (
         [" ".join(tokens) for tokens in spacy_tokens(side, target_language)] for side in (hypotheses, references)
     )
+    bleu = cased.corpus_score(hypotheses, [references])
     values: dict[str, float] = {
-        "bleu": cased.corpus_score(hypotheses, [references]).score,
+        "bleu": bleu.score,
         "bleu_lowercase": lowercase.corpus_score(hypotheses, [references]).score,
         "bleu_tokenized_lowercase": tokenized.corpus_score(split_hypotheses, [split_references]).score,
         "chrf": chrf.corpus_score(hypotheses, [references]).score,
@@ -75,7 +79,8 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     signatures = {name: metric.get_signature() for name, metric in metrics.items()}
     # spaCy tokenised, not sacreBLEU, whose signature would say "none".
     signatures["bleu_tokenized_lowercase"].update("tok", _spacy_signature(target_language))
-    return Scores(**values, signatures={name: signature.format() for name, signature in signatures.items()})
+    formatted = {name: signature.format() for name, signature in signatures.items()}
+    return Scores(**values, length_ratio=float(bleu.ratio), signatures=formatted)
 
 
 def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> float:

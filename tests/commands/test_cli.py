@@ -42,7 +42,8 @@ def test_evaluation_json_has_the_promised_fields(runs: Path) -> None:
     assert evaluation.keys() == {"models", "significance"}
     (model,) = evaluation["models"]
     flavours = {"bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"}
-    assert model.keys() == {"checkpoint", "split", "signatures", "by_length", "alignment", "learned", *flavours}
+    others = {"length_ratio", "signatures", "by_length", "alignment", "learned"}
+    assert model.keys() == {"checkpoint", "split", *flavours, *others}
     assert model["alignment"] is None
     assert model["learned"] == []
     assert model["signatures"].keys() == flavours

@@ -37,7 +37,9 @@ def test_json_has_exactly_the_promised_fields(three, tmp_path):
     assert list(content) == ["models", "significance"]
     flavours = ["bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"]
     for model, evaluation in zip(content["models"], evaluations, strict=True):
-        assert list(model) == ["checkpoint", "split", *flavours, "signatures", "by_length", "alignment", "learned"]
+        others = ["length_ratio", "signatures", "by_length", "alignment", "learned"]
+        assert list(model) == ["checkpoint", "split", *flavours, *others]
+        assert model["length_ratio"] == evaluation.scores.length_ratio
         assert model["alignment"] is None
         assert (model["checkpoint"], model["split"]) == (evaluation.checkpoint, "valid")
         assert [model[flavour] for flavour in flavours] == [getattr(evaluation.scores, f) for f in flavours]
@@ -102,10 +104,10 @@ def test_folder_that_is_a_file_is_a_user_error(three, tmp_path):
 def test_table_shows_all_scores_and_marks_small_buckets(three):
     evaluations, comparisons = three
     lines = report.table(evaluations, comparisons).splitlines()
-    assert lines[0].split() == ["Scores", "on", "valid", "BLEU", "BLEU", "lc", "BLEU", "tok", "lc", "chrF"]
+    assert lines[0].split() == ["Scores", "on", "valid", "BLEU", "BLEU", "lc", "BLEU", "tok", "lc", "chrF", "length"]
     scores = evaluations[1].scores
     shown = [f"{x:.2f}" for x in (scores.bleu, scores.bleu_lowercase, scores.bleu_tokenized_lowercase, scores.chrf)]
-    assert lines[2].split() == ["ä1", *shown]
+    assert lines[2].split() == ["ä1", *shown, f"{scores.length_ratio:.3f}"]
     assert any(scores.signatures["bleu"] in line for line in lines)
     first = evaluations[0].by_length[0]
     (row,) = [line for line in lines if line.startswith(("1-10 ", "1-10*"))]

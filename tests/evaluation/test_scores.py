@@ -1,5 +1,6 @@
 """Scores against sacreBLEU called directly, its statistics against plain Python, and significance."""
 
+import math
 from collections import Counter
 from types import SimpleNamespace
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import sacrebleu
 import sacrebleu.significance
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from support.evaluations import HYPOTHESES, REFERENCES, damaged, evaluated
 
 from nmt.evaluation import scores
@@ -23,6 +25,17 @@ def test_scores_are_sacrebleus():
     assert result.chrf == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
     assert scores.sacrebleu_score(HYPOTHESES, REFERENCES) == result.bleu
     assert 20 < result.bleu < 70  # neither trivially right nor trivially wrong
+
+
+def test_the_length_ratio_is_that_of_the_brevity_penalty():
+    assert scores.score(HYPOTHESES, REFERENCES, "en").length_ratio != 1
+    shorter = [reference.rsplit(" ", 2)[0] for reference in REFERENCES]
+    result = scores.score(shorter, REFERENCES, "en")
+    own, others = (sum(len(Tokenizer13a()(text).split()) for text in side) for side in (shorter, REFERENCES))
+    assert result.length_ratio == own / others < 1
+    penalty = math.exp(1 - 1 / result.length_ratio)  # Papineni et al. 2002, section 2.3
+    assert sacrebleu.corpus_bleu(shorter, [REFERENCES]).bp == pytest.approx(penalty)
+    assert scores.score(["A dog."], [""], "en").length_ratio == 0  # as sacreBLEU has it
 
 
 def test_case_and_tokenisation_matter_where_they_should():

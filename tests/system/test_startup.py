@@ -1,8 +1,9 @@
-"""What is imported and loaded at the start is left out of garbage collection."""
+"""What holds while modules are imported: garbage collection rests, and Ctrl-C stops at once."""
 
 import gc
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +40,39 @@ print(callable(meta_mm), tuple(torch.mm(empty, empty.T).shape))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["True [[5.0, 14.0], [14.0, 50.0]]", "True (2, 2)"]
+
+
+IMPORTED = """
+import os, signal, time
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except BaseException:
+    pass  # as some modules do
+"""
+IMPORTING = """
+import os, signal, sys, time
+from nmt.system.startup import imports_stopped_by_ctrl_c
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with imports_stopped_by_ctrl_c():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("raised")
+    if "import" in sys.argv:
+        import dropping
+        print("dropped")
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+
+
+@pytest.mark.parametrize(("argument", "code"), [("import", 130), ("nothing", 0)])
+def test_ctrl_c_during_an_import_is_not_dropped(tmp_path: Path, argument: str, code: int) -> None:
+    (tmp_path / "dropping.py").write_text(IMPORTED, encoding="utf-8")
+    (tmp_path / "importing.py").write_text(IMPORTING, encoding="utf-8")
+    command = [sys.executable, str(tmp_path / "importing.py"), argument]
+    run = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=50, check=False)
+    assert (run.returncode, run.stdout) == (code, "raised\n")
+    assert run.stderr == ("\nStopped.\n" if code else "")

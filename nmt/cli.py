@@ -29,6 +29,7 @@ COMMANDS = {  # modules of nmt.commands, each with what it is for
     "explain": "write a web page, as a single file, that shows how a sentence is translated",
     "serve": "start a web page that shows models translating, live",
     "evaluate": "score models on a test set, also by sentence length, and compare them",
+    "score": "print how probable a model finds given translations",
     "back-translate": "make training pairs from monolingual text (back-translation)",
     "split": "make training, validation and test sets from one pair of files",
     "average": "average checkpoints of one run, or of runs from one checkpoint; store one in 16 or 8 bits",

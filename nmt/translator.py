@@ -11,10 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nmt import decoding
+from nmt import decoding, scoring
 from nmt.checkpoint.contents import Loaded, check_same_tokens, load
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig, SearchPrecision
+from nmt.data.batching import Example
 from nmt.decoding import Decoded
 from nmt.kernels import in_use
 from nmt.kernels.precision import check_precision
@@ -22,14 +23,16 @@ from nmt.kernels.processor import fastest_search_precision, this_processor
 from nmt.model.ensemble import Ensemble
 from nmt.model.protocol import TranslationModel
 from nmt.model.scopes.hierarchical import segments as numbered_segments
+from nmt.scoring import Scored
 from nmt.search import Candidates, length_penalty
 from nmt.selection.lexical import Selection, joined, of_all_sentences
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode
+from nmt.system.wording import counted
 from nmt.text.codec import Codec
-from nmt.text.limits import all_readable, tokens_within
+from nmt.text.limits import read
 from nmt.text.unknown_words import copied, replacements
 from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK, UNK_TOKEN, without_end
 from nmt.translation import Translation
@@ -151,8 +154,8 @@ class Translator:
         Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
         size, `replace_unk` without attention).
         """
-        if isinstance(sentences, str):
-            raise TypeError("translate takes a list of sentences, not one string")
+        if isinstance(sentences, str) or not all(isinstance(sentence, str) for sentence in sentences):
+            raise TypeError("translate takes a list of sentences, each of them a string")
         search = override_search(
             self.search,
             beam_size=beam_size,
@@ -164,7 +167,7 @@ class Translator:
             sampling=sampling,
         )
         wanted = _Wanted(self._in_fastest(search), n_best, replace_unk, dictionary, attention, prefix, watch, found)
-        return self._found(all_readable(sentences, self.search.max_source_length), wanted)
+        return self._found(sentences, wanted)
 
     def forced_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[Float[Tensor, "T S"]]:
         """The attention with which the model would write the given target texts: one matrix per pair, in their order.
@@ -180,10 +183,21 @@ class Translator:
         ids = [source for source, _ in pairs], [target for _, target in pairs]
         return decoding.forced_weights(self.model, *ids, self.search.batch_size)
 
+    def score(self, sources: Sequence[str], targets: Sequence[str], *, batch_size: int | None = None) -> list[Scored]:
+        """How probable the model finds given translations: their log-probabilities in nats, and numbers of tokens.
+
+        Of each pair it is that of all target tokens and `<eos>`, among all words; unknown ones are `<unk>`. Sources are
+        cut off as by `translate`. Raises ValueError if the numbers of sentences differ.
+        """
+        _, tokens = read(sources, self.search.max_source_length, self.source.tokenizer)
+        ids = map(self.source.vocabulary.encode, tokens)
+        pairs = [Example(source, self.target.encode(text)) for source, text in zip(ids, targets, strict=True)]
+        return scoring.score(self.model, pairs, batch_size or self.search.batch_size)
+
     def _found(self, sentences: Sequence[str], wanted: _Wanted) -> list[Translation]:
         self._check(wanted)
         keep_freed_memory()
-        tokens = tokens_within(self.search.max_source_length, self.source.tokenizer, sentences)
+        sentences, tokens = read(sentences, self.search.max_source_length, self.source.tokenizer)
         sources = [self.source.vocabulary.encode(each) for each in tokens]
         attention, several = wanted.attention and self.has_attention, wanted.n_best > 1
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
@@ -226,7 +240,9 @@ class Translator:
         if not 1 <= n_best <= (beam_size if wanted.search.sampling is None else MOST_SAMPLES):
             if wanted.search.sampling is not None:
                 raise UserError(f"n_best ({n_best}) must lie between 1 and {MOST_SAMPLES:,}: lower it")
-            raise UserError(f"n_best ({n_best}) must lie between 1 and beam_size ({beam_size}): raise beam_size")
+            raise UserError(
+                f"{n_best} best translations: a beam of {beam_size} gives 1 to {beam_size}; set another beam size"
+            )
         if wanted.replace_unk and not self.has_attention:
             raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")
         if wanted.dictionary is not None and not wanted.replace_unk:
@@ -236,12 +252,15 @@ class Translator:
         """The ids that each of so many translations begins with; none at all if nothing is fixed."""
         given = [wanted.prefix] * count if isinstance(wanted.prefix, str) else wanted.prefix or []
         if given and len(given) != count:
-            raise UserError(f"{len(given)} prefixes for {count} sentences: give one for each, or one text for all")
+            raise UserError(
+                f"prefix: {len(given)} for {counted(count, 'sentence')}; give one for each, or one text for all"
+            )
         if not all(is_unicode("".join(one)) for one in given):
             raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
         tokens = [self.target.tokenizer.tokenize(one) if isinstance(one, str) else without_end(one) for one in given]
         for one, own in zip(given, tokens, strict=True):
-            if isinstance(one, str) and UNK in self.target.vocabulary.encode(own):
+            unknown = [token for token in own if token != UNK_TOKEN and self.target.vocabulary.encode([token]) == [UNK]]
+            if unknown or (isinstance(one, str) and UNK_TOKEN in own):
                 raise UserError(f"prefix: the model cannot write {one!r}, part of which it does not know: reword it")
         longest, most = max(map(len, tokens), default=0), wanted.search.max_length
         if longest >= most:

@@ -92,9 +92,13 @@ def test_a_long_sentence_is_cut_before_it_is_tokenised(
     [translation] = translator.translate(["ba " * 100_000])
     assert max(lengths) == 10_000
     assert len(translation.source_tokens) == 501
-    said = capsys.readouterr().err
-    assert "cut off after 10,000 of 299,999 characters (search.max_source_length): ba ba" in said
-    assert "cut off after 500 of " in said
+    begin = "ba " * 13
+    assert capsys.readouterr().err == f"cut off after 500 tokens (search.max_source_length): {begin}b …\n"
+    [translation] = translator.translate(["ba" * 50_000])  # one word
+    begin = "ba" * 20
+    assert capsys.readouterr().err == f"cut off after 1 token (search.max_source_length): {begin} …\n"
+    translator.translate(["ba" + 100_000 * " " + "ba"])
+    assert capsys.readouterr().err == ""
 
 
 DOUBLING = "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 25))

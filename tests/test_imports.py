@@ -34,7 +34,7 @@ LAYERS = [
     ["nmt.sampling"],
     ["nmt.checkpoint"],
     ["nmt.decoding", "nmt.steps", "nmt.beam_tree", "nmt.plots"],
-    ["nmt.translation"],
+    ["nmt.scoring", "nmt.translation"],
     ["nmt.translator"],
     ["nmt.explanation", "nmt.neighbours"],
     ["nmt.export"],

@@ -94,6 +94,15 @@ def test_finished_sentences_are_left_out() -> None:
     assert length_penalty(1, 0.0) == 1
 
 
+def test_what_is_drawn_does_not_depend_on_sentences_that_end_sooner() -> None:
+    sentences = tuple(range(0, 200, 11))
+    draws = uniform_draws([[sentence] for sentence in sentences], 2, 12, 3)
+    together = search(Toy(1, 1.0), draws, sentences)
+    assert len({len(one.ids) for each in together for one in each}) > 2
+    for place, sentence in enumerate(sentences):
+        assert search(Toy(1, 1.0), draws[place : place + 1], (sentence,)) == [together[place]]
+
+
 def test_the_extreme_draws_are_types_with_a_probability() -> None:
     log_probabilities = torch.tensor([[-torch.inf, 0.3, 0.3, -torch.inf]]).log_softmax(1).repeat(3, 1)
 
@@ -124,6 +133,7 @@ def test_a_sentence_is_drawn_alike_in_any_batch(variant) -> None:
     assert any(len(set(ids)) > 1 for ids in together.values())
     assert drawn(sources, sampling={"temperature": 1.3, "seed": 8}) != together
     greedy = drawn(sources, sampling={"top_k": 1})
+    assert drawn(sources, sampling={"temperature": 1e-6}) == greedy != drawn(sources, sampling={"temperature": 1.0})
     searched = decode(model, sources, SearchConfig(beam_size=1, max_length=9, length_penalty=0), attention=False)
     assert {place: ids[0] for place, ids in greedy.items()} == {p: each[0].hypothesis.ids for p, each in searched}
 

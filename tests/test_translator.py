@@ -234,9 +234,9 @@ def test_options_go_before_the_checkpoints_settings(make_translator: Maker, text
         ({"length_penalty": 1000.0}, ["length_penalty", "less than or equal to 10"]),
         ({"max_length": 0}, ["max_length", "here: 0"]),
         ({"batch_size": -2}, ["batch_size", "here: -2"]),
-        ({"n_best": 3}, ["n_best (3)", "beam_size (2)", "raise beam_size"]),
-        ({"n_best": 0}, ["n_best (0)", "between 1 and"]),
-        ({"beam_size": 1, "n_best": 2}, ["n_best (2)", "beam_size (1)"]),
+        ({"n_best": 3}, ["3 best translations: a beam of 2 gives 1 to 2"]),
+        ({"n_best": 0}, ["0 best translations: a beam of 2 gives 1 to 2"]),
+        ({"beam_size": 1, "n_best": 2}, ["2 best translations: a beam of 1 gives 1 to 1"]),
     ],
 )
 def test_bad_options_are_refused(make_translator: Maker, options: dict[str, Any], fragments: list[str]) -> None:
@@ -271,7 +271,7 @@ def test_without_a_path_the_bundled_model_is_loaded() -> None:
 @pytest.mark.parametrize(
     ("prefix", "words"),
     [
-        (["kip"], "1 prefixes for 2 sentences"),
+        (["kip"], "prefix: 1 for 2 sentences"),
         ("kip lom mun", "3 tokens, and a translation has at most 3"),
         ("\ud800", "not valid Unicode"),
         ("kip zzz", "the model cannot write 'kip zzz'"),

@@ -8,7 +8,7 @@ training its whole state. All of it is checked before use, because a file may co
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.file import DamagedFile
 from nmt.checkpoint.weights import check_weights, described, in_8_bits, restored
 from nmt.config.data import SideConfig
+from nmt.config.model import ModelConfig
 from nmt.config.reading import differences, explain, parse_config
 from nmt.config.run import Config
 from nmt.model.seq2seq import Seq2Seq
@@ -32,6 +33,7 @@ from nmt.text.sentencepiece_file import check_normalizer
 from nmt.text.vocabulary import SPECIALS
 
 FORMAT, OLDEST = 3, 2  # that is written, and that is read: files of format 2 have no selection
+_DROPOUT = {"dropout", "embedding_dropout", "word_dropout"}  # as they are called in any part of the model
 
 
 class Loaded(NamedTuple):
@@ -137,8 +139,8 @@ def average(loaded: Mapping[str, Loaded]) -> Loaded:
     """
     (path, first), *others = loaded.items()
     for other_path, other in others:
-        for difference in differences(first.config.model.model_dump(), other.config.model.model_dump()):
-            raise UserError(f"{path} and {other_path} differ in model.{difference}: average checkpoints of one config")
+        for difference in weight_differences(first.config.model, other.config.model):
+            raise UserError(f"{path} and {other_path} differ in {difference}: average models of one kind")
         check_same_tokens(path, first, other_path, other)
         one, two = first.config.training, other.config.training
         started_alike = one.start_from == two.start_from
@@ -152,6 +154,12 @@ def average(loaded: Mapping[str, Loaded]) -> Loaded:
     mean = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}
     first.model.load_state_dict(mean)
     return first._replace(training=None)
+
+
+def weight_differences(one: ModelConfig, other: ModelConfig) -> Iterator[str]:
+    """The dotted names of the fields in which two models differ, but for dropout: weights then mean the same."""
+    fields = differences(*(model.model_dump(mode="json") for model in (one, other)))
+    yield from (f"model.{field}" for field in fields if field.rpartition(".")[2] not in _DROPOUT)
 
 
 def check_same_tokens(path: str, one: Loaded, other_path: str, other: Loaded) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from nmt.commands.options import Parser, positive
+from nmt.system.cores import cores
 
 
 def parser() -> Parser:
@@ -22,9 +22,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--output", type=Path, default=Path("ablation"), metavar="DIR", help="where the page goes (default: ablation)"
     )
-    parser.add_argument(
-        "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="runs at once (default: all cores)"
-    )
+    parser.add_argument("--jobs", type=positive, default=cores(), metavar="N", help="runs at once (default: all cores)")
     parser.add_argument(
         "--seeds", type=positive, default=1, metavar="N", help="train each mechanism N times, with N seeds (default: 1)"
     )

@@ -114,7 +114,9 @@ def run(options: argparse.Namespace) -> int:
         written = _split(pairs, outputs)
     pairs.unlink()
     print(f"Written: {outputs[0]} and {outputs[1]}, {counted(written, 'pair')} of {counted(len(lines), 'line')}.")
-    print(f"Left out: {counted(text.dropped(), 'line')} equal to one of a validation or test set, or of --without.")
+    empty = f", and {counted(text.empty(), 'empty line')}" if text.empty() else ""
+    about = f"{counted(text.dropped(), 'line')} equal to one of a validation or test set, or of --without"
+    print(f"Left out: {about}{empty}.")
     _say_how_to_use(languages, outputs)
     return 0
 

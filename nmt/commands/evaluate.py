@@ -51,7 +51,9 @@ def parser() -> Parser:
     parser.add_argument("--source", type=Path, metavar="FILE", help="translate this file instead of a split")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="its reference translation")
     parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV and pictures there")
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="write evaluation.json, CSV, pictures and translations there"
+    )
     parser.add_argument(
         "--alignment", type=Path, metavar="FILE", help="score the attention by these gold word links (such as 0-0 1?2)"
     )

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from nmt.system.cores import cores
 from nmt.system.errors import UserError
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def refuse_twice(checkpoints: Sequence[str]) -> None:
 def share_threads(options: argparse.Namespace) -> None:
     """Give each of several workers its share of the processor's threads, unless --threads says how many."""
     if options.workers > 1:
-        options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
+        options.threads = options.threads or max(1, cores() // options.workers)
 
 
 def set_threads(threads: int | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-import os
 import secrets
 import signal
 import socket
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from nmt.commands.options import Parser, positive, refuse_twice, set_threads
 from nmt.system import bundled
+from nmt.system.cores import cores
 from nmt.system.errors import UserError
 
 
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
     checkpoints = options.checkpoints or [str(path) for path in bundled.models().values()]
     if options.workers > 1:
-        options.threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
+        options.threads = options.threads or max(1, cores() // options.workers)
     set_threads(options.threads)
     token = secrets.token_urlsafe(24) if options.token == "" else options.token
     files = zip_longest(options.test_set, options.alignment)

@@ -37,6 +37,7 @@ from nmt.system.errors import UserError, placing
 from nmt.system.parallel import in_parallel
 from nmt.system.startup import kept_for_good, without_meta_kernels
 from nmt.system.streams import output_is_closed
+from nmt.system.wording import beginning
 
 if TYPE_CHECKING:
     from nmt.commands.unfinished import Writer
@@ -89,7 +90,7 @@ def _add_result_options(parser: Parser) -> None:
         type=positive,
         default=1,
         metavar="N",
-        help="print the N best translations of each sentence, as: number ||| text ||| score",
+        help="print the N best translations of each sentence, as: number of the sentence, from 0 ||| text ||| score",
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention"
@@ -286,8 +287,8 @@ def _translate_block(
     )
     for place, (sentence, translation) in enumerate(zip(block, translations, strict=True), number + 1):
         if translation.is_unlike_training:
-            begin = " ".join(sentence[:40].split())
-            print(f"sentence {place} is unlike the text that this model was trained on: {begin} …", file=sys.stderr)
+            about = f"sentence {place} is unlike the text that this model was trained on"
+            print(f"{about}: {beginning(sentence)}", file=sys.stderr)
     if options.attention is not None:
         with placing("--attention: "):
             translations[0].plot(options.attention)

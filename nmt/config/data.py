@@ -79,6 +79,9 @@ class SideConfig(TokenizerFields):
         return self
 
 
+TAG = r"^\S+$"
+
+
 class ExtraText(Section):
     """A file of more source sentences, whose translations `target.extra` names. A path alone is enough."""
 
@@ -86,7 +89,7 @@ class ExtraText(Section):
     """The file of sentences, one per line."""
     weight: Weight = 1
     """How often each of its pairs comes in an epoch."""
-    tag: Annotated[str, Field(pattern=r"^\S+$", max_length=100)] | None = None
+    tag: Annotated[str, Field(pattern=TAG, max_length=100)] | None = None
     """A word such as `<BT>` that the model reads before each of its source sentences, so that it can tell them from
     genuine ones (Caswell et al. 2019). The vocabulary gets it."""
 
@@ -170,6 +173,11 @@ class DataConfig(Section):
 
     @model_validator(mode="after")
     def _sides_fit(self) -> Self:
+        if self.corpus == "multi30k" and self.source.language == self.target.language:
+            raise ValueError(
+                f"source.language and target.language are both {self.source.language}; set one of them to another "
+                "language of Multi30k"
+            )
         if self.joint_vocabulary:
             self._require_equal_sides()
         if self.source.respelling is not None and not TOKENIZERS[self.source.tokenizer].learns:

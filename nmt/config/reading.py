@@ -12,13 +12,19 @@ from typing import Any, get_args, get_origin
 import yaml
 from pydantic import ValidationError
 
-from nmt.config.run import Config
+from nmt.config.data import TAG
+from nmt.config.run import NAME, Config
 from nmt.config.search import SearchConfig
 from nmt.config.yaml_text import LONGEST, parse_yaml
 from nmt.parts import Section, alternatives
 from nmt.system.errors import UserError
 from nmt.system.files import require_regular
 from nmt.system.values import shown, unusable
+
+_PATTERNS = {
+    NAME: "a name has letters, digits, '.', '_' and '-', and begins with a letter or digit",
+    TAG: "a tag is one word, without blanks",
+}
 
 
 def load_config(path: str | Path, overrides: Sequence[str] = (), *, forgiving: bool = False) -> Config:
@@ -33,7 +39,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = (), *, forgiving: b
     for override in overrides:
         apply_override(override, values)
     ignored: list[str] = []
-    config = parse_config(values, str(path), ignored if forgiving else None)
+    config = parse_config(values, str(path), ignored if forgiving else None, overrides)
     for line in ignored:
         print(f"{path}: ignored: {line}", file=sys.stderr)
     return config
@@ -56,19 +62,31 @@ def read_values(path: str | Path) -> dict[str, Any]:
     return values
 
 
-def parse_config(values: dict[str, Any], origin: str, ignored: list[str] | None = None) -> Config:
+def parse_config(
+    values: dict[str, Any], origin: str, ignored: list[str] | None = None, overrides: Sequence[str] = ()
+) -> Config:
     """Validate plain values; `origin` (a file's name) begins the message of the `UserError` raised for bad ones.
 
-    If a list `ignored` is given, fields that have no effect are not refused, and the list gets a line for each.
+    That of a field which one of the `overrides` has set begins with the override. If a list `ignored` is given, fields
+    that have no effect are not refused, and the list gets a line for each.
     """
     try:
         for complaint in unusable(values):
             raise UserError(f"{origin}: {complaint}")
         return Config.model_validate(values, context=ignored)
-    except (ValidationError, RecursionError) as error:
-        if isinstance(error, RecursionError):
-            raise UserError(f"{origin}: its values lie too deep in others") from None
-        raise UserError(f"{origin}: {explain(error)}") from None
+    except RecursionError:
+        raise UserError(f"{origin}: its values lie too deep in others") from None
+    except ValidationError as error:
+        found = [(_set_by(e["loc"], overrides) or origin, _explain(e, of_config=True)) for e in error.errors()]
+        about = {place: "; ".join(text for where, text in found if where == place) for place, _ in found}
+        raise UserError("; ".join(f"{place}: {texts}" for place, texts in about.items())) from None
+
+
+def _set_by(location: tuple[int | str, ...], overrides: Sequence[str]) -> str | None:
+    """The last override that has set a field, or a section with it."""
+    field = ".".join(map(str, location))
+    setting = [each for each in overrides if f"{field}.".startswith(f"{each.partition('=')[0]}.")]
+    return f"--set {setting[-1][:200]}" if setting else None
 
 
 def override_search(
@@ -82,7 +100,7 @@ def override_search(
     if isinstance(drawn := given.get("sampling"), Mapping):
         if "beam_size" in given:
             raise UserError(
-                "--beam searches, and sampling (--temperature, --top-k) draws at random: give one, not both"
+                "a beam is for search, and sampling (temperature, top-k) draws at random: give one, not both"
             )
         given["sampling"] = (search.sampling.model_dump() if search.sampling else {}) | dict(drawn)
     elif "beam_size" in given:
@@ -90,7 +108,7 @@ def override_search(
     try:
         return SearchConfig.model_validate(search.model_dump() | given)
     except ValidationError as error:
-        raise UserError(f"search.{explain(error)}") from None
+        raise UserError("; ".join(_explain(e, of_config=True, within="search") for e in error.errors())) from None
 
 
 def to_yaml(config: Config) -> str:
@@ -109,8 +127,8 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 
 
 def explain(error: ValidationError) -> str:
-    """Pydantic's errors in our words, on one line."""
-    return "; ".join(_explain(e, of_config=error.title == Config.__name__) for e in error.errors())
+    """Pydantic's errors about what is no config in our words, on one line."""
+    return "; ".join(_explain(e, of_config=False) for e in error.errors())
 
 
 def apply_override(override: str, values: dict[str, Any]) -> None:
@@ -126,10 +144,13 @@ def apply_override(override: str, values: dict[str, Any]) -> None:
     values[last] = parse_yaml(text, f"--set {override}")
 
 
-def _explain(error: Any, of_config: bool) -> str:
-    """One of pydantic's errors in our words: the field's dotted name, what is wrong, what to do."""
-    path = [str(part) for part in error["loc"]]
-    field = ".".join(path)
+def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
+    """One of pydantic's errors in our words: the field's dotted name, what is wrong, what to do.
+
+    `of_config` says that it is about a config, or about a section `within` one.
+    """
+    path = [*([within] if within else []), *map(str, error["loc"])]
+    field, given = ".".join(path), error["input"]
     match error["type"]:
         case "extra_forbidden" if not of_config:
             return f"{field}: unknown field; use another copy"
@@ -141,9 +162,19 @@ def _explain(error: Any, of_config: bool) -> str:
             return f"{field}: missing; set it"
         case "value_error":
             return (f"{field}: " if field else "") + str(error["ctx"]["error"])
+        case "model_type" if of_config:
+            section = _section_at(path)
+            first = next(iter([*section.families, *section.model_fields]))  # a choice says most
+            return f"{field}: a section is expected, such as {path[-1]}: {{{first}: …}} (here: {shown(given)})"
+        case "string_pattern_mismatch" if of_config and error["ctx"]["pattern"] in _PATTERNS:
+            return f"{field}: {_PATTERNS[error['ctx']['pattern']]} (here: {shown(given)})"
+        case "tuple_type" | "list_type" if of_config:
+            return f"{field}: a list is expected, such as [{given}] (here: {shown(given)})"
+        case "string_type" if of_config:
+            return f"{field}: text is expected (here: {'nothing' if given is None else shown(given)})"
         case _:
             message = error["msg"][0].lower() + error["msg"][1:]
-            return f"{field}: {message} (here: {shown(error['input'])})"
+            return f"{field}: {message} (here: {shown(given)})"
 
 
 def _hint(path: Sequence[str]) -> str:

@@ -16,11 +16,13 @@ from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
 from nmt.parts import Place, Section
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
 
 class Config(Section):
     """The configuration of a run."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100, coerce_numbers_to_str=True)]
+    name: Annotated[str, Field(pattern=NAME, max_length=100, coerce_numbers_to_str=True)]
     """The run's name. Its folder is `output_dir/name`; a run never overwrites another."""
     output_dir: Place = "checkpoints"
     """The folder of the run's folder."""

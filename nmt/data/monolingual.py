@@ -30,7 +30,12 @@ class Monolingual:
 
     def dropped(self) -> int:
         """How many lines are left out because they equal, lower-cased, a line that is held out."""
-        return sum(normalised(line) in self.held_out for path in self.paths for line in iterate_lines(path))
+        lines = (normalised(line) for path in self.paths for line in iterate_lines(path))
+        return sum(line != "" and line in self.held_out for line in lines)
+
+    def empty(self) -> int:
+        """How many lines are left out because they have no words."""
+        return sum(not line.strip() for path in self.paths for line in iterate_lines(path))
 
 
 def load_monolingual(name: str, language: str, config: DataConfig, held_out: tuple[Path, ...] = ()) -> Monolingual:
@@ -69,14 +74,16 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
                     else:  # a checkpoint's config may be of elsewhere
                         _say_not_left_out(path, "it does not exist here")
     if config.corpus == "multi30k" or name == multi30k.DESCRIPTIONS:
-        folder = Path(config.folder) / "multi30k"
+        folder, missing = Path(config.folder) / "multi30k", dict[str, UserError]()
         yield multi30k.fetch(MULTI30K_NAMES["validation"], language, folder, config.mirror)
         for split in multi30k.splits(language):
             if split.startswith("test_"):
                 try:
                     yield multi30k.fetch(split, language, folder, config.mirror)
                 except UserError as error:
-                    _say_not_left_out(f"{split}.{language}", error)
+                    missing[split] = error
+        if missing:  # one reason is enough: usually it is that of all
+            _say_not_left_out(", ".join(f"{split}.{language}" for split in missing), next(iter(missing.values())))
 
 
 def _say_not_left_out(held_out: object, why: object) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
-from nmt.data.batching import Example, collate
+from nmt.data.batching import Example
+from nmt.scoring import score
 from nmt.system.errors import UserError
 from nmt.text.vocabulary import EOS_TOKEN
 from nmt.translation import Translation
@@ -59,23 +59,10 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
 
 def forced_scores(translator: Translator, sources: Sequence[str], targets: Sequence[Sequence[str]]) -> list[float]:
     """The mean log-probability, in nats, of target tokens (`<eos>` may end them) beside source sentences."""
-    model = translator.model
-    vocabulary = translator.target.vocabulary
-    scores: list[float] = []
-    for begin in range(0, len(sources), BATCH):
-        part = slice(begin, begin + BATCH)
-        ids = [vocabulary.encode(token for token in tokens if token != EOS_TOKEN) for tokens in targets[part]]
-        batch = collate([Example(translator.source.encode(s), t) for s, t in zip(sources[part], ids, strict=True)])
-        with torch.inference_mode():
-            state, memory = model.encode(batch.source.to(model.device), batch.source_lengths)
-            sums = torch.zeros(len(ids), device=model.device)
-            for place, tokens in enumerate(batch.target_input.to(model.device).unbind(dim=1)):
-                log_probabilities, state = model.log_probabilities(tokens, state, memory)
-                wanted = batch.target_output[:, place].to(model.device)
-                gained = log_probabilities.gather(1, wanted.unsqueeze(1)).squeeze(1).float()
-                sums += gained.where((place < batch.target_lengths).to(model.device), torch.zeros_like(gained))
-        scores += (sums.cpu() / batch.target_lengths).tolist()
-    return scores
+    tokens = ([token for token in each if token != EOS_TOKEN] for each in targets)
+    ids = map(translator.target.vocabulary.encode, tokens)
+    pairs = [Example(translator.source.encode(s), own) for s, own in zip(sources, ids, strict=True)]
+    return [each.log_probability / each.tokens for each in score(translator.model, pairs, BATCH)]
 
 
 def _translations(translator: Translator, sources: Sequence[str]) -> list[Translation]:

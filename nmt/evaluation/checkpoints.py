@@ -14,7 +14,7 @@ from jaxtyping import Float
 from nmt.config.run import Config
 from nmt.config.search import SearchPrecision
 from nmt.data.splits import load_split
-from nmt.evaluation import alignment, by_length, report, scores
+from nmt.evaluation import alignment, by_length, report, scores, translations
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
 from nmt.plots.labels import language_name
 from nmt.system.errors import UserError
@@ -39,8 +39,12 @@ class TestSet:
 
 
 def corpus_test_set(config: Config, split: str) -> TestSet:
-    """A split of the corpus that a model was trained on. Raises `UserError` if there is no such split."""
-    names = {"sample": "synthetic sample corpus", "multi30k": "Multi30k", "files": config.name}
+    """A split of the corpus that a model was trained on. Raises `UserError` if there is no such split.
+
+    A corpus of files is called by the name of the split's source file.
+    """
+    file = getattr(config.data.source, split, None) if config.data.corpus == "files" else None
+    names = {"sample": "synthetic sample corpus", "multi30k": "Multi30k", "files": Path(file or config.name).name}
     languages = "→".join(language_name(side.language) for side in (config.data.source, config.data.target))
     return TestSet(f"{names[config.data.corpus]}, {languages}", split, load_split(config.data, split))
 
@@ -68,7 +72,7 @@ def evaluate(
 
     `languages` are the codes of source and target, `edges` the upper ends of the length buckets, `mechanisms` the names
     of the models' attention (checkpoint → name) in pictures, `metrics` those of `nmt.evaluation.learned`. With
-    `output`, `evaluation.json` and `bleu_by_length.{csv,png,svg}` are written. None: a checkpoint's own setting.
+    `output`, scores, pictures and translations are written there. None: a checkpoint's own setting.
     """
     by_length.check_edges(edges)
     aligned = test_set.words is not None and test_set.words.links is not None
@@ -93,7 +97,8 @@ def evaluate(
     table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons, alignment=aligned)}"
     if output is not None:
         try:
-            paths = report.write(output, evaluations, comparisons, test_set.corpus)
+            paths = [translations.write(output, test_set.text, outputs)]
+            paths += report.write(output, evaluations, comparisons, test_set.corpus)
         except UserError:
             print(table)  # what took so long is not lost
             raise
@@ -111,8 +116,8 @@ def _translated(
     asked = precision or translator.search.precision
     products = f"{translator.fastest_precision}, chosen by auto" if asked == "auto" else asked
     print(f"Translating {len(sentences)} sentences with {checkpoint} ({products})", file=sys.stderr, flush=True)
-    translations = translator.translate(sentences, precision=precision, attention=False, **search)
-    return [translation.text for translation in translations]
+    found = translator.translate(sentences, precision=precision, attention=False, **search)
+    return [translation.text for translation in found]
 
 
 def check_heat_map(translators: dict[str, Translator], test_set: TestSet, line: int) -> None:

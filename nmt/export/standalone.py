@@ -28,7 +28,7 @@ MARKED = {" ": SPACE, SPACE: 2 * SPACE}  # characters as tokens
 try:
     import numpy as np
     import onnxruntime
-except ImportError as missing:
+except ModuleNotFoundError as missing:
     sys.exit(f"error: {missing.name} is missing: pip install numpy onnxruntime sentencepiece")
 
 
@@ -126,7 +126,7 @@ class Translator:
         most = self.search["max_source_length"]
         tokens = self.source.tokenize(" ".join(sentence.split())[: max(10_000, 20 * most)])
         if len(tokens) > most:
-            print(f"cut off after {most} of {len(tokens)} tokens: {sentence[:40]} …", file=sys.stderr)
+            print(f"cut off after {most} tokens: {sentence[:40]} …", file=sys.stderr)
         return tokens[:most]
 
     def translation(self, source: list[str], hypothesis: Hypothesis) -> Translation:

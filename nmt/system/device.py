@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from nmt.system.cores import cores
 from nmt.system.errors import UserError
 from nmt.system.values import shown
 
@@ -70,7 +71,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # in bytes; the numbers are those of 
 
 def describe_machine(device: torch.device) -> str:
     """The machine and the versions that a measured time belongs to, as text."""
-    what = f"{os.cpu_count()} cores of {_processor()}"
+    what = f"{cores()} cores of {_processor()}"
     if device.type == "cuda":
         what += f", {torch.cuda.get_device_name(device)}"
     return f"{what}; Python {platform.python_version()}, PyTorch {torch.__version__}"

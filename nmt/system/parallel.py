@@ -14,6 +14,7 @@ from itertools import chain, islice
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
+from nmt.system.cores import cores
 from nmt.system.errors import UserError
 
 Result = TypeVar("Result")
@@ -34,7 +35,7 @@ def in_parallel(
     if len(first) < 2:
         yield from (function(*job) for job in first if job is not None)
         return
-    count = workers or os.cpu_count() or 1
+    count = workers or cores()
     context = multiprocessing.get_context("spawn")
     over, going_on = context.Pipe(duplex=False)  # `over` can be read from once the other end is closed
     pool = ProcessPoolExecutor(count, context, initializer=_begin_worker, initargs=(over,))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode
+from nmt.system.wording import beginning, counted
 from nmt.text.tokenizers import Tokenizer
 
 # So many characters are read for each token that the search takes, but never fewer than these in all.
@@ -21,10 +22,26 @@ def most_characters(limit: int) -> int:
     return max(SHORTEST_CUT, CHARACTERS_OF_A_TOKEN * limit)
 
 
-def all_readable(sentences: Sequence[str], limit: int) -> list[str]:
-    """The sentences, of which very long ones are cut by characters: finding all their tokens would take long.
+def read(sentences: Sequence[str], limit: int, tokenizer: Tokenizer) -> tuple[list[str], list[list[str]]]:
+    """What is read of each sentence, and its tokens, at most as many as the search takes.
 
-    Twenty characters for each token are taken to be enough. Before a cut, runs of white space become one blank.
+    Very long sentences are cut by characters first, since finding all their tokens would take long: twenty characters
+    for each token are taken to be enough. Raises `UserError` as `all_readable` does.
+    """
+    kept = all_readable(sentences, limit)
+    tokens = [tokenizer.tokenize(sentence) for sentence in kept]
+    for sentence, own, whole in zip(kept, tokens, sentences, strict=True):
+        is_cut = len(sentence) < len(whole) and len(sentence) < len(" ".join(whole.split()))
+        if is_cut or len(own) > limit:
+            del own[limit:]
+            about = f"cut off after {counted(len(own), 'token')} (search.max_source_length)"
+            print(f"{about}: {beginning(sentence)}", file=sys.stderr)
+    return kept, tokens
+
+
+def all_readable(sentences: Sequence[str], limit: int) -> list[str]:
+    """The sentences, of which very long ones are cut by characters, once runs of white space are one blank.
+
     Raises `UserError` if one is not Unicode: usually it holds bytes of another encoding.
     """
     return [_readable(number, sentence, limit) for number, sentence in enumerate(sentences, start=1)]
@@ -34,22 +51,4 @@ def _readable(number: int, sentence: str, limit: int) -> str:
     if not is_unicode(sentence):
         raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
     most = most_characters(limit)
-    if len(sentence) > most and len(sentence := " ".join(sentence.split())) > most:
-        _say_cut(f"{most:,} of {len(sentence):,} characters", sentence)
-        sentence = sentence[:most]
-    return sentence
-
-
-def tokens_within(limit: int, tokenizer: Tokenizer, sentences: Sequence[str]) -> list[list[str]]:
-    """The sentences' tokens, at most as many as the search takes."""
-    found = [tokenizer.tokenize(sentence) for sentence in sentences]
-    for sentence, tokens in zip(sentences, found, strict=True):
-        if len(tokens) > limit:
-            _say_cut(f"{limit} of {len(tokens)} tokens", sentence)
-            del tokens[limit:]
-    return found
-
-
-def _say_cut(where: str, sentence: str) -> None:
-    begin = " ".join(sentence[:40].split())
-    print(f"cut off after {where} (search.max_source_length): {begin} …", file=sys.stderr)
+    return sentence if len(sentence) <= most else " ".join(sentence.split())[:most]

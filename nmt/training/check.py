@@ -15,6 +15,7 @@ from nmt.data.training_set import TrainingSet
 from nmt.system import files
 from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError
+from nmt.system.wording import counted
 from nmt.training.folder import LAST, PREVIOUS, refuse_used
 from nmt.training.learner import make_learner
 from nmt.training.loop import out_of_memory
@@ -65,8 +66,9 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     partners = 0 if learner.partner is None else learner.partner.peak_memory
     learner.close()
     rows, columns = largest.target_input.shape
+    sentences = counted(rows, "sentence")
     progress.message(
-        f"Memory: {(_peak(prepared.device) + partners) / GIB:.1f} GiB with the largest batch ({rows} sentences, up to "
+        f"Memory: {(_peak(prepared.device) + partners) / GIB:.1f} GiB with the largest batch ({sentences}, up to "
         f"{largest.source.shape[1]} source and {columns} target tokens), of {_all(prepared.device) / GIB:.1f} GiB"
     )
     progress.message(f"Everything checked out. The run would be saved in {folder}")

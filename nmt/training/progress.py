@@ -165,8 +165,10 @@ def _say(event: str, values: Mapping[str, Any]) -> None:
 
 
 def _numbers(loss: float, speed: Tokens, seconds_left: float) -> str:
-    rates = f"{speed.source:.0f} src/s, {speed.target:.0f} tgt/s"
-    return f"loss {loss:.3f}, ppl {perplexity(loss):.4g}, {rates}, {_duration(seconds_left)} left"
+    losses = f"loss {loss:.3f}, ppl {perplexity(loss):.4g}"
+    if not math.isfinite(speed.target):  # no update since the run was resumed
+        return losses
+    return f"{losses}, {speed.source:.0f} src/s, {speed.target:.0f} tgt/s, {_duration(seconds_left)} left"
 
 
 def _duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from nmt.build import build_model, segment_ends
-from nmt.checkpoint.contents import Loaded, load
+from nmt.checkpoint.contents import Loaded, load, weight_differences
 from nmt.checkpoint.file import DamagedFile
 from nmt.config.data import DataConfig
 from nmt.config.reading import differences
@@ -20,7 +20,6 @@ from nmt.text.vocabulary import UNK
 from nmt.training.folder import BEST, LAST, PREVIOUS
 
 _OF_TOKENS = {"tokenizer", "language", "lowercase", "vocabulary_size", "subword_model"}
-_OF_TRAINING = {"dropout", "embedding_dropout", "word_dropout"}  # as they are called in any part of the model
 
 
 def starting_point(config: Config, resumed: Path | None = None) -> Loaded | None:
@@ -97,5 +96,4 @@ def _fixed_differences(before: Config, now: Config) -> Iterator[str]:
     for side in ("source", "target"):
         one, other = (getattr(config.data, side).model_dump(include=_OF_TOKENS) for config in (before, now))
         yield from (f"data.{side}.{field}" for field in differences(one, other))
-    one, other = (config.model.model_dump(mode="json") for config in (before, now))
-    yield from (f"model.{field}" for field in differences(one, other) if field.rpartition(".")[2] not in _OF_TRAINING)
+    yield from weight_differences(before.model, now.model)

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from nmt.config.run import Config
 from nmt.data.batching import fill_rate
+from nmt.data.training_set import TrainingSet
 from nmt.model.seq2seq import Seq2Seq
 from nmt.parts import Section, options_of
 from nmt.system.wording import counted
@@ -36,6 +37,8 @@ class Summary(NamedTuple):
     skipped_pairs: str
     """How many pairs of the text are not trained on, and why."""
     validation_pairs: int
+    note: str | None
+    """What is likely to be a mistake, if anything is."""
     source_types: int
     target_types: int
     wiring: str
@@ -72,14 +75,16 @@ class Summary(NamedTuple):
             "" if self.patience is None else f", or {counted(self.patience, 'validation')} without a better score"
         )
         processes = "" if self.processes == 1 else f" in each of {self.processes} processes"
+        batches = "1 batch" if self.batches_per_epoch == 1 else f"{self.batches_per_epoch} batches"
         reason = "" if self.precision_reason is None else f" ({self.precision_reason})"
         lines = {
             "Run": f"{self.folder} (all settings are in its config.yaml)",
             "Corpus": f"{self.corpus}, {source}→{target}: {counted(self.training_pairs, 'training pair')} "
             f"({self.skipped_pairs}), {counted(self.validation_pairs, 'validation pair')}",
+            "Note": self.note,
             "Vocabulary": f"{self.source_types} source types, {self.target_types} target types, special ones included",
             "Model": f"{attention}; {self.parameters:,} parameters",
-            "Training": f"{counted(self.updates, 'update')}{stopping}; {self.batches_per_epoch} batches per epoch, "
+            "Training": f"{counted(self.updates, 'update')}{stopping}; {batches} per epoch, "
             f"filled to {100 * self.filled:.1f} % with tokens",
             "Device": f"{self.device}, {counted(self.threads, 'thread')}{processes}, {self.precision}{reason}",
             "Changed": "\n".join(_settings(self.changed)),
@@ -102,6 +107,7 @@ def summarize(
         training_pairs=len(pairs),
         skipped_pairs=str(pairs.skipped),
         validation_pairs=len(prepared.validation.source),
+        note=_many_are_too_long(pairs),
         source_types=len(pairs.source.vocabulary),
         target_types=len(pairs.target.vocabulary),
         wiring=attention.wiring,
@@ -119,6 +125,16 @@ def summarize(
         processes=world.size,
         changed={name: value for name, value in changed_settings(config) if name not in ("name", "output_dir")},
         tensorboard=None if tensorboard is None else str(tensorboard),
+    )
+
+
+def _many_are_too_long(pairs: TrainingSet) -> str | None:
+    share = pairs.skipped.too_long / (len(pairs) + pairs.skipped.too_long)
+    if share <= 0.05:
+        return None
+    return (
+        f"{share:.0%} of the pairs are left out because a side is longer than data.max_length "
+        f"({pairs.skipped.max_length} tokens): raise it, and search.max_length, to train on them"
     )
 
 

@@ -153,7 +153,7 @@ def test_every_option_runs(best: str, text: Path, tmp_path: Path) -> None:
         (["--noise", "1"], "'1' is not a number from 0 to below 1"),
         (["--seed", "3"], "add --temperature 1"),
         (["--input", "missing"], "missing does not exist"),
-        (["--n-best", "9"], "n_best (9)"),
+        (["--n-best", "9"], "9 best"),
         (["--output", "."], ". is a folder: give --output a name to begin with"),
     ],
 )

@@ -21,8 +21,10 @@ def test_a_run_leaves_the_promised_files(runs: Path) -> None:
     names = {path.name for path in (runs / "bahdanau").iterdir()} - {"tensorboard"}
     assert names == {
         *("best.pt", "last.pt", "previous.pt", "config.yaml", "metrics.jsonl", "evaluation.json"),
-        *("bleu_by_length.png", "bleu_by_length.svg", "bleu_by_length.csv"),
+        *("bleu_by_length.png", "bleu_by_length.svg", "bleu_by_length.csv", "translations"),
     }
+    texts = {path.name for path in (runs / "bahdanau" / "translations").iterdir()}
+    assert texts == {"source.txt", "reference.txt", "bahdanau_best.txt"}
 
 
 def test_metrics_have_the_promised_fields(runs: Path) -> None:
@@ -124,7 +126,7 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["evaluate", "BEST", "--output", "BEST/x"], ["BEST", "cannot be created"]),
         (["train", "CONFIG", "--set", "output_dir=/dev/null/x"], ["/dev/null/x", "cannot be created"]),
         (["translate", "NONE", "x", "--replace-unk"], ["replace_unk", "wiring"]),
-        (["translate", "BEST", "x", "--n-best", "9"], ["n_best", "beam"]),
+        (["translate", "BEST", "x", "--n-best", "9"], ["9 best", "beam"]),
         (["translate", "BEST", "x", "--length-penalty", "-1"], ["length_penalty"]),
         (["translate", "BEST", "x", "--temperature", "0"], ["search.sampling.temperature", "greater than 0"]),
         (["translate", "BEST", "x", "--seed", "2"], ["--seed", "add --temperature 1"]),

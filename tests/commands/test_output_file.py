@@ -97,7 +97,7 @@ def test_what_is_refused_before_the_first_line_leaves_nothing_in_the_way(
     before = set(tmp_path.iterdir())
     for checkpoint, out, more, words in (
         ("typo.pt", "out", [], "typo.pt does not exist"),
-        (best, "out", ["--n-best", "9"], "n_best (9)"),
+        (best, "out", ["--n-best", "9"], "9 best"),
         (best, ".", [], "is a folder: give --output the name of a file"),
     ):
         assert translate(checkpoint, source, tmp_path / out, *more) == 2

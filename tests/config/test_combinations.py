@@ -104,7 +104,7 @@ FILES = (
         ),
         (
             ["data.source.extra=[{path: b.de, tag: back translated}]", "data.target.extra=[b.en]"],
-            ["data.source.extra.0.tag", "should match pattern"],
+            ["data.source.extra.0.tag", "a tag is one word"],
         ),
         (
             ["data.mirror=there"],

@@ -1,6 +1,5 @@
 import random
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -97,14 +96,16 @@ def test_batches_differ_between_epochs_not_only_their_order() -> None:
         {frozenset(batch) for batch in batches_of(examples, 8, "sentences", seed=1, epoch=epoch)} for epoch in (0, 1)
     )
     assert len(first & second) < 0.1 * len(first)
+    assert batches_of(examples, 8, "sentences", seed=1, epoch=1) != batches_of(
+        examples, 8, "sentences", seed=2, epoch=0
+    )
 
 
 def test_batches_do_not_come_in_the_order_of_their_lengths() -> None:
     examples = captions(3000)
     batches = batches_of(examples, 64, "sentences", seed=1, epoch=0)
-    lengths = [sum(len(examples[i].target) for i in batch) / len(batch) for batch in batches]
-    rises = sum(after > before for before, after in pairwise(lengths))
-    assert 0.25 * len(lengths) < rises < 0.75 * len(lengths)
+    means = [np.mean([len(examples[i].target) for i in batch]) for batch in batches]
+    assert abs(np.corrcoef(np.arange(len(means)), means)[0, 1]) < 0.5
 
 
 def test_examples_of_like_length_share_a_batch() -> None:
@@ -162,3 +163,18 @@ def test_lengths_stay_on_the_cpu() -> None:
     assert moved.target_output.is_meta
     assert not moved.source_lengths.is_meta
     assert moved.target_tokens == 3
+
+
+def test_a_batch_may_be_filled_exactly() -> None:
+    pairs = [Example([9] * 9, [9] * 9)] * 6
+    assert sorted(map(len, batches_of(pairs, 20, "tokens", seed=1, epoch=0))) == [2, 2, 2]
+
+
+def test_a_part_of_a_batch_is_the_batch_of_its_sentences() -> None:
+    first, second, third = Example([7], [5, 6]), Example([7, 8, 9], [5]), Example([4, 4], [])
+    whole = collate([first, second, third])
+    assert torch.equal(whole.real, whole.target_output != PAD)
+    for number, own in enumerate(([first, third], [second])):
+        part, alone = vars(whole.part(number, 2)), vars(collate(own))
+        assert part.keys() == alone.keys()
+        assert all(torch.equal(part[name], alone[name]) for name in alone)

@@ -1,16 +1,22 @@
 """Made-up words in training pairs: the same on both sides, in the places of a word and of its translation."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.texts import SAMPLE, data_config
 
 from nmt.config.data import DataConfig
-from nmt.data.copying import made_up
+from nmt.data.batching import Example
+from nmt.data.copying import FREQUENT, Copying, made_up
 from nmt.data.training_set import TrainingSet, load_training_set
+from nmt.selection.ibm1 import side_of
 from nmt.text.corpus import ParallelText
+from nmt.text.tokenizers.case import TITLE
+from nmt.text.vocabulary import SPECIALS, Vocabulary
 
 LINES = 3000
 
@@ -83,3 +89,58 @@ def test_made_up_words_are_names_and_numbers(pieces: list[str]) -> None:
     of_pieces = [name for name in names if re.fullmatch("(müll|er|wolf){2,3}", name.lower())]
     assert len(of_pieces) / len(names) == pytest.approx(0.5 if pieces else 0, abs=0.06)
     assert len(set(names) - set(of_pieces)) > (300 if pieces else 600)
+
+
+# Which word is replaced: any with a clear translation, but no frequent one and no mark
+
+TYPES = [*SPECIALS, *(f"▁x{number}" for number in range(FREQUENT - 2)), "▁der", "▁the"]
+TYPES += [TITLE, "▁haus", "▁house", "▁hund", "▁dog", "chen", "▁,", "▁new"]
+ID = {token: number for number, token in enumerate(TYPES)}
+LINES_OF_TYPES = [
+    *(("▁der ▁haus ▁,", "▁the ▁house ▁,"), ("▁der ▁hund", "▁the ▁dog"), ("▁haus", "▁house")),
+    *(("▁hund", "▁dog"), ("▁der", "▁the"), ("▁,", "▁,")),
+]
+
+
+def ids(text: str) -> list[int]:
+    return [ID[token] for token in text.split()]
+
+
+def replacements(source: str, target: str) -> set[tuple[str, str]]:
+    """What may become of a pair, where each made-up word is written as NEW."""
+    codec: Any = SimpleNamespace(vocabulary=Vocabulary(tuple(TYPES)), encode=lambda _: [ID["▁new"]])
+    sides = (side_of([ids(line[side]) for line in LINES_OF_TYPES], len(TYPES)) for side in (0, 1))
+    copying = Copying(codec, *sides)
+    found = [copying.replaced(Example(ids(source), ids(target)), Random(seed)) for seed in range(40)]
+    return {(text_of(one.source), text_of(one.target)) for one in found}
+
+
+def text_of(tokens: Sequence[int]) -> str:
+    return " ".join(TYPES[token] for token in tokens).replace("▁new", "NEW")
+
+
+def test_any_word_with_a_clear_translation_is_replaced() -> None:
+    assert replacements("▁der ▁haus ▁, ▁hund", "▁the ▁dog ▁, ▁house") == {
+        ("▁der NEW ▁, ▁hund", "▁the ▁dog ▁, NEW"),
+        ("▁der ▁haus ▁, NEW", "▁the NEW ▁, ▁house"),
+    }
+
+
+def test_the_mark_of_case_goes_with_its_word() -> None:
+    assert replacements(f"▁der {TITLE} ▁haus {TITLE} ▁x1", "▁the ▁house") == {(f"▁der NEW {TITLE} ▁x1", "▁the NEW")}
+    assert replacements(f"▁der {TITLE} ▁haus", f"{TITLE} ▁house") == {("▁der NEW", "NEW")}
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("▁haus chen", "▁house"),  # a part of a longer word
+        ("▁haus ▁haus", "▁house"),
+        ("▁haus", "▁house ▁house"),
+        ("▁haus", "▁dog"),
+        ("▁der", "▁the"),
+        ("▁,", "▁,"),
+    ],
+)
+def test_other_words_stay(pair: tuple[str, str]) -> None:
+    assert replacements(*pair) == {pair}

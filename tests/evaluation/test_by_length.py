@@ -9,7 +9,14 @@ import sacrebleu
 from support.evaluations import HYPOTHESES, REFERENCES
 
 from nmt.evaluation import scores
-from nmt.evaluation.by_length import Bucket, bleu_by_length, bootstrap_interval, buckets, source_lengths
+from nmt.evaluation.by_length import (
+    Bucket,
+    bleu_by_length,
+    bootstrap_interval,
+    buckets,
+    resampled_sums,
+    source_lengths,
+)
 from nmt.system.errors import UserError
 
 
@@ -60,6 +67,15 @@ def test_interval_agrees_with_a_bootstrap_written_out():
     assert 1 < width < 20
     assert low == pytest.approx(sorted(drawn_scores)[10], abs=0.15 * width)
     assert high == pytest.approx(sorted(drawn_scores)[-11], abs=0.15 * width)
+
+
+def test_the_interval_has_95_of_100_of_the_resamples_that_were_asked_for():
+    statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
+    drawn = [scores.bleu_from_statistics(total) for total in resampled_sums(statistics, 200, 3)]
+    expected = pytest.approx(tuple(np.percentile(drawn, [2.5, 97.5])))
+    assert bootstrap_interval(statistics, 200, 3) == expected
+    (bucket,) = bleu_by_length(HYPOTHESES, REFERENCES, [4] * len(HYPOTHESES), [], samples=200, seed=3)
+    assert (bucket.ci_low, bucket.ci_high) == expected
 
 
 def test_interval_shrinks_with_the_square_root_of_the_number_of_sentences():

@@ -59,7 +59,9 @@ def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
     scores = sorted(each.mean_log_probability for each in translator.translate(sources) if each.text)
     assert scores[int(0.1 * len(scores)) - 1] <= found.threshold <= scores[int(0.1 * len(scores)) + 1]
     assert found == Calibration(found.threshold, pytest.approx(0.1, abs=0.03), pytest.approx(1 - 1 / len(scores)))
-    assert sorted(beside) == sorted(s for s, t in zip(sources, translator.translate(sources), strict=True) if t.text)
+    own = [s for s, t in zip(sources, translator.translate(sources), strict=True) if t.text]
+    assert sorted(beside) == sorted(own)
+    assert not any(one == other for one, other in zip(beside, own, strict=True))
     monkeypatch.setattr(calibration, "forced_scores", lambda *texts: [0.0] * len(texts[1]))
     with pytest.raises(UserError, match="only 0% of shuffled pairs"):
         calibrate(translator, sources, 0.1)

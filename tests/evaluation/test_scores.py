@@ -62,6 +62,18 @@ def test_signatures_tell_how_each_score_was_made():
     assert signatures["chrf"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|{version}"
 
 
+def test_of_few_sentences_too_it_is_sacrebleu_with_its_smoothing():
+    (statistics,) = scores.bleu_statistics(["a b c x y"], ["a b c d e"])
+    direct = sacrebleu.corpus_bleu(["a b c x y"], [["a b c d e"]])
+    assert scores.bleu_from_statistics(statistics) == pytest.approx(direct.score)
+
+
+def test_trigrams_are_not_enough_for_a_p_value():
+    systems = {"base": ["a b c x"] * 200, "other": ["a b c y z"] * 200}
+    (comparison,) = scores.compare(systems, ["a b c d"] * 200, samples=20)
+    assert comparison.p_value is None
+
+
 def test_empty_translations_score_zero():
     result = scores.score(["", ""], ["A dog.", "A hat."], "en")
     assert (result.bleu, result.bleu_lowercase, result.bleu_tokenized_lowercase, result.chrf) == (0, 0, 0, 0)
@@ -73,6 +85,8 @@ def test_empty_translations_score_zero():
         lambda: scores.score(["a"], ["a", "b"], "en"),
         lambda: scores.sacrebleu_score(["a"], ["a", "b"]),
         lambda: scores.compare({"x": ["a", "b"], "y": ["a"]}, ["a", "b"]),
+        lambda: scores.corpus_chrf(["a"], ["a", "b"]),
+        lambda: bleu_by_length(["a"], ["a", "b"], [1]),
         lambda: bleu_by_length(["a"], ["a", "b"], [1, 1]),
         lambda: bleu_by_length(["a", "b"], ["a", "b"], [1]),
         lambda: evaluated({"x": ["a"]}, ["q", "r"], ["a", "b"]),
@@ -88,6 +102,8 @@ def test_unequal_numbers_of_sentences_are_refused(call):
 def test_no_sentences_are_refused():
     with pytest.raises(UserError, match="at least one"):
         scores.sacrebleu_score([], [])
+    with pytest.raises(UserError, match="at least one"):
+        bleu_by_length([], [], [])
 
 
 @pytest.mark.parametrize("language", ["qq", "ja"])

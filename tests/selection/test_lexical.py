@@ -51,6 +51,15 @@ def test_of_a_long_text_some_pairs_are_read_and_all_types(monkeypatch):
     assert set(translations(source, target).source.tolist()) == {4, 5, 6, 7}
 
 
+def test_it_reads_pairs_at_equal_distances_and_those_in_which_a_type_comes_first(monkeypatch):
+    monkeypatch.setattr(ibm1, "MEETINGS", 50)
+    long, short = ([4, 5, 6], [4, 5, 6]), ([5], [5])
+    text = [long] * 23 + [([7], [7])] + [long] * 16 + [short] * 4
+    kept = ibm1._enough(*(side_of([pair[side] for pair in text], 8) for side in (0, 1)))
+    pairs = (0, 10, 20, 23, 30, 40)
+    assert kept[0].lengths.tolist() == kept[1].lengths.tolist() == [len(text[number][0]) for number in pairs]
+
+
 WORDS = Vocabulary((*SPECIALS, *"abcd")), Vocabulary((*SPECIALS, *"zyxdwbv"))
 
 
@@ -70,6 +79,14 @@ def test_the_likeliest_the_namesake_and_the_frequent_are_selected(monkeypatch):
     assert set(selection.frequent.tolist()) == {7, 8}
     assert {ids.dtype for ids in selection} == {torch.int16}
     assert learn(SOURCE, TARGET._replace(types=lexical.SMALL), WORDS) is None
+
+
+def test_unlikely_types_are_not_selected(monkeypatch):
+    monkeypatch.setattr(lexical, "LEAST_PROBABILITY", 0.3)
+    selection, p = learnt(monkeypatch, 4, 1), by_hand(ibm1.ITERATIONS)
+    for s in (4, 5, 6):
+        likely = {t for other, t in p if other == s and p[s, t] >= 0.3}
+        assert set(selection.likeliest[s].tolist()) - {PAD} == likely | ({9} if s == 5 else set())  # b, its namesake
 
 
 def test_candidates_are_those_of_the_sentence_alone(monkeypatch):

@@ -6,8 +6,9 @@ from random import Random
 
 import pytest
 
-from nmt.text.spelling import ENDS, in_ascii, respelled, with_end, without_last_mark, without_marks
+from nmt.text.spelling import in_ascii, respelled, with_end, without_last_mark, without_marks
 
+ENDS = ("!", "!!", "!!!", "...")
 AT_END = [partial(with_end, end=end) for end in ENDS]
 SENTENCE = "Ein Mann grüßt, lächelt und trägt ein T-Shirt."
 
@@ -19,6 +20,8 @@ SENTENCE = "Ein Mann grüßt, lächelt und trägt ein T-Shirt."
         ('"Halt!", sagt er .', '"Halt!", sagt er', "Halt sagt er"),
         ("The dog's toy costs 3.50 dollars?!", "The dog's toy costs 3.50 dollars", "The dog's toy costs 3.50 dollars"),
         ("a – b", "a – b", "a b"),
+        ('Er ruft."Ja"', 'Er ruft."Ja"', "Er ruft Ja"),
+        ("Halt,", "Halt,", "Halt"),
         ("...", "...", "..."),
         ("", "", ""),
     ],

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ import nmt
 from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
 from nmt.text.corpus import ParallelText
+from nmt.text.subword_sampling import bpe_sampler, unigram_sampler
 from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer, loaded, train_sentencepiece
 from nmt.text.vocabulary import UNK
 
@@ -182,3 +184,14 @@ def test_draws_differ_on_the_sampled_sides_alone(
         best = [codec.encode(lines[number]) for number in numbers]
         assert (ids[0] == best) is not sampled[side]
         assert pairs.lengths[side][numbers].tolist() == list(map(len, best))
+
+
+def test_a_merge_of_what_is_merged_already_is_passed_over() -> None:
+    letters = dict.fromkeys("abcx", -9.0)
+    assert bpe_sampler(letters | {"xa": -1.0, "bc": -2.0, "ab": -3.0}, 0.0)("xabc", Random(0)) == ["xa", "bc"]
+    assert bpe_sampler(letters | {"bc": -1.0, "abc": -2.0, "ab": -3.0}, 0.0)("abc", Random(0)) == ["abc"]
+
+
+def test_a_letter_is_not_drawn_as_unknown_where_a_piece_has_it() -> None:
+    draw = unigram_sampler({"ab": -1.0, "b": -2.0}, 1.0)
+    assert all(draw("ab", Random(seed)) == ["ab"] for seed in range(2000))

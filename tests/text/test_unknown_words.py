@@ -4,11 +4,12 @@ import gzip
 from pathlib import Path
 
 import pytest
+import torch
 
 from nmt.system.errors import UserError
 from nmt.text.tokenizers import Tokenizer, make_tokenizer
 from nmt.text.tokenizers.sentencepiece import train_sentencepiece
-from nmt.text.unknown_words import read_dictionary, replacements
+from nmt.text.unknown_words import copied, read_dictionary, replacements, words_of
 
 SENTENCE = "Der Übermut (namens UHU-Po) lacht, Ä!"
 SPACY = ["Der", "Übermut", "(", "namens", "UHU-Po", ")", "lacht", ",", "Ä", "!"]
@@ -101,6 +102,17 @@ def test_the_translation_of_a_word_is_a_word_and_parts_of_words_have_none(piece:
     assert offered("Er der, Acht 日", piece, piece, dictionary) == found
     assert piece.detokenize(found) == "he der, eight sun"
     assert offered("Er", make_tokenizer("spacy", "de", True), piece, dictionary) == ["▁he"]
+
+
+def test_the_end_mark_s_attention_is_no_word_s() -> None:
+    """Of a source that was cut off, too: its next word was not read."""
+    weights = torch.tensor([[0.4, 0.1, 0.5]])  # of a, b and <eos>
+    assert copied(["<unk>"], ["a", "b", "c"], [0, 1, 2], weights) == ["a"]
+
+
+def test_what_is_no_punctuation_belongs_to_its_word() -> None:
+    assert words_of(["▁um", "▁10.", "30"]) == [["▁um"], ["▁10.", "30"]]
+    assert words_of(["▁5", "€", "!"]) == [["▁5", "€"], ["!"]]
 
 
 # The file

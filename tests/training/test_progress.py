@@ -1,6 +1,7 @@
 """What a run says: the time left by a clock that we turn, and JSON for programs."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,28 @@ def test_durations_are_said_in_a_fitting_unit(capsys: pytest.CaptureFixture[str]
     speeds = {"source_tokens_per_second": 3.0, "target_tokens_per_second": 2.0}
     TextProgress().train({"epoch": 1, "update": 2, "loss": 1.0} | speeds, seconds)
     assert f", {text} left" in capsys.readouterr().out
+
+
+def test_before_any_update_nothing_is_said_of_speed(capsys: pytest.CaptureFixture[str]) -> None:
+    """As at the end of a run that was resumed with an end that lies behind it."""
+    speeds = dict.fromkeys(("source_tokens_per_second", "target_tokens_per_second"), math.nan)
+    TextProgress().train({"epoch": 1, "update": 2, "loss": 1.0} | speeds, math.inf)
+    said = capsys.readouterr().out
+    assert said.endswith("loss 1.000, ppl 2.718\n")
+    assert "nan" not in said
+
+
+@pytest.mark.parametrize(
+    ("longest", "said"), [(100, ""), (4, "of the pairs are left out because a side is longer than")]
+)
+def test_many_pairs_that_are_too_long_are_pointed_out(
+    make_config: ConfigMaker, capsys: pytest.CaptureFixture[str], longest: int, said: str
+) -> None:
+    finish(make_config(f"data.max_length={longest}", "training.max_updates=1"))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert said in printed
+    assert ("Note" in printed) is bool(said)
+    assert (f"data.max_length ({longest} tokens): raise it" in printed) is bool(said)
 
 
 def test_settings_that_differ_from_their_defaults_are_named(make_config: ConfigMaker) -> None:

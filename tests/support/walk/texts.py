@@ -37,7 +37,7 @@ def begin_lines(folder: Path) -> tuple[Try, int]:
             found = translator.translate(lines, n_best=n_best, attention=attention, replace_unk=replace_unk)
         assert len(found) == LINES
         cut = [line for line in lines if len(translator.source.tokenizer.tokenize(line)) > 12]
-        assert said.getvalue().count("cut off after 12 of ") == len(cut)
+        assert said.getvalue().count("cut off after 12 tokens ") == len(cut)
         for translation in found:
             assert "\n" not in translation.text
             assert len(translation.source_tokens) <= 13

@@ -259,8 +259,7 @@ class Translator:
             raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
         tokens = [self.target.tokenizer.tokenize(one) if isinstance(one, str) else without_end(one) for one in given]
         for one, own in zip(given, tokens, strict=True):
-            unknown = [token for token in own if token != UNK_TOKEN and self.target.vocabulary.encode([token]) == [UNK]]
-            if unknown or (isinstance(one, str) and UNK_TOKEN in own):
+            if isinstance(one, str) and UNK in self.target.vocabulary.encode(own):
                 raise UserError(f"prefix: the model cannot write {one!r}, part of which it does not know: reword it")
         longest, most = max(map(len, tokens), default=0), wanted.search.max_length
         if longest >= most:

@@ -10,6 +10,7 @@ from pathlib import Path
 from nmt.commands.options import Parser, positive, refuse_twice, set_threads
 from nmt.system import files
 from nmt.system.errors import UserError
+from nmt.system.streams import output_is_closed
 from nmt.system.wording import counted
 
 AT_ONCE = 4096  # pairs that are scored before they are written
@@ -41,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     refuse_twice(options.checkpoints)
     if options.output is not None:
         files.require_new(options.output)
+    elif output_is_closed():
+        raise UserError("standard output is closed, so that the scores would be lost: give --output FILE")
 
     from nmt.text.corpus import read_pairs
     from nmt.translator import Translator

@@ -169,7 +169,7 @@ def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
         case "string_pattern_mismatch" if of_config and error["ctx"]["pattern"] in _PATTERNS:
             return f"{field}: {_PATTERNS[error['ctx']['pattern']]} (here: {shown(given)})"
         case "tuple_type" | "list_type" if of_config:
-            return f"{field}: a list is expected, such as [{given}] (here: {shown(given)})"
+            return f"{field}: a list is expected, such as [{shown(given)}] (here: {shown(given)})"
         case "string_type" if of_config:
             return f"{field}: text is expected (here: {'nothing' if given is None else shown(given)})"
         case _:

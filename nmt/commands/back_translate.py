@@ -114,7 +114,8 @@ def run(options: argparse.Namespace) -> int:
         written = _split(pairs, outputs)
     pairs.unlink()
     print(f"Written: {outputs[0]} and {outputs[1]}, {counted(written, 'pair')} of {counted(len(lines), 'line')}.")
-    empty = f", and {counted(text.empty(), 'empty line')}" if text.empty() else ""
+    count = text.empty()
+    empty = f", and {counted(count, 'empty line')}" if count else ""
     about = f"{counted(text.dropped(), 'line')} equal to one of a validation or test set, or of --without"
     print(f"Left out: {about}{empty}.")
     _say_how_to_use(languages, outputs)

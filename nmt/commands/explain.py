@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmt.checkpoint import hub
 from nmt.commands.directions import add_direction_options, given_or_bundled
-from nmt.commands.options import Parser, positive, set_threads
+from nmt.commands.options import Parser, add_device_options, positive, set_threads
 from nmt.commands.translate import told_apart
 from nmt.system import files
 from nmt.system.errors import UserError
@@ -45,8 +45,7 @@ def parser() -> Parser:
         help="how many other source words of each step attention can be forced onto in the file, 0 to 9 (default: 2)",
     )
     add_direction_options(parser)
-    parser.add_argument("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, … (default: auto)")
-    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
+    add_device_options(parser)
     return parser
 
 

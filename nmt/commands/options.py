@@ -57,6 +57,10 @@ def add_search_options(command: Parser) -> None:
         action=argparse.BooleanOptionalAction,
         help=f"search only among words that are likely beside those of the sentence, or among all {OWN}",
     )
+    add_device_options(command)
+
+
+def add_device_options(command: Parser) -> None:
     command.add_argument("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, … (default: auto)")
     command.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
 

@@ -7,7 +7,7 @@ import math
 import sys
 from pathlib import Path
 
-from nmt.commands.options import Parser, positive, refuse_twice, set_threads
+from nmt.commands.options import Parser, add_device_options, positive, refuse_twice, set_threads
 from nmt.system import files
 from nmt.system.errors import UserError
 from nmt.system.streams import output_is_closed
@@ -32,8 +32,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--batch-size", type=positive, default=64, metavar="N", help="pairs scored at once (default: 64)"
     )
-    parser.add_argument("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, … (default: auto)")
-    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
+    add_device_options(parser)
     return parser
 
 

@@ -11,9 +11,8 @@ import sys
 from itertools import zip_longest
 from pathlib import Path
 
-from nmt.commands.options import Parser, positive, refuse_twice, set_threads
+from nmt.commands.options import Parser, positive, refuse_twice, set_threads, share_threads
 from nmt.system import bundled
-from nmt.system.cores import cores
 from nmt.system.errors import UserError
 
 
@@ -80,8 +79,7 @@ def run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
     checkpoints = options.checkpoints or [str(path) for path in bundled.models().values()]
-    if options.workers > 1:
-        options.threads = options.threads or max(1, cores() // options.workers)
+    share_threads(options)
     set_threads(options.threads)
     token = secrets.token_urlsafe(24) if options.token == "" else options.token
     files = zip_longest(options.test_set, options.alignment)

@@ -90,7 +90,7 @@ def _add_result_options(parser: Parser) -> None:
         type=positive,
         default=1,
         metavar="N",
-        help="print the N best translations of each sentence, as: number of the sentence, from 0 ||| text ||| score",
+        help="print the N best translations of each sentence, as: sentence number (from 0) ||| text ||| score",
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention"

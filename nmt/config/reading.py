@@ -127,7 +127,7 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 
 
 def explain(error: ValidationError) -> str:
-    """Pydantic's errors about what is no config in our words, on one line."""
+    """Pydantic's errors about values that are no config, in our words and on one line."""
     return "; ".join(_explain(e, of_config=False) for e in error.errors())
 
 

@@ -213,7 +213,7 @@ def _score_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str
 def _signature_lines(scores: Scores) -> str:
     lines = [f"{label:<11}  {scores.signatures[flavour]}" for flavour, label in FLAVOURS.items()]
     return "\n".join(
-        [*lines, f"{'length':<11}  tokens of the translations / of the references; below 1, BLEU has a penalty"]
+        [*lines, f"{'length':<11}  tokens of the translations / of the references; below 1, BLEU has a brevity penalty"]
     )
 
 

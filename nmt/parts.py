@@ -114,13 +114,18 @@ class Section(BaseModel):
                 raise ValueError(_first_reason(error)) from None
         return self
 
+    @classmethod
+    def in_order(cls) -> list[str]:
+        """All fields, as they are written: after each one that names a part, the options of these parts."""
+        choices = {option: choice for choice, family in cls.families.items() for option in _all_options(family)}
+        places = {field: place for place, field in enumerate(cls.model_fields)}
+        return sorted(cls.model_fields, key=lambda field: (places[choices.get(field, field)], field in choices))
+
     @model_serializer(mode="wrap")
     def _with_an_effect(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         idle = self.idle({field: getattr(self, field) for field in type(self).model_fields})
-        options = set().union(*(_all_options(family) for family in self.families.values()))
         written = write(self)
-        ordered = sorted(written, key=lambda field: field in options)  # a part's name first, then its options
-        return {field: written[field] for field in ordered if field not in idle}
+        return {field: written[field] for field in self.in_order() if field in written and field not in idle}
 
     @field_validator("*", mode="before")
     @classmethod

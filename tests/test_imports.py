@@ -23,7 +23,7 @@ LAYERS = [
     ["nmt.system"],
     ["nmt.parts"],
     ["nmt.kernels"],
-    ["nmt.text", "nmt.schedules"],
+    ["nmt.text", "nmt.schedules", "nmt.optimizers"],
     ["nmt.selection"],
     ["nmt.model"],
     ["nmt.config"],

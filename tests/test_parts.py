@@ -7,6 +7,7 @@ import pytest
 
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
+from nmt.optimizers import OPTIMIZERS
 from nmt.parts import Part, Section, family, options_of, section_of
 from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
 from nmt.schedules.teacher_forcing import TEACHER_FORCING_SCHEDULES
@@ -17,6 +18,7 @@ FAMILIES = {
     "scopes": (SCOPES, "global local_m local_p"),
     "tokenizers": (TOKENIZERS, "char sentencepiece spacy whitespace"),
     "learning rate": (LEARNING_RATE_SCHEDULES, "constant cosine halving inverse_sqrt plateau trapezoid"),
+    "optimizers": (OPTIMIZERS, "adadelta adam adamw sgd"),
     "teacher forcing": (TEACHER_FORCING_SCHEDULES, "constant exponential inverse_sigmoid linear"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from attention_table import typeset
@@ -76,9 +77,13 @@ def _in_sentence(text: str) -> str:
 
 def _defaults(meanings: list[Meaning]) -> str:
     """The default, or each with the parts that have it."""
-    if len({repr(meaning.default) for meaning in meanings}) == 1:
-        return _spelled(meanings[0].default)
-    return ", ".join(f"{_spelled(meaning.default)} ({', '.join(meaning.parts)})" for meaning in meanings)
+    parts: dict[str, list[str]] = defaultdict(list)
+    for meaning in meanings:
+        for part, default in meaning.defaults.items():
+            parts[_spelled(default)].append(part)
+    if len(parts) == 1:
+        return next(iter(parts))
+    return ", ".join(f"{default} ({', '.join(names)})" for default, names in parts.items())
 
 
 def _spelled(value: Any) -> str:

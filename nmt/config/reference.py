@@ -1,7 +1,7 @@
 """What each field of the configuration means, as its class says it: for the reference page and for editors.
 
 A field's meaning is the string below it in its class. A field that only some parts of a family read (scores, scopes,
-tokenizers, schedules) is declared by these parts, and they may disagree about its meaning or its default.
+tokenizers, schedules, optimizers) is declared by these parts, and they may disagree about its meaning or its default.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -22,16 +23,15 @@ class Meaning(NamedTuple):
     """What a field means to the parts of a family that read it; without a `choice` it means that whatever is chosen."""
 
     text: str
-    default: Any
+    defaults: dict[str, Any]  # with each of these parts, such as local_m and local_p; of a field of no part's under ""
     choice: str | None = None  # the field that names the parts, such as "scope"
-    parts: tuple[str, ...] = ()  # such as ("local_m", "local_p")
 
     @property
     def condition(self) -> str:
         """Where the field has this meaning, as in "With `scope: local_m` or `local_p`"; empty if always."""
         if self.choice is None:
             return ""
-        first, *others = self.parts
+        first, *others = self.defaults
         return "With " + alternatives([f"`{self.choice}: {first}`", *(f"`{name}`" for name in others)])
 
 
@@ -44,39 +44,34 @@ def sections(section: type[Section] = Config, path: str = "") -> Iterator[tuple[
 
 
 def fields(section: type[Section]) -> dict[str, list[Meaning]]:
-    """The meanings of each of a section's fields: first of those that are always read, then of the parts' options.
+    """The meanings of each of a section's fields, in the order in which they are written.
 
     Raises ValueError for a field without a docstring.
     """
-    found = {field: _meanings(section, field) for field in section.model_fields}
-    return dict(sorted(found.items(), key=lambda item: item[1][0].choice is not None))
+    return {field: _meanings(section, field) for field in section.in_order()}
 
 
 def _meanings(section: type[Section], field: str) -> list[Meaning]:
-    found: dict[Meaning, list[str]] = {}
+    found: dict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
     for choice, family in section.families.items():
         for name, part in family.items():
             declared = options_of(part).model_fields.get(field)
             if declared is not None:
-                meaning = Meaning(_docstring(options_of(part), field), declared.default, choice)
-                found.setdefault(meaning, []).append(name)
+                found[choice, _docstring(options_of(part), field)][name] = declared.default
     if not found:
-        return [Meaning(_docstring(section, field), section.model_fields[field].default)]
-    always = [len(parts) == len(section.families[str(meaning.choice)]) for meaning, parts in found.items()]
+        return [Meaning(_docstring(section, field), {"": section.model_fields[field].default})]
     return [
-        meaning._replace(choice=None) if read else meaning._replace(parts=tuple(parts))
-        for read, (meaning, parts) in zip(always, found.items(), strict=True)
+        Meaning(text, defaults, None if len(defaults) == len(section.families[choice]) else choice)
+        for (choice, text), defaults in found.items()
     ]
 
 
 def _docstring(section: type[Section], field: str) -> str:
-    """The string below a field in the class that declares it, on one line."""
+    """The string below a field, on one line: in the class that declares it last, of those that say what it means."""
     for owner in section.__mro__:
-        if issubclass(owner, Section) and field in inspect.get_annotations(owner):
-            if field in (texts := _docstrings(owner)):
-                return texts[field]
-            raise ValueError(f"{owner.__module__}.{owner.__qualname__}.{field} has no docstring: write one below it")
-    raise ValueError(f"{section.__qualname__} has no field {field}")
+        if issubclass(owner, Section) and field in (texts := _docstrings(owner)):
+            return texts[field]
+    raise ValueError(f"{section.__module__}.{section.__qualname__}.{field} has no docstring: write one below it")
 
 
 @cache

@@ -48,11 +48,22 @@ def _describe(described: dict[str, Any], section: type[Section]) -> None:
     properties = described["properties"]
     for field, meanings in fields(section).items():
         properties[field]["description"] = " ".join(map(_sentence, meanings))
+        if not any(None in meaning.defaults.values() for meaning in meanings):
+            properties[field] = _without_null(properties[field])
         if "$ref" in properties[field]:
             del properties[field]["default"]  # its own fields have their own
     needs = [need for field, meanings in fields(section).items() for need in _needs(section, field, meanings)]
     if needs:
         described["allOf"] = needs
+
+
+def _without_null(described: dict[str, Any]) -> dict[str, Any]:
+    """A field that is null only where the default differs from part to part (see `nmt.parts.section_of`)."""
+    if described.get("default", ...) is not None:
+        return described
+    forms = [form for form in described["anyOf"] if form != {"type": "null"}]
+    rest = {key: value for key, value in described.items() if key not in ("anyOf", "default")}
+    return rest | (forms[0] if len(forms) == 1 else {"anyOf": forms})
 
 
 def _sentence(meaning: Meaning) -> str:

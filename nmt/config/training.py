@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from nmt.optimizers import OPTIMIZERS
 from nmt.parts import (
     Count,
     DropoutRate,
     Fraction,
     Idle,
-    NonNegative,
     Place,
     Positive,
     Section,
@@ -28,6 +28,7 @@ Threads = Annotated[int, Field(ge=1, le=1024, strict=True)]
 if TYPE_CHECKING:
     TeacherForcingName = str
     ScheduleName = str
+    OptimizerName = str
 
     class TeacherForcingFields(Section):
         """The options of all schedules of teacher forcing, as far as the program reads them by name."""
@@ -38,11 +39,18 @@ if TYPE_CHECKING:
         """The options of all schedules of the learning rate, as far as the program reads them by name."""
 
         patience: int = 1
+
+    class OptimizerFields(Section):
+        """The options of all optimizers, as far as the program reads them by name."""
+
+        learning_rate: float = 1e-3
 else:
     TeacherForcingName = names_of(TEACHER_FORCING_SCHEDULES)
     TeacherForcingFields = section_of("TeacherForcingFields", TEACHER_FORCING_SCHEDULES)
     ScheduleName = names_of(LEARNING_RATE_SCHEDULES)
     ScheduleFields = section_of("ScheduleFields", LEARNING_RATE_SCHEDULES)
+    OptimizerName = names_of(OPTIMIZERS)
+    OptimizerFields = section_of("OptimizerFields", OPTIMIZERS)
 
 
 class TeacherForcingConfig(TeacherForcingFields):
@@ -89,8 +97,10 @@ class EarlyStoppingConfig(Section):
     """Training ends after this many validations without a better score. By default never."""
 
 
-class TrainingConfig(Section):
+class TrainingConfig(OptimizerFields):
     """How the model is trained."""
+
+    families: ClassVar = {"optimizer": OPTIMIZERS}
 
     max_epochs: Count | None = 10
     """Training ends after this many epochs. null if `max_updates` alone is set."""
@@ -102,12 +112,8 @@ class TrainingConfig(Section):
     """`tokens`: those of the longer side, padding included."""
     accumulate: Count = 1
     """Batches per update."""
-    optimizer: Literal["adam", "adamw"] = "adam"
-    """The optimizer."""
-    learning_rate: Positive = 1e-3
-    """The learning rate that `schedule` starts from."""
-    weight_decay: NonNegative = 0.0
-    """The optimizer's weight decay."""
+    optimizer: OptimizerName = "adam"
+    """How an update changes the weights."""
     schedule: ScheduleConfig = ScheduleConfig()
     """How the learning rate moves."""
     label_smoothing: DropoutRate = 0.1

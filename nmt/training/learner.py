@@ -21,6 +21,7 @@ class Learner(NamedTuple):
     model: Seq2Seq
     losses: nn.Module  # a `BatchLoss` of the model, or one that adds up the gradients of all processes
     optimizer: torch.optim.Optimizer
+    moments: tuple[str, ...]  # what it keeps of each weight
     average: MovingAverage[Seq2Seq] | None
     partner: Partner | None  # of a processor
     recorder: Recorder | None  # of a GPU
@@ -42,13 +43,12 @@ class Learner(NamedTuple):
 
 
 def make_learner(model: Seq2Seq, config: TrainingConfig, world: World = ALONE) -> Learner:
-    """A learner that has made no update yet, with Adam or AdamW in PyTorch's fused form."""
+    """A learner that has made no update yet."""
     own = BatchLoss(model, config.label_smoothing, config.r_drop)
     alone = world.size == 1
     losses = own if alone else DistributedDataParallel(own, gradient_as_bucket_view=True)
     partner = Partner(own) if alone and Partner.is_possible() else None
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
-    optimizer = kind(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
+    optimizer = config.chosen("optimizer")
     average = None if config.moving_average is None else MovingAverage(model, config.moving_average)
     recorder = Recorder(own) if alone and Recorder.is_possible(model) else None
-    return Learner(model, losses, optimizer, average, partner, recorder)
+    return Learner(model, losses, optimizer.of(model.parameters()), optimizer.moments, average, partner, recorder)

@@ -18,6 +18,7 @@ from nmt.checkpoint.file import DamagedFile
 from nmt.checkpoint.weights import check_weights
 from nmt.config.reading import differences, explain
 from nmt.config.run import Config
+from nmt.config.training import OptimizerFields
 from nmt.system.errors import UserError
 from nmt.system.files import writing
 from nmt.system.values import shown
@@ -118,16 +119,12 @@ def _check_state(state: State, path: str) -> None:
 
 def _load_optimizer(learner: Learner, state: dict[int, dict[str, Tensor]], path: str) -> None:
     """Give the optimizer each parameter's moments; a state without any is that before the first update."""
-    moments = {
-        f"{kind} of parameter {number}": tensor
-        for number, of_parameter in state.items()
-        for kind, tensor in of_parameter.items()
-    }
-    check_weights(f"{path}: optimizer", _needed_moments(learner) if state else {}, moments)
+    moments = _named(state)
+    check_weights(f"{path}: optimizer", _named(_needed(learner)) if state else {}, moments)
     for name, moment in moments.items():
-        if not name.startswith("exp_avg of") and bool((moment < 0).any()):  # squares, and numbers of updates
+        if not name.startswith(_SIGNED) and bool((moment < 0).any()):
             raise DamagedFile(f"{path}: optimizer: {name} is negative: use another copy")
-    begun = {number: of_parameter for number, of_parameter in state.items() if of_parameter["step"] > 0}
+    begun = {number: of_parameter for number, of_parameter in state.items() if of_parameter.get("step", 1) > 0}
     groups = learner.optimizer.state_dict()["param_groups"]
     learner.optimizer.load_state_dict({"state": begun, "param_groups": groups})
 
@@ -137,21 +134,27 @@ def _moments(learner: Learner) -> dict[int, dict[str, Tensor]]:
     state: dict[int, dict[str, Tensor]] = learner.optimizer.state_dict()["state"]
     if not state:
         return {}
-    parameters = enumerate(learner.model.parameters())
-    return {number: state[number] if number in state else _none_yet(parameter) for number, parameter in parameters}
+    needed = _needed(learner)
+    return {number: state[number] if number in state else needed[number] for number in needed}
 
 
-def _none_yet(parameter: Tensor) -> dict[str, Tensor]:
-    zeros = torch.zeros_like(parameter, requires_grad=False)
-    return {"step": torch.zeros((), device=parameter.device), "exp_avg": zeros, "exp_avg_sq": zeros.clone()}
+def _needed(learner: Learner) -> dict[int, dict[str, Tensor]]:
+    """The moments of parameters that all wait for their first gradient: zeros."""
+    return {
+        number: {
+            kind: torch.zeros((), device=weight.device) if kind == "step" else torch.zeros_like(weight.detach())
+            for kind in learner.moments
+        }
+        for number, weight in enumerate(learner.model.parameters())
+    }
 
 
-def _needed_moments(learner: Learner) -> dict[str, Tensor]:
-    needed: dict[str, Tensor] = {}
-    for number, parameter in enumerate(learner.model.parameters()):
-        needed |= {f"{kind} of parameter {number}": parameter for kind in ("exp_avg", "exp_avg_sq")}
-        needed[f"step of parameter {number}"] = torch.zeros(())
-    return needed
+def _named(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
+    return {
+        f"{kind} of parameter {number}": tensor
+        for number, of_parameter in moments.items()
+        for kind, tensor in of_parameter.items()
+    }
 
 
 def load_last(config: Config, prepared: Prepared, folder: Path, world: World) -> Loaded | None:
@@ -209,6 +212,8 @@ def check_continues(config: Config, prepared: Prepared, loaded: Loaded, last: Pa
     return loaded.training
 
 
+_SIGNED = ("exp_avg of", "momentum_buffer of")  # moments that may be negative; others are squares, and counts
+
 # What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
 _FIXED: Any = {
     "data": {"corpus", "source", "target", "joint_vocabulary", "max_length"},
@@ -218,7 +223,7 @@ _FIXED: Any = {
         "batch_unit": True,
         "seed": True,
         "optimizer": True,
-        "weight_decay": True,
+        **{option: True for option in OptimizerFields.model_fields if option != "learning_rate"},
         "moving_average": True,
         "early_stopping": {"metric"},
         "start_from": True,

@@ -21,7 +21,7 @@ def message(tmp_path: Path, yaml: str, *overrides: str) -> str:
     ("yaml", "words"),
     [
         ("training: {schedule: cosine}", "training.schedule: a section is expected, such as schedule: {kind: …}"),
-        ("training: 3", "training: a section is expected, such as training: {max_epochs: …} (here: 3)"),
+        ("training: 3", "training: a section is expected, such as training: {optimizer: …} (here: 3)"),
         ("search: {sampling: true}", "search.sampling: a section is expected, such as sampling: {temperature: …}"),
         ("evaluation: {length_edges: 10}", "evaluation.length_edges: a list is expected, such as [10] (here: 10)"),
         ("data: {source: {extra: a.de}}", "data.source.extra: a list is expected, such as ['a.de'] (here: 'a.de')"),

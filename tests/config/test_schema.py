@@ -89,7 +89,7 @@ def test_options_say_which_parts_read_them() -> None:
             for name, part in family.items():
                 for option in options_of(part).model_fields:
                     meanings = reference.fields(section)[option]
-                    assert any(m.choice is None or (m.choice == choice and name in m.parts) for m in meanings)
+                    assert any(m.choice is None or (m.choice == choice and name in m.defaults) for m in meanings)
 
 
 def test_a_field_without_a_docstring_is_an_error() -> None:

@@ -59,6 +59,19 @@ def test_stop_and_resume_change_no_bit(
     assert_same_run(folder, straight(*axes))
 
 
+@pytest.mark.parametrize("options", ["optimizer=sgd", "optimizer=sgd momentum=0.5", "optimizer=adadelta"])
+def test_stop_and_resume_change_no_bit_with_any_optimizer(
+    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    """While W_p and v_p wait for their first gradient, and after that."""
+    local = ("wiring=luong", "scope=local_p", "narrow_updates=16", "window=8")
+    fields = [f"training.{option}" for option in options.split()] + [f"model.attention.{field}" for field in local]
+    config = make_config(*HARD, *fields)
+    for number in (6, 9):
+        run_and_stop(monkeypatch, config, number, resume=number > 6)
+    assert_same_run(finish(config, resume=True), straight(*fields))
+
+
 def test_resuming_draws_the_epoch_s_subwords_and_spellings_again(
     make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +208,13 @@ def test_resume_with_other_settings_is_refused(make_config: ConfigMaker, overrid
     with pytest.raises(UserError, match=rf"another {field}: resume with the one in .*config\.yaml"):
         finish(make_config(override), resume=True)
     assert (folder / "last.pt").read_bytes() == before
+
+
+def test_resume_with_another_momentum_is_refused(make_config: ConfigMaker) -> None:
+    folder = finish(make_config("training.max_updates=1", "training.optimizer=sgd"))
+    with pytest.raises(UserError, match=r"another training\.momentum: resume with the one in"):
+        finish(make_config("training.optimizer=sgd", "training.momentum=0.5"), resume=True)
+    assert contents(folder)["training"]["state"]["update"] == 1
 
 
 def test_resume_with_the_corpus_elsewhere(make_config: ConfigMaker, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ class InverseSqrt(LearningRateSchedule):
     """
 
     warmup: Updates = 1000
-    """Updates over which the learning rate first rises linearly from 0."""
 
     @model_validator(mode="after")
     def _warms_up(self) -> Self:

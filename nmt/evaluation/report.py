@@ -202,7 +202,8 @@ def _score_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str
     heads = [*FLAVOURS.values(), "length"]
     room = WIDTH - sum(max(7, len(label)) + 2 for label in heads)
     first = [shortened(names[e.checkpoint], room) for e in evaluations]
-    head = f"Scores on {evaluations[0].split}"
+    split = evaluations[0].split
+    head = "Scores" if split == GIVEN else f"Scores on {split}"
     rows = [
         [*(f"{getattr(e.scores, flavour):.2f}" for flavour in FLAVOURS), f"{e.scores.length_ratio:.3f}"]
         for e in evaluations

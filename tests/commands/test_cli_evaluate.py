@@ -44,7 +44,9 @@ def test_every_option_runs_alone_and_with_all_others(
     alone = [[best, *options] for options in (*sets, *shared)]
     for arguments in alone + pairs:  # they hold every pair of options that do not exclude each other
         assert main(["evaluate", *arguments]) == 0, arguments
-        assert "BLEU" in capsys.readouterr().out
+        [head] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Scores")]
+        scored_on = "" if "--source" in arguments else "on validation" if "--split" in arguments else "on test"
+        assert head.split("BLEU")[0].split() == ["Scores", *scored_on.split()]
     for arguments, words in (
         ([best, *models[1], none], "a checkpoint was given twice"),
         ([best, *sets[0], *sets[1]], "--split and --source exclude each other"),

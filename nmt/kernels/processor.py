@@ -1,6 +1,7 @@
 """Which products are the fastest on a processor: a rule from its features, so that one machine always does the same.
 
-Measured on Intel's Cascade Lake, Ice Lake and Xeons with AMX, and on AMD's Zen 4 and Zen 5 (docs/explanation/performance.md).
+Measured on Intel's Xeons (Cascade Lake, Ice Lake, and with AMX) and on AMD's Zen 4 and Zen 5
+(docs/explanation/performance.md).
 """
 
 from __future__ import annotations

@@ -26,5 +26,5 @@ class SGD(Optimizer):
         return ("momentum_buffer",) if self.momentum else ()
 
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        # not fused, which would take weights that have waited for their first gradient for ones that had theirs
+        # not fused: that form does not know weights that wait for their first gradient after others had theirs
         return torch.optim.SGD(weights, lr=self.learning_rate, momentum=self.momentum, weight_decay=self.weight_decay)

@@ -134,18 +134,19 @@ def _moments(learner: Learner) -> dict[int, dict[str, Tensor]]:
     state: dict[int, dict[str, Tensor]] = learner.optimizer.state_dict()["state"]
     if not state:
         return {}
-    needed = _needed(learner)
-    return {number: state[number] if number in state else needed[number] for number in needed}
+    weights = enumerate(learner.model.parameters())
+    return {number: state[number] if number in state else _none_yet(learner, weight) for number, weight in weights}
 
 
 def _needed(learner: Learner) -> dict[int, dict[str, Tensor]]:
-    """The moments of parameters that all wait for their first gradient: zeros."""
+    return {number: _none_yet(learner, weight) for number, weight in enumerate(learner.model.parameters())}
+
+
+def _none_yet(learner: Learner, weight: Tensor) -> dict[str, Tensor]:
+    """The moments of a weight that waits for its first gradient."""
     return {
-        number: {
-            kind: torch.zeros((), device=weight.device) if kind == "step" else torch.zeros_like(weight.detach())
-            for kind in learner.moments
-        }
-        for number, weight in enumerate(learner.model.parameters())
+        kind: torch.zeros((), device=weight.device) if kind == "step" else torch.zeros_like(weight.detach())
+        for kind in learner.moments
     }
 
 

@@ -117,9 +117,13 @@ class Section(BaseModel):
     @classmethod
     def in_order(cls) -> list[str]:
         """All fields, as they are written: after each one that names a part, the options of these parts."""
-        choices = {option: choice for choice, family in cls.families.items() for option in _all_options(family)}
-        places = {field: place for place, field in enumerate(cls.model_fields)}
-        return sorted(cls.model_fields, key=lambda field: (places[choices.get(field, field)], field in choices))
+        chooses = {option: choice for choice, family in cls.families.items() for option in _all_options(family)}
+        places = {field: number for number, field in enumerate(cls.model_fields)}
+
+        def place(field: str) -> tuple[int, bool]:
+            return places[chooses.get(field, field)], field in chooses
+
+        return sorted(cls.model_fields, key=place)
 
     @model_serializer(mode="wrap")
     def _with_an_effect(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

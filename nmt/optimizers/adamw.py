@@ -7,15 +7,11 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-from nmt.optimizers.base import Optimizer
+from nmt.optimizers.adam import Adam
 
 
-class AdamW(Optimizer):
+class AdamW(Adam):
     """Adam whose weight decay is not part of the gradient, but shrinks the weights (Loshchilov and Hutter 2019)."""
-
-    @property
-    def moments(self) -> tuple[str, ...]:
-        return ("step", "exp_avg", "exp_avg_sq")
 
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.AdamW(weights, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)

@@ -14,7 +14,7 @@ from nmt.parts import DropoutRate, Positive
 class SGD(Optimizer):
     """Stochastic gradient descent, by which Luong et al. (2015) trained.
 
-    Their learning rate (section 4.1) is 1, with `kind: halving`, and a gradient's norm is at most 5.
+    Their learning rate (section 4.1) is 1, with `schedule.kind: halving`, and a gradient's norm is at most 5.
     """
 
     learning_rate: Positive = 1.0

@@ -229,12 +229,22 @@ def test_the_layer_below_bahdanaus_output_has_the_size_asked_for() -> None:
     assert batch_loss(wide, collate(EXAMPLES), 0.1).smoothed.isfinite()
 
 
-def test_an_update_sets_the_rate_of_every_weight() -> None:
-    config = TrainingConfig.model_validate({"learning_rate": 0.25})
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("adam", torch.optim.Adam),
+        ("adamw", torch.optim.AdamW),
+        ("sgd", torch.optim.SGD),
+        ("adadelta", torch.optim.Adadelta),
+    ],
+)
+def test_optimizer_is_the_one_asked_for(name: str, kind: type[torch.optim.Optimizer]) -> None:
+    config = TrainingConfig.model_validate({"optimizer": name, "weight_decay": 0.5, "learning_rate": 0.25})
     model = make_model("bahdanau", tied_embeddings="target")
     learner = make_learner(model, config)
     (group,) = learner.optimizer.param_groups
-    assert group["lr"] == 0.25
+    assert type(learner.optimizer) is kind
+    assert (group["lr"], group["weight_decay"]) == (0.25, 0.5)
     assert len(group["params"]) == len(list(model.parameters()))
     update(learner, [collate(EXAMPLES)], config, 0.125, done=0)
     assert group["lr"] == 0.125

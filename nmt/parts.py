@@ -1,9 +1,9 @@
 """Parts and their options: how a file in a folder becomes a choice in the config.
 
-A score, a scope, a tokenizer or a schedule is one class in one file. The folder that holds the file is a family: a
-mapping from each file's name, which is what the config calls the part, to the class in it. A part declares the config
-fields that it alone reads as `Options`; a section of the config takes them all in, and refuses those that the chosen
-parts do not read.
+A score, a scope, a tokenizer, a schedule or an optimizer is one class in one file. The folder that holds the file is a
+family: a mapping from each file's name, which is what the config calls the part, to the class in it. A part declares
+the config fields that it alone reads as `Options`; a section of the config takes them all in, and refuses those that
+the chosen parts do not read.
 """
 
 from __future__ import annotations

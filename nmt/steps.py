@@ -43,7 +43,7 @@ class Look:
 
     @property
     def shares(self) -> Float[Tensor, " S"]:
-        """Of the context's length what points its way in each part: they add up to 1."""
+        """The projection of each part onto the context, divided by the context's length: they add up to 1."""
         context = self.parts.sum(dim=0)
         return self.parts @ context / (context * context).sum().clamp(min=1e-12)
 

@@ -24,8 +24,9 @@ class Translation:
     Both token lists end with `<eos>` (the hypothesis only if the search got that far), because attention does: it is
     (T S), a row per token and a column per source token, or None for a model without attention or if not asked for.
     `score` is the log-probability in nats divided by the length penalty. `n_best` holds the sentence's translations,
-    best first and this one among them, if more than one was asked for. `segments` are the numbers of the source
-    tokens' segments, from 0, if attention knows segments (`model.attention.scope: hierarchical`).
+    this one first, if more than one was asked for: best first, or with sampling in the order of drawing. `segments`
+    are the numbers of the source tokens' segments, from 0, if attention knows segments (`model.attention.scope:
+    hierarchical`).
     `mean_log_probability` is that of the tokens, in nats. If it is below what the checkpoint knows from `nmt
     calibrate`, `is_unlike_training` says that the text is unlike what the model was trained on.
     """

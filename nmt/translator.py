@@ -29,7 +29,7 @@ from nmt.selection.lexical import Selection, joined, of_all_sentences
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
-from nmt.system.values import is_unicode
+from nmt.system.values import check_sentences, is_unicode
 from nmt.system.wording import counted
 from nmt.text.codec import Codec
 from nmt.text.limits import read
@@ -154,8 +154,7 @@ class Translator:
         Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
         size, `replace_unk` without attention).
         """
-        if isinstance(sentences, str) or not all(isinstance(sentence, str) for sentence in sentences):
-            raise TypeError("translate takes a list of sentences, each of them a string")
+        check_sentences("translate", sentences)
         search = override_search(
             self.search,
             beam_size=beam_size,
@@ -177,6 +176,7 @@ class Translator:
 
         Raises `UserError` if the model has no attention, ValueError if the numbers of sentences differ.
         """
+        check_sentences("forced_attention", sources, targets)
         if not self.has_attention:
             raise UserError("forced attention: this model has no attention (model.attention.wiring: none)")
         pairs = [(self.source.encode(s), self.target.encode(t)) for s, t in zip(sources, targets, strict=True)]
@@ -189,6 +189,7 @@ class Translator:
         Of each pair it is that of all target tokens and `<eos>`, among all words; unknown ones are `<unk>`. Sources are
         cut off as by `translate`. Raises ValueError if the numbers of sentences differ.
         """
+        check_sentences("score", sources, targets)
         _, tokens = read(sources, self.search.max_source_length, self.source.tokenizer)
         ids = map(self.source.vocabulary.encode, tokens)
         pairs = [Example(source, self.target.encode(text)) for source, text in zip(ids, targets, strict=True)]

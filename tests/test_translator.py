@@ -259,8 +259,16 @@ def test_too_little_memory_is_said(make_translator: Maker, monkeypatch: pytest.M
 
 
 def test_one_string_is_no_list_of_sentences(make_translator: Maker) -> None:
-    with pytest.raises(TypeError, match="a list of sentences"):
-        make(make_translator, "bahdanau").translate("Ba de")
+    translator = make(make_translator, "bahdanau")
+    calls = {
+        "translate": [("Ba de",)],
+        "score": [("Ba", "Xu"), (["Ba"], "X")],
+        "forced_attention": [("Ba", "Xu"), (["Ba"], "X")],
+    }
+    for function, arguments in calls.items():
+        for each in arguments:
+            with pytest.raises(TypeError, match=f"{function} takes lists of sentences, each of them a string"):
+                getattr(translator, function)(*each)
 
 
 def test_without_a_path_the_bundled_model_is_loaded() -> None:

@@ -41,7 +41,7 @@ def with_seeds(config: Config, count: int) -> Iterator[Config]:
 
 
 def mechanisms(results: Sequence[Result]) -> list[Mechanism]:
-    """The results by mechanism: those that are alike but for name and seed, in the order of their seeds."""
+    """The results by mechanism: those that are alike except for name and seed, in the order of their seeds."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         alike = result.config.model_dump_json(exclude={"name": True, "training": {"seed"}})

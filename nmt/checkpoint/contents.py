@@ -157,7 +157,7 @@ def average(loaded: Mapping[str, Loaded]) -> Loaded:
 
 
 def weight_differences(one: ModelConfig, other: ModelConfig) -> Iterator[str]:
-    """The dotted names of the fields in which two models differ, but for dropout: weights then mean the same."""
+    """The dotted names of the fields in which two models differ, except for dropout: weights then mean the same."""
     fields = differences(*(model.model_dump(mode="json") for model in (one, other)))
     yield from (f"model.{field}" for field in fields if field.rpartition(".")[2] not in _DROPOUT)
 

@@ -26,7 +26,7 @@ def parser() -> Parser:
         "--precision",
         choices=PRECISIONS,
         default="float32",
-        help="of the weights: float16 halves the files, int8 makes them still smaller and, but for --page, "
+        help="of the weights: float16 halves the files, int8 makes them still smaller and, except for --page, "
         "computes in whole numbers (default: float32)",
     )
     parser.add_argument(

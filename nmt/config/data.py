@@ -114,12 +114,11 @@ class SourceConfig(SideConfig):
     extra: tuple[Annotated[ExtraText, BeforeValidator(_path_alone)], ...] = ()
     """Files of more training pairs, such as translations by other models: each a path, or `path`, `weight` and `tag`.
     Subwords and vocabulary are learnt from the corpus alone, so that models with and without them read and write the
-    same tokens, but for tags."""
+    same tokens, except for tags."""
     respelling: Fraction | None = None
-    """The probability with which a training sentence is read in lower case; that with which, in equal shares, its
-    last punctuation mark is left out, all of its punctuation is, or it ends with !, !!, !!! or ...; in German, that
-    with which ä, ö, ü and ß are written ae, oe, ue and ss; and that with which it is read in capitals. So the model
-    learns to read what people type."""
+    """The probability of each of these changes to a training sentence: lower case; capitals; in German, ae, oe, ue and
+    ss for ä, ö, ü and ß; other punctuation (in equal shares without the last mark, without any, or with !, !!, !!! or
+    ... at its end). So the model learns to read what people type."""
 
     @property
     def is_drawn(self) -> bool:
@@ -156,7 +155,7 @@ class DataConfig(Section):
     joint_vocabulary: bool = False
     """One vocabulary (and one sentencepiece model) for both languages."""
     copying: Fraction | None = None
-    """The share of training pairs in which a word and its translation give way to one and the same made-up name or
+    """The share of training pairs in which a word and its translation are both replaced by the same made-up name or
     number, so that the model learns to copy what it does not know. Each epoch has others."""
     max_length: Count = 100
     """Training pairs with more tokens than this on either side are skipped, and counted."""

@@ -36,7 +36,7 @@ class AttentionConfig(AttentionFields):
     scope: ScopeName = "global"
     """Which source positions a query sees."""
     input_feeding: bool = True
-    """With `wiring: luong`: the next step reads the last attentional state."""
+    """With `wiring: luong`: the next step reads the previous attentional state."""
     hard: bool = False
     """The context is the one memory vector with the largest weight."""
     key_value: bool = False

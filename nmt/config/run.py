@@ -25,7 +25,7 @@ class Config(Section):
     name: Annotated[str, Field(pattern=NAME, max_length=100, coerce_numbers_to_str=True)]
     """The run's name. Its folder is `output_dir/name`; a run never overwrites another."""
     output_dir: Place = "checkpoints"
-    """The folder of the run's folder."""
+    """Where the run's folder is created."""
     data: DataConfig = DataConfig()
     """The corpus and its tokens."""
     model: ModelConfig = ModelConfig()

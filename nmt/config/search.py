@@ -41,9 +41,9 @@ class SearchConfig(Section):
     vocabulary_selection: bool = True
     """Whether a translation takes only words that are likely beside those of its sentence, or frequent.
 
-    They are learnt from the training text, if there are more than 4,000 target types; fewer are all taken. Search
-    is 1.1 to 1.8 times as fast. How likely all others are is estimated, so that scores are nearly those of search
-    among all words. No other computation is affected, such as that of the validation loss."""
+    They are learnt from the training text, if there are more than 4,000 target types; with fewer, search
+    takes all of them. Search is 1.1 to 1.8 times as fast. How likely all others are is estimated, so that scores are
+    nearly those of search among all words. No other computation is affected, such as that of the validation loss."""
     precision: SearchPrecision = "float32"
     """The decoder's products: `float32`, `bf16`, or on processors `int8`, whose factors are whole numbers to ±127.
 

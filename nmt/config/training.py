@@ -54,7 +54,7 @@ else:
 
 
 class TeacherForcingConfig(TeacherForcingFields):
-    """How often the decoder reads the reference's last token, not its own (Bengio et al. 2015, section 2.4).
+    """How often the decoder reads the reference's previous token, not its own (Bengio et al. 2015, section 2.4).
 
     `teacher_forcing: 0.5` is short for `teacher_forcing: {ratio: 0.5}`.
     """
@@ -91,8 +91,8 @@ class EarlyStoppingConfig(Section):
     """When training ends before its budget does."""
 
     metric: Literal["bleu", "loss"] = "bleu"
-    """What makes a validation better than the one before. It also decides which checkpoint becomes `best.pt`, and what
-    a plateau is."""
+    """The score that decides whether a validation is the best so far. It also decides which checkpoint becomes
+    `best.pt`, and what a plateau is."""
     patience: Count | None = None
     """Training ends after this many validations without a better score. By default never."""
 
@@ -119,8 +119,12 @@ class TrainingConfig(OptimizerFields):
     label_smoothing: DropoutRate = 0.1
     """ε of label smoothing (Szegedy et al. 2016, section 7)."""
     r_drop: Positive | None = None
-    """α of R-Drop (Wu et al. 2021): each batch is read twice, and the two distributions that dropout makes of a token
-    are drawn together. An update takes about twice as long. By default off."""
+    """α of R-Drop (Wu et al. 2021): each batch is read twice, and the loss pulls the two distributions that this
+    gives for each token towards each other. An update takes about twice as long. By default off."""
+    sampled_softmax: Count | None = None
+    """Updates compute the output layer for the target types of their batch and about this many others, which are drawn
+    at random, frequent ones more often (Jean et al. 2015; Botev et al. 2017). Updates take less time, above all with a
+    large vocabulary, and learn a little less. By default for all types."""
     clip_norm: Positive | None = 1.0
     """Gradients are scaled down to this norm. null: never."""
     moving_average: Fraction | None = None

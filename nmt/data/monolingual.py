@@ -16,7 +16,7 @@ from nmt.text.corpus import iterate_lines
 
 @dataclass(frozen=True)
 class Monolingual:
-    """The lines of some files, one file after the other, but for empty ones and those of `held_out`.
+    """The lines of some files, one file after the other, except for empty ones and those of `held_out`.
 
     They can be read more than once.
     """

@@ -36,7 +36,7 @@ from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, reading
 from nmt.text.spelling import respelled
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
-from nmt.text.vocabulary import Vocabulary
+from nmt.text.vocabulary import EOS, Vocabulary
 
 # What a side's settings say of other text, or of what is drawn from the stored one
 NOT_STORED = {"train", "validation", "test", "extra", "monolingual", "subword_sampling", "respelling"}
@@ -81,6 +81,15 @@ class TrainingSet:
         """Of each pair, source and target, in tokens, tags counted, without marks of beginning and end."""
         source = self.rows[0].lengths + (self.tags >= 0)
         return source[self.order], self.rows[1].lengths[self.order]
+
+    @cached_property
+    def target_counts(self) -> NDArray[np.int64]:
+        """How often an epoch has each target type, marks of the end included."""
+        types, rows = len(self.target.vocabulary), self.rows[1]
+        times = np.bincount(self.order, minlength=len(rows))
+        counts = np.bincount(rows.values, weights=np.repeat(times, rows.lengths), minlength=types).astype(np.int64)
+        counts[EOS] += len(self)
+        return counts
 
     @cached_property
     def selection(self) -> Selection | None:

@@ -43,7 +43,7 @@ class Graphs(NamedTuple):
 
 
 class ExplainingGraphs(NamedTuple):
-    """The same, but that encoder and step are of a model whose attention may be forced, and a third graph.
+    """The same, except that encoder and step are of a model whose attention may be forced, and a third graph.
 
     The step has one more input, if the model has attention: `forced` (L), as in `nmt.model.forced.forced_by`.
     `look`: a step's state before (1 …) and after (1 …), the memory (1 …) and `forced` → the query (H) and the context

@@ -1,6 +1,6 @@
 """What a model is made of, fast on a processor: in place of PyTorch's own layers and functions.
 
-Every kernel stands beside a plain twin, PyTorch's own function or a formula in PyTorch, and gives its numbers but for
+Every kernel stands beside a plain twin, PyTorch's own function or a formula in PyTorch, and gives its numbers, up to
 rounding. `use` chooses between the two.
 """
 

@@ -119,7 +119,7 @@ class _AdditiveScores(torch.autograd.Function):
         for some, t, s in _sigmoids(operands):
             g = gradient[some, t]
             of_v.addmv_(s.flatten(0, 1).t(), g.flatten())
-            of_sum = torch.ops.aten.sigmoid_backward.grad_input(g.unsqueeze(2), s, grad_input=s)  # but for 4v
+            of_sum = torch.ops.aten.sigmoid_backward.grad_input(g.unsqueeze(2), s, grad_input=s)  # without 4v
             torch.sum(of_sum, dim=1, out=of_query[some, t])
             if of_keys is not None:
                 of_keys[some].addcmul_(of_sum, 4 * v)

@@ -208,7 +208,7 @@ def _backward(
     of_inputs: Tensor,
     of_recurrent: Tensor,
 ) -> Tensor:
-    """Fill the gradients of both halves of the gates (N G); returns that of the old state, but for its gates' share."""
+    """Fill the gradients of both halves of the gates (N G); returns that of the old state, without its gates' share."""
     size = hidden.shape[1]
     reset, update = gates.chunk(2, dim=1)
     of_hidden = gradient * update

@@ -42,11 +42,13 @@ def output_loss(
     targets: Int[Tensor, " N"],
     smoothing: float,
     r_drop: float | None = None,
+    stand_for: Float[Tensor, " V"] | None = None,
 ) -> Loss:
     """`plain_output_loss`, of some hundred tokens at a time."""
     if not fast(features):
-        return plain_output_loss(features, weight, bias, targets, smoothing, r_drop)
-    return Loss(*_OutputLoss.apply(features, weight, bias, targets, smoothing, r_drop))  # type: ignore[no-untyped-call]
+        return plain_output_loss(features, weight, bias, targets, smoothing, r_drop, stand_for=stand_for)
+    made = _OutputLoss.apply(features, weight, bias, targets, smoothing, r_drop, stand_for)  # type: ignore[no-untyped-call]
+    return Loss(*made)
 
 
 def plain_output_loss(
@@ -57,6 +59,7 @@ def plain_output_loss(
     smoothing: float,
     r_drop: float | None = None,
     counted: Bool[Tensor, " N"] | None = None,
+    stand_for: Float[Tensor, " V"] | None = None,
 ) -> Loss:
     """The cross-entropy of the output layer's logits with the targets; of bfloat16 logits in float32.
 
@@ -65,13 +68,15 @@ def plain_output_loss(
     With `r_drop` = α, rows 2i and 2i + 1 are what dropout made of one token in two readings, p and q (Wu et al. 2021,
     equation 4). The loss is half of the paper's, so that it is the plain one where p = q:
     ½ (CE(p) + CE(q)) + α/4 (KL(p‖q) + KL(q‖p)).
+
+    With `stand_for`, each type stands for so many types with logits like its own. Targets stand for themselves alone.
     """
-    logits = F.linear(features, weight, bias)
+    logits = F.linear(features, weight, bias if stand_for is None else bias + stand_for.log())
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if r_drop is None:
-        return cross_entropy(logits, targets, smoothing, counted)
+        return cross_entropy(logits, targets, smoothing, counted, stand_for)
     log_probabilities = logits.log_softmax(dim=1)
-    loss = summed(log_probabilities, targets, smoothing, counted)
+    loss = summed(log_probabilities, targets, smoothing, counted, stand_for)
     p, q = log_probabilities[0::2], log_probabilities[1::2]
     divergence = ((p.exp() - q.exp()) * (p - q)).sum(dim=1)  # KL(p‖q) + KL(q‖p)
     divergence = _sum_of(divergence, None if counted is None else counted[0::2])
@@ -83,9 +88,10 @@ def cross_entropy(
     targets: Int[Tensor, " N"],
     smoothing: float,
     counted: Bool[Tensor, " N"] | None = None,
+    stand_for: Float[Tensor, " V"] | None = None,
 ) -> Loss:
     """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary (Szegedy et al. 2016, section 7)."""
-    return summed(logits.log_softmax(dim=1), targets, smoothing, counted)
+    return summed(logits.log_softmax(dim=1), targets, smoothing, counted, stand_for)
 
 
 def summed(
@@ -93,12 +99,17 @@ def summed(
     targets: Int[Tensor, " N"],
     smoothing: float,
     counted: Bool[Tensor, " N"] | None = None,
+    stand_for: Float[Tensor, " V"] | None = None,
 ) -> Loss:
     """The same of log-probabilities."""
     nll = -_sum_of(log_probabilities.gather(1, targets.unsqueeze(1)).squeeze(1), counted)
     if smoothing == 0:
         return Loss(nll, nll.detach())
-    uniform = -_sum_of(log_probabilities.mean(dim=1), counted)
+    if stand_for is None:
+        mean = log_probabilities.mean(dim=1)
+    else:
+        mean = log_probabilities @ _shares(stand_for) - _shares(stand_for) @ stand_for.log()
+    uniform = -_sum_of(mean, counted)
     return Loss((1 - smoothing) * nll + smoothing * uniform, nll.detach())
 
 
@@ -106,18 +117,24 @@ def _sum_of(numbers: Float[Tensor, " N"], counted: Bool[Tensor, " N"] | None) ->
     return numbers.sum() if counted is None else (numbers * counted).sum()
 
 
+def _shares(stand_for: Float[Tensor, " V"]) -> Float[Tensor, " V"]:
+    """What part of all types each stands for."""
+    return stand_for / stand_for.sum()
+
+
 def _exact(
-    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float
+    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, stand_for: Tensor | None
 ) -> tuple[Loss, Float[Tensor, "N V"]]:
     """The loss and the probabilities, in the place of the logits."""
     log_probabilities = torch.log_softmax(logits, dim=1, out=logits)
-    return summed(log_probabilities, targets, smoothing), log_probabilities.exp_()
+    return summed(log_probabilities, targets, smoothing, None, stand_for), log_probabilities.exp_()
 
 
 def _rounded(
     logits: BFloat16[Tensor, "N V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
+    _: Tensor | None,
     inputs: BFloat16[Tensor, "N F"],
     weight: Tensor,
     bias: Tensor,
@@ -140,14 +157,22 @@ def _rounded(
     return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll), probabilities
 
 
-def _subtract_targets(probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> None:
+def _subtract_targets(
+    probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, stand_for: Tensor | None
+) -> None:
     """The loss's gradient of the logits, in the place of the probabilities: p − ε/V, and 1 − ε less at the target."""
     if smoothing:
-        probabilities.sub_(smoothing / probabilities.shape[1])
+        probabilities.sub_(smoothing * (1 / probabilities.shape[1] if stand_for is None else _shares(stand_for)))
     probabilities[torch.arange(len(targets)), targets] -= 1 - smoothing
 
 
-def _read_twice(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, r_drop: float) -> Loss:
+def _read_twice(
+    logits: Float[Tensor, "N V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    r_drop: float,
+    stand_for: Tensor | None,
+) -> Loss:
     """The loss with `r_drop`, and its gradient of the logits, in their place.
 
     With r = log p − log q, KL(p‖q) + KL(q‖p) has the gradient p (r − KL(p‖q)) + p − q of p's logits, and
@@ -156,7 +181,7 @@ def _read_twice(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smooth
     losses = []
     for own, wanted in zip(logits.split(CACHED), targets.split(CACHED), strict=True):
         log_probabilities = own.to(torch.promote_types(own.dtype, torch.float32)).log_softmax(dim=1)
-        loss = summed(log_probabilities, wanted, smoothing)
+        loss = summed(log_probabilities, wanted, smoothing, None, stand_for)
         probabilities = log_probabilities.exp()
         p, q = probabilities[0::2], probabilities[1::2]
         ratio = log_probabilities[0::2] - log_probabilities[1::2]
@@ -168,7 +193,7 @@ def _read_twice(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smooth
         by_q.add_(difference)
         p.mul_(1 - r_drop / 2 * p_from_q).add_(by_p, alpha=r_drop / 2)
         q.mul_(1 - r_drop / 2 * q_from_p).sub_(by_q, alpha=r_drop / 2)
-        _subtract_targets(probabilities, wanted, smoothing)
+        _subtract_targets(probabilities, wanted, smoothing, stand_for)
         own.copy_(probabilities.div_(2))
     return _sum(losses)
 
@@ -177,9 +202,17 @@ def _sum(losses: Sequence[Loss]) -> Loss:
     return Loss(*(torch.stack(parts).sum() for parts in zip(*losses, strict=True)))
 
 
-def _mean_of_logits(features: Float[Tensor, "N F"], weight: Float[Tensor, "V F"], bias: Float[Tensor, " V"]) -> Tensor:
+def _mean_of_logits(
+    features: Float[Tensor, "N F"],
+    weight: Float[Tensor, "V F"],
+    bias: Float[Tensor, " V"],
+    stand_for: Float[Tensor, " V"] | None,
+) -> Tensor:
     """The logits' mean over the vocabulary, summed over tokens: of the features' sum, by the mean row of weights."""
-    return features.sum(dim=0) @ weight.mean(dim=0) + len(features) * bias.mean()
+    if stand_for is None:
+        return features.sum(dim=0) @ weight.mean(dim=0) + len(features) * bias.mean()
+    shares = _shares(stand_for)
+    return features.sum(dim=0) @ (shares @ weight) + len(features) * (shares @ bias)
 
 
 class _OutputLoss(torch.autograd.Function):
@@ -192,6 +225,7 @@ class _OutputLoss(torch.autograd.Function):
         targets: Tensor,
         smoothing: float,
         r_drop: float | None,
+        stand_for: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         wants_gradient = any(ctx.needs_input_grad)
         of_features, of_weight, of_bias = torch.empty_like(features), None, torch.zeros_like(bias)
@@ -199,8 +233,10 @@ class _OutputLoss(torch.autograd.Function):
         in_bf16 = factors.dtype == torch.bfloat16
         losses = []
         if in_bf16 and smoothing and r_drop is None:
-            mean = -smoothing * _mean_of_logits(features, weight, bias)
+            mean = -smoothing * _mean_of_logits(features, weight, bias, stand_for)
             losses.append(Loss(mean, torch.zeros_like(mean)))
+        if stand_for is not None:
+            bias = bias + stand_for.log()
         size = ROUNDED_CHUNK if in_bf16 else CHUNK
         for begin in range(0, max(1, len(features)), size):
             own = slice(begin, begin + size)
@@ -210,13 +246,13 @@ class _OutputLoss(torch.autograd.Function):
             logits = (product_by_weight if in_bf16 else multiply)(inputs, weight.t(), bias)
             real = logits[: len(wanted)]
             if r_drop is not None:
-                losses.append(_read_twice(real, wanted, smoothing, r_drop))
+                losses.append(_read_twice(real, wanted, smoothing, r_drop, stand_for))
             else:
                 read = partial(_rounded, inputs=inputs, weight=weight, bias=bias) if in_bf16 else _exact
-                loss, probabilities = read(real, wanted, smoothing)
+                loss, probabilities = read(real, wanted, smoothing, stand_for)
                 losses.append(loss)
                 if wants_gradient:
-                    _subtract_targets(probabilities, wanted, smoothing)
+                    _subtract_targets(probabilities, wanted, smoothing, stand_for)
             if wants_gradient:
                 logits[len(wanted) :] = 0  # rows that were added
                 of_features[own] = multiply(logits, weight)[: len(wanted)]
@@ -233,4 +269,4 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         found = ctx.saved_tensors if gradient == 1 else [gradient * x for x in ctx.saved_tensors]
-        return *found, None, None, None
+        return *found, None, None, None, None

@@ -88,7 +88,7 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
-        """What `step` needs of the last tokens: their share of the first layer's gates. Any number at once."""
+        """What `step` needs of the previous tokens: their share of the first layer's gates. Any number at once."""
 
     @abstractmethod
     def step(
@@ -105,7 +105,7 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
-        """What the output layer reads of any number of readouts at once, but for dropout."""
+        """What the output layer reads of any number of readouts at once, without dropout."""
 
     def features(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
         """What the output layer reads of any number of readouts at once."""

@@ -14,7 +14,7 @@ from nmt.model.seq2seq import Seq2Seq
 
 
 class ForcedAttention(Attention):
-    """An attention, but that at some target positions all weight lies on one source position, for every sentence.
+    """An attention, except that at some target positions all weight lies on one source position, for every sentence.
 
     The table, as `forced_by` has it, says where. Its parameters are those of the attention.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Any
 
@@ -19,6 +19,12 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def check_sentences(function: str, *texts: Iterable[object]) -> None:
+    """Raise TypeError if one of a function's arguments is not a list of strings, such as one string."""
+    if any(isinstance(text, str) or not all(isinstance(each, str) for each in text) for text in texts):
+        raise TypeError(f"{function} takes lists of sentences, each of them a string")
 
 
 def shown(value: object) -> str:

@@ -37,7 +37,7 @@ def with_end(text: str, end: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    """The text without punctuation, but for that inside words."""
+    """The text without punctuation, except for that inside words."""
     return " ".join(_MARKS.sub(" ", text).split()) or text
 
 

@@ -17,7 +17,7 @@ from nmt.system.device import explaining_memory
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
 from nmt.training.folder import LAST, PREVIOUS, refuse_used
-from nmt.training.learner import make_learner
+from nmt.training.learner import make_learner, make_sampler
 from nmt.training.loop import out_of_memory
 from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import batches_of, prepare
@@ -54,7 +54,8 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs
     model = first_model(config, pairs.source, pairs.target, prepared.start)
-    learner = make_learner(model.to(prepared.device), config.training)
+    sampler = make_sampler(pairs, config.training, prepared.device)
+    learner = make_learner(model.to(prepared.device), config.training, sampler=sampler)
     progress.summary(summarize(wanted, folder, prepared, model, chosen_precision))
     batches = batches_of(pairs, config.training, epoch=0)
     largest = collate(pairs.examples(batches[_largest(pairs, batches)], "check"))

@@ -9,6 +9,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nmt.config.training import TrainingConfig
+from nmt.data.training_set import TrainingSet
+from nmt.kernels.sampled_types import TypeSampler
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.average import MovingAverage
 from nmt.training.distributed import ALONE, World
@@ -42,9 +44,11 @@ class Learner(NamedTuple):
             self.partner.close()
 
 
-def make_learner(model: Seq2Seq, config: TrainingConfig, world: World = ALONE) -> Learner:
+def make_learner(
+    model: Seq2Seq, config: TrainingConfig, world: World = ALONE, sampler: TypeSampler | None = None
+) -> Learner:
     """A learner that has made no update yet."""
-    own = BatchLoss(model, config.label_smoothing, config.r_drop)
+    own = BatchLoss(model, config.label_smoothing, config.r_drop, sampler)
     alone = world.size == 1
     losses = own if alone else DistributedDataParallel(own, gradient_as_bucket_view=True)
     partner = Partner(own) if alone and Partner.is_possible() else None
@@ -52,3 +56,10 @@ def make_learner(model: Seq2Seq, config: TrainingConfig, world: World = ALONE) -
     average = None if config.moving_average is None else MovingAverage(model, config.moving_average)
     recorder = Recorder(own) if alone and Recorder.is_possible(model) else None
     return Learner(model, losses, optimizer.of(model.parameters()), optimizer.moments, average, partner, recorder)
+
+
+def make_sampler(pairs: TrainingSet, config: TrainingConfig, device: torch.device) -> TypeSampler | None:
+    """What chooses the types for which an update computes the output layer; None for all."""
+    if config.sampled_softmax is None:
+        return None
+    return TypeSampler(torch.from_numpy(pairs.target_counts).to(device), config.sampled_softmax)

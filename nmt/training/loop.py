@@ -16,7 +16,7 @@ from nmt.system.errors import UserError
 from nmt.training.event_log import EventLog, RemovedFile, ReplacedFile
 from nmt.training.folder import LAST
 from nmt.training.interruption import Interrupted, StopSignals
-from nmt.training.learner import make_learner
+from nmt.training.learner import make_learner, make_sampler
 from nmt.training.loss import perplexity
 from nmt.training.pace import Pace, Tokens
 from nmt.training.prepare import batches_of
@@ -44,7 +44,7 @@ def train(task: Task, stop: StopSignals, resume_from: dict[str, Any] | None = No
     Leaves `best.pt`, `last.pt` and `metrics.jsonl` in the run's folder, and returns where training stands.
     """
     config = task.config.training
-    learner = make_learner(task.model, config, task.world)
+    learner = make_learner(task.model, config, task.world, make_sampler(task.pairs, config, task.model.device))
     state, metrics_size = State(), 0
     if resume_from is None:
         seed_processes(config.seed, task.world)

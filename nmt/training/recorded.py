@@ -104,7 +104,7 @@ class Recorder:
         batch, use_reference = unflat(shape, numbers)
         losses = self._losses
         with autocast(numbers.device, wanted=shape.bf16):
-            loss = padded_loss(losses.model, batch, losses.smoothing, use_reference, losses.r_drop)
+            loss = padded_loss(losses.model, batch, losses.smoothing, use_reference, losses.r_drop, losses.sampler)
         gradients = torch.autograd.grad(loss.smoothed, self._weights, allow_unused=True)
         reached = [place for place, gradient in enumerate(gradients) if gradient is not None]
         torch._foreach_add_([self._sums[place] for place in reached], [gradients[place] for place in reached])

@@ -60,7 +60,7 @@ def validate(
 
 @torch.inference_mode()
 def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, world: World = ALONE) -> float:
-    """Negative log-likelihood in nats per target token, EOS counted: but for rounding, the same for any batch size."""
+    """Negative log-likelihood in nats per target token, EOS counted; up to rounding, the same for any batch size."""
     order = sorted(range(len(examples)), key=lambda i: (len(examples[i].source), len(examples[i].target)))
     own = world.batches(order, batch_size)
     losses = []

@@ -1,5 +1,6 @@
 """From text to pairs of ids: the right ones, or an error that says why there are none."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from nmt.data.training_set import load_training_set
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, Skipped
 from nmt.text.tokenizers.sentencepiece import train_sentencepiece
-from nmt.text.vocabulary import UNK
+from nmt.text.vocabulary import EOS, UNK
 
 
 @pytest.mark.parametrize("joint", [False, True])
@@ -129,6 +130,8 @@ def test_extra_pairs_have_weights_and_tags(tmp_path: Path, kind: str, size: int 
     assert everything(pairs) == expected
     assert pairs.lengths[0].tolist() == [len(example.source) for example in expected]
     assert pairs.lengths[1].tolist() == [len(example.target) for example in expected]
+    met = Counter(token for example in expected for token in (*example.target, EOS))
+    assert pairs.target_counts.tolist() == [met[token] for token in range(len(pairs.target.vocabulary))]
     untagged = load_training_set(DataConfig.model_validate(values | {"corpus_weight": 1}))
     assert untagged.text != pairs.text  # a run is not resumed with other weights
 

@@ -88,6 +88,50 @@ def test_two_readings_have_the_gradients_of_finite_differences(smoothing):
     assert torch.autograd.gradcheck(read_twice(output_loss, 10, smoothing), leaves)
 
 
+STAND_FOR = torch.tensor([1.0, 3, 1, 1, 2.5, 1])  # of the types; targets stand for themselves
+
+
+def with_others(function, tokens, smoothing, r_drop):
+    """The targets are the types that stand for themselves alone."""
+    alone = torch.tensor([0, 2, 3, 5])
+    wanted = alone[targets(tokens // 2) % len(alone)].repeat_interleave(2)
+    return lambda *tensors: (
+        function(*tensors, wanted, smoothing, r_drop, stand_for=STAND_FOR.to(tensors[0].dtype)).smoothed
+    )
+
+
+@pytest.mark.usefixtures("in_pairs")
+@SMOOTHING
+@pytest.mark.parametrize("r_drop", [None, 3.0])
+@pytest.mark.parametrize("tokens", [0, 2, 4, 14])
+def test_types_that_stand_for_others_have_the_loss_and_gradients_of_all_at_once(tokens, smoothing, r_drop):
+    fast, plain = (with_others(function, tokens, smoothing, r_drop) for function in (output_loss, plain_output_loss))
+    assert_twins(fast, plain, inputs(tokens))
+    if tokens:
+        leaves = [x.requires_grad_() for x in inputs(tokens)]
+        assert torch.autograd.gradcheck(with_others(output_loss, tokens, smoothing, r_drop), leaves)
+
+
+@pytest.mark.usefixtures("in_pairs")
+@SMOOTHING
+@pytest.mark.parametrize("r_drop", [None, 3.0])
+@pytest.mark.parametrize("function", [output_loss, plain_output_loss])
+def test_a_type_that_stands_for_others_is_like_as_many_copies_of_it(function, smoothing, r_drop):
+    copies = torch.tensor([1, 3, 1, 1, 2, 1])
+    wanted = torch.tensor([0, 2, 3, 5]).repeat_interleave(2)
+    features, weight, bias = inputs(len(wanted))
+    of_copies = [features.clone().requires_grad_(), *(x.repeat_interleave(copies, dim=0) for x in (weight, bias))]
+    features.requires_grad_()
+    places = (copies.cumsum(0) - copies)[wanted]  # of a type's first copy
+    expected = plain_output_loss(*of_copies, places, smoothing, r_drop)
+    found = function(features, weight, bias, wanted, smoothing, r_drop, stand_for=copies.to(features.dtype))
+    torch.testing.assert_close(found, expected)
+    gradient, expected_gradient = (
+        torch.autograd.grad(loss.smoothed, rows) for loss, rows in ((found, features), (expected, of_copies[0]))
+    )
+    torch.testing.assert_close(gradient, expected_gradient)
+
+
 @SMOOTHING
 def test_no_token_has_no_loss_and_no_gradient(smoothing):
     assert_twins(*(smoothed(f, 0, smoothing) for f in (output_loss, plain_output_loss)), inputs(0))

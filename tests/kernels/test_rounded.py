@@ -79,14 +79,16 @@ def test_gradients_of_a_weight_at_any_number_of_rows(rows):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("scale", [1.0, 300.0])  # with the latter some probabilities are 0
 @pytest.mark.parametrize("r_drop", [None, 3.0])
-def test_the_output_layer_s_loss_in_bfloat16(smoothing, scale, r_drop):
+@pytest.mark.parametrize("others", [None, 6.0])
+def test_the_output_layer_s_loss_in_bfloat16(smoothing, scale, r_drop, others):
     features, weight, bias = draw(40, 8).float() * scale, draw(30, 8, seed=1).float(), draw(30, seed=2).float()
-    targets = torch.arange(40) % 30
+    targets = torch.arange(40) % 20
+    stand_for = None if others is None else torch.tensor([1.0] * 20 + [others] * 10)
     results = []
     for function in (plain_output_loss, output_loss):
         leaves = [x.bfloat16().float().requires_grad_() for x in (features, weight, bias)]
         with products_in_bf16(function is output_loss):
-            loss = function(*leaves, targets, smoothing, r_drop)
+            loss = function(*leaves, targets, smoothing, r_drop, stand_for=stand_for)
             loss.smoothed.backward()
         results.append([loss.smoothed, loss.nll, *(leaf.grad for leaf in leaves)])
     for one, other in zip(*results, strict=True):

@@ -15,6 +15,7 @@ from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
+from nmt.kernels.sampled_types import TypeSampler
 from nmt.system.errors import UserError
 from nmt.training.learner import Learner, make_learner
 from nmt.training.partner import Part, Partner
@@ -45,7 +46,8 @@ def learner_of(config: TrainingConfig, dropout: float = 0.0, **model: Any) -> Le
     settings = {"embedding_size": 8, "embedding_dropout": dropout, "encoder": sizes, "decoder": sizes, **model}
     torch.manual_seed(1)
     built = build_model(ModelConfig.model_validate(settings), TYPES, TYPES).train()
-    learner = make_learner(built, config)
+    sampled = config.sampled_softmax
+    learner = make_learner(built, config, sampler=None if sampled is None else TypeSampler(torch.ones(TYPES), sampled))
     return learner._replace(optimizer=torch.optim.SGD(built.parameters(), lr=1.0))
 
 
@@ -67,6 +69,7 @@ def weights_after(learner: Learner, config: TrainingConfig) -> tuple[Tensor, lis
         ({"attention": {"wiring": "luong"}}, {"teacher_forcing": {"ratio": 0.5}}),
         ({"attention": {"wiring": "none"}}, {"precision": "bf16"}),
         ({"tied_embeddings": "target"}, {"r_drop": 1.0}),
+        ({"tied_embeddings": "target"}, {"sampled_softmax": TYPES}),  # all of them: each process draws its own
     ],
     ids=str,
 )
@@ -81,8 +84,9 @@ def test_two_processes_make_the_update_of_one(more: dict[str, Any], settings: di
     assert (together - alone).abs().max() > 0  # it was another process that summed them
 
 
-def test_dropout_of_two_processes_is_drawn_from_the_seed_alone() -> None:
-    config = TrainingConfig(precision="float32")
+@pytest.mark.parametrize("sampled", [None, 1])
+def test_what_two_processes_draw_is_drawn_from_the_seed_alone(sampled: int | None) -> None:
+    config = TrainingConfig(precision="float32", sampled_softmax=sampled)
     first, again = (weights_after(learner_of(config, dropout=0.5), config)[0] for _ in range(2))
     assert torch.equal(first, again)
     without, _ = weights_after(learner_of(config), config)

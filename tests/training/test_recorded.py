@@ -7,6 +7,7 @@ import torch
 from support.recorded_cases import ATTENTIONS, BAHDANAU, assert_like, batches, gradient_of_loss, model_of
 from torch import Tensor
 
+from nmt.kernels.sampled_types import TypeSampler
 from nmt.model.scopes import SCOPES
 from nmt.text.vocabulary import PAD
 from nmt.training import recorded
@@ -14,15 +15,21 @@ from nmt.training.loss import BatchLoss
 from nmt.training.recorded import SOURCE_STEP, TARGET_STEP, Recorder, Shape, flat, follows_shape, unflat
 
 
-@pytest.mark.parametrize("r_drop", [None, 2.0])
+@pytest.mark.parametrize(("r_drop", "sampled"), [(None, None), (2.0, None), (None, 99), (2.0, 99)])
 @pytest.mark.parametrize("scheduled", [False, True])
 @pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=ATTENTIONS)
 def test_padding_changes_nothing(
-    attention: dict[str, Any], scheduled: bool, r_drop: float | None, monkeypatch: pytest.MonkeyPatch
+    attention: dict[str, Any],
+    scheduled: bool,
+    r_drop: float | None,
+    sampled: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(recorded, "MOST", 0)  # computed as it is recorded, but recorded nowhere
     for cell, layers in (("gru", 1), ("lstm", 2)):
-        losses = BatchLoss(model_of(attention, cell, layers).double(), 0.1, r_drop)
+        model = model_of(attention, cell, layers).double()
+        sampler = None if sampled is None else TypeSampler(torch.ones(len(model.decoder.output.weight)), sampled)
+        losses = BatchLoss(model, 0.1, r_drop, sampler)
         recorder = Recorder(losses)
         for batch in batches(4):
             coins = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None

@@ -59,6 +59,14 @@ def test_stop_and_resume_change_no_bit(
     assert_same_run(folder, straight(*axes))
 
 
+def test_stop_and_resume_change_no_bit_with_a_sampled_softmax(
+    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config(*HARD, "training.sampled_softmax=3")
+    run_and_stop(monkeypatch, config, 6)
+    assert_same_run(finish(config, resume=True), straight("training.sampled_softmax=3"))
+
+
 @pytest.mark.parametrize("options", ["optimizer=sgd", "optimizer=sgd momentum=0.5", "optimizer=adadelta"])
 def test_stop_and_resume_change_no_bit_with_any_optimizer(
     make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch, options: str

@@ -28,9 +28,9 @@ class LocalOptions(Section):
 class LocalScope(Scope, ABC):
     """Softmax over the integers of [p_t − D, p_t + D] ∩ [0, S − 1] (Luong et al. 2015, section 3.2).
 
-    Only W = 2D + 1 positions of a longer source are looked at, so that a step costs O(D), not O(S) (but for coverage,
-    which is kept for all S); all of them only where that is less work, because so many queries are answered together
-    that they would look at more than S.
+    Only W = 2D + 1 positions of a longer source are looked at, so that a step costs O(D), not O(S) (except for
+    coverage, which is kept for all S); all of them only where that is less work, because so many queries are answered
+    together that they would look at more than S.
     """
 
     Options: ClassVar[type[Section]] = LocalOptions

@@ -10,7 +10,7 @@ from nmt.schedules.learning_rate.base import LearningRateSchedule, Now
 
 
 class InverseSqrt(LearningRateSchedule):
-    """After warm-up the learning rate falls with the square root of the update's number.
+    """After warm-up the learning rate is in proportion to 1/√i at the i-th update.
 
     Vaswani et al. 2017, section 5.3.
     """

@@ -14,7 +14,7 @@ class TeacherForcingSchedule(Section, Part):
     """How the probability moves with which the decoder reads the reference. Its options are its own fields."""
 
     ratio: Probability = 1.0
-    """The probability of reading the reference's last token, at the start of training."""
+    """The probability of reading the reference's previous token, at the start of training."""
 
     @abstractmethod
     def at(self, done: int) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import yaml
 
 from nmt.checkpoint.contents import Loaded
@@ -17,6 +19,13 @@ In a folder with the source of nmt, after `make setup`:
 
 In Python: `nmt.Translator.load("hf://{repository}")`.
 """
+
+
+def description_beside(checkpoint: str) -> Path | None:
+    """The README.md in a checkpoint's folder, unless that is the folder of a program, whom it then describes."""
+    readme = Path(checkpoint).with_name("README.md")
+    is_there = readme.is_file() and readme.stat().st_size > 0
+    return readme if is_there and not readme.with_name("pyproject.toml").exists() else None
 
 
 def card(loaded: Loaded, repository: str, text: str = "") -> str:

@@ -77,10 +77,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _about(checkpoints: list[str]) -> str:
     """The README.md beside a single checkpoint, as the bundled model's card with its terms of use."""
+    from nmt.checkpoint.card import description_beside
     from nmt.text.corpus import read_lines
 
-    readme = Path(checkpoints[0]).with_name("README.md")
-    if len(checkpoints) > 1 or not readme.is_file() or not readme.stat().st_size:
+    readme = description_beside(checkpoints[0])
+    if len(checkpoints) > 1 or readme is None:
         return ""
     print(f"Description of the model: taken from {readme}", file=sys.stderr)
     return "\n".join(read_lines(readme))

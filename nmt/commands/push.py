@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from nmt.commands.options import Parser
@@ -32,12 +33,11 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.checkpoint import contents as checkpoint
     from nmt.checkpoint import hub
-    from nmt.checkpoint.card import card
+    from nmt.checkpoint.card import card, description_beside
     from nmt.text.corpus import read_lines
 
     loaded = checkpoint.load(options.checkpoint, torch.device("cpu"))
-    beside = Path(options.checkpoint).with_name("README.md")
-    file = options.card or (beside if beside.is_file() else None)
+    file = options.card or description_beside(options.checkpoint)
     text = "" if file is None else "\n".join(read_lines(file)) + "\n"
     address = hub.push(
         Path(hub.local(options.checkpoint)),
@@ -45,5 +45,7 @@ def run(options: argparse.Namespace) -> int:
         card(loaded, options.repository, text),
         private=options.private,
     )
+    if file is not None:
+        print(f"Description of the model: taken from {file}", file=sys.stderr)
     print(f"Written: {address}")
     return 0

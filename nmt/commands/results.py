@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from nmt.system.wording import beginning, counted
+from nmt.text.vocabulary import EOS_TOKEN
+
 if TYPE_CHECKING:
     from nmt.translation import Translation
 
@@ -45,6 +48,18 @@ def _as_json(translation: Translation) -> dict[str, Any]:
     if translation.n_best:
         entry["n_best"] = [_as_json(alternative) for alternative in translation.n_best]
     return entry
+
+
+def warn(sentences: Sequence[str], translations: Sequence[Translation], first: int) -> None:
+    """Say on standard error which translations are not to be trusted. `first` is the number of the first, from 0."""
+    for number, (sentence, translation) in enumerate(zip(sentences, translations, strict=True), first + 1):
+        if translation.is_unlike_training:
+            about = f"sentence {number} is unlike the text that this model was trained on"
+            print(f"{about}: {beginning(sentence)}", file=sys.stderr)
+        if translation.tokens and translation.tokens[-1] != EOS_TOKEN:
+            most = counted(len(translation.tokens), "token")
+            about = f"the translation of sentence {number} was cut off after {most} (raise --max-length)"
+            print(f"{about}: {beginning(sentence)}", file=sys.stderr)
 
 
 def print_lines(_: int, lines: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import re
 import secrets
 import signal
 import socket
@@ -111,6 +112,9 @@ def _check(options: argparse.Namespace) -> None:
     if len(options.checkpoints) > 8:
         raise UserError(f"{len(options.checkpoints)} checkpoints: the page shows up to eight")
     refuse_twice(options.checkpoints)
+    for name in options.name:
+        if not re.fullmatch(r"[\w.:\[\]-]+", name):
+            raise UserError(f"--name {name}: give a host name alone, such as translate.example.org")
     if len(options.alignment) > len(options.test_set):
         raise UserError("--alignment belongs to a --test-set: give a test set for each")
     if options.runs is not None and not options.runs.is_dir():

@@ -37,7 +37,6 @@ from nmt.system.errors import UserError, placing
 from nmt.system.parallel import in_parallel
 from nmt.system.startup import kept_for_good, without_meta_kernels
 from nmt.system.streams import output_is_closed
-from nmt.system.wording import beginning
 
 if TYPE_CHECKING:
     from nmt.commands.unfinished import Writer
@@ -123,6 +122,8 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> None:
     checkpoints, text = told_apart(options.arguments)
     _check(options, text)
+    for file in filter(os.path.isfile, text):
+        print(f"{file} is a file, too: --input {file} translates its lines", file=sys.stderr)
     refuse_twice(checkpoints)
     dictionary, lines = None, text
     if options.dictionary is not None:
@@ -187,6 +188,8 @@ def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Checkpoints, which come first and end in .pt or begin with hf://, and sentences. Any other file in the first
     place is a mistake."""
     count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
+    if count and files.lacks_mark(arguments[0], b"PK"):  # of a zip archive, as a checkpoint is
+        raise UserError(f"{arguments[0]} is no checkpoint: to translate its lines, give --input {arguments[0]}")
     while count < len(arguments) and (arguments[count].endswith(".pt") or hub.is_address(arguments[count])):
         count += 1
     if count == 0 and not bundled.MODEL.exists():
@@ -285,10 +288,7 @@ def _translate_block(
         attention=options.json or options.attention is not None,
         prefix=options.prefix,
     )
-    for place, (sentence, translation) in enumerate(zip(block, translations, strict=True), number + 1):
-        if translation.is_unlike_training:
-            about = f"sentence {place} is unlike the text that this model was trained on"
-            print(f"{about}: {beginning(sentence)}", file=sys.stderr)
+    results.warn(block, translations, number)
     if options.attention is not None:
         with placing("--attention: "):
             translations[0].plot(options.attention)

@@ -25,6 +25,7 @@ else:
 
 
 CODE = r"^\w[\w.-]{0,40}$"  # of a language: it becomes a part of file names
+REGION = r"(?<=^[a-z]{2})[_-](\w{2}|\w{4})$"  # or script, as in en-US, de_DE and zh-Hant
 
 
 def _code(value: Any) -> Any:
@@ -32,7 +33,7 @@ def _code(value: Any) -> Any:
         raise ValueError("YAML takes no and on for false and true: put the code in quotes, such as 'no'")
     if isinstance(value, str) and not re.match(CODE, value):
         raise ValueError(f"not a language code, such as de (here: {value!r})")
-    return value
+    return re.sub(REGION, "", value.lower()) if isinstance(value, str) else value
 
 
 Language = Annotated[str, Field(pattern=CODE), BeforeValidator(_code)]

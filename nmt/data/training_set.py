@@ -52,6 +52,7 @@ class TrainingSet:
     config: DataConfig
     store: Store
     text: str  # a digest of all of it, in its order
+    start: tuple[Selection | None] | None = None  # that of the checkpoint that training starts from, if it does
 
     def __len__(self) -> int:
         return len(self.order)
@@ -93,10 +94,13 @@ class TrainingSet:
 
     @cached_property
     def selection(self) -> Selection | None:
-        """Which target types search takes beside which source types. Learning it takes seconds."""
+        """Which target types search takes beside which source types. Learning it takes seconds.
+
+        What the checkpoint that training starts from takes stays: the text may be too little to learn all of it anew.
+        """
         types = self.source.vocabulary, self.target.vocabulary
         source, target = (Side(rows.values, rows.lengths, len(own)) for rows, own in zip(self.rows, types, strict=True))
-        return lexical.learn(source, target, types)
+        return lexical.joined([*(self.start or ()), lexical.learn(source, target, types)])
 
     @cached_property
     def copying(self) -> Copying:

@@ -285,7 +285,7 @@ def main() -> int:
                 print(line_of(number, translations, arguments))
                 number += 1
     except BrokenPipeError:  # whoever read the output has gone, as `head` does
-        os._exit(1)
+        os._exit(0)
     except KeyboardInterrupt:
         return 130
     except (Refused, OSError, ImportError) as error:

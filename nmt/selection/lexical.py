@@ -58,14 +58,19 @@ def learn(source: Side, target: Side, types: tuple[Vocabulary, Vocabulary]) -> S
 
 
 def joined(selections: Sequence[Selection | None]) -> Selection | None:
-    """What any of several models of the same vocabularies would select; None, which is all, if one selects nothing."""
+    """What any of several selections for the same vocabularies has; None, which is all types, if one is None."""
     known = [selection for selection in selections if selection is not None]
     if len(known) < len(selections):
         return None
     first, *others = known
     if all(torch.equal(a, b) for other in others for a, b in zip(first, other, strict=True)):
         return first
-    return Selection(torch.cat([s.likeliest for s in known], dim=1), torch.cat([s.frequent for s in known]))
+    likeliest = torch.cat([s.likeliest for s in known], dim=1)
+    likeliest = likeliest.clamp(min=PAD).sort(dim=1, descending=True).values  # UNK is always a candidate
+    likeliest[:, 1:][likeliest[:, 1:] == likeliest[:, :-1]] = PAD  # of equal ones all but the first
+    likeliest = likeliest.sort(dim=1, descending=True).values
+    widest = int((likeliest != PAD).sum(dim=1).max())
+    return Selection(likeliest[:, :widest].clone(), torch.cat([s.frequent for s in known]).unique())
 
 
 def of_all_sentences(selection: Selection) -> Int[Tensor, " M"]:

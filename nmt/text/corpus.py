@@ -12,6 +12,7 @@ from pathlib import Path
 from nmt.system.errors import UserError
 from nmt.system.files import require_regular
 
+GZIP = b"\x1f\x8b"  # how such a file begins
 LONGEST_LINE = 1 << 24  # bytes: what decompresses without end has no longer lines
 
 
@@ -61,6 +62,8 @@ def iterate_lines(path: Path) -> Iterator[str]:
             try:
                 text = line.decode("utf-8")
             except UnicodeDecodeError:
+                if number == 0 and line.startswith(GZIP):
+                    raise UserError(f"{path} is compressed by gzip: let its name end in .gz") from None
                 raise UserError(f"{path}, line {number + 1}: not valid UTF-8 text; save the file as UTF-8") from None
             if number == 0:
                 text = text.removeprefix("\ufeff")

@@ -23,8 +23,17 @@ def refuse_used(folder: Path) -> None:
     if not os.path.exists(folder):
         return
     if not folder.is_dir() or any(path.name != event_log.NAME or path.stat().st_size for path in folder.iterdir()):
+        _refuse_without_run(folder)
         raise UserError(
             f"{folder} already holds a run: continue it with --resume, or choose another name with --set name=NAME"
+        )
+
+
+def _refuse_without_run(folder: Path) -> None:
+    if folder.is_dir() and not any((folder / name).exists() for name in (event_log.NAME, LAST, PREVIOUS, BEST)):
+        other = min(path.name for path in folder.iterdir())
+        raise UserError(
+            f"{folder} holds other files, such as {other}: move them, or choose another name with --set name=NAME"
         )
 
 

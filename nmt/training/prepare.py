@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +50,9 @@ def prepare(config: Config, world: World = ALONE, resumed: Path | None = None) -
     with kept_for_good():
         if not world.is_main:
             world.wait()
-        prepared = Prepared(device, load_training_set(config.data, codecs), _validation_text(config), start)
+        pairs = load_training_set(config.data, codecs)
+        pairs = pairs if start is None else replace(pairs, start=(start.selection,))
+        prepared = Prepared(device, pairs, _validation_text(config), start)
         if world.is_main:
             world.wait()
             for line in prepared.pairs.notes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import torch
@@ -36,7 +38,8 @@ def starting_point(config: Config, resumed: Path | None = None) -> Loaded | None
         return last
     loaded = load(path, cpu)
     for field in _fixed_differences(loaded.config, config):
-        raise UserError(f"training.start_from: {path} has another {field}: set it to the checkpoint's")
+        value = json.dumps(attrgetter(field)(loaded.config), default=str).strip('"')
+        raise UserError(f"training.start_from: {path} has another {field}: set it to the checkpoint's, {value}")
     for tag in (extra.tag for extra in config.data.source.extra):
         if tag is not None and tag not in loaded.source.vocabulary.tokens:
             raise UserError(f"data.source.extra: {path} was trained without the tag {tag}: leave it out")
@@ -77,7 +80,11 @@ def last_whole(folder: Path, device: torch.device) -> tuple[Loaded | None, Damag
     except DamagedFile as error:
         if not previous.exists():
             raise
-        return load(previous, device), error
+        try:
+            return load(previous, device), error
+        except DamagedFile as other:
+            weights = f" --set training.start_from={folder / BEST}" if (folder / BEST).exists() else ""
+            raise DamagedFile(f"{error}. {other}. Start another run: --set name=NAME{weights}") from None
 
 
 def first_model(config: Config, source: Codec, target: Codec, start: Loaded | None) -> Seq2Seq:

@@ -49,6 +49,35 @@ def test_file_equals_arguments(best: str, tmp_path: Path, capsys: pytest.Capture
     assert from_file.count("\n") == len(SOURCES)
 
 
+def test_a_translation_that_is_cut_off_is_named(
+    best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sentences, "BLOCK", 1)
+    file = tmp_path / "input.txt"
+    file.write_text("\n".join(SOURCES), encoding="utf-8")
+    assert main(["translate", best, "--input", str(file), "--json"]) == 0
+    printed = capsys.readouterr()
+    lengths = [len(json.loads(line)["tokens"]) for line in printed.out.splitlines()]
+    assert printed.err == ""
+    assert main(["translate", best, "--input", str(file), "--max-length", str(min(lengths))]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == sum(length > min(lengths) for length in lengths) > 0
+    for number, (length, source) in enumerate(zip(lengths, SOURCES, strict=True), start=1):
+        about = f"the translation of sentence {number} was cut off after {min(lengths)} tokens (raise --max-length)"
+        assert (f"{about}: {source}" in said) is (length > min(lengths))
+
+
+def test_a_sentence_that_is_the_name_of_a_file_gets_a_hint(
+    best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("Hund").write_text("\n".join(SOURCES), encoding="utf-8")
+    assert main(["translate", best, "Hund", "der Hund"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("\n") == 2
+    assert printed.err == "Hund is a file, too: --input Hund translates its lines\n"
+
+
 def test_json_and_n_best(best: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["translate", best, SOURCES[0], "--json", "--n-best", "2"]) == 0
     entry = json.loads(capsys.readouterr().out)

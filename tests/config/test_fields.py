@@ -144,6 +144,22 @@ def test_a_language_that_yaml_takes_for_a_boolean_is_explained(tmp_path: Path) -
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "code"),
+    [
+        ("DE", "de"),
+        ("en-US", "en"),
+        ("de_DE", "de"),
+        ("zh-Hant", "zh"),
+        ("xx", "xx"),
+        ("my-own", "my-own"),
+        ("ast", "ast"),
+    ],
+)
+def test_a_language_is_its_code_alone(tmp_path: Path, written: str, code: str) -> None:
+    assert read(tmp_path, f"name: x\ndata: {{source: {{language: {written}}}}}").data.source.language == code
+
+
 def test_wrong_choice_lists_the_right_ones(tmp_path: Path) -> None:
     message = refusal(tmp_path, "name: x", "model.attention.wiring=luoong")
     assert "'bahdanau', 'luong' or 'none'" in message

@@ -226,6 +226,9 @@ def test_the_command_says_whose_description_it_takes(
         assert main(["export", str(checkpoint_file), "--output", str(folder)]) == 0
         assert (f"Description of the model: taken from {readme}" in capsys.readouterr().err) == bool(content)
         assert ("A model of toys" in (folder / "README.md").read_text(encoding="utf-8")) == bool(content)
+    (tmp_path / "pyproject.toml").touch()  # which the README.md is then about
+    assert main(["export", str(checkpoint_file), "--output", str(tmp_path / "folder3")]) == 0
+    assert "Description of the model" not in capsys.readouterr().err
 
 
 def test_what_the_command_refuses(

@@ -110,5 +110,8 @@ def test_several_models_select_what_any_of_them_does():
         [0, 1, 2, 3, 4, 5, 7, 8, 9],
         [0, 1, 2, 3, 6, 7, 9, 1, 1],
     ]
+    assert both.likeliest.tolist() == [[8, 5, 4], [6, PAD, PAD]]
+    assert both.frequent.tolist() == [7, 9]
+    assert all(map(torch.equal, joined([both, other, one]), both))
     assert joined([one, Selection(*(ids.clone() for ids in one))]) is one
     assert joined([one, None]) is joined([None]) is None

@@ -84,13 +84,11 @@ def test_two_processes_make_the_update_of_one(more: dict[str, Any], settings: di
     assert (together - alone).abs().max() > 0  # it was another process that summed them
 
 
-@pytest.mark.parametrize("sampled", [None, 1])
-def test_what_two_processes_draw_is_drawn_from_the_seed_alone(sampled: int | None) -> None:
-    config = TrainingConfig(precision="float32", sampled_softmax=sampled)
+def test_what_two_processes_draw_is_drawn_from_the_seed_alone() -> None:
+    """The masks of dropout, and the types of a sampled softmax."""
+    config = TrainingConfig(precision="float32", sampled_softmax=1)
     first, again = (weights_after(learner_of(config, dropout=0.5), config)[0] for _ in range(2))
     assert torch.equal(first, again)
-    without, _ = weights_after(learner_of(config), config)
-    assert not torch.allclose(first, without, atol=1e-3)
 
 
 def test_halves_draw_different_dropout() -> None:

@@ -9,7 +9,9 @@ from support.runs import HARD, ConfigMaker, assert_same_run, contents, events, f
 
 from nmt.checkpoint.contents import load
 from nmt.config.run import Config
+from nmt.selection import lexical
 from nmt.system.errors import UserError
+from nmt.text.vocabulary import PAD
 from nmt.training.check import check
 
 STILL = ["training.max_updates=1", "training.learning_rate=1e-30"]
@@ -52,6 +54,28 @@ def test_a_run_begins_with_the_weights_and_tokens_of_the_checkpoint_on_another_t
         torch.testing.assert_close(weights(folder / "best.pt")[name], weight, rtol=0, atol=1e-25)
 
 
+def test_what_the_checkpoint_selects_of_the_vocabulary_stays(
+    make_config: ConfigMaker, other_text: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other text, of which there may be little, only adds to it."""
+    for name, value in (("SMALL", 3), ("LIKELIEST", 2), ("FREQUENT", 1)):
+        monkeypatch.setattr(lexical, name, value)
+    cpu = torch.device("cpu")
+    first = finish(make_config("name=first", "training.max_updates=1")) / "best.pt"
+    fields = [f"training.start_from={first}", *STILL, *other_text]
+    folder = finish(make_config("name=second", *fields))
+    before, after = (load(path, cpu).selection for path in (first, folder / "best.pt"))
+    assert before is not None
+    assert after is not None
+    for one, other in zip(before.likeliest.tolist(), after.likeliest.tolist(), strict=True):
+        assert {*one} <= {*other, PAD}
+    assert {*before.frequent.tolist()} <= {*after.frequent.tolist()}
+    assert after.likeliest.gt(3).sum() > before.likeliest.gt(3).sum()  # those of the other text
+    without = finish(make_config("name=without", "search.vocabulary_selection=false", "training.max_updates=1"))
+    folder = finish(make_config("name=third", f"training.start_from={without / 'best.pt'}", *STILL, *other_text))
+    assert load(folder / "best.pt", cpu).selection is None
+
+
 def test_the_same_text_without_a_starting_point_has_its_own_tokens(
     make_config: ConfigMaker, first: Path, other_text: list[str]
 ) -> None:
@@ -89,9 +113,9 @@ def test_it_resumes_bit_for_bit_without_the_checkpoint_that_it_began_with(
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ("model.attention.score=general", "has another model.attention.score: set it to the checkpoint's"),
-        ("model.encoder.hidden_size=6", "has another model.encoder.hidden_size: set it to the checkpoint's"),
-        ("data.source.lowercase=false", "has another data.source.lowercase: set it to the checkpoint's"),
+        ("model.attention.score=general", "has another model.attention.score: set it to the checkpoint's, additive"),
+        ("model.encoder.hidden_size=6", "has another model.encoder.hidden_size: set it to the checkpoint's, 5"),
+        ("data.source.lowercase=false", "has another data.source.lowercase: set it to the checkpoint's, true"),
         ("data.target.tokenizer=char", "has another data.target.tokenizer: set it to the checkpoint's"),
         ("data.joint_vocabulary=true", "has another data.joint_vocabulary: set it to the checkpoint's"),
         ("training.start_from=gone.pt", "gone.pt does not exist"),

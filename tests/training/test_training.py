@@ -145,6 +145,16 @@ def test_a_run_never_overwrites_another(make_config: ConfigMaker) -> None:
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_a_folder_of_other_files_is_no_run_and_stays(make_config: ConfigMaker) -> None:
+    config = make_config("training.max_updates=1")
+    folder = Path(config.output_dir) / config.name
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(UserError, match=r"holds other files, such as notes\.txt: move them, or .* --set name=NAME"):
+        finish(config)
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
 def test_an_empty_folder_is_no_run(make_config: ConfigMaker) -> None:
     config = make_config("training.max_updates=1")
     (Path(config.output_dir) / config.name).mkdir(parents=True)

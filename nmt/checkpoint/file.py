@@ -63,9 +63,7 @@ def read(path: str | Path) -> dict[str, Any]:
         raise UserError(f"{path} is larger than the memory: it is not a checkpoint that nmt has written") from None
     body, comment = data[:-_COMMENT], bytes(data[-_COMMENT:])
     if not comment.startswith(_MARK):
-        raise DamagedFile(
-            f"{path} is not a complete nmt checkpoint: it was cut short, or made by another program; use another copy"
-        )
+        raise DamagedFile(f"{path} is not a complete nmt checkpoint: it was cut short, or made by another program")
     if comment.removeprefix(_MARK) != hashlib.sha256(body).hexdigest().encode():
         raise DamagedFile(f"{path} is damaged: its checksum is wrong; use another copy")
     try:

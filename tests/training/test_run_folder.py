@@ -72,7 +72,7 @@ def test_resume_without_a_whole_checkpoint_is_refused(make_config: ConfigMaker) 
     with pytest.raises(UserError, match=r"last\.pt is not a complete nmt checkpoint"):
         finish(config, resume=True)
     (folder / "previous.pt").write_bytes(b"none, either")
-    both = r"last\.pt is not .* previous\.pt is not .* --set name=NAME --set training\.start_from=.*best\.pt"
+    both = r"last\.pt is not .*previous\.pt is not .* --set name=NAME --set training\.start_from=.*best\.pt"
     with pytest.raises(UserError, match=both):
         finish(config, resume=True)
     assert (folder / "metrics.jsonl").read_bytes() == before

@@ -249,7 +249,7 @@ def test_overfitted_pairs_are_translated_back(variant):
         decoder=wide,
     )
     model = build_model(config, len(source.vocabulary), len(target.vocabulary))
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     for _ in range(300):
         loss = batch_loss(model, batch, smoothing=0.0).smoothed / batch.target_tokens
         optimizer.zero_grad()

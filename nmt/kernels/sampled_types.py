@@ -41,8 +41,7 @@ class TypeSampler:
         If `padded`, N alone decides about C: types that were not drawn are there, too, and stand for nothing.
         """
         drawn = torch.rand(len(self.chances), device=targets.device, generator=generator()) < self.chances
-        own = torch.zeros_like(drawn)
-        own[targets] = True
+        own = torch.zeros_like(drawn).index_fill_(0, targets, True)
         stand_for = torch.where(own, 1, torch.where(drawn, 1 / self.chances, ALMOST_NOTHING))
         if padded:
             types = stand_for.topk(min(len(stand_for), len(targets) + self._most)).indices

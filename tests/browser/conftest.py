@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from support.page import EXAMPLE
 from support.serving import served
 
 from nmt.explanation import Explanation, explain
 from nmt.translator import Translator
 
+expect.set_options(timeout=30_000)  # a busy machine needs longer than the usual 5 seconds
 PageMaker = Callable[..., Page]
 
 

@@ -5,21 +5,25 @@ from typing import Any
 
 import pytest
 import torch
-from support.recorded_cases import ATTENTIONS, BAHDANAU, assert_like, batches, gradient_of_loss, model_of
+from support.recorded_cases import ATTENTIONS, BAHDANAU, assert_like, batches, gradient_of_loss, losses_of, model_of
 
 from nmt.training.loss import BatchLoss
 from nmt.training.recorded import Recorder
 
 
-@pytest.mark.parametrize("r_drop", [None, 2.0])
+@pytest.mark.parametrize(("r_drop", "sampled"), [(None, None), (2.0, 99)])
 @pytest.mark.parametrize("scheduled", [False, True])
 @pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=ATTENTIONS)
 def test_recorded_gradients_are_those_of_the_processor(
-    attention: dict[str, Any], scheduled: bool, r_drop: float | None, monkeypatch: pytest.MonkeyPatch
+    attention: dict[str, Any],
+    scheduled: bool,
+    r_drop: float | None,
+    sampled: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)  # cuDNN would round to 10 bits
-    losses = BatchLoss(model_of(attention), 0.1, r_drop)
-    there = deepcopy(losses).cuda()
+    model = model_of(attention)
+    losses, there = (losses_of(each, r_drop, sampled) for each in (model, deepcopy(model).cuda()))
     recorder = Recorder(there)
     assert Recorder.is_possible(there.model)
     for batch in batches(9) * 3:  # computed, recorded, played back

@@ -9,6 +9,7 @@ from torch import Tensor
 from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
+from nmt.kernels.sampled_types import TypeSampler
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.loss import BatchLoss
 
@@ -35,6 +36,12 @@ def model_of(attention: dict[str, Any], cell: str = "gru", layers: int = 1) -> S
         "attention": attention,
     }
     return build_model(ModelConfig.model_validate(sizes), *TYPES, segment_ends=(5,)).train()
+
+
+def losses_of(model: Seq2Seq, r_drop: float | None, sampled: int | None) -> BatchLoss:
+    """With the types of a sampled softmax on the model's device."""
+    counts = torch.ones(len(model.decoder.output.weight), device=model.device)
+    return BatchLoss(model, 0.1, r_drop, None if sampled is None else TypeSampler(counts, sampled))
 
 
 def batches(count: int) -> list[Batch]:

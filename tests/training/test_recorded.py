@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 import torch
-from support.recorded_cases import ATTENTIONS, BAHDANAU, assert_like, batches, gradient_of_loss, model_of
+from support.recorded_cases import ATTENTIONS, BAHDANAU, assert_like, batches, gradient_of_loss, losses_of, model_of
 from torch import Tensor
 
-from nmt.kernels.sampled_types import TypeSampler
 from nmt.model.scopes import SCOPES
 from nmt.text.vocabulary import PAD
 from nmt.training import recorded
@@ -27,9 +26,7 @@ def test_padding_changes_nothing(
 ) -> None:
     monkeypatch.setattr(recorded, "MOST", 0)  # computed as it is recorded, but recorded nowhere
     for cell, layers in (("gru", 1), ("lstm", 2)):
-        model = model_of(attention, cell, layers).double()
-        sampler = None if sampled is None else TypeSampler(torch.ones(len(model.decoder.output.weight)), sampled)
-        losses = BatchLoss(model, 0.1, r_drop, sampler)
+        losses = losses_of(model_of(attention, cell, layers).double(), r_drop, sampled)
         recorder = Recorder(losses)
         for batch in batches(4):
             coins = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None

@@ -22,7 +22,7 @@ In Python: `nmt.Translator.load("hf://{repository}")`.
 
 
 def description_beside(checkpoint: str) -> Path | None:
-    """The README.md in a checkpoint's folder, unless that is the folder of a program, whom it then describes."""
+    """The README.md in a checkpoint's folder, unless it describes a program, which has a pyproject.toml."""
     readme = Path(checkpoint).with_name("README.md")
     is_there = readme.is_file() and readme.stat().st_size > 0
     return readme if is_there and not readme.with_name("pyproject.toml").exists() else None

@@ -114,7 +114,7 @@ def _check(options: argparse.Namespace) -> None:
     refuse_twice(options.checkpoints)
     for name in options.name:
         if not re.fullmatch(r"[\w.:\[\]-]+", name):
-            raise UserError(f"--name {name}: give a host name alone, such as translate.example.org")
+            raise UserError(f"--name {name}: give only a host name, such as translate.example.org")
     if len(options.alignment) > len(options.test_set):
         raise UserError("--alignment belongs to a --test-set: give a test set for each")
     if options.runs is not None and not options.runs.is_dir():

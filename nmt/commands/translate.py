@@ -123,7 +123,7 @@ def _run(options: argparse.Namespace) -> None:
     checkpoints, text = told_apart(options.arguments)
     _check(options, text)
     for file in filter(os.path.isfile, text):
-        print(f"{file} is a file, too: --input {file} translates its lines", file=sys.stderr)
+        print(f"{file} is also a file: to translate its lines, use --input {file}", file=sys.stderr)
     refuse_twice(checkpoints)
     dictionary, lines = None, text
     if options.dictionary is not None:
@@ -188,8 +188,8 @@ def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Checkpoints, which come first and end in .pt or begin with hf://, and sentences. Any other file in the first
     place is a mistake."""
     count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
-    if count and files.lacks_mark(arguments[0], b"PK"):  # of a zip archive, as a checkpoint is
-        raise UserError(f"{arguments[0]} is no checkpoint: to translate its lines, give --input {arguments[0]}")
+    if count and not arguments[0].endswith(".pt") and files.lacks_mark(arguments[0], b"PK"):  # of a zip archive
+        raise UserError(f"{arguments[0]} is not a checkpoint: to translate its lines, use --input {arguments[0]}")
     while count < len(arguments) and (arguments[count].endswith(".pt") or hub.is_address(arguments[count])):
         count += 1
     if count == 0 and not bundled.MODEL.exists():

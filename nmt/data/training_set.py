@@ -52,7 +52,7 @@ class TrainingSet:
     config: DataConfig
     store: Store
     text: str  # a digest of all of it, in its order
-    start: tuple[Selection | None] | None = None  # that of the checkpoint that training starts from, if it does
+    start: tuple[Selection | None, ...] = ()  # what the checkpoint that training starts from selects, if there is one
 
     def __len__(self) -> int:
         return len(self.order)
@@ -100,7 +100,7 @@ class TrainingSet:
         """
         types = self.source.vocabulary, self.target.vocabulary
         source, target = (Side(rows.values, rows.lengths, len(own)) for rows, own in zip(self.rows, types, strict=True))
-        return lexical.joined([*(self.start or ()), lexical.learn(source, target, types)])
+        return lexical.joined([*self.start, lexical.learn(source, target, types)])
 
     @cached_property
     def copying(self) -> Copying:

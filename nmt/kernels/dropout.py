@@ -20,17 +20,17 @@ from nmt.kernels.switch import fast
 
 
 @contextmanager
-def drawing_from(one: torch.Generator) -> Iterator[None]:
+def drawing_from(generator: torch.Generator) -> Iterator[None]:
     """In its block, `dropout` draws from this generator: threads that share one would draw in the order they come."""
-    token = _GENERATOR.set(one)
+    token = _GENERATOR.set(generator)
     try:
         yield
     finally:
         _GENERATOR.reset(token)
 
 
-def generator() -> torch.Generator | None:
-    """The one that random numbers are drawn from here; None for PyTorch's own."""
+def current_generator() -> torch.Generator | None:
+    """The one that this block draws from; None for PyTorch's own."""
     return _GENERATOR.get()
 
 
@@ -51,6 +51,8 @@ def dropout(inputs: Float[Tensor, "*N"], rate: float) -> Float[Tensor, "*N"]:
         return F.dropout(inputs, rate)
     if dropped == 0:
         return inputs
-    words = torch.empty(-(-inputs.numel() // 4), dtype=torch.int64).random_(-(2**63), None, generator=generator())
+    words = torch.empty(-(-inputs.numel() // 4), dtype=torch.int64).random_(
+        -(2**63), None, generator=current_generator()
+    )
     kept = words.view(torch.int16)[: inputs.numel()].view(inputs.shape) >= dropped - 2**15
     return inputs * kept.to(inputs.dtype).mul_(2**16 / (2**16 - dropped))

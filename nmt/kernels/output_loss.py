@@ -9,7 +9,6 @@ Shapes: N target tokens, F what the output layer reads, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -108,7 +107,8 @@ def summed(
     if stand_for is None:
         mean = log_probabilities.mean(dim=1)
     else:
-        mean = log_probabilities @ _shares(stand_for) - _shares(stand_for) @ stand_for.log()
+        shares = _shares(stand_for)
+        mean = log_probabilities @ shares - shares @ stand_for.log()
     uniform = -_sum_of(mean, counted)
     return Loss((1 - smoothing) * nll + smoothing * uniform, nll.detach())
 
@@ -134,7 +134,6 @@ def _rounded(
     logits: BFloat16[Tensor, "N V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
-    _: Tensor | None,
     inputs: BFloat16[Tensor, "N F"],
     weight: Tensor,
     bias: Tensor,
@@ -248,8 +247,10 @@ class _OutputLoss(torch.autograd.Function):
             if r_drop is not None:
                 losses.append(_read_twice(real, wanted, smoothing, r_drop, stand_for))
             else:
-                read = partial(_rounded, inputs=inputs, weight=weight, bias=bias) if in_bf16 else _exact
-                loss, probabilities = read(real, wanted, smoothing, stand_for)
+                if in_bf16:
+                    loss, probabilities = _rounded(real, wanted, smoothing, inputs, weight, bias)
+                else:
+                    loss, probabilities = _exact(real, wanted, smoothing, stand_for)
                 losses.append(loss)
                 if wants_gradient:
                     _subtract_targets(probabilities, wanted, smoothing, stand_for)

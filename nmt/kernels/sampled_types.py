@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt.kernels.dropout import generator
+from nmt.kernels.dropout import current_generator
 
 POWER = 0.75  # of a type's frequency (Mikolov et al. 2013, section 2.2)
 ALMOST_NOTHING = 1e-30  # which has a logarithm
@@ -40,7 +40,7 @@ class TypeSampler:
 
         If `padded`, N alone decides about C: types that were not drawn are there, too, and stand for nothing.
         """
-        drawn = torch.rand(len(self.chances), device=targets.device, generator=generator()) < self.chances
+        drawn = torch.rand(len(self.chances), device=targets.device, generator=current_generator()) < self.chances
         own = torch.zeros_like(drawn).index_fill_(0, targets, True)
         stand_for = torch.where(own, 1, torch.where(drawn, 1 / self.chances, ALMOST_NOTHING))
         if padded:

@@ -14,7 +14,8 @@ from nmt.parts import Fraction, Positive
 class Adadelta(Optimizer):
     """Adadelta (Zeiler 2012), by which Bahdanau et al. (2015) trained.
 
-    Zeiler's rule has no learning rate: it is 1. In Bahdanau's paper (appendix B.2) a gradient's norm is at most 1.
+    Zeiler's rule has no learning rate, so it is 1 by default.
+    In Bahdanau's paper (appendix B.2) a gradient's norm is at most 1.
     """
 
     learning_rate: Positive = 1.0

@@ -63,7 +63,7 @@ def iterate_lines(path: Path) -> Iterator[str]:
                 text = line.decode("utf-8")
             except UnicodeDecodeError:
                 if number == 0 and line.startswith(GZIP):
-                    raise UserError(f"{path} is compressed by gzip: let its name end in .gz") from None
+                    raise UserError(f"{path} is compressed by gzip: rename it to end in .gz") from None
                 raise UserError(f"{path}, line {number + 1}: not valid UTF-8 text; save the file as UTF-8") from None
             if number == 0:
                 text = text.removeprefix("\ufeff")

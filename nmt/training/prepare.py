@@ -51,7 +51,8 @@ def prepare(config: Config, world: World = ALONE, resumed: Path | None = None) -
         if not world.is_main:
             world.wait()
         pairs = load_training_set(config.data, codecs)
-        pairs = pairs if start is None else replace(pairs, start=(start.selection,))
+        if start is not None:
+            pairs = replace(pairs, start=(start.selection,))
         prepared = Prepared(device, pairs, _validation_text(config), start)
         if world.is_main:
             world.wait()

@@ -100,7 +100,7 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["train", "CONFIG", "--set", "training.device=tpu9"], ["tpu9"]),
         (["train", "CONFIG", "--set", "evaluation.split=tset"], ["'tset'", "validation"]),
         (["translate", "missing.pt", "x"], ["missing.pt", "does not exist"]),
-        (["translate", "CONFIG", "x"], ["CONFIG", "is no checkpoint: to translate its lines, give --input"]),
+        (["translate", "CONFIG", "x"], ["CONFIG", "is not a checkpoint: to translate its lines, use --input"]),
         (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.pt"]),
         (["translate", "BEST", "x", "--attention", "a.gif"], ["a.gif", ".png"]),
         (["translate", "BEST", "x", "y", "--attention", "a.png"], ["--attention", "2"]),

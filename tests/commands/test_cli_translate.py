@@ -76,7 +76,7 @@ def test_a_sentence_that_is_the_name_of_a_file_gets_a_hint(
     assert main(["translate", best, "Hund", "der Hund"]) == 0
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 2
-    assert printed.err == "Hund is a file, too: --input Hund translates its lines\n"
+    assert printed.err == "Hund is also a file: to translate its lines, use --input Hund\n"
 
 
 def test_json_and_n_best(best: str, capsys: pytest.CaptureFixture[str]) -> None:

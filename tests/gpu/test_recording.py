@@ -11,7 +11,7 @@ from nmt.training.loss import BatchLoss
 from nmt.training.recorded import Recorder
 
 
-@pytest.mark.parametrize(("r_drop", "sampled"), [(None, None), (2.0, 99)])
+@pytest.mark.parametrize(("r_drop", "sampled"), [(None, None), (2.0, None), (None, 99)])
 @pytest.mark.parametrize("scheduled", [False, True])
 @pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=ATTENTIONS)
 def test_recorded_gradients_are_those_of_the_processor(

@@ -48,7 +48,7 @@ def test_invalid_utf8_is_named_by_its_line(tmp_path: Path) -> None:
         ("empty.de", b"", "is empty"),
         ("mark.de", b"\xef\xbb\xbf", "is empty"),
         ("empty.de.gz", gzip.compress(b"", mtime=0), "is empty"),
-        ("named.de", gzip.compress(b"eins\n", mtime=0), "is compressed by gzip: let its name end in .gz"),
+        ("named.de", gzip.compress(b"eins\n", mtime=0), "is compressed by gzip: rename it to end in .gz"),
         ("plain.de.gz", b"eins\n", "not a complete gzip file"),
         ("cut.de.gz", gzip.compress(b"eins\n" * 99, mtime=0)[:-9], "not a complete gzip file"),
         ("wrong.de.gz", gzip.compress(b"eins\n", mtime=0)[:10] + b"\xff" * 20, "not a complete gzip file"),

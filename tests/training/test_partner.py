@@ -89,6 +89,9 @@ def test_what_two_processes_draw_is_drawn_from_the_seed_alone() -> None:
     config = TrainingConfig(precision="float32", sampled_softmax=1)
     first, again = (weights_after(learner_of(config, dropout=0.5), config)[0] for _ in range(2))
     assert torch.equal(first, again)
+    plain = TrainingConfig(precision="float32")
+    without, _ = weights_after(learner_of(plain), plain)
+    assert not torch.allclose(first, without, atol=1e-3)
 
 
 def test_halves_draw_different_dropout() -> None:

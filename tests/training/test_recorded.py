@@ -14,7 +14,7 @@ from nmt.training.loss import BatchLoss
 from nmt.training.recorded import SOURCE_STEP, TARGET_STEP, Recorder, Shape, flat, follows_shape, unflat
 
 
-@pytest.mark.parametrize(("r_drop", "sampled"), [(None, None), (2.0, 99)])
+@pytest.mark.parametrize(("r_drop", "sampled"), [(None, None), (2.0, None), (None, 99)])
 @pytest.mark.parametrize("scheduled", [False, True])
 @pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=ATTENTIONS)
 def test_padding_changes_nothing(

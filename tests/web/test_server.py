@@ -27,7 +27,7 @@ from nmt.translator import Translator
 def test_a_name_that_no_request_can_have_is_refused(best: str, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("https://translate.example", "translate.example/page", "a b", ""):
         assert main(["serve", best, "--name", name]) == 2
-        assert f"--name {name}: give a host name alone" in error_of(capsys)
+        assert f"--name {name}: give only a host name" in error_of(capsys)
 
 
 @contextmanager

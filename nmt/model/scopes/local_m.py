@@ -10,7 +10,7 @@ from nmt.model.scopes.local import LocalScope
 
 
 class LocalMonotonicScope(LocalScope):
-    """local-m: p_t = min(t, S − 1), as if target word t stood for source word t (Luong et al. 2015, section 3.2)."""
+    """local-m: p_t = min(t, S − 1), as if target word t translated source word t (Luong et al. 2015, section 3.2)."""
 
     formula = "softmax over p_t ± D, p_t = min(t, S − 1)"
     paper = "Luong et al. 2015, 3.2"

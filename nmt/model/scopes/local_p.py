@@ -18,7 +18,7 @@ class LocalPredictiveOptions(LocalOptions):
     """The options of local-p."""
 
     initial_position: Literal["diagonal", "middle"] = "diagonal"
-    """Where the centre is before anything is learnt. `diagonal`: as if target word t stood for source word t, and what
+    """Where the centre is before anything is learnt. `diagonal`: as if target word t translated source word t, and what
     is learnt moves it from there. `middle`: in the middle of the source, as in the paper's equation 9."""
     fixed_above: Count = 20
     """While the window narrows and its D is above this number, the centre stays where it begins: in a wide window it

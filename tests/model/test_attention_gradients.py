@@ -1,8 +1,5 @@
 """The gradients of every score, scope and variant against finite differences of the same, in double precision."""
 
-from collections.abc import Iterator
-
-import jaxtyping
 import pytest
 import torch
 from support.attention_cases import CASES, B, M, S, T, covered, draw, make, named, queries, run, value_size
@@ -13,7 +10,6 @@ import nmt.model.attention
 def assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive=()):
     """Each input is moved along a random direction, in which every entry of its gradient takes part."""
     step = 1e-6
-    jaxtyping.config.update("jaxtyping_disable", True)  # shapes were checked with the gradients
     for number, ((name, tensor), gradient) in enumerate(zip(inputs.items(), gradients, strict=True)):
         if name in insensitive:
             assert gradient.abs().max() < 1e-12, name
@@ -31,13 +27,6 @@ def assert_gradients_are_those_of_finite_differences(gradients, inputs, objectiv
         assert (gradient * direction).sum().item() == pytest.approx(expected, rel=1e-5, abs=1e-6), name
 
 
-@pytest.fixture
-def _shapes_are_checked_again() -> Iterator[None]:
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
-
-
-@pytest.mark.usefixtures("_shapes_are_checked_again")
 @pytest.mark.parametrize("case", **named(CASES))
 @pytest.mark.parametrize("count", [1, T])  # with one query the windows are gathered, whatever the score
 def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):

@@ -41,15 +41,19 @@ def corpus() -> dict[str, list[Pair]]:
     return generate()
 
 
+@pytest.fixture
+def drawn_once(corpus: dict[str, list[Pair]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`write` takes the corpus of this module: drawing it takes seconds."""
+    monkeypatch.setattr("nmt.sample_corpus.generate", lambda seed: corpus if seed == 1 else {})
+
+
 @pytest.fixture(scope="module")
 def pairs(corpus: dict[str, list[Pair]]) -> list[Pair]:
     return [made for split in corpus.values() for made in split]
 
 
-def test_the_committed_files_are_what_the_generator_writes(
-    tmp_path: Path, corpus: dict[str, list[Pair]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("nmt.sample_corpus.generate", lambda seed: corpus if seed == 1 else {})  # draw it only once
+@pytest.mark.usefixtures("drawn_once")
+def test_the_committed_files_are_what_the_generator_writes(tmp_path: Path) -> None:
     write(tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert len(names) == 10
@@ -260,6 +264,7 @@ def test_an_habitual_present_is_simple_in_english() -> None:
     assert main(clause, EMPTY).english[-1].text == "aunt"
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_another_text_is_never_overwritten(tmp_path: Path) -> None:
     own = tmp_path / "train.de"
     own.write_text("mein Text\n", encoding="utf-8")
@@ -269,6 +274,7 @@ def test_another_text_is_never_overwritten(tmp_path: Path) -> None:
     assert own.read_text(encoding="utf-8") == "mein Text\n"
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_what_an_interrupted_call_has_written_is_completed(tmp_path: Path) -> None:
     write(tmp_path)
     files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -2,7 +2,7 @@
 
     python benchmarks/attention_growth.py
     python benchmarks/attention_growth.py --score general --wiring bahdanau
-    python benchmarks/attention_growth.py --lengths 100 200 --rounds 9 --help
+    python benchmarks/attention_growth.py --lengths 100 200 --rounds 9
 
 For each source length S, every scope trains on the same batch of random pairs, in turn, round after round. Medians are
 printed, and in parentheses their ratios to global attention:

@@ -67,11 +67,16 @@ def serving(page: Path | None) -> Iterator[str]:
     own = ["nmt", "serve", "--port", "0", "--device", "cpu"]
     static = ["http.server", "0", "--bind", "127.0.0.1", "--directory", str(page)]
     command = [sys.executable, "-u", "-m", *(static if page else own)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    quiet = subprocess.DEVNULL if page else None  # http.server prints each request
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True) as server:
         assert server.stdout is not None
-        said = server.stdout.readline()
-        yield next(word.strip("()") for word in said.split() if "://" in word)
-        server.terminate()
+        try:
+            addresses = [word.strip("()") for word in server.stdout.readline().split() if "://" in word]
+            if not addresses:
+                raise SystemExit(f"the server did not start: {' '.join(command)}")
+            yield addresses[0]
+        finally:
+            server.terminate()
 
 
 if __name__ == "__main__":

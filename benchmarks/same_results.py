@@ -95,10 +95,10 @@ def trains_the_same(name: str, checkouts: dict[str, Path], folder: Path) -> bool
         run(checkout, "train", str(config), *settings, "--set", f"training.max_updates={BEFORE + AFTER}", "--resume")
         found[which] = weights(runs / name / "last.pt")
     before, after = found["before"], found["after"]
-    same = before.keys() == after.keys() and all(torch.equal(before[k], after[k]) for k in before)
-    differing = sorted(k for k in before.keys() | after.keys() if k not in before or k not in after)
-    print(f"{name:38} {'the same bits' if same else f'DIFFERENT {differing}'} ({len(before)} tensors)", flush=True)
-    return same
+    both = before.keys() & after.keys()
+    differing = sorted((before.keys() ^ after.keys()) | {k for k in both if not torch.equal(before[k], after[k])})
+    print(f"{name:38} {f'DIFFERENT {differing}' if differing else 'the same bits'} ({len(before)} tensors)", flush=True)
+    return not differing
 
 
 def main() -> None:

@@ -52,6 +52,8 @@ def main() -> None:
         paths = {path.parent.name: path for path in options.checkpoints} or {
             mechanism: trained(mechanism, options.updates) for mechanism in options.mechanisms
         }
+    if len(paths) < len(options.checkpoints):
+        raise SystemExit("the names are those of the checkpoints' folders: measure two of one name one by one")
     translators = {name: Translator.load(path, device=options.device) for name, path in paths.items()}
     sentences = load_split(load_config(peers.CONFIG).data, "test").source[: options.sentences]
     results = [

@@ -64,7 +64,9 @@ def _refuse_too_large(config: ModelConfig, source_types: int, target_types: int)
     numbers_per_weight = 1 if torch.cuda.is_available() else 4
     largest, field = max(_sizes(config.model_dump(), "model"))
     try:
-        weights = sum(parameter.numel() for parameter in build_empty(config, source_types, target_types).parameters())
+        empty = build_empty(config, source_types, target_types)
+        _tie(empty, config)
+        weights = sum(parameter.numel() for parameter in empty.parameters())
     except RuntimeError:  # more than 64 bits can count
         raise UserError(f"{field} ({largest:,}) makes a model that no memory can hold: lower it") from None
     needed = 4 * numbers_per_weight * weights
@@ -161,7 +163,7 @@ def make_attention(
     """`value_size` is that of the vectors scored, and of those averaged."""
     heads, score_query, score_memory = None, query_size, value_size
     if config.heads > 1 or config.projected:
-        heads = Heads(config.heads, query_size, value_size, value_size)
+        heads = Heads(config.heads, query_size, value_size)
         score_query = score_memory = query_size // config.heads
     kind, options = SCORES[config.score], config.chosen("score").arguments(config.heads)
     score = kind(score_query, score_memory, coverage=config.coverage, **options)

@@ -1,7 +1,7 @@
 """The command line: `nmt train`, `nmt translate`, and so on.
 
-Exit codes: 0 done; 2 wrong input (one line on standard error); 130 stopped by Ctrl-C, and by SIGTERM what saves or
-serves until then; 1 a bug in nmt (with its traceback). Nothing heavy is imported before a command needs it.
+Exit codes: 0 done; 2 wrong input (one line on standard error); 130 stopped by Ctrl-C, or, in commands that save or
+serve, by SIGTERM; 1 a bug in nmt (with its traceback). Nothing heavy is imported before a command needs it.
 """
 
 from __future__ import annotations

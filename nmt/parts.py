@@ -33,7 +33,7 @@ from pydantic.fields import FieldInfo
 
 Count = Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)]  # a product of two such sizes fits into 64 bits
 Probability = Annotated[float, Field(ge=0, le=1)]
-DropoutRate = Annotated[float, Field(ge=0, lt=1)]
+BelowOne = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]

@@ -29,9 +29,8 @@ def score(model: TranslationModel, pairs: Sequence[Example], batch_size: int) ->
             batch = collate([pairs[i] for i in chosen]).to(model.device)
             state, memory = model.encode(batch.source, batch.source_lengths)
             sums = torch.zeros(len(chosen), dtype=torch.float64, device=model.device)
-            steps = zip(
-                *(ids.unbind(dim=1) for ids in (batch.target_input, batch.target_output, batch.real)), strict=True
-            )
+            parts = (batch.target_input, batch.target_output, batch.real.to(model.device))
+            steps = zip(*(part.unbind(dim=1) for part in parts), strict=True)
             for tokens, wanted, is_real in steps:
                 log_probabilities, state = model.log_probabilities(tokens, state, memory)
                 sums += log_probabilities.gather(1, wanted.unsqueeze(1)).squeeze(1) * is_real

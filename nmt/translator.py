@@ -201,12 +201,12 @@ class Translator:
         sentences, tokens = read(sentences, self.search.max_source_length, self.source.tokenizer)
         sources = [self.source.vocabulary.encode(each) for each in tokens]
         attention, several = wanted.attention and self.has_attention, wanted.n_best > 1
+        prefixes = self._prefixes(len(sources), wanted)
         nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
         translations = [replace(nothing, n_best=(nothing,) if several else ())] * len(sentences)
         tell = wanted.found or (lambda *_: None)
         for i in (i for i, source in enumerate(sources) if not source):
             tell(i, translations[i])
-        prefixes = self._prefixes(len(sources), wanted)
         selection = self.selection if wanted.search.vocabulary_selection and not prefixes else None
         found = decoding.decode(
             self.model if selection is None else self._choosing,
@@ -242,7 +242,7 @@ class Translator:
             if wanted.search.sampling is not None:
                 raise UserError(f"n_best ({n_best}) must lie between 1 and {MOST_SAMPLES:,}: lower it")
             raise UserError(
-                f"{n_best} best translations: a beam of {beam_size} gives 1 to {beam_size}; set another beam size"
+                f"{n_best} best translations: a beam of {beam_size} gives 1 to {beam_size}: change one of them"
             )
         if wanted.replace_unk and not self.has_attention:
             raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")

@@ -108,8 +108,8 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] *
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (DOUBLING, "aliases (*name) make too many values of it"),
-        (LAUGHS, "aliases (*name) make too many values of it"),
+        (DOUBLING, "its aliases (*name) stand for too many values"),
+        (LAUGHS, "its aliases (*name) stand for too many values"),
         ("name: &a [*a]", "not valid YAML"),
         ("x" * 300_000, "characters are no config"),
         ("? '" + "x" * 90_000 + "'\n: 1", "is too long"),

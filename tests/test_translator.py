@@ -287,7 +287,7 @@ def test_without_a_path_the_bundled_model_is_loaded() -> None:
 )
 def test_prefixes_that_cannot_be_used_are_refused(make_translator: Maker, prefix: Any, words: str) -> None:
     with pytest.raises(UserError, match=words):
-        make(make_translator, "luong").translate(["Ba", "de"], max_length=3, prefix=prefix)
+        make(make_translator, "luong").translate(["", "de"], max_length=3, prefix=prefix, found=pytest.fail)
 
 
 def test_an_empty_prefix_is_none_and_an_empty_sentence_stays_empty(make_translator: Maker) -> None:

@@ -17,6 +17,7 @@ from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
 from nmt.system.bundled import ablation_configs, find_config
 from nmt.system.errors import UserError
+from nmt.training.folder import CONFIG
 
 DEFAULT_CONFIGS = Path("configs/ablation")
 
@@ -140,8 +141,8 @@ def _check_folder(config: Config) -> None:
     folder, path = result.folder_of(config), result.path_of(config)
     if path.exists():
         before = result.read(path).config
-    elif (folder / "config.yaml").exists():
-        before = load_config(folder / "config.yaml")
+    elif (folder / CONFIG).exists():
+        before = load_config(folder / CONFIG)
     else:
         return
     for field in differences(before.model_dump(), config.model_dump()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ from nmt.evaluation.mechanisms import mechanism
 from nmt.evaluation.scores import Scores, bleu_statistics
 from nmt.system.device import choose_device, describe_machine
 from nmt.text.corpus import ParallelText
+from nmt.training import event_log
 from nmt.training.loss import perplexity
 from nmt.training.validation import mean_loss
 from nmt.translator import Translator
@@ -93,8 +95,8 @@ def _bleu(config: Config, scores: Scores, hypotheses: Sequence[str], text: Paral
     """The fields of BLEU: lower-cased if the target text is, since the model then writes no capitals."""
     lowercase, edges = config.data.target.lowercase, config.evaluation.length_edges
     flavour = "bleu_lowercase" if lowercase else "bleu"
-    statistics = bleu_statistics(hypotheses, text.target, lowercase=lowercase)
-    low, high = bootstrap_interval(statistics, SAMPLES, SEED)
+    counts = bleu_statistics(hypotheses, text.target, lowercase=lowercase)
+    low, high = bootstrap_interval(counts, SAMPLES, SEED)
     lengths = source_lengths(text.source, config.data.source.language)
     by_length = bleu_by_length(hypotheses, text.target, lengths, edges, SAMPLES, SEED, lowercase=lowercase)
     return {
@@ -117,15 +119,16 @@ def _alignment(translator: Translator, test_set: TestSet) -> tuple[AlignmentScor
 
 def _events(folder: Path) -> list[dict[str, Any]]:
     """A finished run's metrics: the last event is its end."""
-    lines = (folder / "metrics.jsonl").read_bytes().splitlines()  # text would be cut at U+2028, too
+    lines = (folder / event_log.NAME).read_bytes().splitlines()  # text would be cut at U+2028, too
     return [json.loads(line) for line in lines]
 
 
 def _validation_bleu(events: list[dict[str, Any]], config: Config) -> float:
     """That of the checkpoint that was kept as the best one."""
     validations = [event for event in events if event["event"] == "validation"]
-    metric = config.training.early_stopping.metric
-    best = max(validations, key=lambda event: event["bleu"] if metric == "bleu" else -event["loss"])
+    if config.training.early_stopping.metric == "bleu":
+        return float(max(event["bleu"] for event in validations))
+    best = min(validations, key=lambda event: math.inf if event["loss"] is None else event["loss"])  # null: not finite
     return float(best["bleu"])
 
 

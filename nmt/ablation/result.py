@@ -13,6 +13,7 @@ from nmt.evaluation.by_length import Bucket
 from nmt.parts import Section
 from nmt.system import files
 from nmt.system.errors import UserError
+from nmt.training.folder import BEST
 
 
 class Result(Section):
@@ -52,7 +53,7 @@ def folder_of(config: Config) -> Path:
 
 def best_of(config: Config) -> Path:
     """The checkpoint that is measured."""
-    return folder_of(config) / "best.pt"
+    return folder_of(config) / BEST
 
 
 def path_of(config: Config) -> Path:

@@ -13,8 +13,9 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt average",
         description="Write a checkpoint with the mean of several checkpoints' weights. It can translate, but training "
-        "cannot be resumed from it. All must come from one run (different seeds are refused), or from runs that "
-        "started from the same checkpoint (training.start_from).",
+        "cannot be resumed from it, and a score threshold is not kept: run nmt calibrate afterwards. All must come "
+        "from one run (different seeds are refused), or from runs that started from the same checkpoint "
+        "(training.start_from).",
     )
     parser.add_argument(
         "checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints that share their initial weights"

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt.checkpoint import hub
 from nmt.commands import results, sentences
 from nmt.commands.options import (
     SEARCH_OPTIONS,
@@ -99,14 +100,17 @@ def run(options: argparse.Namespace) -> int:
     text = load_monolingual(options.input, languages[0], config, tuple(options.without))
     lines = list(text)
     if not lines:
-        raise UserError(f"{options.input}: no line is left that is in no validation or test set: give other text")
+        raise UserError(
+            f"{options.input}: all lines are empty, or equal to one of a validation or test set, or of --without: give "
+            "other text"
+        )
     outputs = [options.output.with_name(f"{options.output.name}.{language}") for language in languages]
     pairs = options.output.with_name(f"{options.output.name}.pairs")  # until all of them are there
     for path in outputs:
         if not (options.resume and note_of(pairs).exists()):
             files.require_new(path)
     names = (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "noise")
-    made_by = decisive(options, names, {"checkpoint": map(Path, options.checkpoints)}, lines)
+    made_by = decisive(options, names, {"checkpoint": map(Path, map(hub.local, options.checkpoints))}, lines)
     with growing(pairs, made_by, resume=options.resume) as (done, write_file):
         with explaining_a_stop(), results.progress(write_file, len(lines), done) as write:
             for count, translated in _translated(translator, options, sentences.in_blocks(lines, done)):

@@ -58,11 +58,9 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"nmt explain looks into one model, and {len(checkpoints)} were given: leave the others out")
     if options.beam is not None and options.beam > 50:
         raise UserError(f"--beam {options.beam}: the page shows up to 50 hypotheses; lower it")
-    if options.html.exists():
-        raise UserError(f"{options.html} already exists: choose another --html, or remove it")
+    files.require_new(options.html, "--html")
     [checkpoint] = given_or_bundled(options, checkpoints, text)
     named = options.arguments[0]  # of an address of the hub, which `told_apart` has fetched, it has the name
-    files.make_folder(options.html.parent)
 
     from nmt.translator import Translator
     from nmt.web.single import single_page

@@ -14,7 +14,7 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt select",
         description="Write a copy of a checkpoint that knows the likely translations of each word, learnt from its "
-        "training text. Search then leaves out all other words, and is faster. nmt train does so since nmt 0.3.",
+        "training text. Search then leaves out all other words, and is faster. nmt train has done this since nmt 0.3.",
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")

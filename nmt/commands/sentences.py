@@ -81,7 +81,9 @@ def _arriving_lines(descriptor: int, patience: float | None) -> Iterator[list[by
             first, *others = chunk.split(b"\n")
             begun.append(first)
             if sum(map(len, begun)) > LONGEST_LINE:
-                raise UserError(f"standard input: a line of more than {LONGEST_LINE:,} bytes: give a sentence a line")
+                raise UserError(
+                    f"standard input: a line of more than {LONGEST_LINE:,} bytes: give one sentence per line"
+                )
             if others:
                 lines += [b"".join(begun), *others[:-1]]
                 begun = others[-1:]

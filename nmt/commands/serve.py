@@ -31,9 +31,7 @@ def parser() -> Parser:
     )
     parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
-    parser.add_argument(
-        "--name", action="append", default=[], help="a further name by which the server is called; may be repeated"
-    )
+    parser.add_argument("--name", action="append", default=[], help="another host name for it; may be repeated")
     parser.add_argument(
         "--token",
         nargs="?",
@@ -80,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
     checkpoints = options.checkpoints or [str(path) for path in bundled.models().values()]
+    if not checkpoints:
+        raise UserError(f"the bundled model {bundled.MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
     share_threads(options)
     set_threads(options.threads)
     token = secrets.token_urlsafe(24) if options.token == "" else options.token
@@ -113,14 +113,14 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError(f"{len(options.checkpoints)} checkpoints: the page shows up to eight")
     refuse_twice(options.checkpoints)
     for name in options.name:
-        if not re.fullmatch(r"[\w.:\[\]-]+", name):
+        if not re.fullmatch(r"[\w.-]+", name):
             raise UserError(f"--name {name}: give only a host name, such as translate.example.org")
     if len(options.alignment) > len(options.test_set):
         raise UserError("--alignment belongs to a --test-set: give a test set for each")
     if options.runs is not None and not options.runs.is_dir():
         raise UserError(f"--runs {options.runs}: there is no such folder: give that of your runs (output_dir)")
     if options.token is not None and not (options.token == "" or _is_token(options.token)):
-        raise UserError("--token: 16 to 200 letters, digits, '-' and '_'; without a TOKEN one is made up")
+        raise UserError("--token: give 16 to 200 letters, digits, '-' and '_'; without a TOKEN one is generated")
     if not (_is_local(options.host) or options.token is not None or options.open):
         raise UserError(
             f"--host {options.host} lets everybody who can reach this machine use the models: add --token, or --open"

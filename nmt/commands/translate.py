@@ -79,7 +79,11 @@ def _add_file_options(parser: Parser) -> None:
         "--resume", action="store_true", help="continue an --output that was interrupted, with the same other options"
     )
     parser.add_argument(
-        "--workers", type=positive, default=1, metavar="N", help="share the lines of a file between N processes"
+        "--workers",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="share the lines of the file or of standard input between N processes",
     )
 
 
@@ -179,9 +183,9 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
         from nmt.plots.style import picture_format
 
         picture_format(options.attention)
-        files.make_folder(options.attention.parent)
         if len(text) != 1:
             raise UserError(f"--attention draws one sentence, and {len(text)} were given: quote one as TEXT")
+        files.make_folder(options.attention.parent)
 
 
 def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:

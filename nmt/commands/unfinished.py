@@ -115,7 +115,7 @@ def _noted(path: Path, made_by: Mapping[str, Any]) -> tuple[int, int]:
     if not note.exists():
         if path.exists() and path.stat().st_size:
             raise UserError(
-                f"{path} has nothing to resume (there is no {note.name}): it is complete, or not one of ours"
+                f"{path} has nothing to resume (there is no {note.name}): it is complete, or nmt did not write it"
             )
         return 0, 0
     try:

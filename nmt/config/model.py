@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, model_validator
 from nmt.model.scopes import SCOPES
 from nmt.model.scopes.local import LocalOptions
 from nmt.model.scores import SCORES
-from nmt.parts import Count, DropoutRate, Idle, Section, names_of, section_of, spelled
+from nmt.parts import BelowOne, Count, Idle, Section, names_of, section_of, spelled
 
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 
@@ -101,7 +101,7 @@ class EncoderConfig(Section):
     """The size of the state in each direction. A memory vector has M = 2 × `hidden_size` numbers."""
     layers: Layers = 1
     """The number of layers."""
-    dropout: DropoutRate = 0.3
+    dropout: BelowOne = 0.3
     """Dropout between layers, on the memory, and on the final states from which the decoder starts."""
     self_attention: Annotated[int, Field(ge=0, le=1_000_000_000, strict=True)] = 0
     """The number of heads of a self-attention over the states, which makes the memory. 0: none. With
@@ -125,7 +125,7 @@ class DecoderConfig(Section):
     """The size of the state, H."""
     layers: Layers = 1
     """The number of layers."""
-    dropout: DropoutRate = 0.3
+    dropout: BelowOne = 0.3
     """Dropout between layers and before the output layer."""
     readout: Literal["tanh", "linear", "maxout"] = "tanh"
     """With `attention.wiring: bahdanau` or `none`: what the output layer reads of r, which is state, context and last
@@ -147,9 +147,9 @@ class ModelConfig(Section):
 
     embedding_size: Count = 256
     """The size of word embeddings, E."""
-    embedding_dropout: DropoutRate = 0.3
+    embedding_dropout: BelowOne = 0.3
     """Dropout of the numbers of embeddings."""
-    word_dropout: DropoutRate = 0.0
+    word_dropout: BelowOne = 0.0
     """Dropout of whole embeddings: the model reads text with gaps."""
     tied_embeddings: Literal["none", "target", "all"] = "none"
     """Which layers share one matrix. `target`: the decoder's input and output. `all`: the encoder's input, too."""

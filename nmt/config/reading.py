@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,22 +26,15 @@ _PATTERNS = {
 }
 
 
-def load_config(path: str | Path, overrides: Sequence[str] = (), *, forgiving: bool = False) -> Config:
+def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     """Read a YAML file, apply `a.b=VALUE` overrides (VALUE is YAML) in their order, and validate the result.
-
-    Fields that have no effect are refused, or, if `forgiving`, ignored with a line on standard error: earlier versions
-    of nmt accepted them, and their runs go on.
 
     Raises `UserError` for a file that cannot be read, YAML that cannot be parsed, and all that validation refuses.
     """
     values = read_values(path)
     for override in overrides:
         apply_override(override, values)
-    ignored: list[str] = []
-    config = parse_config(values, str(path), ignored if forgiving else None, overrides)
-    for line in ignored:
-        print(f"{path}: ignored: {line}", file=sys.stderr)
-    return config
+    return parse_config(values, str(path), overrides=overrides)
 
 
 def read_values(path: str | Path) -> dict[str, Any]:
@@ -78,7 +70,7 @@ def parse_config(
         raise UserError(f"{origin}: its values lie too deep in others") from None
     except ValidationError as error:
         found = [(_set_by(e["loc"], overrides) or origin, _explain(e, of_config=True)) for e in error.errors()]
-        about = {place: "; ".join(text for where, text in found if where == place) for place, _ in found}
+        about = {place: "; ".join(dict.fromkeys(text for where, text in found if where == place)) for place, _ in found}
         raise UserError("; ".join(f"{place}: {texts}" for place, texts in about.items())) from None
 
 
@@ -149,7 +141,8 @@ def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
 
     `of_config` says that it is about a config, or about a section `within` one.
     """
-    path = [*([within] if within else []), *map(str, error["loc"])]
+    names = [str(part) for part in error["loc"] if not str(part).startswith("constrained-")]  # pydantic's, of unions
+    path = [within, *names] if within else names
     field, given = ".".join(path), error["input"]
     match error["type"]:
         case "extra_forbidden" if not of_config:
@@ -165,7 +158,8 @@ def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
         case "model_type" if of_config:
             section = _section_at(path)
             first = next(iter([*section.families, *section.model_fields]))  # a choice says most
-            return f"{field}: a section is expected, such as {path[-1]}: {{{first}: …}} (here: {shown(given)})"
+            name = "" if path[-1].isdecimal() else f"{path[-1]}: "  # of a list's entry there is none
+            return f"{field}: a section is expected, such as {name}{{{first}: …}} (here: {shown(given)})"
         case "string_pattern_mismatch" if of_config and error["ctx"]["pattern"] in _PATTERNS:
             return f"{field}: {_PATTERNS[error['ctx']['pattern']]} (here: {shown(given)})"
         case "tuple_type" | "list_type" if of_config:

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from nmt.optimizers import OPTIMIZERS
 from nmt.parts import (
+    BelowOne,
     Count,
-    DropoutRate,
     Fraction,
     Idle,
     Place,
@@ -116,7 +116,7 @@ class TrainingConfig(OptimizerFields):
     """How an update changes the weights."""
     schedule: ScheduleConfig = ScheduleConfig()
     """How the learning rate moves."""
-    label_smoothing: DropoutRate = 0.1
+    label_smoothing: BelowOne = 0.1
     """ε of label smoothing (Szegedy et al. 2016, section 7)."""
     r_drop: Positive | None = None
     """α of R-Drop (Wu et al. 2021): each batch is read twice, and the loss pulls the two distributions that this

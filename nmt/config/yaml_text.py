@@ -50,7 +50,7 @@ class _Loader(yaml.SafeLoader):
     def get_single_node(self) -> Any:
         node = super().get_single_node()
         if node is not None and _size(node, {}) > MOST_VALUES:
-            raise yaml.MarkedYAMLError(problem="aliases (*name) make too many values of it")
+            raise yaml.MarkedYAMLError(problem="its aliases (*name) stand for too many values")
         return node
 
     def construct_scalar(self, node: Any) -> Any:

@@ -51,7 +51,7 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
     found = Calibration(threshold, float((own < threshold).mean()), float((shuffled < threshold).mean()))
     if found.shuffled < 0.5:
         raise UserError(
-            f"only {found.shuffled:.0%} of shuffled pairs score below {threshold:.2f}: this model does not tell which "
+            f"only {found.shuffled:.0%} of shuffled pairs score below {threshold:.2f}: this model cannot tell which "
             "sentence a translation belongs to; train it longer, or raise --share"
         )
     return found

@@ -43,10 +43,11 @@ def corpus_test_set(config: Config, split: str) -> TestSet:
 
     A corpus of files is called by the name of the split's source file.
     """
-    file = getattr(config.data.source, split, None) if config.data.corpus == "files" else None
+    text = load_split(config.data, split)
+    file = getattr(config.data.source, split) if config.data.corpus == "files" else None
     names = {"sample": "synthetic sample corpus", "multi30k": "Multi30k", "files": Path(file or config.name).name}
     languages = "→".join(language_name(side.language) for side in (config.data.source, config.data.target))
-    return TestSet(f"{names[config.data.corpus]}, {languages}", split, load_split(config.data, split))
+    return TestSet(f"{names[config.data.corpus]}, {languages}", split, text)
 
 
 def file_test_set(source: Path, reference: Path) -> TestSet:

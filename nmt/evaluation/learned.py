@@ -44,7 +44,9 @@ def learned_score(
         score, detail = compute(list(sources), list(hypotheses), list(references), language)
     except (Exception, SystemExit) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UserError(f"--metric {metric}: {name} failed ({said}): mend its installation, or leave it out") from None
+        raise UserError(
+            f"--metric {metric}: {name} failed ({said}): repair its installation, or leave it out"
+        ) from None
     return LearnedScore(name, score, f"{package} {_version(package)}, {detail}")
 
 

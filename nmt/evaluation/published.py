@@ -20,7 +20,7 @@ def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
     """The test set that sacreBLEU calls by that name, such as `multi30k/2016` or `wmt14`, in these languages.
 
     sacreBLEU downloads it on first use, and keeps it in `~/.sacrebleu`, or where the environment variable SACREBLEU
-    says. A set that it has in the other direction alone is turned round.
+    says. Of a set that it has in the other direction alone, the two sides are swapped.
 
     Raises `UserError` for an unknown name, for languages that the set does not have, and if it cannot be downloaded.
     """
@@ -37,7 +37,7 @@ def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
         raise UserError(f"--sacrebleu {name}: there is no {forth} in it; it has {known}")
     source, reference = _files(dataset, name, pair)
     if pair == back:
-        print(f"sacreBLEU has {name} as {pair}: here it is turned round", file=sys.stderr)
+        print(f"sacreBLEU has {name} as {pair}: source and reference are swapped", file=sys.stderr)
         source, reference = reference, source
     return TestSet(f"sacreBLEU's {name}", forth, read_pairs(source, reference))
 

@@ -57,8 +57,8 @@ def evaluate_outputs(
     `alignments` are the models' alignment scores and `mechanisms` the names of their attention (checkpoint → score or
     name), which become part of the result. `metrics` are further ones (`nmt.evaluation.learned`).
     `edges` are the upper ends of the buckets of source length, in spaCy tokens; `samples` and `seed` are those of
-    the bootstrap. Raises UserError where the numbers of sentences differ or are 0, the edges are not positive and
-    increasing, or spaCy does not know a language.
+    the bootstrap. Raises UserError where the numbers of sentences differ or are 0, or the edges are not positive and
+    increasing.
     """
     check_edges(edges)
     check_pairs(sources, references, "sources")

@@ -46,6 +46,6 @@ def card(config: dict[str, Any], size: int, about: str = "") -> str:
 
 
 def _elsewhere(text: str) -> str:
-    """A text of Markdown without its title, and without links to files that are not there."""
-    body = re.sub(r"\A\s*# .*\n", "", text).strip()
+    """A text of Markdown without a Hub's fields and its title, and without links to files that are not there."""
+    body = re.sub(r"\A\s*# .*\n", "", re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)).strip()
     return re.sub(r"!?\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", body) + "\n"

@@ -1,7 +1,7 @@
 """A model as two ONNX graphs: `encoder`, run once per sentence, and `step`, the decoder's step that search repeats.
 For a page that explains translations there is a third one, `look`: what attention did in a step.
 
-Both are traced from the model's own code, with PyTorch's own layers in the place of nmt's kernels: what attention
+All are traced from the model's own code, with PyTorch's own layers in the place of nmt's kernels: what attention
 computes is written down in `nmt.model` alone.
 
 Shapes: B sentences, K hypotheses of each, S source positions, V target types. State and memory are the model's own,

@@ -240,7 +240,7 @@ def blocks(arguments: argparse.Namespace) -> Iterator[list[str]]:
     at_once = 1 if arguments.input is None and sys.stdin.isatty() else BLOCK
     for block, lines in enumerate(iter(lambda: list(islice(file, at_once)), [])):  # they end at "\n" alone
         try:
-            yield [line.decode("utf-8" if block else "utf-8-sig").rstrip("\r\n") for line in lines]
+            yield [line.decode("utf-8").rstrip("\r\n").removeprefix("" if block else "\ufeff") for line in lines]
         except UnicodeDecodeError as error:
             number = block * at_once + lines.index(error.object) + 1
             raise Refused(f"{file.name}, line {number}: not valid UTF-8 text: convert it") from None

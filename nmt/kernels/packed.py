@@ -60,9 +60,9 @@ def packed(module: Model, precision: str = "float32") -> Model:
 
 
 def with_outputs(layer: nn.Module, rows: Int[Tensor, " R"]) -> nn.Module:
-    """The layer, packed as it was, with these of its outputs alone, which stay rounded if its products are.
+    """The layer, packed as it was, with these of its outputs, which stay rounded if its products are.
 
-    oneDNN compiles each size of a product. So there are up to 255 outputs more, all alike, that nobody has asked for.
+    Behind them are up to 255 more, all alike, that nobody has asked for: oneDNN compiles each size of a product.
     """
     assert isinstance(layer, Linear | _PackedLinear)
     rows = F.pad(rows, (0, min(-len(rows) % 256, layer.out_features - len(rows))))

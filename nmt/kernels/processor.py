@@ -26,13 +26,13 @@ class Processor(NamedTuple):
     """As Linux names them; none where they are not known."""
 
 
-def fastest_precision(processor: Processor, device: torch.device | None = None) -> tuple[Precision, str]:
+def fastest_precision(processor: Processor, device: torch.device) -> tuple[Precision, str]:
     """What `precision: auto` is, and why: bfloat16, in which the published models were trained, or float32.
 
     Only where the processor has products of bfloat16 numbers: elsewhere they take longer than float32's. On a GPU it is
     float32, since nothing was measured there.
     """
-    if device is not None and device.type != "cpu":
+    if device.type != "cpu":
         return "float32", "a GPU"
     if "amx_bf16" in processor.features:
         return "bf16", "AMX multiplies it faster"

@@ -68,11 +68,11 @@ class Heads(nn.Module):
     All heads share one score and one scope, which work on the projections. n must divide the sizes of query and value.
     """
 
-    def __init__(self, count: int, query_size: int, key_size: int, value_size: int) -> None:
+    def __init__(self, count: int, query_size: int, value_size: int) -> None:
         super().__init__()
         self.count = count
         self.query = Linear(query_size, query_size, bias=False)
-        self.key = Linear(key_size, query_size, bias=False)
+        self.key = Linear(value_size, query_size, bias=False)
         self.value = Linear(value_size, value_size, bias=False)
         self.output = Linear(value_size, value_size, bias=False)
 

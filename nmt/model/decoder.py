@@ -32,18 +32,16 @@ Readout: TypeAlias = Literal["tanh", "linear", "maxout"]
 
 @dataclass(frozen=True)
 class DecoderSizes:
-    """Sizes of a memory vector (M), a context, H, and Bahdanau's layer below the output's; the number of layers;
-    the dropout rates, of the embedding's numbers; of whole embeddings; between layers and before the output; and what
-    the layers are made of."""
+    """What a decoder is made of."""
 
-    memory: int
-    context: int
-    hidden: int
-    readout: int
+    memory: int  # M
+    context: int  # of a context vector
+    hidden: int  # H
+    readout: int  # of Bahdanau's layer below the output layer
     layers: int
-    embedding_dropout: float
-    word_dropout: float
-    dropout: float
+    embedding_dropout: float  # of an embedding's numbers
+    word_dropout: float  # of whole embeddings
+    dropout: float  # between layers, and before the output layer
     cell: Cell = "gru"
 
 

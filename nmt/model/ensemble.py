@@ -74,7 +74,7 @@ class Ensemble(nn.Module):
         return Ensemble([model.with_remainder(always) for model in self._all])
 
     def limited(self, types: Int[Tensor, " V"]) -> Ensemble:
-        """The same models, whose next tokens are only these target types."""
+        """The same models, whose output layers know only these target types, for a choice."""
         return Ensemble([model.limited(types) for model in self._all])
 
     def weights(

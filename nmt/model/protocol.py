@@ -79,7 +79,10 @@ class TranslationModel(Protocol):
         """
 
     def limited(self, types: Int[Tensor, " V"]) -> TranslationModel:
-        """The same model, whose next tokens are only these target types, in this order. It shares its other layers."""
+        """The same model, whose output layer knows these target types, in this order. It shares its other layers.
+
+        Only for `log_probabilities` with a choice: behind the types there may be copies of one (see `with_outputs`).
+        """
 
     def weights(self, tokens: Int[Tensor, "B T"], state: Any, memory: Any) -> Float[Tensor, "B T S"]:
         """The attention weights while target tokens, BOS first, are read."""

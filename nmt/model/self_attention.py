@@ -25,7 +25,7 @@ class SelfAttention(nn.Module):
         self.norm = nn.LayerNorm(size)
 
     def forward(self, values: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S M"]:
-        """The new values: 0 at padding, where the mask is False, and nothing of what stands there."""
+        """The new values. Padding, where the mask is False, gets 0 and has no influence on other positions."""
         query, key, value = (
             layer(values).unflatten(2, (self.heads, -1)).transpose(1, 2) for layer in (self.query, self.key, self.value)
         )

@@ -101,7 +101,7 @@ class Seq2Seq(nn.Module):
         return with_child(self, "remainder", Remainder(self.decoder.output, always))
 
     def limited(self, types: Int[Tensor, " V"]) -> Seq2Seq:
-        """The same model, whose output layer knows only these target types. It shares its other layers."""
+        """The same model, whose output layer knows these target types, for a choice. It shares its other layers."""
         output = with_outputs(self.decoder.output, types)
         return with_child(self, "decoder", with_child(self.decoder, "output", output))
 

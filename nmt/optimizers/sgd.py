@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from nmt.optimizers.base import Optimizer
-from nmt.parts import DropoutRate, Positive
+from nmt.parts import BelowOne, Positive
 
 
 class SGD(Optimizer):
@@ -18,7 +18,7 @@ class SGD(Optimizer):
     """
 
     learning_rate: Positive = 1.0
-    momentum: DropoutRate = 0.0
+    momentum: BelowOne = 0.0
     """How much of the last step goes into the next one."""
 
     @property

@@ -63,13 +63,13 @@ def lacks_mark(path: str, mark: bytes) -> bool:
         return False
 
 
-def require_new(path: Path) -> None:
+def require_new(path: Path, option: str = "--output") -> None:
     """Raise `UserError` if anything is at `path`, or if nothing can be written there: before the work, not after it."""
     if path.exists() or path.is_symlink():
-        raise UserError(f"{path} already exists: choose another --output, or remove it")
+        raise UserError(f"{path} already exists: choose another {option}, or remove it")
     if (there := obstacle(path)) is not None:
         raise UserError(
-            f"{path} cannot be written: {there} is not a folder that can be written; choose another --output"
+            f"{path} cannot be written: {there} is not a folder that can be written; choose another {option}"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 from pathlib import Path
@@ -13,10 +12,10 @@ from nmt.config.run import Config
 from nmt.data.batching import Batches, collate
 from nmt.data.training_set import TrainingSet
 from nmt.system import files
-from nmt.system.device import explaining_memory
+from nmt.system.device import explaining_memory, memory
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
-from nmt.training.folder import LAST, PREVIOUS, refuse_used
+from nmt.training.folder import LAST, PREVIOUS, refuse_other_files, refuse_used
 from nmt.training.learner import make_learner, make_sampler
 from nmt.training.loop import out_of_memory
 from nmt.training.precision import choose_precision, with_precision
@@ -37,8 +36,7 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     """
     progress = progress or TextProgress()
     folder = Path(config.output_dir) / config.name
-    if not resume:
-        refuse_used(folder)
+    (refuse_other_files if resume else refuse_used)(folder)
     _refuse_unwritable(folder)
     prepared = prepare(config, resumed=folder if resume else None)
     recorded = None
@@ -103,6 +101,4 @@ def _peak(device: torch.device) -> int:
 
 def _all(device: torch.device) -> int:
     """The bytes of the device's memory."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_properties(device).total_memory
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else memory()

@@ -52,7 +52,7 @@ class EventLog:
             return self._file.tell()
 
     def write(self, event: str, update: int, epoch: int, **values: Any) -> dict[str, Any]:
-        """Add an event, and return it as it was given; in the file, `finite` of it stands.
+        """Add an event, and return it as it was given; the file gets what `finite` makes of it.
 
         Raises `RemovedFile` if the file is gone, `UserError` if it cannot be written.
         """

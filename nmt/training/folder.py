@@ -22,7 +22,9 @@ def refuse_used(folder: Path) -> None:
     """Raise `UserError` if a run has left anything in the folder, or if it is not a folder."""
     if not os.path.exists(folder):
         return
-    if not folder.is_dir() or any(path.name != event_log.NAME or path.stat().st_size for path in folder.iterdir()):
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder: move it, or choose another name with --set name=NAME")
+    if any(path.name != event_log.NAME or path.stat().st_size for path in folder.iterdir()):
         _refuse_without_run(folder)
         raise UserError(
             f"{folder} already holds a run: continue it with --resume, or choose another name with --set name=NAME"
@@ -30,7 +32,7 @@ def refuse_used(folder: Path) -> None:
 
 
 def _refuse_without_run(folder: Path) -> None:
-    if folder.is_dir() and not any((folder / name).exists() for name in (event_log.NAME, LAST, PREVIOUS, BEST)):
+    if not any((folder / name).exists() for name in (event_log.NAME, LAST, PREVIOUS, BEST)):
         other = min(path.name for path in folder.iterdir())
         raise UserError(
             f"{folder} holds other files, such as {other}: move them, or choose another name with --set name=NAME"

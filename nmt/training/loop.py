@@ -154,7 +154,7 @@ def _make_update(session: Session, batches: Batches) -> Tokens:
     rate = config.schedule.chosen("kind").rate(config.learning_rate, now)
     with explaining_memory(lambda: out_of_memory(chosen, state.update + 1)):
         nll = update(learner, chosen, config, rate, state.update, task.world)
-    state.record_update(nll, int(tokens.target), len(chosen))
+    state.record_update(nll, int(tokens.target), len(chosen), rate)
     if math.isfinite(nll):
         if learner.average is not None:
             learner.average.update(state.update)
@@ -207,7 +207,7 @@ def _log_train_event(session: Session, batches_per_epoch: int) -> None:
         state.epoch_number,
         loss=state.mean_loss,
         perplexity=perplexity(state.mean_loss),
-        learning_rate=session.learner.optimizer.param_groups[0]["lr"],
+        learning_rate=state.rate,
         source_tokens_per_second=speed.source,
         target_tokens_per_second=speed.target,
         skipped=state.skipped,

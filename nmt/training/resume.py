@@ -130,7 +130,7 @@ def _load_optimizer(learner: Learner, state: dict[int, dict[str, Tensor]], path:
 
 
 def _moments(learner: Learner) -> dict[int, dict[str, Tensor]]:
-    """Each parameter's moments, of one that still waits for its first gradient 0; before the first update none."""
+    """Each parameter's moments: zeros while it waits for its first gradient. Before the first update there are none."""
     state: dict[int, dict[str, Tensor]] = learner.optimizer.state_dict()["state"]
     if not state:
         return {}

@@ -32,7 +32,7 @@ def run(
     A new run needs a new folder; `resume` continues from the folder's `last.pt`, or starts from the beginning if there
     is none yet. So does a run that torchrun restarts after a failure, in the folder of that job.
     Raises `UserError` before anything is written if config, data or folder do not fit, and `Interrupted` if a stop is
-    asked for before the first update.
+    asked for while the data is prepared.
     """
     folder = Path(config.output_dir) / config.name
     progress = (progress or TextProgress()) if world.is_main else Progress()

@@ -1,4 +1,4 @@
-"""The checkpoints that training writes, and that no useless weights are among them."""
+"""Writes the checkpoints of training, and refuses weights that are not finite."""
 
 from __future__ import annotations
 

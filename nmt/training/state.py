@@ -34,6 +34,8 @@ class State:
     """Validations without a better score since the learning rate was last reduced."""
     reductions: int = 0
     """How often a plateau has reduced the learning rate."""
+    rate: float = 0.0
+    """The learning rate of the last update."""
     seconds: float = 0.0
     """Time spent in updates and validations."""
     nll: float = 0.0
@@ -55,9 +57,10 @@ class State:
         """Of the updates since the last `train` event, in nats per target token; nan if all of them were skipped."""
         return self.nll / self.tokens if self.tokens else math.nan
 
-    def record_update(self, nll: float, tokens: int, batches: int) -> None:
+    def record_update(self, nll: float, tokens: int, batches: int, rate: float) -> None:
         """Count an update on this many batches. `nll` is summed over the target tokens; nan if it was skipped."""
         self.update += 1
+        self.rate = rate
         self.batch += batches
         if math.isfinite(nll):
             self.skipped_in_row = 0

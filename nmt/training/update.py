@@ -51,7 +51,8 @@ def update(
         use_reference = None if batch is None else toss(batch.target_input.shape, ratio, forcing.granularity, shared)
         with gradients_summed(learner.losses, now=number == len(batches)):
             nll += add_gradient(learner, batch, use_reference, done, bf16)
-    leave_out_unreached(optimizer)
+    if learner.moments:
+        leave_out_unreached(optimizer)
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
     own, norm_there = torch.stack((nll, norm)).tolist()  # for a GPU the only wait, once every weight has had a gradient

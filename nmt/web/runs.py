@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nmt.config.yaml_text import parse_yaml
+from nmt.config.yaml_text import LONGEST, parse_yaml
 from nmt.system.errors import UserError
 from nmt.system.values import shown
 
@@ -23,7 +23,6 @@ METRICS, CONFIG = "metrics.jsonl", "config.yaml"
 DEEPEST = 4  # folders below the folder of all runs
 MOST_RUNS = 500
 AT_ONCE = 1 << 20  # bytes of a file that are read at a time
-LONGEST_CONFIG = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def config_of(run: Run) -> dict[str, Any]:
     """The settings of a run by their full names, such as `model.cell`; none if its config cannot be read."""
     try:
         with (run.folder / CONFIG).open("rb") as file:
-            text = file.read(LONGEST_CONFIG).decode("utf-8")
+            text = file.read(4 * LONGEST + 1).decode("utf-8")  # a character has up to 4 bytes
         values = parse_yaml(text, CONFIG)
     except (OSError, UnicodeDecodeError, UserError):
         return {}

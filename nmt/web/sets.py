@@ -13,7 +13,7 @@ from typing import Any
 from nmt.evaluation.alignment import Link, WordKind, WordPairs, attend_words, best_links, score_alignment, word_pairs
 from nmt.evaluation.by_length import Bucket, bleu_by_length, source_lengths
 from nmt.evaluation.checkpoints import TestSet, file_test_set
-from nmt.evaluation.scores import check_pairs, corpus_chrf, sacrebleu_score, sentence_bleu, sentence_chrf
+from nmt.evaluation.scores import corpus_chrf, sacrebleu_score, sentence_bleu, sentence_chrf
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
@@ -34,7 +34,6 @@ def load_set(source: str, reference: str, alignment: str | None, languages: tupl
     """
     found = file_test_set(Path(source), Path(reference))
     count = len(found.text.source)
-    check_pairs(found.text.source, found.text.target, f"sentences in {source}")
     if count > MOST_SENTENCES:
         raise UserError(f"{source}: {count:,} sentences; the page shows up to {MOST_SENTENCES:,}: take fewer lines")
     words = word_pairs(found.text, languages, kind, None if alignment is None else Path(alignment))

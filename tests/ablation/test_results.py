@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from nmt.ablation import result
-from nmt.ablation.measure import _events
+from nmt.ablation.measure import _events, _validation_bleu
+from nmt.config.run import Config
 
 RESULTS = Path(__file__).parents[2] / "docs" / "ablation" / "results"
 
@@ -14,6 +17,15 @@ def test_any_character_may_be_in_the_examples_of_a_run(tmp_path: Path) -> None:
     lines = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in recorded)
     (tmp_path / "metrics.jsonl").write_text(lines, encoding="utf-8")
     assert _events(tmp_path) == recorded
+
+
+@pytest.mark.parametrize(("metric", "bleu"), [("bleu", 2.0), ("loss", 1.0)])
+def test_the_best_validation_is_that_of_the_metric(metric: str, bleu: float) -> None:
+    """The log has null for a loss that is not finite."""
+    found = zip([0.0, 1.0, 2.0], [None, 2.5, 3.0], strict=True)
+    events = [{"event": "validation", "bleu": one, "loss": other} for one, other in found]
+    config = Config.model_validate({"name": "x", "training": {"early_stopping": {"metric": metric}}})
+    assert _validation_bleu(events, config) == bleu
 
 
 def test_a_diverged_run_has_a_result(tmp_path: Path) -> None:

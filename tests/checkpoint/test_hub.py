@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,6 +14,7 @@ from support.hub_server import TOKEN, Hub, serving
 
 from nmt.checkpoint import hub as client
 from nmt.cli import main
+from nmt.commands import unfinished
 from nmt.system.errors import UserError
 from nmt.translator import Translator
 
@@ -51,6 +53,24 @@ def test_what_is_fetched_once_needs_no_connection(best: str, monkeypatch: pytest
     first = client.local(f"hf://{NAME}")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert client.local(f"hf://{NAME}") == first
+
+
+@pytest.mark.usefixtures("hub")
+def test_what_a_model_has_begun_is_continued_by_its_own_file_alone(
+    best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["push", best, NAME]) == 0
+    real, read = unfinished.decisive, []
+
+    def decisive(options: Any, names: Any, paths: Any, lines: Any) -> dict[str, Any]:
+        read.extend(paths["checkpoint"])
+        return real(options, names, {"checkpoint": read}, lines)
+
+    monkeypatch.setattr(unfinished, "decisive", decisive)
+    text = tmp_path / "text"
+    text.write_text("die Katze\n", encoding="utf-8")
+    assert main(["back-translate", f"hf://{NAME}", "--input", str(text), "--output", str(tmp_path / "out")]) == 0
+    assert [path.read_bytes() for path in read] == [Path(best).read_bytes()]
 
 
 def test_the_card(hub: Hub, best: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.config_reading import read, refusal, value_at
 
-from nmt.config.reading import load_config, to_yaml
+from nmt.config.reading import apply_override, parse_config, read_values, to_yaml
 
 # Fields without effect
 
@@ -48,16 +48,18 @@ from nmt.config.reading import load_config, to_yaml
     ],
 )
 def test_a_field_without_effect_is_refused_with_what_gives_it_one(
-    tmp_path: Path, section: str, field: str, fix: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, section: str, field: str, fix: str
 ) -> None:
     message = refusal(tmp_path, "name: x", section)
     assert f"{field} has no effect with " in message
     assert fix in message
     name, _, value = section.partition("=")
     path = tmp_path / "config.yaml"
-    config = load_config(path, [f"{name}={value}"], forgiving=True)
+    values, ignored = read_values(path), []
+    apply_override(f"{name}={value}", values)
+    config = parse_config(values, str(path), ignored)  # as of a checkpoint of an earlier version
     assert read(tmp_path, to_yaml(config)) == config
-    assert f"{field} has no effect" in capsys.readouterr().err
+    assert any(f"{field} has no effect" in line for line in ignored)
 
 
 def test_null_is_no_value_for_an_option(tmp_path: Path) -> None:

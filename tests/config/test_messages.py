@@ -25,6 +25,7 @@ def message(tmp_path: Path, yaml: str, *overrides: str) -> str:
         ("search: {sampling: true}", "search.sampling: a section is expected, such as sampling: {temperature: …}"),
         ("evaluation: {length_edges: 10}", "evaluation.length_edges: a list is expected, such as [10] (here: 10)"),
         ("data: {source: {extra: a.de}}", "data.source.extra: a list is expected, such as ['a.de'] (here: 'a.de')"),
+        ("data: {source: {extra: [5]}}", "data.source.extra.0: a section is expected, such as {path: …} (here: 5)"),
         ("name:", "name: text is expected (here: nothing)"),
         ("name: a/b", "name: a name has letters, digits, '.', '_' and '-', and begins with a letter or digit"),
         (
@@ -35,6 +36,11 @@ def message(tmp_path: Path, yaml: str, *overrides: str) -> str:
 )
 def test_it_says_what_is_expected(tmp_path: Path, yaml: str, words: str) -> None:
     assert message(tmp_path, yaml if yaml.startswith("name") else f"name: a\n{yaml}").startswith(f"FILE: {words}")
+
+
+def test_a_number_that_may_be_null_is_named_once(tmp_path: Path) -> None:
+    said = message(tmp_path, "name: a\ndata: {source: {vocabulary_size: abc}}")
+    assert said == "FILE: data.source.vocabulary_size: input should be a valid integer (here: 'abc')"
 
 
 def test_it_names_the_override_that_has_set_the_field(tmp_path: Path) -> None:

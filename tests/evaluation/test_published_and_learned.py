@@ -64,7 +64,7 @@ def test_a_published_set_is_scored_in_the_models_direction(
     printed = capsys.readouterr()
     assert f"sacreBLEU's {name}" in printed.out
     assert "Scores on de-en" in printed.out
-    assert ("turned round" in printed.err) == (pair == "en-de")
+    assert ("are swapped" in printed.err) == (pair == "en-de")
     assert network == []
 
 

@@ -180,6 +180,8 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
     number = json.dumps(config | {"search": 7}).encode()
     latin = tmp_path / "latin"
     latin.write_bytes("Ba De\nBär\n".encode("latin-1"))
+    marked = tmp_path / "marked"
+    marked.write_bytes(b"\xef\xbb\xbfBa\nB\xe4r\n")
     cases = [
         (["--model", str(changed(small, tmp_path / "newer", "config.json", newer)), "x"], "has format 2, not 1"),
         (["--model", str(changed(small, tmp_path / "broken", "config.json", b"{")), "x"], "no usable config.json"),
@@ -188,6 +190,7 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
         (["--n-best", "9", "x"], "at most the beam size"),
         (["--input", str(tmp_path / "none")], "none cannot be read (No such file or directory): check the path"),
         (["--input", str(latin)], "latin, line 2: not valid UTF-8 text: convert it"),
+        (["--input", str(marked)], "marked, line 2: not valid UTF-8 text: convert it"),
         (["--length-penalty", "nan", "x"], "the length penalty must lie between 0 and 10"),
         (["--model", str(changed(small, tmp_path / "number", "config.json", number)), "x"], "no usable config.json"),
     ]
@@ -220,12 +223,13 @@ def test_the_command_says_whose_description_it_takes(
 ) -> None:
     checkpoint_file, readme = tmp_path / "model.pt", tmp_path / "README.md"
     shutil.copy(best, checkpoint_file)
-    for content, number in (("", 1), ("# A model of toys", 2)):
+    for content, number in (("", 1), ("---\nlanguage: de\n---\n\n# Its title\n\nA model of toys", 2)):
         readme.write_text(content, encoding="utf-8")
         folder = tmp_path / f"folder{number}"
         assert main(["export", str(checkpoint_file), "--output", str(folder)]) == 0
         assert (f"Description of the model: taken from {readme}" in capsys.readouterr().err) == bool(content)
-        assert ("A model of toys" in (folder / "README.md").read_text(encoding="utf-8")) == bool(content)
+        about = (folder / "README.md").read_text(encoding="utf-8")
+        assert about.endswith("## About the model\n\nA model of toys\n") == bool(content)
     (tmp_path / "pyproject.toml").touch()  # which the README.md is then about
     assert main(["export", str(checkpoint_file), "--output", str(tmp_path / "folder3")]) == 0
     assert "Description of the model" not in capsys.readouterr().err

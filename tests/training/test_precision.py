@@ -48,7 +48,7 @@ def test_each_processor_gets_its_fastest_products(
     processor: Processor, products: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert fastest_library(processor) == library
-    assert fastest_precision(processor)[0] == products
+    assert fastest_precision(processor, CPU)[0] == products
     assert fastest_precision(processor, torch.device("cuda"))[0] == "float32"
     monkeypatch.setattr(precision, "this_processor", lambda: processor)
     monkeypatch.setattr("nmt.kernels.linear.this_processor", lambda: processor)

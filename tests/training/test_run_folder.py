@@ -23,6 +23,7 @@ from nmt.checkpoint import file as checkpoint_file
 from nmt.data.training_set import TrainingSet
 from nmt.system.errors import UserError
 from nmt.training import event_log, prepare
+from nmt.training.check import check
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 
@@ -203,6 +204,16 @@ def test_what_kills_left_half_written_is_removed(make_config: ConfigMaker) -> No
     assert list(folder.glob("*.tmp")) + list(folder.glob(".*")) == []
 
 
+def test_a_file_in_the_place_of_the_folder_is_no_run(make_config: ConfigMaker) -> None:
+    config = make_config()
+    folder = Path(config.output_dir) / config.name
+    folder.parent.mkdir()
+    folder.write_text("mine", encoding="utf-8")
+    with pytest.raises(UserError, match="is not a folder: move it, or choose another name"):
+        finish(config)
+    assert folder.read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.parametrize("there", ["config.yaml", "evaluation.json"])
 def test_without_a_checkpoint_nothing_else_is_overwritten(make_config: ConfigMaker, there: str) -> None:
     """A folder of somebody else, and that of a run whose checkpoints were removed."""
@@ -216,6 +227,7 @@ def test_without_a_checkpoint_nothing_else_is_overwritten(make_config: ConfigMak
     (folder / there).write_text("mine", encoding="utf-8")
     (folder / ".draft.tmp").write_text("mine", encoding="utf-8")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(UserError, match=r"has no last\.pt to resume from, but other files, such as "):
-        run(config, StopSignals(), resume=True)
+    for resume in (run, lambda *_, resume: check(config, resume=resume)):
+        with pytest.raises(UserError, match=r"has no last\.pt to resume from, but other files, such as "):
+            resume(config, StopSignals(), resume=True)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

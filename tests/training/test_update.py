@@ -222,6 +222,18 @@ def test_the_first_step_of_a_weight_that_waited_is_a_first_step(optimizer: str) 
     assert all(change.max().item() == pytest.approx(0.01, rel=1e-3) for change in changes)
 
 
+@pytest.mark.parametrize(("momentum", "kept"), [(0.0, 0.99), (0.5, 1.0)])
+def test_without_a_gradient_a_weight_decays_unless_it_waits_for_its_moments(momentum: float, kept: float) -> None:
+    narrowing = {"narrow_from": 9, "narrow_updates": 4, "fixed_above": 2}  # the first gradients of the scope are 0
+    model = make_model("luong", attention={"scope": "local_p", "window": 1, **narrowing})
+    config = TrainingConfig.model_validate({"optimizer": "sgd", "momentum": momentum, "weight_decay": 0.1})
+    weights = [weight for name, weight in model.named_parameters() if ".scope." in name]
+    before = [weight.detach().clone() for weight in weights]
+    update(make_learner(model, config), [collate(EXAMPLES)], config, 0.1, 0)
+    for weight, old in zip(weights, before, strict=True):
+        torch.testing.assert_close(weight.detach(), kept * old)
+
+
 def test_the_layer_below_bahdanaus_output_has_the_size_asked_for() -> None:
     by_default, wide = make_model("bahdanau"), make_model("bahdanau", decoder={"hidden_size": 7, "readout_size": 9})
     assert by_default.decoder.output.weight.shape == (11, 6)

@@ -25,9 +25,17 @@ from nmt.translator import Translator
 
 
 def test_a_name_that_no_request_can_have_is_refused(best: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("https://translate.example", "translate.example/page", "a b", ""):
+    for name in ("https://translate.example", "translate.example/page", "translate.example:80", "a b", ""):
         assert main(["serve", best, "--name", name]) == 2
         assert f"--name {name}: give only a host name" in error_of(capsys)
+
+
+def test_without_any_model_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bundled, "MODEL", tmp_path / "none" / "model.pt")
+    assert main(["serve", "--port", "0"]) == 2
+    assert "is missing: give a CHECKPOINT" in error_of(capsys)
 
 
 @contextmanager

@@ -54,6 +54,8 @@ def test_the_file_holds_the_explanations_of_what_follows_other_words(best: str, 
         (["BEST", "BEST", "a", "--html", "FILE"], ["one model"]),
         (["BEST", "a"], ["--html"]),
         (["BEST", "a", "--html", "THERE"], ["already exists"]),
+        (["BEST", "a", "--html", "LINK"], ["already exists"]),
+        (["BEST", "a", "--html", "FILE", "--device", "cuda:77"], ["device"]),
     ],
 )
 def test_wrong_options_are_one_line(
@@ -61,12 +63,14 @@ def test_wrong_options_are_one_line(
 ) -> None:
     there = tmp_path / "there.html"
     there.write_text("mine", encoding="utf-8")
-    names = {"BEST": best, "FILE": str(tmp_path / "new.html"), "THERE": str(there)}
+    link = tmp_path / "link.html"
+    link.symlink_to("nothing")
+    names = {"BEST": best, "FILE": str(tmp_path / "new" / "page.html"), "THERE": str(there), "LINK": str(link)}
     assert main(["explain", *(names.get(argument, argument) for argument in arguments)]) == 2
     error = error_of(capsys)
     assert all(word in error for word in words)
     assert there.read_text(encoding="utf-8") == "mine"
-    assert list(tmp_path.iterdir()) == [there]
+    assert sorted(tmp_path.iterdir()) == [link, there]
 
 
 def test_without_a_checkpoint_the_bundled_model_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

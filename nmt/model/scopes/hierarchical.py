@@ -35,7 +35,7 @@ class HierarchicalScope(Scope):
 
     formula = "α_s = γ_g β_s: β = softmax of score(h, v_s) in s's segment g, γ = softmax of score'(h, Σ_{s∈g} β_s v_s)"
     paper = "Yang et al. 2016; Libovický and Helcl 2017, eq. 9–11"
-    cost = "the score's for S positions and for G segments, and G·S·M"
+    cost = "the score's for S positions and for G segments, G·M·A for their keys, and G·S·M"
     advice = "for sources of several sentences; to see which sentence is read"
     Options: ClassVar[type[Section]] = HierarchicalOptions
     has_segments = True

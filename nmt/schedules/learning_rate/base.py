@@ -30,4 +30,4 @@ class LearningRateSchedule(Section, Part):
 
     @abstractmethod
     def moved(self, rate: float, now: Now) -> float:
-        """The same from the rate after warm-up."""
+        """The same, from the rate that warm-up gives."""

@@ -119,15 +119,14 @@ def _sides(source: Codec, target: Codec) -> dict[str, dict[str, Any]]:
     return {"source": one, "target": other}
 
 
-def set_selection(path: str | Path, output: Path, selection: Selection | None) -> None:
-    """Write a checkpoint with another selection, or with none; all else stays as it is in the file `path`."""
-    contents = checkpoint_file.read(path)
-    contents |= {"format": FORMAT, "selection": None if selection is None else selection._asdict()}
+def set_selection(path: str | Path, output: Path, selection: Selection) -> None:
+    """Write a checkpoint with another selection; all else stays as it is in the file `path`."""
+    contents = checkpoint_file.read(path) | {"format": FORMAT, "selection": selection._asdict()}
     checkpoint_file.write(output, contents)
 
 
-def set_threshold(path: str | Path, output: Path, threshold: float | None) -> None:
-    """Write a checkpoint with another threshold, or with none; all else stays as it is in the file `path`."""
+def set_threshold(path: str | Path, output: Path, threshold: float) -> None:
+    """Write a checkpoint with another threshold; all else stays as it is in the file `path`."""
     checkpoint_file.write(output, checkpoint_file.read(path) | {"format": FORMAT, "threshold": threshold})
 
 

@@ -72,8 +72,9 @@ class Index:
 def build(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Index:
     """The index of these sentences and their translations, by a model that reads and writes them.
 
-    Raises `UserError` for an ensemble, and if nothing is left of the pairs.
+    Raises `UserError` for an ensemble, if nothing is left of the pairs, and if faiss is not installed.
     """
+    _faiss()  # before the work, not after it
     model = seq2seq(translator)
     limit = translator.search.max_source_length
     texts = [
@@ -168,6 +169,14 @@ def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
 
 
+def _faiss() -> Any:
+    try:
+        import faiss
+    except ModuleNotFoundError:
+        raise UserError("neighbours need faiss: run pip install -e '.[serve]' in the folder of nmt") from None
+    return faiss
+
+
 def _searchable(
     pairs: list[tuple[list[str], list[str]]],
     vectors: dict[Side, NDArray[np.float16]],
@@ -178,11 +187,7 @@ def _searchable(
 
     Raises `UserError` if faiss is not installed.
     """
-    try:
-        import faiss
-    except ModuleNotFoundError:
-        raise UserError("neighbours need faiss: run pip install -e '.[serve]' in the folder of nmt") from None
-    search = {}
+    faiss, search = _faiss(), {}
     for side in SIDES:
         rows = np.ascontiguousarray(vectors.pop(side))
         search[side] = faiss.IndexScalarQuantizer(

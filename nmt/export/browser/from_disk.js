@@ -4,5 +4,6 @@ if (location.protocol === "file:")
   addEventListener("DOMContentLoaded", () => {
     const place = document.getElementById("status");
     if (place)
-      place.textContent = "Browsers can load this page only from a web server. In its folder, run: python3 -m http.server";
+      place.textContent =
+        "Browsers can load this page only from a web server. In its folder, run: python3 -m http.server";
   });

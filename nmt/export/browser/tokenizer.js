@@ -20,13 +20,13 @@ const lowered = (/** @type {string} */ text, /** @type {boolean} */ lowercase) =
 
 /** The `sentencepiece` tokenizer; `model` are the bytes of its model. @param {Uint8Array} model @param {boolean} lowercase
  * @returns {Tokenize} */
-export function tokenizer(model, lowercase) {
+function tokenizer(model, lowercase) {
   const { encode } = segmenter(model);
   return (text) => encode(lowered(line(text), lowercase));
 }
 
 /** The text of `sentencepiece`'s tokens. @type {Detokenize} */
-export const detokenize = (tokens) => line(tokens.join(""));
+const detokenize = (tokens) => line(tokens.join(""));
 
 /** @param {Uint8Array} model @returns {Tokenize} */
 function casedTokenizer(model) {

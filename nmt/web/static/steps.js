@@ -194,7 +194,7 @@ export function candidates(found, at, state, id, choose) {
 }
 
 /** @param {number} value @param {string} name @param {number} [max] */
-export function meter(value, name, max = 1) {
+function meter(value, name, max = 1) {
   const made = document.createElement("meter");
   Object.assign(made, { min: 0, max, value });
   made.setAttribute("aria-label", name);

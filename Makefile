@@ -73,7 +73,7 @@ multi30k-full: setup
 
 test: setup
 	@command -v node > /dev/null || { echo "some of the tests need Node.js: apt-get install nodejs"; exit 2; }
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test-fast: setup
 	$(BIN)/python -m pytest --numprocesses auto tests/config tests/schedules tests/text tests/kernels tests/test_search.py \
@@ -82,7 +82,7 @@ test-fast: setup
 test-browser: .venv/browser-installed demo
 	@{ command -v chromium-headless-shell || command -v chromium || command -v google-chrome; } > /dev/null || \
 	    { echo "these tests need Chromium: apt-get install chromium-headless-shell, or chromium"; exit 2; }
-	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest --numprocesses auto tests/browser
+	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal tests/browser
 
 .venv/browser-installed: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'

@@ -31,7 +31,7 @@ def parser() -> Parser:
     )
     parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
-    parser.add_argument("--name", action="append", default=[], help="another host name for it; may be repeated")
+    parser.add_argument("--name", action="append", default=[], help="another host name of the server; may be repeated")
     parser.add_argument(
         "--token",
         nargs="?",

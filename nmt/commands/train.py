@@ -64,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progress: Progress) -> int:
     from nmt.training.distributed import joined
+    from nmt.training.folder import LAST
     from nmt.training.interruption import Interrupted, StopSignals
     from nmt.training.run import run
 
@@ -77,7 +78,7 @@ def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progr
         progress.stopped(None, _again(options))
         return 130
     if stop.requested:
-        progress.stopped(folder / "last.pt", _again(options))
+        progress.stopped(folder / LAST, _again(options))
         return 130
     if world.is_main:
         _evaluate(config, test_set, folder, progress)
@@ -88,9 +89,10 @@ def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progres
     """Score the best checkpoint, and say what to do with it."""
     from nmt.evaluation.checkpoints import evaluate
     from nmt.evaluation.mechanisms import mechanism
+    from nmt.training.folder import BEST
     from nmt.translator import Translator
 
-    best = folder / "best.pt"
+    best = folder / BEST
     languages = (config.data.source.language, config.data.target.language)
     translators = {str(best): Translator.load(best, device=config.training.device)}
     table = evaluate(

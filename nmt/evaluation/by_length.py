@@ -13,7 +13,6 @@ from jaxtyping import Int
 from nmt.evaluation.scores import bleu_from_statistics, bleu_statistics, check_pairs, spacy_tokens
 from nmt.system.errors import UserError
 
-DEFAULT_EDGES = (10, 20, 30, 40, 50)
 FEW_SENTENCES = 20  # below this, a bucket's BLEU says little: tables and pictures mark it
 
 
@@ -65,7 +64,7 @@ def bleu_by_length(
     hypotheses: Sequence[str],
     references: Sequence[str],
     lengths: Sequence[int],
-    edges: Sequence[int] = DEFAULT_EDGES,
+    edges: Sequence[int],
     samples: int = 1000,
     seed: int = 12345,
     *,

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 
 from nmt.evaluation.alignment import AlignmentScore
-from nmt.evaluation.by_length import DEFAULT_EDGES, FEW_SENTENCES, Bucket, bleu_by_length, check_edges, source_lengths
+from nmt.evaluation.by_length import FEW_SENTENCES, Bucket, bleu_by_length, check_edges, source_lengths
 from nmt.evaluation.learned import LearnedScore, learned_score
 from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, Comparison, Scores, check_pairs, score
 from nmt.system import files
@@ -45,7 +45,7 @@ def evaluate_outputs(
     split: str,
     source_language: str,
     target_language: str,
-    edges: Sequence[int] = DEFAULT_EDGES,
+    edges: Sequence[int],
     samples: int = 1000,
     seed: int = 12345,
     alignments: Mapping[str, AlignmentScore | None] | None = None,

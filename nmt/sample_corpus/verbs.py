@@ -133,8 +133,3 @@ DEEDS = tuple(
     if verb.prefix + verb.infinitive
     in ("kaufen", "verkaufen", "mitbringen", "suchen", "sehen", "waschen", "fotografieren", "zeichnen", "füttern")
 )
-
-
-def find(infinitive: str, english: str) -> Verb:
-    """The verb with this German infinitive (including its prefix) and this English base form."""
-    return next(v for v in VERBS if v.prefix + v.infinitive == infinitive and v.base == english)

@@ -86,9 +86,9 @@ def test_empty_translations_score_zero():
         lambda: scores.sacrebleu_score(["a"], ["a", "b"]),
         lambda: scores.compare({"x": ["a", "b"], "y": ["a"]}, ["a", "b"]),
         lambda: scores.corpus_chrf(["a"], ["a", "b"]),
-        lambda: bleu_by_length(["a"], ["a", "b"], [1]),
-        lambda: bleu_by_length(["a"], ["a", "b"], [1, 1]),
-        lambda: bleu_by_length(["a", "b"], ["a", "b"], [1]),
+        lambda: bleu_by_length(["a"], ["a", "b"], [1], [9]),
+        lambda: bleu_by_length(["a"], ["a", "b"], [1, 1], [9]),
+        lambda: bleu_by_length(["a", "b"], ["a", "b"], [1], [9]),
         lambda: evaluated({"x": ["a"]}, ["q", "r"], ["a", "b"]),
         lambda: evaluated({"x": ["a"]}, ["q", "r"], ["a"]),
     ],
@@ -103,7 +103,7 @@ def test_no_sentences_are_refused():
     with pytest.raises(UserError, match="at least one"):
         scores.sacrebleu_score([], [])
     with pytest.raises(UserError, match="at least one"):
-        bleu_by_length([], [], [])
+        bleu_by_length([], [], [], [9])
 
 
 @pytest.mark.parametrize("language", ["qq", "ja"])

@@ -29,7 +29,7 @@ from nmt.sample_corpus.lexicon import ADJECTIVES, MODALS, NOUNS, PLACES, Adjecti
 from nmt.sample_corpus.phrase import EMPTY, Phrase, comma, pair, phrase, sentence
 from nmt.sample_corpus.scenes import Dice
 from nmt.sample_corpus.stories import story
-from nmt.sample_corpus.verbs import find
+from nmt.sample_corpus.verbs import VERBS, Verb
 from nmt.system.errors import UserError
 
 COMMITTED = Path(__file__).parents[2] / "data" / "sample"
@@ -123,6 +123,11 @@ def adjective(german: str) -> Adjective:
 
 def place(german: str, preposition: str) -> Place:
     return next(p for p in PLACES if p.noun.singular == german and p.preposition == preposition)
+
+
+def find(infinitive: str, english: str) -> Verb:
+    """The verb with this German infinitive (including its prefix) and this English base form."""
+    return next(v for v in VERBS if v.prefix + v.infinitive == infinitive and v.base == english)
 
 
 def who(german: str, determiner: Determiner = Determiner.THE, *adjectives: str) -> Nominal:

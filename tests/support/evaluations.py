@@ -24,7 +24,6 @@ REFERENCES = sentences(200)
 HYPOTHESES = damaged(REFERENCES, 0.3, seed=1)
 
 
-def evaluated(outputs, sources, references, **options):
-    return report.evaluate_outputs(
-        outputs, sources, references, split="valid", source_language="de", target_language="en", **options
-    )
+def evaluated(outputs, sources, references, edges=(10, 20, 30, 40, 50), **options):
+    languages = {"source_language": "de", "target_language": "en"}
+    return report.evaluate_outputs(outputs, sources, references, split="valid", edges=edges, **languages, **options)

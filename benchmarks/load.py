@@ -136,20 +136,22 @@ def main() -> None:
         print(f"nmt translate on a file, {options.threads} thread(s): {alone:.1f} sentences/s", flush=True)
         command = [sys.executable, "-u", "-m", "nmt", "serve", "--port", "0", "--threads", str(options.threads)]
         with subprocess.Popen([*command, "--device", "cpu"], stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            address = server.stdout.readline().removeprefix("Open ").partition("/ ")[0]
-            load(address, path, 8, 5)  # warm
-            for clients in options.clients:
-                before = memory(server.pid)
-                found = load(address, path, clients, 60 * options.minutes)
-                share = found["sentences"] / alone
-                print(
-                    f"{clients:4} clients: {found['sentences']:6.1f} sentences/s ({share:.2f} of the file's), "
-                    f"p50 {found['p50']:.0f} ms, p95 {found['p95']:.0f} ms, p99 {found['p99']:.0f} ms, "
-                    f"{found['failures']:.0f} failures, memory {before:.0f} → {memory(server.pid):.0f} MiB",
-                    flush=True,
-                )
-            server.terminate()
+            try:
+                assert server.stdout is not None
+                address = server.stdout.readline().removeprefix("Open ").partition("/ ")[0]
+                load(address, path, 8, 5)  # warm
+                for clients in options.clients:
+                    before = memory(server.pid)
+                    found = load(address, path, clients, 60 * options.minutes)
+                    share = found["sentences"] / alone
+                    print(
+                        f"{clients:4} clients: {found['sentences']:6.1f} sentences/s ({share:.2f} of the file's), "
+                        f"p50 {found['p50']:.0f} ms, p95 {found['p95']:.0f} ms, p99 {found['p99']:.0f} ms, "
+                        f"{found['failures']:.0f} failures, memory {before:.0f} → {memory(server.pid):.0f} MiB",
+                        flush=True,
+                    )
+            finally:
+                server.terminate()
 
 
 if __name__ == "__main__":

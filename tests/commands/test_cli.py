@@ -99,11 +99,12 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["train", "CONFIG", "--set", "data.source.train=/no/such"], ["/no/such", "does not exist"]),
         (["train", "CONFIG", "--set", "training.device=tpu9"], ["tpu9"]),
         (["train", "CONFIG", "--set", "evaluation.split=tset"], ["'tset'", "validation"]),
+        (["train", "CONFIG", "--set", "evaluation.split=copy"], ["'copy'", "validation"]),  # a method of the section
         (["translate", "missing.pt", "x"], ["missing.pt", "does not exist"]),
         (["translate", "CONFIG", "x"], ["CONFIG", "is not a checkpoint: to translate its lines, use --input"]),
         (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.pt"]),
         (["translate", "BEST", "x", "--attention", "a.gif"], ["a.gif", ".png"]),
-        (["translate", "BEST", "x", "y", "--attention", "a.png"], ["--attention", "2"]),
+        (["translate", "BEST", "x", "y", "--attention", "new/a.png"], ["--attention", "2"]),
         (["translate", "NONE", "x", "--attention", "a.png"], ["wiring"]),
         (["translate", "BEST", " ", "--attention", "a.png"], ["--attention", "empty"]),
         (["translate", "BEST", "x", "--attention", "BEST/a.png"], ["BEST", "cannot be created"]),
@@ -164,6 +165,7 @@ def test_bad_input_is_one_line_and_code_2(
     for word in words:
         assert names.get(word, word) in error
     assert not (tmp_path / "runs").exists()
+    assert not (Path.cwd() / "new").exists()
 
 
 LONG = ["--set", "training.max_epochs=12", "--set", "training.validate_every=1000"]

@@ -6,7 +6,7 @@
 First paint: from the navigation to the first content, of a browser that has nothing of it yet; medians of `--rounds`.
 An answer: what the page asks for each sentence (`/api/explain`, beam 5, the bundled model), and what programs ask
 (`/api/translate`), until it is there; medians over captions of Multi30k's test set 2016. With `--page`, a page whose
-model runs in the browser (`make demo`) is timed instead, which answers what the page asks only.
+model runs in the browser (`make demo`) is timed instead; it answers only what a page asks.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def main() -> None:
             mechanism: trained(mechanism, options.updates) for mechanism in options.mechanisms
         }
     if len(paths) < len(options.checkpoints):
-        raise SystemExit("the names are those of the checkpoints' folders: measure two of one name one by one")
+        raise SystemExit("two of these checkpoints are in folders of the same name: measure them one at a time")
     translators = {name: Translator.load(path, device=options.device) for name, path in paths.items()}
     sentences = load_split(load_config(peers.CONFIG).data, "test").source[: options.sentences]
     results = [

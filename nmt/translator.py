@@ -242,7 +242,7 @@ class Translator:
             if wanted.search.sampling is not None:
                 raise UserError(f"n_best ({n_best}) must lie between 1 and {MOST_SAMPLES:,}: lower it")
             raise UserError(
-                f"{n_best} best translations: a beam of {beam_size} gives 1 to {beam_size}: change one of them"
+                f"{n_best} best translations: a beam of {beam_size} gives 1 to {beam_size}; change either number"
             )
         if wanted.replace_unk and not self.has_attention:
             raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")

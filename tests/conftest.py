@@ -39,7 +39,7 @@ def _one_thread() -> None:
 
 @pytest.fixture(autouse=True)
 def _annotations(request: pytest.FixtureRequest) -> None:
-    """Shapes and types in signatures are checked, but of a test with many cases in a quarter: it doubles their time."""
+    """Checking shapes and types doubles a test's time. So of parametrized tests only a quarter of the cases does it."""
     is_case = hasattr(request.node, "callspec")
     jaxtyping.config.update("jaxtyping_disable", is_case and zlib.crc32(request.node.nodeid.encode()) % 4 > 0)
 

@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
     lines = list(text)
     if not lines:
         raise UserError(
-            f"{options.input}: all lines are empty, or equal to one of a validation or test set, or of --without: give "
+            f"{options.input}: all lines are empty, or equal to one of a validation or test set or of --without; give "
             "other text"
         )
     outputs = [options.output.with_name(f"{options.output.name}.{language}") for language in languages]

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
     checkpoints = options.checkpoints or [str(path) for path in bundled.models().values()]
     if not checkpoints:
-        raise UserError(f"the bundled model {bundled.MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
+        raise bundled.missing()
     share_threads(options)
     set_threads(options.threads)
     token = secrets.token_urlsafe(24) if options.token == "" else options.token

@@ -83,7 +83,7 @@ def _add_file_options(parser: Parser) -> None:
         type=positive,
         default=1,
         metavar="N",
-        help="share the lines of the file or of standard input between N processes",
+        help="share the lines of the file or of standard input among N processes",
     )
 
 
@@ -197,7 +197,7 @@ def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     while count < len(arguments) and (arguments[count].endswith(".pt") or hub.is_address(arguments[count])):
         count += 1
     if count == 0 and not bundled.MODEL.exists():
-        raise UserError(f"the bundled model {bundled.MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
+        raise bundled.missing()
     return [*map(hub.local, arguments[:count])], arguments[count:]
 
 

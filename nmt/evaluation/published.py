@@ -20,7 +20,7 @@ def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
     """The test set that sacreBLEU calls by that name, such as `multi30k/2016` or `wmt14`, in these languages.
 
     sacreBLEU downloads it on first use, and keeps it in `~/.sacrebleu`, or where the environment variable SACREBLEU
-    says. Of a set that it has in the other direction alone, the two sides are swapped.
+    says. If it has a set only in the other direction, the two sides are swapped.
 
     Raises `UserError` for an unknown name, for languages that the set does not have, and if it cannot be downloaded.
     """

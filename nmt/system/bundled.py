@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from nmt.system.errors import UserError
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = _PACKAGE / "bundled" if (_PACKAGE / "bundled").is_dir() else _PACKAGE.parent
 CONFIGS = ROOT / "configs"
@@ -21,6 +23,11 @@ def models() -> dict[tuple[str, str], Path]:
     folders = sorted(MODEL.parents[1].glob(FOLDERS), key=lambda folder: folder != MODEL.parent)
     found = {(folder.name[-5:-3], folder.name[-2:]): folder / MODEL.name for folder in folders}
     return {languages: path for languages, path in found.items() if path.exists()}
+
+
+def missing() -> UserError:
+    """What is said where a bundled model is wanted and there is none."""
+    return UserError(f"the bundled model {MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
 
 
 def bundled_config(name: str | Path) -> Path | None:

@@ -10,7 +10,7 @@ from nmt.system.errors import UserError
 from nmt.translator import Translator
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def translators(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Translator]:
     paths = models(tmp_path_factory.mktemp("models"))
     return {kind: Translator.load(path, device="cpu") for kind, path in paths.items()}

@@ -18,7 +18,7 @@ OTHERS = ["multi30k-xx-yy/README.md", "multi30k-xx-yy/best.pt", "mine/best.pt", 
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that the wheel of this repository is unpacked into."""
     place = tmp_path_factory.mktemp("packaging")

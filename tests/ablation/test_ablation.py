@@ -56,7 +56,7 @@ def write_configs(folder: Path) -> list[str]:
     return [str(path) for path in paths]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the two finished runs and their page."""
     folder = tmp_path_factory.mktemp("ablation")

@@ -19,7 +19,7 @@ from nmt.system.errors import UserError
 SHIPPED = sorted((ROOT / "configs" / "ablation").glob("*.yaml"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def compared() -> list[Config]:
     """What `nmt ablation` compares if no config is named."""
     return load_configs([], [])

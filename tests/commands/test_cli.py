@@ -171,7 +171,7 @@ def test_bad_input_is_one_line_and_code_2(
 LONG = ["--set", "training.max_epochs=12", "--set", "training.validate_every=1000"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
     """The last weights of a long run."""
     folder = tmp_path_factory.mktemp("undisturbed")

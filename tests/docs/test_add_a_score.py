@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "how-to" / "add-a-score.md"
 TESTED = [f"tests/model/test_{name}.py" for name in ("attention", "attention_gradients", "seq2seq")]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with the page's files in it."""
     folder = tmp_path_factory.mktemp("project")

@@ -15,7 +15,7 @@ from nmt.evaluation.by_length import Bucket
 from nmt.system.errors import UserError
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def three():
     """Three checkpoints' evaluations, the last bucket empty and the one before it small."""
     sources = [*sentences(60, seed=8, shortest=3, longest=18), *sentences(5, seed=9, shortest=22, longest=28)]

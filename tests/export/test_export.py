@@ -132,7 +132,7 @@ def test_the_highest_values_are_those_of_a_sort(columns: int, script: ModuleType
     np.testing.assert_array_equal(np.sort(chosen, axis=1), expected)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory, best: str) -> Path:
     folder = tmp_path_factory.mktemp("small") / "folder"
     assert main(["export", best, "--output", str(folder)]) == 0

@@ -36,7 +36,7 @@ COMMITTED = Path(__file__).parents[2] / "data" / "sample"
 BUCKETS = ((1, 10), (11, 20), (21, 30), (31, 40), (41, 50))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def corpus() -> dict[str, list[Pair]]:
     return generate()
 
@@ -47,7 +47,7 @@ def drawn_once(corpus: dict[str, list[Pair]], monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("nmt.sample_corpus.generate", lambda seed: corpus if seed == 1 else {})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pairs(corpus: dict[str, list[Pair]]) -> list[Pair]:
     return [made for split in corpus.values() for made in split]
 

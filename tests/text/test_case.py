@@ -34,7 +34,7 @@ def tokenizer_of(lines: list[str], size: int = 120, model: str = "unigram") -> C
     return CasedSentencePieceTokenizer(learnt, False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tokenizer() -> CasedSentencePieceTokenizer:
     return tokenizer_of(LINES)
 

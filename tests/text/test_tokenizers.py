@@ -45,7 +45,7 @@ def model(request: pytest.FixtureRequest) -> bytes:
     return train_sentencepiece(GERMAN + ENGLISH, 150, request.param, lowercase=False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def lower_model() -> bytes:
     return train_sentencepiece(GERMAN, 90, "bpe", lowercase=True)
 

@@ -16,7 +16,7 @@ SPACY = ["Der", "Übermut", "(", "namens", "UHU-Po", ")", "lacht", ",", "Ä", "!
 WORDS = {"target word": make_tokenizer("spacy", "en", True), "target token": make_tokenizer("whitespace", "en", True)}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def piece() -> Tokenizer:
     """Lower-cased subwords of letters, of "er" and of "acht", and no other."""
     model = train_sentencepiece(["der übermut (namens uhu-po) lacht, ä!", "er er acht acht"], 32, "bpe", lowercase=True)

@@ -21,14 +21,14 @@ from support.runs import assert_same_run, contents
 from nmt.config.run import Config
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("crashes")
     write_corpus(folder)
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def whole(folder: Path) -> Path:
     """The folder of a run that nothing disturbed."""
     config = make_config(folder, "whole")

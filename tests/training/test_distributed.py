@@ -54,7 +54,7 @@ def test_validation_batches_are_whole_and_all_there() -> None:
     assert ALONE.batches(order, 4) == order
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("world")
     write_corpus(folder)

@@ -28,7 +28,7 @@ from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # tests of other files may come between its own
 def stopped(shared_config: ConfigMaker) -> Path:
     """The folder of a run that was stopped after update 7, and saved after update 6, too."""
     with pytest.MonkeyPatch.context() as patch:

@@ -32,10 +32,18 @@ def test_malformed_requests_are_refused_and_good_ones_answered(address: str) -> 
     assert said["written", "200"] > 0
 
 
+@pytest.fixture
+def denormal_numbers() -> Iterator[None]:
+    """Hypothesis draws them, and nmt has switched them off in this process."""
+    torch.set_flush_denormal(False)
+    yield
+    torch.set_flush_denormal(True)
+
+
+@pytest.mark.usefixtures("denormal_numbers")
 @pytest.mark.filterwarnings("ignore")  # of what Schemathesis itself uses
 def test_the_server_keeps_to_its_document(address: str) -> None:
     """What the document allows is answered as it says; what it does not allow is refused; never a 500."""
-    torch.set_flush_denormal(False)  # Hypothesis draws such numbers, which the training of `best` has switched off
     document = schemathesis.openapi.from_url(f"{address}api").exclude(path="/api/runs/events")  # which never ends
     names = set()
     for found in document.get_all_operations():

@@ -21,6 +21,10 @@ BIN := .venv/bin
 DEMO := build/demo
 BUNDLED := checkpoints/multi30k-de-en/model.pt
 
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
+WITH ?=  # `make setup WITH="docs browser"` also installs these, all at once
+COMMA := ,
+
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
@@ -30,7 +34,11 @@ setup: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nmt needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,tensorboard,export,hub]'
+	$(INSTALL) '.[test,tensorboard,export,hub$(foreach name,$(WITH),$(COMMA)$(name))]'
+	touch $@ $(WITH:%=.venv/%-installed)
+
+.venv/%-installed: .venv/installed
+	$(INSTALL) '.[$*]'
 	touch $@
 
 translate: setup
@@ -38,10 +46,6 @@ translate: setup
 
 serve: .venv/serve-installed
 	$(BIN)/python -m nmt serve $(ARGS)
-
-.venv/serve-installed: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[serve]'
-	touch $@
 
 demo: setup $(DEMO)/index.html
 	@echo "Written: $(DEMO). To see it: python3 -m http.server --directory $(DEMO)"
@@ -61,8 +65,8 @@ train: setup
 	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)
 ifeq ($(CONFIG)$(filter-out --resume,$(ARGS)),$(QUICKSTART))
 	$(BIN)/python scripts/train.py configs/quickstart_none.yaml --resume
-	$(BIN)/python scripts/evaluate.py checkpoints/quickstart/best.pt checkpoints/quickstart_none/best.pt \
-	    --output checkpoints/quickstart
+	[ -e checkpoints/quickstart_compared ] || $(BIN)/python scripts/evaluate.py checkpoints/quickstart/best.pt \
+	    checkpoints/quickstart_none/best.pt --output checkpoints/quickstart_compared
 endif
 
 ablation: setup
@@ -83,10 +87,6 @@ test-browser: .venv/browser-installed demo
 	@{ command -v chromium-headless-shell || command -v chromium || command -v google-chrome; } > /dev/null || \
 	    { echo "these tests need Chromium: apt-get install chromium-headless-shell, or chromium"; exit 2; }
 	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal tests/browser
-
-.venv/browser-installed: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
-	touch $@
 
 test-page: tests/page/node_modules
 	cd tests/page && npm run --silent check && npm test --silent
@@ -129,7 +129,3 @@ docs: .venv/docs-installed
 	    --doctree-dir build/doctrees docs build/docs
 	@rm -rf build/docs/demo; [ ! -d $(DEMO) ] || cp -r $(DEMO) build/docs/demo
 	@echo "Written: build/docs/index.html"
-
-.venv/docs-installed: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
-	touch $@

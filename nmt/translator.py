@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from nmt.selection.lexical import Selection, joined, of_all_sentences
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
-from nmt.system.values import check_sentences, is_unicode
+from nmt.system.values import is_unicode, sentences_of
 from nmt.system.wording import counted
 from nmt.text.codec import Codec
 from nmt.text.limits import read
@@ -120,7 +120,7 @@ class Translator:
 
     def translate(
         self,
-        sentences: Sequence[str],
+        sentences: Iterable[str],
         *,
         beam_size: int | None = None,
         length_penalty: float | None = None,
@@ -154,7 +154,7 @@ class Translator:
         Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
         size, `replace_unk` without attention).
         """
-        check_sentences("translate", sentences)
+        [sentences] = sentences_of("translate", sentences)
         search = override_search(
             self.search,
             beam_size=beam_size,
@@ -168,32 +168,32 @@ class Translator:
         wanted = _Wanted(self._in_fastest(search), n_best, replace_unk, dictionary, attention, prefix, watch, found)
         return self._found(sentences, wanted)
 
-    def forced_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[Float[Tensor, "T S"]]:
+    def forced_attention(self, sources: Iterable[str], targets: Iterable[str]) -> list[Float[Tensor, "T S"]]:
         """The attention with which the model would write the given target texts: one matrix per pair, in their order.
 
         A teacher-forced pass: T are the target's tokens and `<eos>`, S the source's tokens and `<eos>`. Row t is the
         attention of the step that predicts target token t, and so has read only those before it.
 
-        Raises `UserError` if the model has no attention, ValueError if the numbers of sentences differ.
+        Raises `UserError` if the model has no attention, or if the numbers of sentences differ.
         """
-        check_sentences("forced_attention", sources, targets)
+        sources, targets = sentences_of("forced_attention", sources, targets)
         if not self.has_attention:
             raise UserError("forced attention: this model has no attention (model.attention.wiring: none)")
-        pairs = [(self.source.encode(s), self.target.encode(t)) for s, t in zip(sources, targets, strict=True)]
-        ids = [source for source, _ in pairs], [target for _, target in pairs]
+        ids = [self.source.encode(text) for text in sources], [self.target.encode(text) for text in targets]
         return decoding.forced_weights(self.model, *ids, self.search.batch_size)
 
-    def score(self, sources: Sequence[str], targets: Sequence[str], *, batch_size: int | None = None) -> list[Scored]:
+    def score(self, sources: Iterable[str], targets: Iterable[str], *, batch_size: int | None = None) -> list[Scored]:
         """How probable the model finds given translations: their log-probabilities in nats, and numbers of tokens.
 
         Of each pair it is that of all target tokens and `<eos>`, among all words; unknown ones are `<unk>`. Sources are
-        cut off as by `translate`. Raises ValueError if the numbers of sentences differ.
+        cut off as by `translate`. Raises `UserError` if the numbers of sentences differ.
         """
-        check_sentences("score", sources, targets)
+        sources, targets = sentences_of("score", sources, targets)
+        size = override_search(self.search, batch_size=batch_size).batch_size
         _, tokens = read(sources, self.search.max_source_length, self.source.tokenizer)
         ids = map(self.source.vocabulary.encode, tokens)
         pairs = [Example(source, self.target.encode(text)) for source, text in zip(ids, targets, strict=True)]
-        return scoring.score(self.model, pairs, batch_size or self.search.batch_size)
+        return scoring.score(self.model, pairs, size)
 
     def _found(self, sentences: Sequence[str], wanted: _Wanted) -> list[Translation]:
         self._check(wanted)

@@ -168,14 +168,6 @@ def test_forced_attention_knows_no_neighbours_and_keeps_the_order(
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_forced_attention_needs_attention_and_pairs(make_translator: Maker) -> None:
-    with pytest.raises(UserError, match=r"no attention \(model\.attention\.wiring: none\)"):
-        make(make_translator, "none").forced_attention(["Ba"], ["kip"])
-    with pytest.raises(ValueError, match="shorter"):
-        make(make_translator, "luong").forced_attention(["Ba", "de"], ["kip"])
-    assert make(make_translator, "luong").forced_attention([], []) == []
-
-
 @pytest.mark.parametrize("training", [True, False])
 def test_forced_attention_is_without_dropout_and_leaves_the_mode(make_translator: Maker, training: bool) -> None:
     translator = make(make_translator, "luong")
@@ -256,19 +248,6 @@ def test_too_little_memory_is_said(make_translator: Maker, monkeypatch: pytest.M
         UserError, match=r"out of memory for 2 sentences of up to 3 tokens with 2 hypotheses each: lower the batch size"
     ):
         make(make_translator, "bahdanau").translate(["Ba", "Ba De Fi"])
-
-
-def test_one_string_is_no_list_of_sentences(make_translator: Maker) -> None:
-    translator = make(make_translator, "bahdanau")
-    calls = {
-        "translate": [("Ba de",)],
-        "score": [("Ba", "Xu"), (["Ba"], "X")],
-        "forced_attention": [("Ba", "Xu"), (["Ba"], "X")],
-    }
-    for function, arguments in calls.items():
-        for each in arguments:
-            with pytest.raises(TypeError, match=f"{function} takes lists of sentences, each of them a string"):
-                getattr(translator, function)(*each)
 
 
 def test_without_a_path_the_bundled_model_is_loaded() -> None:

@@ -18,7 +18,7 @@ from nmt.commands.options import (
     add_data_folder,
     add_sampling_options,
     add_search_options,
-    data_here,
+    corpora_here,
     positive,
     refuse_twice,
     sampling,
@@ -141,7 +141,7 @@ def _load(options: argparse.Namespace) -> tuple[Translator, DataConfig]:
     set_threads(options.threads)
     device = choose_device(options.device)
     loaded = {path: checkpoint.load(path, device) for path in options.checkpoints}
-    return Translator.of(loaded), data_here(options, next(iter(loaded.values())).config)
+    return Translator.of(loaded), corpora_here(options, next(iter(loaded.values())).config)
 
 
 def _translated(

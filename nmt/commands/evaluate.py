@@ -40,7 +40,8 @@ def parser() -> Parser:
     parser.add_argument(
         "--split",
         metavar="NAME",
-        help="which set: validation, test, or one of Multi30k by its name, such as test_2017_flickr (default: test)",
+        help="which set: validation, test, one of Multi30k by its name, such as test_2017_flickr, or train, which the "
+        "model has read (default: test)",
     )
     add_data_folder(parser)
     parser.add_argument(
@@ -171,7 +172,11 @@ def _check_evaluate(options: argparse.Namespace) -> None:
         raise UserError("--heat-map needs a folder for its pictures: give --output DIR")
     if options.alignment_words is not None and options.alignment is None and options.heat_map is None:
         raise UserError("--alignment-words goes with --alignment or --heat-map: add one of them, or leave it out")
+    if options.data_folder is not None and (options.source is not None or options.sacrebleu is not None):
+        raise UserError("--data-folder is for a split of the corpus: leave it out")
     if options.output is not None:
+        if (options.output / "evaluation.json").exists():
+            raise UserError(f"{options.output} already holds an evaluation: choose another --output, or remove it")
         files.make_folder(options.output)
     elif output_is_closed():
         raise UserError("standard output is closed, so that the scores would be lost: give --output DIR")

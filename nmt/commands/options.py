@@ -98,17 +98,25 @@ def sampling(options: argparse.Namespace) -> dict[str, int | float] | None:
 
 
 def add_data_folder(command: Parser, what: str = "the corpus is") -> None:
-    command.add_argument(
-        "--data-folder", default="data", metavar="DIR", help=f"where {what}, or will be put (default: data)"
-    )
+    command.add_argument("--data-folder", metavar="DIR", help=f"where {what}, or will be put (default: data)")
 
 
 def data_here(options: argparse.Namespace, config: Config) -> DataConfig:
-    """The data settings of a checkpoint, with the folder of `add_data_folder`.
+    """The data settings of a checkpoint, with the folder of `add_data_folder`, for the splits of its corpus.
+
+    Raises `UserError` if the folder is given for a checkpoint of the user's own files.
+    """
+    if options.data_folder is not None and config.data.corpus == "files":
+        raise UserError("--data-folder is for corpora with a name; this checkpoint has paths of files: leave it out")
+    return corpora_here(options, config)
+
+
+def corpora_here(options: argparse.Namespace, config: Config) -> DataConfig:
+    """The data settings of a checkpoint, with the folder of `add_data_folder`, for any corpus.
 
     A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
     """
-    return config.data.model_copy(update={"folder": options.data_folder, "mirror": None})
+    return config.data.model_copy(update={"folder": options.data_folder or "data", "mirror": None})
 
 
 def refuse_twice(checkpoints: Sequence[str]) -> None:

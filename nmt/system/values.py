@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Any
 
+from nmt.system.errors import UserError
+
 LONGEST_STRING = 10_000  # characters: no path or name is as long
 LARGEST = 2**64
 _PLAIN = (str, int, float, bytes, date, type(None))  # a date and bytes are refused by the field, by its name
@@ -21,10 +23,19 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def check_sentences(function: str, *texts: Iterable[object]) -> None:
-    """Raise TypeError if one of a function's arguments is not a list of strings, such as one string."""
-    if any(isinstance(text, str) or not all(isinstance(each, str) for each in text) for text in texts):
+def sentences_of(function: str, *texts: Iterable[str]) -> list[list[str]]:
+    """A function's arguments as lists, each of as many strings.
+
+    Raises TypeError for anything but iterables of strings, such as one string, and `UserError` if the numbers differ.
+    """
+    found = [list(text) if isinstance(text, Iterable) and not isinstance(text, str) else [None] for text in texts]
+    lists = [[each for each in one if isinstance(each, str)] for one in found]
+    if lists != found:
         raise TypeError(f"{function} takes lists of sentences, each of them a string")
+    if len({len(one) for one in lists}) > 1:
+        counts = " and ".join(str(len(one)) for one in lists)
+        raise UserError(f"{function}: lists of {counts} sentences: give one target for each source")
+    return lists
 
 
 def shown(value: object) -> str:

@@ -50,7 +50,8 @@ def iterate_lines(path: Path) -> Iterator[str]:
     Only "\\n" ends a line, so that U+2028, U+0085 and similar characters stay inside a line and can never shift one
     side of a parallel text against the other. A "\\r" before the end and a leading byte order mark are removed.
 
-    Raises UserError if the file is missing, a folder, unreadable, empty, not valid UTF-8, or not valid gzip.
+    Raises UserError if the file is missing, a folder, unreadable, empty, not valid UTF-8, or not valid gzip, and if it
+    is one line in which "\\r" seems to end lines.
     """
     number = 0
     with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -70,7 +71,10 @@ def iterate_lines(path: Path) -> Iterator[str]:
                 if not text:  # a byte order mark and nothing else
                     break
             number += 1
-            yield text.removesuffix("\n").removesuffix("\r")
+            text = text.removesuffix("\n").removesuffix("\r")
+            if number == 1 and "\r" in text and not line.endswith(b"\n"):
+                raise UserError(f"{path}: its lines end with CR alone: convert it to LF, such as by tr '\\r' '\\n'")
+            yield text
     if number == 0:
         raise UserError(f"{path} is empty: give a file that holds text")
 

@@ -26,30 +26,33 @@ def test_every_option_runs_alone_and_with_all_others(
     models = [[best, none], ["--ensemble", best, none]]
     shared = [
         ["--buckets", "3,4"],
-        ["--output", str(tmp_path)],
+        ["--output", "NEW"],
         ["--beam", "1"],
         ["--length-penalty", "0.5"],
         ["--alignment", str(runs.parent / "text.align")],
-        ["--heat-map", "2", "--alignment-words", "whitespace", "--output", str(tmp_path)],
-        ["--data-folder", str(tmp_path)],
+        ["--heat-map", "2", "--alignment-words", "whitespace", "--output", "NEW"],
         ["--device", "cpu", "--threads", "1"],
         ["--precision", "bf16"],
         ["--no-vocabulary-selection"],
         ["--vocabulary-selection"],
     ]
-    elsewhere = [["--sacrebleu"], ["--metric"]]  # test_published_and_learned.py
+    elsewhere = [["--sacrebleu"], ["--metric"], ["--data-folder"]]  # test_published_and_learned.py, and below
     assert all_named([*sets, *models, *shared, *elsewhere], evaluate.parser())
     together = [word for options in shared for word in options]
     pairs = [[*test_set, *chosen, *together] for test_set, chosen in itertools.product(sets, models)]
     alone = [[best, *options] for options in (*sets, *shared)]
-    for arguments in alone + pairs:  # they hold every pair of options that do not exclude each other
-        assert main(["evaluate", *arguments]) == 0, arguments
+    for number, arguments in enumerate(alone + pairs):  # they hold every pair of options that do not exclude each other
+        folder = str(tmp_path / str(number))
+        assert main(["evaluate", *(folder if word == "NEW" else word for word in arguments)]) == 0, arguments
         [head] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Scores")]
         scored_on = "" if "--source" in arguments else "on validation" if "--split" in arguments else "on test"
         assert head.split("BLEU")[0].split() == ["Scores", *scored_on.split()]
     for arguments, words in (
         ([best, *models[1], none], "a checkpoint was given twice"),
         ([best, *sets[0], *sets[1]], "--split and --source exclude each other"),
+        ([best, "--data-folder", "data"], "this checkpoint has paths of files"),
+        ([best, *sets[1], "--data-folder", "data"], "--data-folder is for a split of the corpus"),
+        ([best, "--output", str(tmp_path / "3")], f"{tmp_path / '3'} already holds an evaluation"),
     ):
         assert main(["evaluate", *arguments]) == 2
         assert words in error_of(capsys)
@@ -58,11 +61,11 @@ def test_every_option_runs_alone_and_with_all_others(
 def test_scores_are_printed_though_no_file_can_be_written(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "evaluation.json").mkdir()
+    (tmp_path / "bleu_by_length.csv").mkdir()
     assert main(["evaluate", best, "--output", str(tmp_path)]) == 2
     said = capsys.readouterr()
     assert "Scores on test" in said.out
-    assert said.err.splitlines()[-1].startswith(f"error: {tmp_path / 'evaluation.json'} cannot be written")
+    assert said.err.splitlines()[-1].startswith(f"error: {tmp_path / 'bleu_by_length.csv'} cannot be written")
 
 
 def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(

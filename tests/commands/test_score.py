@@ -7,6 +7,7 @@ import pytest
 from support.cli import error_of
 
 from nmt.cli import main
+from nmt.system.errors import UserError
 from nmt.translator import Translator
 
 SOURCES = ["der Hund läuft", "", "eine Katze schläft im Garten", "der Hund läuft"]
@@ -43,7 +44,7 @@ def test_a_line_for_each_pair_and_the_perplexity_of_all(
 
 
 def test_each_source_needs_a_target(best: str) -> None:
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(UserError, match="score: lists of 4 and 3 sentences: give one target for each source"):
         Translator.load(best).score(SOURCES, TARGETS[:3])
 
 

@@ -49,6 +49,8 @@ def test_invalid_utf8_is_named_by_its_line(tmp_path: Path) -> None:
         ("mark.de", b"\xef\xbb\xbf", "is empty"),
         ("empty.de.gz", gzip.compress(b"", mtime=0), "is empty"),
         ("named.de", gzip.compress(b"eins\n", mtime=0), "is compressed by gzip: rename it to end in .gz"),
+        ("mac.de", b"eins\rzwei\rdrei\r", "its lines end with CR alone: convert it to LF"),
+        ("mac.de", b"eins\rzwei", "its lines end with CR alone"),
         ("plain.de.gz", b"eins\n", "not a complete gzip file"),
         ("cut.de.gz", gzip.compress(b"eins\n" * 99, mtime=0)[:-9], "not a complete gzip file"),
         ("wrong.de.gz", gzip.compress(b"eins\n", mtime=0)[:10] + b"\xff" * 20, "not a complete gzip file"),

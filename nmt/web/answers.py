@@ -39,6 +39,7 @@ def of_model(number: str, name: str, translator: Translator, *, indexed: bool = 
         "length_penalty": search.length_penalty,
         "max_length": search.max_length,
         "max_source_length": search.max_source_length,
+        "unlike_below": translator.threshold,
         "source_words": len(translator.source.vocabulary),
         "target_words": len(translator.target.vocabulary),
         "vocabulary": hashlib.sha256(json.dumps(types).encode()).hexdigest()[:16],  # models that share it share tokens

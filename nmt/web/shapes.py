@@ -23,7 +23,11 @@ class Refused(Answer):
 
 
 class Model(Answer):
-    """A model: its languages, how it searches, how much it reads, and what else it can be asked for."""
+    """A model: its languages, how it searches, how much it reads, and what else it can be asked for.
+
+    A text is unlike what it was trained on if the mean log-probability of its translation's tokens is below
+    `unlike_below`, in nats, as `nmt calibrate` has found.
+    """
 
     id: str
     name: str
@@ -35,6 +39,7 @@ class Model(Answer):
     length_penalty: float
     max_length: int
     max_source_length: int
+    unlike_below: float | None
     source_words: int
     target_words: int
     vocabulary: str

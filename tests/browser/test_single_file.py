@@ -10,6 +10,7 @@ from nmt.cli import main
 from nmt.explanation import Explanation, explain
 from nmt.translator import Translator
 
+DOUBTS = "This sentence is unlike the text that the model was trained on: do not trust the translation."
 TEXT = "<b></script> Ein Hund läuft."
 
 
@@ -88,4 +89,4 @@ def _ask_for_more(page: Page, file: Path, found: Explanation) -> None:
     expect(page.locator("#told")).to_contain_text("step 1 reads only")
     page.get_by_role("button", name="Let it decide again").click()
     expect(page.locator("#score")).to_have_text(f"score {found.translation.score:.3f}")
-    expect(page.get_by_role("status")).to_be_empty()
+    expect(page.get_by_role("status")).to_have_text(DOUBTS if found.translation.is_unlike_training else "")

@@ -61,6 +61,7 @@ async function fetched(path, options) {
     return await fetch(path, options);
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") throw error;
-    throw new Refused("The server does not answer. Is nmt serve still running?");
+    const lost = new Refused("The server does not answer. Is nmt serve still running? This page asks again.");
+    throw Object.assign(lost, { isLost: true });
   }
 }

@@ -93,7 +93,7 @@ function lengthOf(sums) {
 
 /** @param {HTMLElement} place @param {any} what */
 function rays(place, { found, source, target, matrix, all, state, actions, point, head }) {
-  const narrow = place.clientWidth > 0 && place.clientWidth < 420; // a telephone: letters keep their size
+  const narrow = place.clientWidth > 0 && place.clientWidth < 420; // a phone: letters keep their size
   const width = narrow ? 320 : 500;
   const [from, to] = narrow ? [116, 206] : [196, 332];
   const rows = Math.max(source.length, target.length);
@@ -160,7 +160,9 @@ function rays(place, { found, source, target, matrix, all, state, actions, point
     .attr("stroke-linecap", "butt");
   const wordOf = (/** @type {any} */ unit) =>
     unit.tokens.find((/** @type {number} */ t) => !isMark(found.target[t].token)) ?? unit.tokens[0];
-  words(svg, source, { x: from - 6, anchor: "end", y: ySource, data: "column", room: from - (narrow ? 34 : 90) })
+  const [readFrom, writtenIn] = found.languages;
+  const ofSource = { x: from - 6, anchor: "end", y: ySource, data: "column", room: from - (narrow ? 34 : 90) };
+  words(svg, source, { ...ofSource, lang: readFrom, role: "img" }) // nothing happens where it is chosen
     .attr(
       "aria-label",
       (/** @type {any} */ unit, /** @type {number} */ s) =>
@@ -171,15 +173,22 @@ function rays(place, { found, source, target, matrix, all, state, actions, point
     )
     .on("pointerenter focus", (/** @type {any} */ event, /** @type {any} */ unit) => point(null, source.indexOf(unit)))
     .on("pointerleave blur", () => point(null, null));
-  words(svg, target, { x: to + 6, anchor: "start", y: yTarget, data: "row", room: width - to - 42 })
+  /** @type {any} */
+  let touched; // a finger cannot point: it points first, and chooses when it comes again
+  const ofTarget = { x: to + 6, anchor: "start", y: yTarget, data: "row", room: width - to - 42 };
+  words(svg, target, { ...ofTarget, lang: writtenIn, role: "button" })
     .attr(
       "aria-label",
       (/** @type {any} */ unit, /** @type {number} */ t) =>
         `${unit.label}, read from ${best(matrix[t], source)}. Choose to change.`,
     )
     .on("pointerenter focus", (/** @type {any} */ event, /** @type {any} */ unit) => point(target.indexOf(unit), null))
-    .on("pointerleave blur", () => point(null, null))
-    .on("click", (/** @type {any} */ event, /** @type {any} */ unit) => actions.reconsider(wordOf(unit)))
+    .on("pointerleave blur", (/** @type {any} */ event) => event.pointerType === "touch" || point(null, null))
+    .on("click", (/** @type {any} */ event, /** @type {any} */ unit) => {
+      if (event.pointerType !== "touch" || touched === unit) return actions.reconsider(wordOf(unit));
+      touched = unit;
+      point(target.indexOf(unit), null);
+    })
     .on("keydown", (/** @type {KeyboardEvent} */ event, /** @type {any} */ unit) => {
       if (event.key === "Enter" || event.key === " ") (event.preventDefault(), actions.reconsider(wordOf(unit)));
     });
@@ -244,13 +253,14 @@ function windows(svg, found, source, target, ySource, from, head) {
 }
 
 /** @param {any} svg @param {any[]} units @param {any} how */
-function words(svg, units, { x, anchor, y, data, room }) {
+function words(svg, units, { x, anchor, y, data, room, lang, role }) {
   const groups = svg
     .append("g")
     .selectAll("g")
     .data(units)
     .join("g")
-    .attr("role", "button")
+    .attr("role", role)
+    .attr("lang", lang)
     .attr("tabindex", 0)
     .attr(`data-${data}`, (/** @type {any} */ _, /** @type {number} */ i) => i);
   groups

@@ -8,6 +8,7 @@ import { saveButtons } from "./save.js";
 import { differing, readable, spelt, unitsOf, weightsOf } from "./words.js";
 
 const MOST = 4; // models
+const OWN = "Your translation";
 
 /** @param {HTMLElement} place @param {any} found @param {import("./state.js").State} state @param {any} actions @param {any[]} models @param {AbortSignal} signal */
 export async function showComparison(place, found, state, actions, models, signal) {
@@ -40,16 +41,18 @@ export async function showComparison(place, found, state, actions, models, signa
   reference.value = state.reference;
   reference.maxLength = 5000;
   reference.size = 34;
-  reference.addEventListener("change", () => actions.change({ reference: reference.value }, false));
+  const put = () => actions.change({ reference: reference.value }, false);
+  reference.addEventListener("change", () => setTimeout(put)); // once the keyboard has moved on
   const label = element("label", "", "A translation of your own, to compare with ");
   label.append(reference);
+  const hint = element("p", "hint");
   const columns = element("div", "columns");
   bar.append(
     choices,
     label,
     saveButtons(() => columns, "compare"),
   );
-  place.append(bar, columns);
+  place.append(bar, hint, columns);
   if (!state.text.trim()) return note(columns, "Type a sentence, and its translations appear here side by side.");
   const answers = alike
     .filter((model) => chosen.has(model.id))
@@ -57,7 +60,7 @@ export async function showComparison(place, found, state, actions, models, signa
   if (state.reference.trim())
     answers.push(
       named(
-        "Your translation",
+        OWN,
         ask("/api/read", { model: state.model, text: state.text, target: state.reference }, signal).then((read) => ({
           text: state.reference,
           score: null,
@@ -66,8 +69,10 @@ export async function showComparison(place, found, state, actions, models, signa
       ),
     );
   const all = await Promise.all(answers);
-  for (const one of all)
-    columns.append(column(one, all.find((other) => other !== one && other.text !== undefined) ?? one, state));
+  const said = all.filter(({ text }) => text !== undefined);
+  const base = state.reference.trim() ? said.find(({ name }) => name === OWN) : said[0];
+  if (base && said.length > 1) hint.textContent = `Marked: words that are not in “${base.name}”.`;
+  for (const one of all) columns.append(column(one, base ?? one, state));
 }
 
 /** An answer by its name; what was refused stands in its place. @param {string} name @param {Promise<any>} answer */

@@ -10,10 +10,11 @@ import { openMind } from "./mind.js";
 import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
 import { showSet } from "./set.js";
+import { copied, doubtsAbout, legendOf, showSaid, showTold } from "./said.js";
 import { forcedOnto, fromAddress, replacedBy, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
 import { showTree } from "./tree.js";
-import { adjoins, isMark, readable, spelt, withCase } from "./words.js";
+import { isMark } from "./words.js";
 
 /** @type {Record<string, string>} */
 const VIEWS = {
@@ -25,6 +26,7 @@ const VIEWS = {
 /** Views that are about no sentence. @type {Record<string, (place: HTMLElement, state: any, actions: any, signal: AbortSignal, models: any[]) => Promise<void>>} */
 const WHOLE = { set: showSet, runs: showRuns };
 const isWhole = () => Object.hasOwn(WHOLE, state.view);
+const PATIENCE = 3000; // milliseconds until a server that does not answer is asked again
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const text = /** @type {HTMLTextAreaElement} */ (at("text"));
 const model = /** @type {HTMLSelectElement} */ (at("model"));
@@ -37,13 +39,20 @@ const modelOf = (/** @type {string} */ id) => models.find((one) => one.id === id
 const firstSentence = (/** @type {string} */ id) => ownSentence ?? exampleIn(modelOf(id)?.source_language);
 let state = fromAddress(firstSentence);
 const NOTHING = { source: [], target: [], tokens: [], steps: [], tree: [], greedy: { tokens: [] } };
-/** @type {any} */
+/** The answer to `found.question`. @type {any} */
 let found = NOTHING;
+const questionOf = ({ model, text, prefix, forced, beam } = state) => ({ model, text, prefix, forced, beam });
+/** The question that was put last, unless it failed. */
+let asked = "";
+const isAsked = () => asked === JSON.stringify(questionOf());
+/** Whether what is seen is about the sentence in the box, whose next answer may be on its way. */
+const isCurrent = () => found.question?.text === state.text && found.question.model === state.model;
 /** @type {AbortController | undefined} */
 let asking;
 /** @type {AbortController | undefined} */
 let showing;
-let asked = false;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let pause; // until the model is asked
 
 const actions = {
   /** @param {Partial<import("./state.js").State>} changes @param {boolean} again whether to ask the model again */
@@ -51,8 +60,12 @@ const actions = {
     state = { ...state, ...(again && { node: null }), ...changes }; // another answer has another tree
     history.pushState(null, "", toAddress(state));
     fillIn();
-    if (again || (!asked && !isWhole())) explain();
+    if (again || (!isAsked() && !isWhole())) explain();
     else render();
+  },
+  /** Have the translation of the sentence that is seen begin with these tokens. @param {string[]} prefix */
+  begin(prefix) {
+    if (isCurrent()) actions.change({ prefix }, true);
   },
   /** A change that is no step back. @param {Partial<import("./state.js").State>} changes */
   remember(changes) {
@@ -62,14 +75,17 @@ const actions = {
   /** @param {number} t */
   reconsider(t) {
     state = { ...state, mind: t };
-    history.pushState(null, "", toAddress(state));
+    history.pushState({ opened: true }, "", toAddress(state));
     if (!document.body.classList.contains("busy")) renderMind(); // else the answer that is awaited opens it
   },
   forget() {
-    if (!mind.open && state.mind !== null) actions.remember({ mind: null });
+    if (mind.open || state.mind === null) return;
+    if (history.state?.opened) history.back();
+    else actions.remember({ mind: null });
   },
   /** @param {number} t @param {string} token */
   replace(t, token) {
+    if (!isCurrent()) return;
     actions.change({ ...replacedBy(state, found.tokens, t, token), step: t, mind: null }, true);
   },
   /** A word that was typed may be several tokens: the model's own tokenizer says which. @param {number} t @param {string} word */
@@ -89,27 +105,41 @@ const actions = {
   },
   /** @param {number} t @param {number} s */
   force(t, s) {
+    if (!isCurrent()) return;
     actions.change({ ...forcedOnto(state, t, s), step: t, mind: null }, true);
   },
 };
 
 async function explain() {
+  clearTimeout(pause);
   asking?.abort();
   asking = new AbortController();
   const { signal } = asking;
+  const question = questionOf();
+  asked = JSON.stringify(question);
   document.body.classList.add("busy");
   try {
-    const question = { model: state.model, text: state.text, prefix: state.prefix, forced: state.forced };
-    found = await ask("/api/explain", state.beam === null ? question : { ...question, beam_size: state.beam }, signal);
-    asked = true;
-    say("");
+    const answer = await answerTo(question, signal);
+    const own = modelOf(question.model);
+    found = { ...answer, question, languages: [own.source_language, own.target_language] };
+    say(doubtsAbout(found, own));
+    inLanguage(at("heard"), own.target_language);
+    at("heard").textContent = found.text;
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") return;
+    asked = "";
     found = NOTHING; // nothing of another sentence stays
-    say(/** @type {Error} */ (error).message);
+    say(/** @type {Error} */ (error).message.replace(/^text: /, ""));
+    if (/** @type {any} */ (error).isLost) pause = setTimeout(explain, PATIENCE);
   }
   document.body.classList.remove("busy");
   render();
+}
+
+/** @param {ReturnType<typeof questionOf>} question @param {AbortSignal} signal */
+async function answerTo({ beam: size, ...question }, signal) {
+  if (!modelOf(question.model)) throw new Error(`There is no model “${question.model}” here: choose one above.`);
+  return ask("/api/explain", size === null ? question : { ...question, beam_size: size }, signal);
 }
 
 /** @param {string} message */
@@ -123,8 +153,11 @@ function render() {
 }
 
 function renderAll() {
-  renderSaid();
-  renderTold();
+  showSaid(at("said"), found, state, actions);
+  showTold(at("told"), found, state, actions);
+  at("hint").hidden = !found.steps.length;
+  at("legend").textContent = legendOf(found);
+  at("score").textContent = found.steps.length ? `score ${found.score.toFixed(3)}` : "";
   showing?.abort();
   showing = new AbortController();
   const { signal } = showing;
@@ -135,12 +168,18 @@ function renderAll() {
     /** @type {HTMLElement} */ (tab).tabIndex = chosen ? 0 : -1;
   }
   panel.setAttribute("aria-labelledby", `tab-${state.view}`);
-  const failed = (/** @type {Error} */ error) => signal.aborted || note(panel, error.message);
+  const failed = (/** @type {any} */ error) => {
+    if (signal.aborted) return;
+    note(panel, error.message);
+    if (error.isLost) setTimeout(() => signal.aborted || render(), PATIENCE);
+  };
   const whole = isWhole() ? WHOLE[state.view] : undefined;
   /** @type {HTMLElement} */ (document.querySelector(".ask")).hidden = whole !== undefined;
   for (const control of [model, beam])
     /** @type {HTMLElement} */ (control.parentElement).hidden = whole !== undefined;
   if (whole) whole(panel, state, actions, signal, models).catch(failed);
+  else if (!found.steps.length && at("status").textContent)
+    panel.replaceChildren(); // it says why there is nothing
   else if (state.view === "steps") showSteps(panel, found, state, actions);
   else if (state.view === "beam") showTree(panel, found, state, actions);
   else if (state.view === "compare") showComparison(panel, found, state, actions, models, signal).catch(failed);
@@ -148,49 +187,10 @@ function renderAll() {
   else showAttention(panel, found, state, actions);
 }
 
-/** What else was weighed at a step, over the view. */
+/** What else was considered at a step, over the view. */
 function renderMind() {
   if (state.mind === null || state.mind >= found.steps.length || isWhole()) mind.close();
   else openMind(mind, found, state.mind, state, actions);
-}
-
-/** The translation, word by word: each is a button. Where marks of case demand capitals, the words have them. */
-function renderSaid() {
-  const said = at("said");
-  said.replaceChildren();
-  const tokens = found.target.map((/** @type {any} */ { token }) => token);
-  const texts = withCase(tokens);
-  found.steps.forEach((/** @type {any} */ step, /** @type {number} */ t) => {
-    const word = /** @type {HTMLButtonElement} */ (element("button", "", readable(texts[t] || step.token)));
-    word.type = "button";
-    const { word: number, kind } = found.target[t];
-    if (kind === "end") word.classList.add("end");
-    if (isMark(step.token)) word.classList.add("case");
-    if (adjoins(tokens, t)) word.classList.add("joined");
-    if (t < state.prefix.length) word.classList.add("fixed");
-    if (step.probability < 0.5) word.classList.add("unsure");
-    word.title = `probability ${step.probability.toFixed(3)}`;
-    word.dataset.word = String(number);
-    word.id = `said-${t}`;
-    word.addEventListener("click", () => actions.reconsider(t));
-    said.append(word);
-  });
-  at("hint").hidden = !found.steps.length;
-  at("score").textContent = found.steps.length ? `score ${found.score.toFixed(3)}` : "";
-}
-
-function renderTold() {
-  const told = at("told");
-  told.replaceChildren();
-  if (state.prefix.length) told.append(element("span", "chip", `begins with “${spelt(state.prefix)}”`));
-  for (const [t, s] of state.forced)
-    told.append(element("span", "chip", `step ${t + 1} reads only “${found.source[s]?.label ?? s + 1}”`));
-  if (state.prefix.length || state.forced.length) {
-    const undo = /** @type {HTMLButtonElement} */ (element("button", "quiet", "Let it decide again"));
-    undo.type = "button";
-    undo.addEventListener("click", () => actions.change({ prefix: [], forced: [] }, true));
-    told.append(undo);
-  }
 }
 
 function renderTabs() {
@@ -242,11 +242,16 @@ function themes() {
 }
 
 async function begin() {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let resized;
   themes();
   renderTabs();
   text.value = state.text;
-  /** @type {number | undefined} */
-  let pause;
+  document.querySelector(".skip")?.addEventListener("click", (event) => (event.preventDefault(), at("panel").focus()));
+  at("said").addEventListener("copy", (event) => {
+    event.clipboardData?.setData("text/plain", copied(at("said"), found, getSelection()));
+    event.preventDefault();
+  });
   text.addEventListener("input", () => {
     clearTimeout(pause);
     state = { ...state, text: text.value, prefix: [], forced: [], step: 0, mind: null, node: null };
@@ -266,10 +271,14 @@ async function begin() {
     state = fromAddress(firstSentence);
     if (!Object.hasOwn(VIEWS, state.view)) state.view = "attention";
     fillIn();
-    if (isWhole()) render();
+    if (isWhole() || isAsked()) render();
     else explain();
   };
   addEventListener("popstate", follow);
+  addEventListener("resize", () => {
+    clearTimeout(resized);
+    if (state.view === "attention") resized = setTimeout(render, 200); // the lines are drawn for the room there is
+  });
   addEventListener("busy", (event) => (at("busy").textContent = /** @type {CustomEvent} */ (event).detail));
   try {
     models = await ask("/api/models");

@@ -1,5 +1,5 @@
 // @ts-check
-/** View 4: what else the model weighed at a step; another word in its place; attention forced onto a source word. */
+/** View 4: what else the model considered at a step; another word in its place; attention forced onto a source word. */
 
 import { isHeld, live } from "./ask.js";
 import { element } from "./elements.js";
@@ -11,18 +11,18 @@ import { readable } from "./words.js";
 /** @param {HTMLDialogElement} dialog @param {any} found @param {number} t @param {import("./state.js").State} state @param {any} actions */
 export function openMind(dialog, found, t, state, actions) {
   const step = found.steps[t];
-  const weighed = element("div", "weighed");
+  const considered = element("div", "considered");
   const close = /** @type {HTMLButtonElement} */ (element("button", "quiet close", "Close"));
   close.type = "button";
   close.addEventListener("click", () => dialog.close());
   const title = element("h2", "", `Instead of “${readable(step.token)}”`);
   title.id = "mind-title";
   const choose = (/** @type {string} */ token) => (dialog.close(), actions.replace(t, token));
-  weighed.append(title, candidates(found, t, state, "weighed", choose));
-  dialog.replaceChildren(close, weighed, ...(live ? [typed(dialog, found, t, actions)] : []));
+  considered.append(title, candidates(found, t, state, "considered", choose));
+  dialog.replaceChildren(close, considered, ...(live ? [typed(dialog, found, t, actions)] : []));
   if (step.weights) dialog.append(forcing(dialog, found, t, state, actions));
   const bar = element("div", "bar");
-  bar.append(saveButtons(() => weighed, "weighed"));
+  bar.append(saveButtons(() => considered, "considered"));
   dialog.append(bar);
   dialog.onclose = () => actions.forget();
   if (!dialog.open) dialog.showModal();
@@ -53,7 +53,7 @@ function forcing(dialog, found, t, state, actions) {
   const select = document.createElement("select");
   const label = element("label", "", "Or have this step read only");
   found.source.forEach((/** @type {any} */ token, /** @type {number} */ s) => {
-    const option = new Option(token.label, String(s));
+    const option = new Option(`${s + 1}. ${token.label}`, String(s));
     option.disabled = !isHeld("/api/explain", { text: state.text, ...forcedOnto(state, t, s) });
     select.append(option);
   });

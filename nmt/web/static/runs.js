@@ -43,8 +43,8 @@ export async function showRuns(place, state, actions, signal) {
   function follow() {
     source?.close();
     if (signal.aborted) return;
-    hint.textContent = "Curves grow while a run trains.";
     const own = (source = new EventSource(`/api/runs/events?${new URLSearchParams(chosen.map((id) => ["run", id]))}`));
+    own.addEventListener("open", () => (hint.textContent = "Curves grow while a run trains."));
     own.addEventListener("runs", ({ data }) => {
       runs = JSON.parse(data);
       keepingFocus(drawList);
@@ -55,9 +55,10 @@ export async function showRuns(place, state, actions, signal) {
       draw();
     });
     own.addEventListener("error", () => {
-      if (own.readyState !== EventSource.CLOSED) return; // the browser tries again
-      hint.textContent = "The server is busy. This page asks again until there is an answer.";
-      setTimeout(() => own === source && follow(), BUSY);
+      const isTrying = own.readyState !== EventSource.CLOSED; // the browser itself asks again
+      const state = isTrying ? "does not answer" : "is busy";
+      hint.textContent = `The server ${state}. This page asks again until there is an answer.`;
+      if (!isTrying) setTimeout(() => own === source && follow(), BUSY);
     });
   }
 

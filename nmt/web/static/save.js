@@ -11,6 +11,7 @@ export function saveButtons(find, name) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "quiet";
+    button.id = `save-${name}-${kind}`;
     button.textContent = `Save ${kind}`;
     button.addEventListener("click", async () => {
       const place = find();

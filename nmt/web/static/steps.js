@@ -2,7 +2,8 @@
 /** View 2: the decoding, step by step. */
 
 import { isHeld } from "./ask.js";
-import { element, note } from "./elements.js";
+import { element, keepingFocus, note } from "./elements.js";
+import { inLanguage } from "./languages.js";
 import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
 import { forcedOnto, replacedBy } from "./state.js";
@@ -42,8 +43,8 @@ export function showSteps(place, found, state, actions) {
   function go(step) {
     at = Math.max(0, Math.min(count - 1, step));
     slider.value = String(at);
-    back.disabled = at === 0;
-    next.disabled = at === count - 1;
+    back.ariaDisabled = String(at === 0); // the keyboard stays where it is
+    next.ariaDisabled = String(at === count - 1);
     number.textContent = `step ${at + 1} of ${count}`;
     slider.setAttribute("aria-valuetext", `step ${at + 1}: ${readable(found.steps[at].token)}`);
     actions.remember({ step: at });
@@ -89,7 +90,8 @@ function step_(place, found, at, state, actions, head) {
   look.append(strip("context", step.context));
   next.append(element("h3", "", "What could come next"));
   next.append(candidates(found, at, state, "next", (token) => actions.replace(at, token)));
-  place.replaceChildren(sentence, steps);
+  inLanguage(sentence, found.languages[1]);
+  keepingFocus(() => place.replaceChildren(sentence, steps));
 }
 
 /** A vector as a row of coloured cells. @param {string} name @param {number[]} values */
@@ -141,6 +143,7 @@ function readings(found, step, at, state, actions, part) {
     const word = /** @type {HTMLButtonElement} */ (element("button", "word", token.label));
     word.type = "button";
     word.id = `source-${s}`;
+    inLanguage(word, found.languages[0]);
     word.title = "Force all attention of this step here";
     word.setAttribute("aria-label", `${token.label}: force the attention of step ${at + 1} here`);
     word.disabled = !isHeld("/api/explain", { text: state.text, ...forcedOnto(state, at, s) });
@@ -180,6 +183,7 @@ export function candidates(found, at, state, id, choose) {
     const word = button(readable(token), () => choose(token));
     word.className = "word";
     word.id = `${id}-${i}`;
+    inLanguage(word, found.languages[1]);
     word.disabled =
       ["<eos>", "<unk>"].includes(token) ||
       !isHeld("/api/explain", { text: state.text, ...replacedBy(state, found.tokens, at, token) });

@@ -198,7 +198,7 @@ function describe(place, node, path, actions) {
   if (node.fate !== "finished" && tokens.length) {
     const go = /** @type {HTMLButtonElement} */ (element("button", "quiet", "Go on from here"));
     go.type = "button";
-    go.addEventListener("click", () => actions.change({ prefix: tokens }, true));
+    go.addEventListener("click", () => actions.begin(tokens));
     place.append(go);
   }
 }

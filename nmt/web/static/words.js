@@ -14,6 +14,7 @@ export function unitsOf(tokens, joined) {
     const last = units[units.length - 1];
     if (last && tokens[last.tokens[0]].word === word) {
       last.tokens.push(i);
+      if (kind === "word") last.kind = kind; // a space before a word is part of it
       last.label = cased(last.tokens.map((n) => tokens[n]));
     } else units.push({ label: kind === "word" ? bare({ token, label, kind, word }) : label, kind, tokens: [i] });
   });
@@ -35,6 +36,7 @@ export function withCase(tokens) {
   const capital = (/** @type {string} */ letter) => (letter.toUpperCase().length === 1 ? letter.toUpperCase() : letter);
   let mark = "";
   return tokens.map((token, i) => {
+    if (isSpecial(token)) return token;
     if (isMark(token)) {
       mark = token[0];
       return "";

@@ -1,0 +1,152 @@
+"""What happens between two answers, by mistake, or with a finger: nothing is lost, and nothing wrong is shown."""
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+from support.page import EXAMPLE, Opener, labels, said
+
+from nmt.explanation import Explanation, explain
+from nmt.translator import Translator
+
+OTHER = "Zwei Frauen sitzen auf einer Bank."
+
+
+def type_in(page: Page, text: str) -> None:
+    page.get_by_label("Sentence", exact=True).fill(text)
+
+
+def held_back(page: Page) -> list[Route]:
+    """The questions that are asked from now on, which nobody answers."""
+    held: list[Route] = []
+    page.route("**/api/explain", lambda route: held.append(route))
+    return held
+
+
+@pytest.mark.parametrize("place", ["#next-1", "#source-1", ".detail button"])
+def test_what_is_still_seen_of_the_sentence_before_changes_nothing(
+    open_page: Opener, translator: Translator, place: str
+) -> None:
+    page = open_page("#view=beam&node=0" if place.startswith(".") else "#view=steps&step=2")
+    page.locator(place).wait_for()
+    held = held_back(page)
+    type_in(page, OTHER)
+    page.locator(place).click()
+    page.wait_for_timeout(400)  # until it is asked, and longer
+    assert [route.request.post_data_json["prefix"] for route in held] == [[]]
+    assert [route.request.post_data_json["forced"] for route in held] == [[]]
+    held[0].continue_()
+    expected = explain(translator, OTHER).translation
+    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
+    expect(page.locator("#told")).to_be_empty()
+
+
+def test_skipping_to_the_view_keeps_the_sentence(open_page: Opener) -> None:
+    page = open_page("#view=steps")
+    type_in(page, OTHER)
+    page.get_by_role("link", name="Skip to the view").press("Enter")
+    expect(page.locator("#panel")).to_be_focused()
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value(OTHER)
+    expect(page.locator("#tab-steps")).to_have_attribute("aria-selected", "true")
+
+
+def test_back_closes_a_word_and_asks_nothing(open_page: Opener, explained: Explanation) -> None:
+    page = open_page()
+    held = held_back(page)
+    for close in ("Escape", "Back"):
+        page.locator("#tab-steps").click()
+        page.locator("#said button").nth(2).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        if close == "Escape":
+            page.keyboard.press("Escape")
+        else:
+            page.go_back()
+        page.wait_for_function("!location.hash.includes('mind=')")
+        expect(page.get_by_role("dialog")).not_to_be_visible()
+        expect(page.locator("#tab-steps")).to_have_attribute("aria-selected", "true")
+        page.go_back()
+        expect(page.locator("#tab-attention")).to_have_attribute("aria-selected", "true")
+    assert held == []
+    expect(page.locator("#score")).to_have_text(f"score {explained.translation.score:.3f}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Meine Großmutter backt jeden Sonntag Apfelkuchen.", "<b>Ein Hund</b> <script>alert(1)</script> &amp;"],
+)
+def test_who_should_not_trust_a_translation_is_told(open_page: Opener, translator: Translator, text: str) -> None:
+    page = open_page()
+    expect(page.get_by_role("status")).to_be_empty()
+    type_in(page, text)
+    found = explain(translator, text).translation
+    expect(page.locator("#score")).to_have_text(f"score {found.score:.3f}")
+    assert found.is_unlike_training
+    expect(page.get_by_role("status")).to_contain_text("unlike the text that the model was trained on")
+    is_cut = found.tokens[-1] != "<eos>"
+    assert ("was cut off after 100 tokens" in page.get_by_role("status").inner_text()) is is_cut
+    page.locator("#said button").nth(1).click()  # what it is told is no translation of its own
+    page.get_by_role("dialog").locator(".word:enabled").nth(1).click()
+    expect(page.locator("#told")).to_contain_text("begins with")
+    expect(page.get_by_role("status")).not_to_contain_text("unlike")
+
+
+def test_a_translation_is_copied_as_a_text(open_page: Opener, explained: Explanation) -> None:
+    page = open_page()
+    copy = """([from, to]) => {
+        const words = document.querySelectorAll("#said button");
+        getSelection().setBaseAndExtent(words[from], 0, words[to], words[to].childNodes.length);
+        const clipboardData = new DataTransfer();
+        const event = new ClipboardEvent("copy", { clipboardData, bubbles: true, cancelable: true });
+        words[from].dispatchEvent(event);
+        return event.clipboardData.getData("text/plain");
+    }"""
+    last = len(explained.translation.tokens) - 1
+    assert page.evaluate(copy, [0, last]) == explained.translation.text
+    assert page.evaluate(copy, [0, 1]) == explained.translation.text.split()[0]
+
+
+def test_a_finger_points_first_and_chooses_then(open_page: Opener) -> None:
+    page = open_page(has_touch=True, viewport={"width": 375, "height": 800})
+    word = page.locator("svg.rays [data-row='1']")
+    word.tap()
+    assert any(page.locator(".of-source").all_text_contents())
+    expect(page.get_by_role("dialog")).not_to_be_visible()
+    word.tap()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def test_a_model_that_is_not_there_is_named(open_page: Opener) -> None:
+    page = open_page("#view=runs&model=99")
+    page.locator("#tab-attention").click()
+    expect(page.get_by_role("status")).to_contain_text("There is no model “99” here")
+    expect(page.locator("#panel")).to_be_empty()
+
+
+def test_a_server_that_comes_back_is_asked_again(browser: Browser, address: str, explained: Explanation) -> None:
+    page = browser.new_context().new_page()
+    page.goto(address)
+    page.locator("svg.rays").wait_for()
+    page.route("**/api/explain", lambda route: route.abort())
+    type_in(page, OTHER)
+    expect(page.get_by_role("status")).to_contain_text("The server does not answer")
+    type_in(page, EXAMPLE)
+    expect(page.get_by_role("status")).to_contain_text("The server does not answer")
+    page.unroute("**/api/explain")
+    expect(page.locator("#score")).to_have_text(f"score {explained.translation.score:.3f}")
+    assert said(page) == labels(explained.translation.tokens)
+    expect(page.get_by_role("status")).to_be_empty()
+    page.context.close()
+
+
+def test_the_keyboard_keeps_its_place(open_page: Opener) -> None:
+    page = open_page("#view=steps&step=999")
+    back = page.get_by_role("button", name="Next")
+    expect(back).to_have_attribute("aria-disabled", "true")
+    back.press("Enter")
+    expect(back).to_be_focused()
+    page.locator("#source-1").focus()
+    page.get_by_label("Step", exact=True).evaluate("one => (one.value = 1, one.dispatchEvent(new Event('input')))")
+    expect(page.locator("#source-1")).to_be_focused()
+    page.locator("#tab-compare").click()
+    page.get_by_label("A translation of your own").fill("a dog")
+    page.keyboard.press("Tab")
+    expect(page.locator(".column")).to_have_count(3)
+    expect(page.locator("#save-compare-SVG")).to_be_focused()

@@ -65,7 +65,7 @@ train: setup
 	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)
 ifeq ($(CONFIG)$(filter-out --resume,$(ARGS)),$(QUICKSTART))
 	$(BIN)/python scripts/train.py configs/quickstart_none.yaml --resume
-	[ -e checkpoints/quickstart_compared ] || $(BIN)/python scripts/evaluate.py checkpoints/quickstart/best.pt \
+	[ -e checkpoints/quickstart_compared/evaluation.json ] || $(BIN)/python scripts/evaluate.py checkpoints/quickstart/best.pt \
 	    checkpoints/quickstart_none/best.pt --output checkpoints/quickstart_compared
 endif
 

@@ -67,6 +67,11 @@ def require_new(path: Path, option: str = "--output") -> None:
     """Raise `UserError` if anything is at `path`, or if nothing can be written there: before the work, not after it."""
     if path.exists() or path.is_symlink():
         raise UserError(f"{path} already exists: choose another {option}, or remove it")
+    require_place(path, option)
+
+
+def require_place(path: Path, option: str = "--output") -> None:
+    """Raise `UserError` if nothing can be written at `path`, be it a file or a folder. Nothing is created."""
     if (there := obstacle(path)) is not None:
         raise UserError(
             f"{path} cannot be written: {there} is not a folder that can be written; choose another {option}"

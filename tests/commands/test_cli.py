@@ -124,7 +124,7 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["evaluate", "--ensemble", "BEST", "BEST"], ["twice"]),
         (["transalte"], ["'transalte'", "translate"]),
         (["evaluate", "BEST", "--buckets", "abc"], ["--buckets", "'abc'", "10,20,30"]),
-        (["evaluate", "BEST", "--output", "BEST/x"], ["BEST", "cannot be created"]),
+        (["evaluate", "BEST", "--output", "BEST/x"], ["BEST", "cannot be written"]),
         (["train", "CONFIG", "--set", "output_dir=/dev/null/x"], ["/dev/null/x", "cannot be created"]),
         (["translate", "NONE", "x", "--replace-unk"], ["replace_unk", "wiring"]),
         (["translate", "BEST", "x", "--n-best", "9"], ["9 best", "beam"]),

@@ -68,6 +68,12 @@ def test_scores_are_printed_though_no_file_can_be_written(
     assert said.err.splitlines()[-1].startswith(f"error: {tmp_path / 'bleu_by_length.csv'} cannot be written")
 
 
+def test_what_is_refused_leaves_no_folder(best: str, tmp_path: Path) -> None:
+    for arguments in (["missing.pt"], [best, "--heat-map", "99"], [best, "--source", "missing", "--reference", "x"]):
+        assert main(["evaluate", *arguments, "--output", str(tmp_path / "new" / "folder")]) == 2
+        assert not (tmp_path / "new").exists(), arguments
+
+
 def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best: str
 ) -> None:

@@ -14,6 +14,7 @@
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
 PYTHON ?= python3
 QUICKSTART := configs/quickstart.yaml
+COMPARED := checkpoints/quickstart_compared
 CONFIG ?= $(QUICKSTART)
 ARGS ?=
 EXECUTE ?= cache
@@ -22,14 +23,14 @@ DEMO := build/demo
 BUNDLED := checkpoints/multi30k-de-en/model.pt
 
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
-WITH ?=  # `make setup WITH="docs browser"` also installs these, all at once
+WITH ?=  # `make setup WITH="docs browser"` also installs these, at once if nothing is installed
 COMMA := ,
 
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
 .PHONY: multi30k-full reference setup translate train serve test test-fast test-browser test-page test-oldest check docs demo ablation bench
-setup: .venv/installed
+setup: .venv/installed $(WITH:%=.venv/%-installed)
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nmt needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -65,8 +66,9 @@ train: setup
 	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)
 ifeq ($(CONFIG)$(filter-out --resume,$(ARGS)),$(QUICKSTART))
 	$(BIN)/python scripts/train.py configs/quickstart_none.yaml --resume
-	[ -e checkpoints/quickstart_compared/evaluation.json ] || $(BIN)/python scripts/evaluate.py checkpoints/quickstart/best.pt \
-	    checkpoints/quickstart_none/best.pt --output checkpoints/quickstart_compared
+	@[ $(COMPARED)/evaluation.json -nt checkpoints/quickstart_none/best.pt ] || rm -rf $(COMPARED)
+	[ -e $(COMPARED) ] && echo "Compared before: $(COMPARED)" || $(BIN)/python scripts/evaluate.py \
+	    checkpoints/quickstart/best.pt checkpoints/quickstart_none/best.pt --output $(COMPARED)
 endif
 
 ablation: setup

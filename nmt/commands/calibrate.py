@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, data_here, positive, set_threads
+from nmt.commands.options import Parser, add_data_folder, check_data_folder, data_here, positive, set_threads
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -36,6 +36,7 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Write the copy. Raises `UserError` if the output exists, or the model does not tell text from other text."""
     files.require_new(options.output)
+    check_data_folder(options, options.source)
     if not 0 < options.share < 0.5:
         raise UserError(f"--share {options.share}: give a number above 0 and below 0.5, such as 0.02")
 

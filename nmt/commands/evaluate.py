@@ -11,6 +11,7 @@ from nmt.commands.options import (
     Parser,
     add_data_folder,
     add_search_options,
+    check_data_folder,
     data_here,
     positive,
     refuse_twice,
@@ -172,8 +173,7 @@ def _check_evaluate(options: argparse.Namespace) -> None:
         raise UserError("--heat-map needs a folder for its pictures: give --output DIR")
     if options.alignment_words is not None and options.alignment is None and options.heat_map is None:
         raise UserError("--alignment-words goes with --alignment or --heat-map: add one of them, or leave it out")
-    if options.data_folder is not None and (options.source is not None or options.sacrebleu is not None):
-        raise UserError("--data-folder is for a split of the corpus: leave it out")
+    check_data_folder(options, options.source, options.sacrebleu)
     if options.output is not None:
         if (options.output / "evaluation.json").exists():
             raise UserError(f"{options.output} already holds an evaluation: choose another --output, or remove it")

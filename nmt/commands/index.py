@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, data_here, positive, set_threads
+from nmt.commands.options import Parser, add_data_folder, check_data_folder, data_here, positive, set_threads
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -39,6 +39,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Write the index. Raises `UserError` if the output exists."""
+    check_data_folder(options, options.source)
     if (options.source is None) != (options.target is None):
         raise UserError("--source and --target belong together: give both files, or neither")
     if options.output is None and options.checkpoint.startswith("hf://"):

@@ -111,6 +111,12 @@ def data_here(options: argparse.Namespace, config: Config) -> DataConfig:
     return corpora_here(options, config)
 
 
+def check_data_folder(options: argparse.Namespace, *instead: object) -> None:
+    """Raise `UserError` if the folder of `add_data_folder` is given beside what stands in the place of a split."""
+    if options.data_folder is not None and any(each is not None for each in instead):
+        raise UserError("--data-folder is for a split of the corpus: leave it out")
+
+
 def corpora_here(options: argparse.Namespace, config: Config) -> DataConfig:
     """The data settings of a checkpoint, with the folder of `add_data_folder`, for any corpus.
 

@@ -61,7 +61,7 @@ async function fetched(path, options) {
     return await fetch(path, options);
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") throw error;
-    const lost = new Refused("The server does not answer. Is nmt serve still running? This page asks again.");
+    const lost = new Refused("The server does not answer. Is nmt serve still running?");
     throw Object.assign(lost, { isLost: true });
   }
 }

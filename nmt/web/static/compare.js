@@ -80,7 +80,7 @@ async function named(name, answer) {
   try {
     return { name, ...(await answer) };
   } catch (error) {
-    if (/** @type {Error} */ (error).name === "AbortError") throw error;
+    if (/** @type {Error} */ (error).name === "AbortError" || /** @type {any} */ (error).isLost) throw error;
     return { name, refused: /** @type {Error} */ (error).message };
   }
 }

@@ -3,9 +3,10 @@
 
 import { ask, live, ownSentence, served } from "./ask.js";
 import { showAttention } from "./attention.js";
-import { element, keepingFocus, note } from "./elements.js";
+import { keepingFocus, note } from "./elements.js";
 import { showComparison } from "./compare.js";
 import { exampleIn, inLanguage } from "./languages.js";
+import { themes } from "./look.js";
 import { openMind } from "./mind.js";
 import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
@@ -13,6 +14,7 @@ import { showSet } from "./set.js";
 import { copied, doubtsAbout, legendOf, showSaid, showTold } from "./said.js";
 import { forcedOnto, fromAddress, replacedBy, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
+import { makeTabs, markTab } from "./tabs.js";
 import { showTree } from "./tree.js";
 import { isMark } from "./words.js";
 
@@ -70,13 +72,13 @@ const actions = {
   /** A change that is no step back. @param {Partial<import("./state.js").State>} changes */
   remember(changes) {
     state = { ...state, ...changes };
-    history.replaceState(null, "", toAddress(state));
+    history.replaceState(history.state, "", toAddress(state));
   },
   /** @param {number} t */
   reconsider(t) {
     state = { ...state, mind: t };
     history.pushState({ opened: true }, "", toAddress(state));
-    if (!document.body.classList.contains("busy")) renderMind(); // else the answer that is awaited opens it
+    if (isCurrent() && !document.body.classList.contains("busy")) renderMind(); // else the answer that is awaited opens it
   },
   forget() {
     if (mind.open || state.mind === null) return;
@@ -90,6 +92,8 @@ const actions = {
   },
   /** A word that was typed may be several tokens: the model's own tokenizer says which. @param {number} t @param {string} word */
   async type(t, word) {
+    if (!isCurrent()) return;
+    state = { ...state, mind: null }; // the dialog has been closed, and that is no step back
     const [own, { model, text }] = [found, state];
     try {
       const read = await ask("/api/read", { model, text, target: word });
@@ -100,6 +104,7 @@ const actions = {
       const forced = state.forced.filter(([step]) => step <= t);
       if (tokens.length) actions.change({ prefix, forced, step: t, mind: null }, true);
     } catch (error) {
+      actions.remember({});
       say(/** @type {Error} */ (error).message);
     }
   },
@@ -112,6 +117,7 @@ const actions = {
 
 async function explain() {
   clearTimeout(pause);
+  if (!models.length) return; // they are on their way
   asking?.abort();
   asking = new AbortController();
   const { signal } = asking;
@@ -120,16 +126,18 @@ async function explain() {
   document.body.classList.add("busy");
   try {
     const answer = await answerTo(question, signal);
+    if (signal.aborted) return;
     const own = modelOf(question.model);
     found = { ...answer, question, languages: [own.source_language, own.target_language] };
     say(doubtsAbout(found, own));
     inLanguage(at("heard"), own.target_language);
     at("heard").textContent = found.text;
   } catch (error) {
-    if (/** @type {Error} */ (error).name === "AbortError") return;
+    if (signal.aborted) return;
     asked = "";
     found = NOTHING; // nothing of another sentence stays
-    say(/** @type {Error} */ (error).message.replace(/^text: /, ""));
+    at("heard").textContent = "";
+    say(saidOf(error).replace(/^text: /, ""));
     if (/** @type {any} */ (error).isLost) pause = setTimeout(explain, PATIENCE);
   }
   document.body.classList.remove("busy");
@@ -141,6 +149,9 @@ async function answerTo({ beam: size, ...question }, signal) {
   if (!modelOf(question.model)) throw new Error(`There is no model “${question.model}” here: choose one above.`);
   return ask("/api/explain", size === null ? question : { ...question, beam_size: size }, signal);
 }
+
+/** What is said of an error, which is followed by another attempt if the server was lost. @param {any} error */
+const saidOf = (error) => (error.isLost ? `${error.message} This page asks again.` : error.message);
 
 /** @param {string} message */
 function say(message) {
@@ -162,15 +173,11 @@ function renderAll() {
   showing = new AbortController();
   const { signal } = showing;
   const panel = at("panel");
-  for (const tab of document.querySelectorAll("[role=tab]")) {
-    const chosen = tab.id === `tab-${state.view}`;
-    tab.setAttribute("aria-selected", String(chosen));
-    /** @type {HTMLElement} */ (tab).tabIndex = chosen ? 0 : -1;
-  }
+  markTab(at("tabs"), state.view);
   panel.setAttribute("aria-labelledby", `tab-${state.view}`);
   const failed = (/** @type {any} */ error) => {
     if (signal.aborted) return;
-    note(panel, error.message);
+    note(panel, saidOf(error));
     if (error.isLost) setTimeout(() => signal.aborted || render(), PATIENCE);
   };
   const whole = isWhole() ? WHOLE[state.view] : undefined;
@@ -193,27 +200,6 @@ function renderMind() {
   else openMind(mind, found, state.mind, state, actions);
 }
 
-function renderTabs() {
-  const tabs = at("tabs");
-  for (const [view, name] of Object.entries(VIEWS)) {
-    const tab = /** @type {HTMLButtonElement} */ (element("button", "", name));
-    tab.id = `tab-${view}`;
-    tab.type = "button";
-    tab.setAttribute("role", "tab");
-    tab.setAttribute("aria-controls", "panel");
-    tab.addEventListener("click", () => view === state.view || actions.change({ view }, false));
-    tabs.append(tab);
-  }
-  tabs.addEventListener("keydown", (event) => {
-    const names = Object.keys(VIEWS);
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    const view = names[(names.indexOf(state.view) + step + names.length) % names.length];
-    actions.change({ view }, false);
-    at(`tab-${view}`).focus();
-  });
-}
-
 function fillIn() {
   if (text.value !== state.text) text.value = state.text;
   model.value = state.model;
@@ -223,29 +209,36 @@ function fillIn() {
   beam.value = String(state.beam ?? own?.beam_size ?? 5);
 }
 
-function themes() {
-  const button = at("theme");
-  const dark = () =>
-    (document.documentElement.dataset.theme ??
-      (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  const name = () => (button.textContent = dark() ? "Light" : "Dark");
-  button.addEventListener("click", () => {
-    document.documentElement.dataset.theme = dark() ? "light" : "dark";
-    try {
-      localStorage.setItem("nmt-theme", document.documentElement.dataset.theme);
-    } catch {
-      // without storage the choice lasts until the page is closed
-    }
-    name();
-  });
-  name();
+/** Where the address leads. What has been answered already is not asked again. */
+function follow() {
+  const before = toAddress({ ...state, mind: null });
+  state = fromAddress(firstSentence);
+  if (!Object.hasOwn(VIEWS, state.view)) state.view = "attention";
+  if (isAsked() && !isWhole() && toAddress({ ...state, mind: null }) === before) return renderMind();
+  fillIn();
+  if (isWhole() || isAsked()) render();
+  else explain();
 }
 
-async function begin() {
+/** Lines are drawn for the room there is. */
+function fitAgain() {
+  let width = innerWidth;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let resized;
+  let rest;
+  addEventListener("resize", () => {
+    clearTimeout(rest);
+    if (innerWidth === width) return;
+    rest = setTimeout(() => {
+      width = innerWidth;
+      if (state.view === "attention") keepingFocus(renderAll);
+    }, 200);
+  });
+}
+
+function begin() {
   themes();
-  renderTabs();
+  const show = (/** @type {string} */ view) => actions.change({ view }, false);
+  makeTabs(at("tabs"), VIEWS, () => state.view, show);
   text.value = state.text;
   document.querySelector(".skip")?.addEventListener("click", (event) => (event.preventDefault(), at("panel").focus()));
   at("said").addEventListener("copy", (event) => {
@@ -255,7 +248,7 @@ async function begin() {
   text.addEventListener("input", () => {
     clearTimeout(pause);
     state = { ...state, text: text.value, prefix: [], forced: [], step: 0, mind: null, node: null };
-    pause = setTimeout(() => (history.replaceState(null, "", toAddress(state)), explain()), 120);
+    pause = setTimeout(() => (actions.remember({}), explain()), 120);
   });
   model.addEventListener("change", () => {
     const typed = state.text !== firstSentence(state.model);
@@ -267,24 +260,20 @@ async function begin() {
     if (size >= 1 && size <= 50) actions.change({ beam: size }, true);
     else fillIn();
   });
-  const follow = () => {
-    state = fromAddress(firstSentence);
-    if (!Object.hasOwn(VIEWS, state.view)) state.view = "attention";
-    fillIn();
-    if (isWhole() || isAsked()) render();
-    else explain();
-  };
   addEventListener("popstate", follow);
-  addEventListener("resize", () => {
-    clearTimeout(resized);
-    if (state.view === "attention") resized = setTimeout(render, 200); // the lines are drawn for the room there is
-  });
+  fitAgain();
   addEventListener("busy", (event) => (at("busy").textContent = /** @type {CustomEvent} */ (event).detail));
+  load();
+}
+
+async function load() {
   try {
     models = await ask("/api/models");
   } catch (error) {
-    return say(/** @type {Error} */ (error).message);
+    if (/** @type {any} */ (error).isLost) setTimeout(load, PATIENCE);
+    return say(saidOf(error));
   }
+  say("");
   if (!live) {
     text.readOnly = true;
     beam.disabled = true;

@@ -145,10 +145,10 @@ def test_a_server_that_comes_back_is_asked_again(browser: Browser, address: str,
 
 def test_the_keyboard_keeps_its_place(open_page: Opener) -> None:
     page = open_page("#view=steps&step=999")
-    back = page.get_by_role("button", name="Next")
-    expect(back).to_have_attribute("aria-disabled", "true")
-    back.press("Enter")
-    expect(back).to_be_focused()
+    forward = page.get_by_role("button", name="Next")
+    expect(forward).to_have_attribute("aria-disabled", "true")
+    forward.press("Enter")
+    expect(forward).to_be_focused()
     page.locator("#source-1").focus()
     page.get_by_label("Step", exact=True).evaluate("one => (one.value = 1, one.dispatchEvent(new Event('input')))")
     expect(page.locator("#source-1")).to_be_focused()

@@ -3,6 +3,7 @@
 
 import { element, labelled, note, scrolling } from "./elements.js";
 import { best, heatMap } from "./heat.js";
+import { isKnown } from "./languages.js";
 import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
 import { isMark, sentencesOf, unitsOf, weightsOf, withinSentences } from "./words.js";
@@ -260,7 +261,7 @@ function words(svg, units, { x, anchor, y, data, room, lang, role }) {
     .data(units)
     .join("g")
     .attr("role", role)
-    .attr("lang", lang)
+    .attr("lang", isKnown(lang) ? lang : null)
     .attr("tabindex", 0)
     .attr(`data-${data}`, (/** @type {any} */ _, /** @type {number} */ i) => i);
   groups

@@ -149,8 +149,8 @@ def runs_of(
             if peer.name in (models := peers.MODELS[name]):
                 runs[f"{name}, {peer.name}"] = partial(speed_of_peer, peer, models[peer.name], options)
     square = torch.randn(2048, 2048, device=device)
-    runs["torch"] = partial(rate, lambda: square @ square, 2e-9 * 2048**3)
-    runs["ours"] = partial(rate, lambda: multiply(square, square), 2e-9 * 2048**3)
+    runs["torch"] = partial(rate, lambda: square @ square, 2e-9 * 2048**3, device)
+    runs["ours"] = partial(rate, lambda: multiply(square, square), 2e-9 * 2048**3, device)
     return runs
 
 
@@ -174,12 +174,14 @@ def speed_of_peer(peer: peers.Peer, model: tuple[str, ...], options: argparse.Na
     return peer.run("train", *model, options.peer_updates, threads=options.threads)["trg_tok_per_s"]
 
 
-def rate(product: Callable[[], Tensor], giga: float) -> float:
+def rate(product: Callable[[], Tensor], giga: float, device: torch.device) -> float:
     """Of a product, in GFLOP/s."""
     seconds = []
     for _ in range(10):
         started = time.perf_counter()
         product()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
         seconds.append(time.perf_counter() - started)
     return giga / statistics.median(seconds)
 

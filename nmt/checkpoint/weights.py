@@ -13,12 +13,15 @@ from nmt.kernels.packed import in_bytes
 def in_8_bits(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The weights with whole numbers to ±127 for matrices, and by the names of these the scales of their rows.
 
-    Vectors, and matrices of one row, stay as they are. What several names share, they share afterwards.
+    Vectors, and matrices of one row, keep their values, in memory of their own: on a GPU they are parts of one block
+    with an RNN's matrices, all of which would be saved with them. What several names share of the other matrices, they
+    share afterwards.
     """
     numbers, scales = dict(weights), {}
     done: dict[int, tuple[Tensor, Tensor]] = {}
     for name, weight in weights.items():
         if weight.dim() < 2 or len(weight) < 2:
+            numbers[name] = weight.clone()
             continue
         if weight.data_ptr() not in done:
             rows, scale = in_bytes(weight.flatten(1))

@@ -57,6 +57,19 @@ def test_weights_come_back_within_half_a_step_of_their_row(
             assert ((small[name] - weight).abs() <= half_a_step * (1 + 1e-5)).all()
 
 
+def test_a_small_file_holds_no_block_that_a_gpu_keeps_weights_in(tmp_path: Path, make_translator: Maker) -> None:
+    config, translator = make_translator(*LARGE)
+    rnn = translator.model.encoder.rnn
+    block = torch.cat([weight.detach().flatten() for weight in rnn.parameters()])
+    places = block.split([weight.numel() for weight in rnn.parameters()])
+    for weight, place in zip(rnn.parameters(), places, strict=True):
+        weight.data = place.view_as(weight)  # as cuDNN has them
+    paths = tmp_path / "whole.pt", tmp_path / "small.pt"
+    for path, int8 in zip(paths, (False, True), strict=True):
+        checkpoint.save(path, config, translator.source, translator.target, translator.model, int8=int8)
+    assert paths[1].stat().st_size < 0.5 * paths[0].stat().st_size
+
+
 def test_a_row_of_zeros_comes_back(tmp_path: Path, make_translator: Maker) -> None:
     config, translator = make_translator()
     with torch.no_grad():

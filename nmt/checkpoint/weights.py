@@ -13,8 +13,8 @@ from nmt.kernels.packed import in_bytes
 def in_8_bits(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The weights with whole numbers to ±127 for matrices, and by the names of these the scales of their rows.
 
-    Vectors, and matrices of one row, are copied: on a GPU, those of an RNN lie in one block of memory with its matrices,
-    and the whole block would be saved with them. Other matrices that several names share stay shared.
+    Vectors, and matrices of one row, are copied: on a GPU, those of an RNN lie in one block of memory with its
+    matrices, and the whole block would be saved with them. Other matrices that several names share stay shared.
     """
     numbers, scales = dict(weights), {}
     done: dict[int, tuple[Tensor, Tensor]] = {}

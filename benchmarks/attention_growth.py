@@ -26,8 +26,8 @@ from torch import Tensor
 from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
-from nmt.model.decoder import LuongDecoder
 from nmt.model.seq2seq import Seq2Seq
+from nmt.model.wirings import LuongDecoder
 from nmt.training.loss import batch_loss
 
 SCOPES = ("global", "local_m", "local_p")

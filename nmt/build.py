@@ -12,11 +12,12 @@ from torch.overrides import TorchFunctionMode
 from nmt.config.model import AttentionConfig, ModelConfig
 from nmt.kernels import Embedding
 from nmt.model.attention import Attention, FixedContext, Heads
-from nmt.model.decoder import BahdanauDecoder, Decoder, DecoderSizes, LuongDecoder
+from nmt.model.decoder import Decoder, DecoderSizes
 from nmt.model.encoder import Encoder
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
 from nmt.model.seq2seq import Seq2Seq
+from nmt.model.wirings import BahdanauDecoder, LuongDecoder
 from nmt.system.device import memory
 from nmt.system.errors import UserError
 from nmt.text.tokenizers import SPACE_MARK

@@ -69,7 +69,8 @@ def decode(
     ready = packed(model, search.precision)
     with _searching(ready, search, lambda: "out of memory for a table of all target types: translate fewer sentences"):
         at_once = search.beam_size if search.sampling is None else n_best
-        for_search = ready.for_rows(at_once * sum(map(len, sources)))  # translations are about as long as sources
+        rows = at_once * sum(map(len, sources))  # translations are about as long as sources
+        for_search = ready.for_search(rows, at_once)
     ready = for_search.train(ready.training)
 
     def decoded(number: int) -> Iterator[tuple[int, list[Decoded]]]:
@@ -149,8 +150,9 @@ def _decode_batch(
     elif selection is None:
         found = find(partial(_step, model), state, memory)
     else:
-        types = candidates(selection, padded).to(model.device)
-        found = _in_types(find(*_limited(model, types, state, memory)), types)
+        always, own = candidates(selection, padded)
+        types = torch.cat([always.expand(len(own), -1), own], dim=1).to(model.device)
+        found = _in_types(find(*_limited(model, types, len(always), state, memory)), types)
     if not attention:
         for row, hypotheses in found:
             yield row, [Decoded(hypothesis, None) for hypothesis in hypotheses]
@@ -218,21 +220,20 @@ def _begun(
 
 
 def _limited(
-    model: TranslationModel, types: Int[Tensor, "B C"], state: Any, memory: Any
+    model: TranslationModel, types: Int[Tensor, "B C"], shared: int, state: Any, memory: Any
 ) -> tuple[Step, Any, tuple[Any, Int[Tensor, "B C"], Choice]]:
-    """What a search among each sentence's C types needs: its step, whose ids are their places, state and memory."""
-    union, places = _union(types)
-    barred = (types == PAD) | (types == BOS)
-    bar = torch.zeros(types.shape, device=types.device).masked_fill_(barred, -torch.inf)
-    choice = Choice(places, bar, chosen=(types != PAD).sum(dim=1) + 1)  # PAD, too, however often it fills up
-    return partial(_step_among, model.limited(union)), state, (memory, types, choice)
+    """What a search among each sentence's C types needs: its step, whose ids are their places, state and memory.
 
-
-def _union(types: Int[Tensor, "B C"]) -> tuple[Int[Tensor, " U"], Int[Tensor, "B C"]]:
-    """All types in ascending order, each once, and the place of each among them."""
+    All sentences share the first ones, `SPECIALS` before all others.
+    """
+    own = types[:, shared:]
     there = torch.zeros(int(types.max()) + 1, dtype=torch.bool, device=types.device)
-    there[types.flatten()] = True  # `unique` would sort them, which takes ten times as long
-    return there.nonzero().squeeze(1), (there.cumsum(0) - 1)[types]
+    there[own.flatten()] = True  # `unique` would sort them, which takes ten times as long
+    there[PAD] = False
+    places = (there.cumsum(0) + shared - 1)[own].masked_fill_(own == PAD, PAD)
+    union = torch.cat([types[0, :shared], there.nonzero().squeeze(1)])
+    choice = Choice(places, chosen=shared + (own != PAD).sum(dim=1))
+    return partial(_step_among, model.limited(union, shared)), state, (memory, types, choice)
 
 
 def _step_among(

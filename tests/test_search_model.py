@@ -215,11 +215,11 @@ def test_the_translator_leaves_the_model_in_its_mode(variant):
 def test_what_a_long_search_looks_up_is_what_a_short_one_computes(variant, monkeypatch):
     model, reference = tiny_model(variant).eval(), tiny_model(variant).eval()
     types = model.decoder.embedding.num_embeddings
-    long, short = model.for_rows(2 * types), model.for_rows(2 * types - 1)
-    assert short is model
+    long, short = model.for_search(2 * types, 1), model.for_search(2 * types - 1, 1)
+    assert short.inputs is None
     with monkeypatch.context() as patch:
         patch.setattr(seq2seq, "MOST_KNOWN", types)
-        assert model.for_rows(2 * types) is model
+        assert model.for_search(2 * types, 1).inputs is None
     with torch.no_grad():
         model.decoder.embedding.weight[:] = torch.nan  # which the long search must not read any more
     tokens = torch.tensor([5, BOS, 4])

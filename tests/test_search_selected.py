@@ -10,6 +10,7 @@ from test_search_model import TEXTS
 from nmt.config.search import SearchConfig
 from nmt.decoding import decode
 from nmt.kernels.packed import packed
+from nmt.model import remainder
 from nmt.model.ensemble import Ensemble
 from nmt.model.seq2seq import Seq2Seq
 from nmt.selection.lexical import Selection
@@ -103,10 +104,12 @@ def test_it_can_be_switched_off_and_forced_decoding_knows_nothing_of_it():
 def test_a_packed_output_layer_keeps_the_selected_rows(precision):
     model = packed(make(WIRINGS[0], False).float(), precision)
     with torch.inference_mode():
-        limited = model.limited(torch.tensor([3, 9, 0]))
-        features = torch.randn(5, EMBEDDING)
-        expected = model.decoder.output(features)[:, [3, 9, 0]]
-        assert torch.equal(limited.decoder.output(features)[:, :3].to(expected.dtype), expected)
+        types = [UNK, PAD, BOS, EOS, 9, 5]
+        limited = model.limited(torch.tensor(types), shared=4)
+        features = torch.randn(5, EMBEDDING).tanh()
+        expected = model.decoder.output(features)[:, types]
+        expected[:, [PAD, BOS]] = -math.inf  # which no target holds
+        assert torch.equal(limited.decoder.output(features)[:, : len(types)].to(expected.dtype), expected)
     assert model.decoder.output.out_features == TARGET_TYPES
     assert limited.decoder.embedding is model.decoder.embedding
 
@@ -155,3 +158,23 @@ def test_preparing_a_search_draws_no_random_numbers():
     before = torch.get_rng_state()
     translator_of(model).translate(TEXTS)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_directions_that_are_not_computed_share_what_they_add(monkeypatch):
+    monkeypatch.setattr(remainder, "DIRECTIONS", 3)
+    layer, features, one = torch.nn.Linear(9, 40).double(), torch.eye(9).double(), torch.tensor([1])
+    with torch.no_grad():
+        few = remainder.Remainder(layer, torch.tensor([0, 1]))
+        monkeypatch.setattr(remainder, "DIRECTIONS", 9)
+        every = remainder.Remainder(layer, torch.tensor([0, 1]))
+        assert (len(few.weight), len(every.weight)) == (4, 10)
+        # Over directions at right angles, the sums of squares add up to the covariance's trace, however few there are.
+        estimates = [
+            model(features, torch.nn.functional.linear(features, model.weight, model.bias), one).sum()
+            for model in (few, every)
+        ]
+        exact = layer.weight[2:].var(dim=0, correction=0).sum() / 2
+        only = every(features * 0, every.bias.expand(9, -1), one)
+        assert estimates[0].item() == pytest.approx(estimates[1].item(), abs=1e-12)
+        linear = (every.weight[-1] @ features.T).sum()
+        assert (estimates[1] - linear - only.sum()).item() == pytest.approx(exact.item(), abs=1e-12)

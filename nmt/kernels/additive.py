@@ -54,10 +54,9 @@ class _Operands(NamedTuple):
 
 def _operands(query: Tensor, keys: Tensor, many: bool) -> _Operands:
     """Whether a pair's exponentials are in range depends on that pair alone, so that its score does, too."""
-    made = derived(keys, _exponentials) if many and query.numel() and keys.numel() else None
-    if made is None:
+    if not (many and query.numel() and keys.numel()):
         return _Operands(query.flatten(0, -3), keys.flatten(0, -3), products=False)
-    large_keys, any_key, factors = made
+    large_keys, any_key, factors = derived(keys, _exponentials)
     large_queries = query.abs().amax(-1) > LARGEST
     too_large = None
     if any_key or bool(large_queries.any()):

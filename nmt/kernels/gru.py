@@ -40,6 +40,7 @@ class GRUCell(nn.Module):
 
     Gates = GRUGates
     states: ClassVar[int] = 1  # of a layer
+    bounded: ClassVar[bool] = True  # a state lies between −1 and 1
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -79,10 +80,14 @@ def plain_gru_step(
 def gru_update(
     inputs: Float[Tensor, "N G"], recurrent: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]
 ) -> Float[Tensor, "N H"]:
-    """The GRU's new state from the two halves of its gates; fast where no gradient is to be found."""
+    """The GRU's new state from the two halves of its gates.
+
+    Where no gradient is to be found it is fast, and writes over `recurrent`.
+    """
     if not fast(hidden) or torch.is_grad_enabled():
         return plain_gru_update(inputs, recurrent, hidden)
-    return _forward(inputs, recurrent, hidden)[2]
+    size = hidden.shape[1]
+    return _forward(inputs, recurrent, hidden, recurrent[:, : 2 * size], recurrent[:, 2 * size :])[2]
 
 
 def plain_gru_update(

@@ -40,6 +40,7 @@ class LSTMCell(nn.Module):
 
     Gates = LSTMGates
     states: ClassVar[int] = 2  # of a layer: hidden, and the memory cell
+    bounded: ClassVar[bool] = True  # a state lies between −1 and 1
 
     def __init__(self, hidden: int) -> None:
         super().__init__()

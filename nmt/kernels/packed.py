@@ -8,21 +8,19 @@ Shapes: N rows, I inputs, O outputs.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from copy import copy, deepcopy
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int, Int8
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nmt.kernels import private
 from nmt.kernels.gru import GRUCell, gru_sequence, gru_update
-from nmt.kernels.linear import Linear, few_sizes
+from nmt.kernels.linear import Linear
 from nmt.kernels.lstm import LSTMCell, lstm_sequence, lstm_update
-from nmt.kernels.switch import in_use
+from nmt.kernels.packed_layers import Bytes, Choose, PackedLinear, Plain, kind_of
 
 Model = TypeVar("Model")
 Parent = TypeVar("Parent", bound=nn.Module)
@@ -36,12 +34,12 @@ def packed(module: Model, precision: str = "float32") -> Model:
     (another device, weights of another type than float32, float32 with the plain kernels, a module that is packed so
     already) it is the module itself.
     """
-    kind = _kind(precision)
+    kind = kind_of(precision)
     if not isinstance(module, nn.Module):
         return module
-    kinds = {type(child) for child in module.modules() if isinstance(child, _PackedLinear)}
+    kinds = {type(child) for child in module.modules() if isinstance(child, PackedLinear)}
     if kind is None and kinds:  # for another precision
-        kind = _Plain
+        kind = Plain
     if kind is None or kind in kinds:
         return module
     parameter = next(module.parameters())
@@ -50,7 +48,7 @@ def packed(module: Model, precision: str = "float32") -> Model:
     other = deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
     for parent in list(other.modules()):
         for name, child in parent.named_children():
-            if isinstance(child, nn.Linear | _PackedLinear):  # one packed for another precision has its weights still
+            if isinstance(child, nn.Linear | PackedLinear):  # one packed for another precision has its weights still
                 setattr(parent, name, kind(child))
             elif isinstance(child, GRUCell):
                 setattr(parent, name, _PackedGRUCell(kind(child)))
@@ -59,23 +57,55 @@ def packed(module: Model, precision: str = "float32") -> Model:
     return other
 
 
-def with_outputs(layer: nn.Module, rows: Int[Tensor, " R"]) -> nn.Module:
-    """The layer, packed as it was, with these of its outputs, which stay rounded if its products are.
+def with_weights(layer: nn.Module, weight: Tensor, bias: Tensor | None = None, *, bounded: bool = False) -> nn.Module:
+    """A layer packed as this one, with other weights."""
+    assert isinstance(layer, Linear | PackedLinear)
+    other = copy(layer)
+    other._parameters = {"weight": nn.Parameter(weight.contiguous(), requires_grad=False), "bias": None}
+    if bias is not None:
+        other._parameters["bias"] = nn.Parameter(bias, requires_grad=False)
+    other.out_features, other.bounded = len(weight), bounded
+    return other if isinstance(layer, Linear) else type(layer)(other)
 
-    Behind them are up to 255 more, all alike, that nobody has asked for: oneDNN compiles each size of a product.
+
+def with_outputs(
+    layer: nn.Module, rows: Int[Tensor, " R"], never: Sequence[int], others: Sequence[nn.Module] = ()
+) -> nn.Module:
+    """The layer, packed as it was, with these of its outputs, of which some are −∞; they stay rounded if products are.
+
+    The last ones are those of `others`, which have a weight and a bias. Between them are up to 255 more that nobody has
+    asked for: oneDNN compiles each size of a product.
     """
-    assert isinstance(layer, Linear | _PackedLinear)
-    rows = F.pad(rows, (0, min(-len(rows) % 256, layer.out_features - len(rows))))
-    fewer = copy(layer)
-    fewer._parameters = {
-        name: None if own is None else nn.Parameter(own[rows], False) for name, own in layer._parameters.items()
-    }
-    fewer.out_features = len(rows)
-    if isinstance(layer, Linear):
-        return fewer
-    chosen = type(layer)(fewer)
-    chosen.stays_rounded = True
+    weight, bias = layer.get_parameter("weight"), layer.get_parameter("bias")
+    wanted = len(rows) + sum(len(other.get_parameter("weight")) for other in others)
+    rows = F.pad(rows, (0, min(-wanted % 256, max(0, len(weight) - len(rows)))))
+    own_bias = bias[rows]
+    own_bias[list(never)] = -torch.inf
+    weights, biases = ([other.get_parameter(name) for other in others] for name in ("weight", "bias"))
+    all_weights, all_biases = torch.cat([weight[rows], *weights]), torch.cat([own_bias, *biases])
+    chosen = with_weights(layer, all_weights, all_biases, bounded=bool(layer.bounded))
+    if isinstance(chosen, PackedLinear):
+        chosen.stays_rounded = True
+    if isinstance(layer, Bytes) and isinstance(chosen, Bytes) and "factors" in vars(layer):
+        chosen.shares_factors(layer, rows)
     return chosen
+
+
+def lay_out(layer: nn.Module) -> None:
+    """Compute 8-bit factors of a packed layer now, for copies of this process and for layers `with_outputs`."""
+    if isinstance(layer, Bytes):
+        _ = layer.factors
+
+
+def taken(layer: nn.Module, inputs: Float[Tensor, "N I"], choices: Sequence[Choose]) -> list[Float[Tensor, "N C"]]:
+    """What each choice takes of a layer's outputs. Of 8-bit products nothing else is scaled.
+
+    A choice must take the same of what it is given once for all rows (1 O), for all rows or for groups of rows.
+    """
+    if isinstance(layer, Bytes):
+        return layer.taken(inputs, choices)
+    outputs = layer(inputs)
+    return [choose(outputs) for choose in choices]
 
 
 def with_child(parent: Parent, name: str, child: nn.Module) -> Parent:
@@ -85,36 +115,10 @@ def with_child(parent: Parent, name: str, child: nn.Module) -> Parent:
     return other
 
 
-class _PackedLinear(nn.Module, ABC):
-    """The products' own form of the weights is computed when it is first needed: of an output layer it may never be."""
-
-    weight: Tensor
-    bias: Any  # a tensor, or None
-    stays_rounded = False
-
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.weight, self.bias = layer.get_parameter("weight"), layer._parameters.get("bias")
-        self.out_features = len(self.weight)
-
-    def forward(self, inputs: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
-        outputs = self.product(inputs.reshape(-1, inputs.shape[-1]))
-        outputs = outputs if self.stays_rounded else outputs.to(inputs.dtype)
-        return outputs.view(*inputs.shape[:-1], self.out_features)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the products' own form, which cannot be copied."""
-        computed = [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]
-        return {name: value for name, value in vars(self).items() if name not in computed}
-
-    @abstractmethod
-    def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]: ...
-
-
 class _PackedGRUCell(nn.Module):
     """A `GRUCell` with a packed layer for its recurrent gates."""
 
-    def __init__(self, recurrent: _PackedLinear) -> None:
+    def __init__(self, recurrent: PackedLinear) -> None:
         super().__init__()
         self.recurrent = recurrent
 
@@ -129,7 +133,7 @@ class _PackedGRUCell(nn.Module):
 class _PackedLSTMCell(nn.Module):
     """The same of an `LSTMCell`."""
 
-    def __init__(self, recurrent: _PackedLinear) -> None:
+    def __init__(self, recurrent: PackedLinear) -> None:
         super().__init__()
         self.recurrent = recurrent
 
@@ -142,94 +146,3 @@ class _PackedLSTMCell(nn.Module):
         self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"], cell: Float[Tensor, "B H"]
     ) -> Float[Tensor, "T B H"]:
         return lstm_sequence(gates, hidden, cell, self.recurrent.weight, self.recurrent.bias)
-
-
-class _Plain(_PackedLinear):
-    """The product of a plain `Linear`."""
-
-    def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        return F.linear(rows, self.weight, self.bias)
-
-
-class _Rounded(_PackedLinear):
-    """Factors of a floating type, summed in float32, by PyTorch's own product."""
-
-    dtype = torch.bfloat16
-
-    @cached_property
-    def factors(self) -> Tensor:
-        return self.weight.detach().to(self.dtype)
-
-    @cached_property
-    def shift(self) -> Tensor | None:
-        return None if self.bias is None else self.bias.detach().to(self.dtype)
-
-    def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        return F.linear(rows.to(self.dtype), self.factors, self.shift)
-
-
-class _RoundedBlocks(_Rounded):
-    """The same by oneDNN's product, of weights in its own layout."""
-
-    @cached_property
-    def factors(self) -> Tensor:
-        return private.blocks(self.weight.detach().to(self.dtype))
-
-    def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        return few_sizes(rows.to(self.dtype), lambda some: private.product(some, self.factors, self.shift))
-
-
-class _Blocks(_RoundedBlocks):
-    """The same in float32, where nothing is rounded."""
-
-    dtype = torch.float32
-
-
-class _Bytes(_PackedLinear):
-    """Factors that are whole numbers to ±127, times a scale of each row and of each output; their sums are exact."""
-
-    @cached_property
-    def factors(self) -> tuple[Tensor, Tensor]:
-        """The weight's whole numbers, transposed, and the scales of the outputs."""
-        weight, scales = in_bytes(self.weight.detach())
-        return weight.t(), scales
-
-    def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        numbers, scales = in_bytes(rows)
-        outputs = self.sums(numbers).float().mul_(self.factors[1]).mul_(scales.unsqueeze(1))
-        return outputs if self.bias is None else outputs.add_(self.bias)
-
-    def sums(self, numbers: Int8[Tensor, "N I"]) -> Int[Tensor, "N O"] | Float[Tensor, "N O"]:
-        return few_sizes(numbers, lambda some: private.byte_product(some, self.factors[0]))
-
-
-class _PlainBytes(_Bytes):
-    """The same by a product of float64 numbers, which holds such sums exactly."""
-
-    @cached_property
-    def factors(self) -> tuple[Tensor, Tensor]:
-        weight, scales = super().factors
-        return weight.double(), scales
-
-    def sums(self, numbers: Int8[Tensor, "N I"]) -> Int[Tensor, "N O"] | Float[Tensor, "N O"]:
-        return numbers.double() @ self.factors[0]
-
-
-def in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
-    """Each row's numbers, and what to multiply them by: the largest absolute value is 127."""
-    scales = rows.abs().amax(dim=1).clamp_(min=torch.finfo(rows.dtype).tiny * 127) / 127
-    return (rows / scales.unsqueeze(1)).round_().to(torch.int8), scales
-
-
-def _kind(precision: str) -> type[_PackedLinear] | None:
-    """The layers of a precision: fast ones, or plain ones; None where a plain `Linear` is that already."""
-    fast = in_use() == "fast"
-    match precision:
-        case "float32":
-            return _Blocks if fast and private.has_blocks(torch.float32) else None
-        case "bf16":
-            return _RoundedBlocks if fast and private.has_blocks(torch.bfloat16) else _Rounded
-        case "int8":
-            return _Bytes if fast and private.has_byte_product() else _PlainBytes
-        case _:
-            raise ValueError(f"{precision}: not a precision of products")

@@ -1,4 +1,4 @@
-"""The recurrent decoders: Bahdanau's (attention before the RNN step), Luong's (after it), and one without attention.
+"""What all recurrent decoders share; `nmt.model.wirings` says when attention is asked, and what its answer is for.
 
 Training, scoring, greedy and beam search all run the same `step`. Whatever is computed per sentence travels in a
 `Memory` and in a state, a tuple of batch-first tensors that a beam reorders by rows; modules hold parameters only.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,12 +22,12 @@ from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.embedding import EmbeddingDropout
 from nmt.model.encoder import Encoded
 from nmt.model.recurrent import CELLS, Cell, RecurrentStack
+from nmt.model.scopes.local import LocalScope
 from nmt.text.vocabulary import BOS, PAD
 
 # One (N, H) a layer, bottom first; of LSTMs one memory cell (N, H) a layer; the number t of steps done (N); with
 # coverage the sum of the weights so far (N, S); with Luong's input feeding h̃ (N, H).
 State: TypeAlias = tuple[Tensor, ...]
-Readout: TypeAlias = Literal["tanh", "linear", "maxout"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class DecoderSizes:
 class Decoder(nn.Module, ABC):
     """What the wirings share: the embedding, the initial state, the layers, the output layer, the loop over T."""
 
+    projection: nn.Module | None  # of memory vectors
+
     def __init__(
         self,
         embedding: nn.Embedding,
@@ -57,6 +59,7 @@ class Decoder(nn.Module, ABC):
     ) -> None:
         super().__init__()
         kind = CELLS[sizes.cell]
+        self.sizes = sizes
         self.layers, self.states = sizes.layers, sizes.layers * kind.states
         self.embedding = embedding
         self.embedding_gates = kind.Gates(embedding.embedding_dim, sizes.hidden)
@@ -66,10 +69,12 @@ class Decoder(nn.Module, ABC):
         self.output = Linear(output_inputs, embedding.num_embeddings)
         self.embedding_dropout = EmbeddingDropout(sizes.embedding_dropout, sizes.word_dropout)
         self.dropout = Dropout(sizes.dropout)
+        self.register_module("projection", None)
 
     def prepare(self, encoded: Encoded, done: int | None = None) -> Memory:
         """The encoder's memory with its keys, projected once per sentence. In training, `done` are the updates done."""
-        return self.attention.prepare(encoded, done)
+        memory = self.attention.prepare(encoded, done)
+        return memory if self.projection is None else memory._replace(values=self.projection(memory.values))
 
     def initial_state(self, encoded: Encoded) -> State:
         """tanh(W_s [→h; ←h]) of the encoder's final states for each layer, and for each memory cell of LSTMs.
@@ -96,6 +101,22 @@ class Decoder(nn.Module, ABC):
 
         `inputs` is `embed(y_{t−1})`; the rows of a sentence's K hypotheses are neighbours.
         """
+
+    @abstractmethod
+    def projecting(self) -> Decoder:
+        """The same decoder, which computes of each memory vector what it otherwise computes of each context.
+
+        A context is a weighted sum of memory vectors, and a linear layer of it is the same sum of the layer of these.
+        That is less work for a beam, whose hypotheses have more steps than their sentence has positions. It is the
+        decoder itself if a context is something else, or if each query has a memory of its own, which would grow.
+        """
+
+    @property
+    def can_project(self) -> bool:
+        attention = self.attention
+        return isinstance(attention, FixedContext) or (
+            attention.heads is None and not isinstance(attention.scope, LocalScope)
+        )
 
     @abstractmethod
     def query(self, before: State, after: State) -> Float[Tensor, "N H"]:
@@ -157,113 +178,3 @@ class Decoder(nn.Module, ABC):
         context, alignment = self.attention(query, memory, t, *coverage)
         past = tuple(x.flatten(0, 1) for x in (t + 1, *(alignment.added_to(c) for c in coverage)))
         return context.flatten(0, 1), alignment.flatten(), past
-
-
-class BahdanauDecoder(Decoder):
-    """Attention before the RNN step, queried by the previous state (Bahdanau et al. 2015, section 3.1 and A.2).
-
-    c_t = attend(s_{t−1});  s_t = GRU([E y_{t−1}; c_t], s_{t−1});  readout r = [s_t; c_t; E y_{t−1}]. The output layer
-    reads tanh(W_o r + b_o); with `maxout` of A.2.2 the larger one of each two neighbours in W_o r + b_o, of twice the
-    size; with `linear`, as tutorials have it, r itself. In A.2.2 it is s_{i−1} that is read; here it is s_t, as in the
-    paper's equation 4.
-    """
-
-    def __init__(
-        self,
-        embedding: nn.Embedding,
-        attention: Attention | FixedContext,
-        sizes: DecoderSizes,
-        readout: Readout = "tanh",
-    ) -> None:
-        joined = sizes.hidden + sizes.context + embedding.embedding_dim
-        super().__init__(embedding, attention, sizes, output_inputs=joined if readout == "linear" else sizes.readout)
-        self.context_gates = CELLS[sizes.cell].Gates(sizes.context, sizes.hidden, bias=False)
-        self.kind = readout
-        if readout != "linear":
-            self.readout = Linear(joined, sizes.readout * (2 if readout == "maxout" else 1))
-
-    def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
-        embedded = self.embedding_dropout(self.embedding(tokens))
-        return torch.cat([self.embedding_gates(embedded), embedded], dim=-1)
-
-    def step(
-        self, inputs: Float[Tensor, "N I"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "N R"], State, Alignment]:
-        gates, embedded = inputs.split([self.embedding_gates.out_features, self.embedding.embedding_dim], dim=1)
-        hidden, past = state[: self.states], state[self.states :]
-        context, alignment, past = self.attend(self.top(hidden), memory, past)
-        hidden = self.rnn(gates + self.context_gates(context), hidden)
-        return torch.cat([self.top(hidden), context, embedded], dim=1), (*hidden, *past), alignment
-
-    def query(self, before: State, after: State) -> Float[Tensor, "N H"]:
-        return self.top(before)
-
-    def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
-        match self.kind:
-            case "tanh":
-                return torch.tanh(self.readout(readouts))
-            case "linear":
-                return readouts
-            case "maxout":
-                return self.readout(readouts).unflatten(-1, (-1, 2)).amax(dim=-1)
-
-
-class LuongDecoder(Decoder):
-    """Attention after the RNN step, queried by the new state (Luong et al. 2015, section 3).
-
-    h_t = GRU([E y_{t−1}; h̃_{t−1}], h_{t−1}) with input feeding (section 3.3), GRU(E y_{t−1}, h_{t−1}) without;
-    c_t = attend(h_t);  readout h̃_t = tanh(W_c [c_t; h_t]) (equation 5).
-    With input feeding the state's last tensor is h̃.
-    """
-
-    def __init__(
-        self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes, *, input_feeding: bool
-    ) -> None:
-        super().__init__(embedding, attention, sizes, output_inputs=sizes.hidden)
-        gates = CELLS[sizes.cell].Gates
-        self.feed_gates = gates(sizes.hidden, sizes.hidden, bias=False) if input_feeding else None
-        self.combine = Linear(sizes.context + sizes.hidden, sizes.hidden, bias=False)
-
-    def initial_state(self, encoded: Encoded) -> State:
-        state = super().initial_state(encoded)
-        return state if self.feed_gates is None else (*state, torch.zeros_like(state[0]))
-
-    def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:
-        return self.embedding_gates(self.embedding_dropout(self.embedding(tokens)))
-
-    def step(
-        self, inputs: Float[Tensor, "N I"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "N R"], State, Alignment]:
-        if self.feed_gates is not None:
-            *rest, fed = state
-            state, inputs = tuple(rest), inputs + self.feed_gates(fed)
-        hidden, past = self.rnn(inputs, state[: self.states]), state[self.states :]
-        context, alignment, past = self.attend(self.top(hidden), memory, past)
-        attentional = self.attentional(context, self.top(hidden))
-        state = (*hidden, *past)
-        return attentional, state if self.feed_gates is None else (*state, attentional), alignment
-
-    def attentional(self, context: Float[Tensor, "*N M"], hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N H"]:
-        """h̃ = tanh(W_c [c; h])."""
-        return torch.tanh(self.combine(torch.cat([context, hidden], dim=-1)))
-
-    def query(self, before: State, after: State) -> Float[Tensor, "N H"]:
-        return self.top(after)
-
-    def summary(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
-        return readouts
-
-    def forward(
-        self,
-        tokens: Int[Tensor, "B T"],
-        state: State,
-        memory: Memory,
-        use_reference: Bool[Tensor, "B T"] | None = None,
-    ) -> tuple[Float[Tensor, "B T R"], Alignment]:
-        """As `Decoder.forward`. Where nothing that attention gives is fed back, one attention answers all of T."""
-        if self.feed_gates is not None or self.attention.coverage or use_reference is not None:
-            return super().forward(tokens, state, memory, use_reference)
-        queries = self.rnn.sequence(self.embed(tokens), state[: self.states])
-        t = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
-        context, alignment = self.attention(queries, memory, t)
-        return self.attentional(context, queries), alignment

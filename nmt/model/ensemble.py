@@ -65,17 +65,17 @@ class Ensemble(nn.Module):
         each, states = zip(*(model.log_probabilities(tokens, s, m, choice) for model, s, m in members), strict=True)
         return torch.stack(each).logsumexp(dim=0) - math.log(len(each)), states
 
-    def for_rows(self, rows: int) -> Ensemble:
-        """The same models for a search that reads about so many target tokens."""
-        return Ensemble([model.for_rows(rows) for model in self._all])
+    def for_search(self, rows: int, beam_size: int) -> Ensemble:
+        """The same models for a search that reads about so many target tokens, in so many hypotheses of a sentence."""
+        return Ensemble([model.for_search(rows, beam_size) for model in self._all])
 
     def with_remainder(self, always: Int[Tensor, " M"]) -> Ensemble:
         """The same models, each of which estimates how likely the types are that a choice leaves out."""
         return Ensemble([model.with_remainder(always) for model in self._all])
 
-    def limited(self, types: Int[Tensor, " V"]) -> Ensemble:
+    def limited(self, types: Int[Tensor, " V"], shared: int) -> Ensemble:
         """The same models, whose output layers know only these target types, for a choice."""
-        return Ensemble([model.limited(types) for model in self._all])
+        return Ensemble([model.limited(types, shared) for model in self._all])
 
     def weights(
         self, tokens: Int[Tensor, "B T"], state: tuple[State, ...], memory: tuple[Memory, ...]

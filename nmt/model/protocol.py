@@ -12,21 +12,24 @@ from torch import Tensor
 class Choice(NamedTuple):
     """Of each sentence the C types that may occur in its translation. Batch-first, so that search can select sentences.
 
-    A place is that of a type in the output layer, which may know fewer types than the vocabulary (`limited`); one
-    that is never written, or only fills up the C, has −∞ in `bar`, all others have 0. `chosen` counts the different
-    types.
+    They are those that all sentences share, which are the first ones in an output layer that is `limited`, and others
+    at `places` there, or at PAD's, which fills up the C. `chosen` counts the different types.
     """
 
-    places: Int[Tensor, "B C"]
-    bar: Float[Tensor, "B C"]
+    places: Int[Tensor, "B P"]
     chosen: Int[Tensor, " B"]
 
-    def of(self, logits: Float[Tensor, "N V"]) -> Float[Tensor, "N C"]:
-        """The chosen logits of each sentence's N/B rows, which are neighbours."""
+    def of(self, logits: Float[Tensor, "N V"], shared: int) -> Float[Tensor, "N C"]:
+        """The chosen logits of each sentence's N/B rows, which are neighbours. A single row is that of every sentence.
+
+        The first `shared` ones are chosen for all sentences.
+        """
+        if len(logits) == 1:
+            logits = logits.expand(len(self.places), -1)
         rows = logits.unflatten(0, (len(self.places), -1))
-        chosen = rows.gather(2, self.places.unsqueeze(1).expand(-1, rows.shape[1], -1))
-        chosen = chosen.to(torch.promote_types(chosen.dtype, self.bar.dtype))
-        return chosen.add_(self.bar.unsqueeze(1)).flatten(0, 1)
+        own = rows.gather(2, self.places.unsqueeze(1).expand(-1, rows.shape[1], -1))
+        chosen = torch.cat([rows[:, :, :shared], own], dim=2).flatten(0, 1)
+        return chosen.to(torch.promote_types(chosen.dtype, torch.float32))
 
 
 @runtime_checkable
@@ -65,11 +68,12 @@ class TranslationModel(Protocol):
         to an estimate of the share that these types have among all.
         """
 
-    def for_rows(self, rows: int) -> TranslationModel:
-        """The same model for a search that will read about so many target tokens.
+    def for_search(self, rows: int, beam_size: int) -> TranslationModel:
+        """The same model for a search that will read about so many target tokens, in so many hypotheses of a sentence.
 
-        If those are at least twice the target types, the decoder's input for every type is computed once, and then
-        looked up. The copy does not follow later changes of the weights.
+        If the tokens are at least twice the target types, the decoder's input for every type is computed once, and then
+        looked up. With several hypotheses, memory vectors are projected (`Decoder.projecting`). The copy does not
+        follow later changes of the weights.
         """
 
     def with_remainder(self, always: Int[Tensor, " M"]) -> TranslationModel:
@@ -78,10 +82,11 @@ class TranslationModel(Protocol):
         `always` are types that every choice holds. The copy does not follow later changes of the output layer.
         """
 
-    def limited(self, types: Int[Tensor, " V"]) -> TranslationModel:
+    def limited(self, types: Int[Tensor, " V"], shared: int) -> TranslationModel:
         """The same model, whose output layer knows these target types, in this order. It shares its other layers.
 
-        Only for `log_probabilities` with a choice: behind the types there may be copies of one (see `with_outputs`).
+        The first ones, so many, are chosen for all sentences: `SPECIALS` are the first of these. Only for
+        `log_probabilities` with a choice: behind the types there may be copies of one (see `with_outputs`).
         """
 
     def weights(self, tokens: Int[Tensor, "B T"], state: Any, memory: Any) -> Float[Tensor, "B T S"]:

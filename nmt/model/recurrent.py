@@ -30,7 +30,10 @@ class RecurrentStack(nn.Module):
     def __init__(self, cell: Cell, hidden_size: int, layers: int, dropout: float) -> None:
         super().__init__()
         kind = CELLS[cell]
-        self.upper = nn.ModuleList(kind.Gates(hidden_size, hidden_size) for _ in range(layers - 1))
+        upper = [kind.Gates(hidden_size, hidden_size) for _ in range(layers - 1)]
+        for gates in upper:
+            gates.bounded = True
+        self.upper = nn.ModuleList(upper)
         self.recurrent = nn.ModuleList(kind(hidden_size) for _ in range(layers))
         self.dropout = Dropout(dropout)
 

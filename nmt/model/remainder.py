@@ -7,22 +7,26 @@ mean and the covariance C of the layer's rows [w, b]:
 
     μ = w̄ · h + b̄,    σ² = hᵀ C_ww h + 2 c_wb · h + c_bb.
 
-Shapes: N hypotheses of all sentences, B sentences, F features.
+C_ww is taken apart into its eigenvectors. In the directions of the largest eigenvalues hᵀ C_ww h is a sum of squares of
+what further rows of the output layer give; in all others, an equal share of h's length is taken to lie in each.
+
+Shapes: N hypotheses of all sentences, B sentences, F features, R rows that the output layer gets for the estimate.
 """
 
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 
-from nmt.kernels import Linear
+DIRECTIONS = 256
 
 
 class Remainder(nn.Module):
     """Estimates the logarithm of the sum of exp(logit) over all types of an output layer but the chosen ones.
 
-    The others are taken to be like those that are not among `always`, the types that every choice holds.
+    The others are taken to be like those that are not among `always`, the types that every choice holds. `weight` and
+    `bias` are for rows behind those of the output layer's types.
     """
 
     def __init__(self, output: nn.Module, always: Int[Tensor, " M"]) -> None:
@@ -33,18 +37,28 @@ class Remainder(nn.Module):
         other[always] = False
         rows = torch.cat([weight, bias.unsqueeze(1)], dim=1)[other if other.any() else slice(None)]
         mean, covariance = rows.mean(dim=0), torch.cov(rows.t(), correction=0)
-        # μ + σ²/2 = h · (C_ww/2 h + w̄ + c_wb) + b̄ + c_bb/2: one linear layer, in whatever precision search has.
-        self.layer = Linear(weight.shape[1], weight.shape[1], device="meta")  # draws no random numbers
-        self.layer.weight = nn.Parameter(covariance[:-1, :-1] / 2, requires_grad=False)
-        self.layer.bias = nn.Parameter(mean[:-1] + covariance[:-1, -1], requires_grad=False)
-        self.constant = float(mean[-1] + covariance[-1, -1] / 2)
+        # μ + σ²/2 = hᵀ C_ww/2 h + (w̄ + c_wb) · h + b̄ + c_bb/2.
+        values, vectors = torch.linalg.eigh(covariance[:-1, :-1] / 2)  # smallest first
+        values = values.clamp(min=0)
+        largest = vectors[:, -DIRECTIONS:] * values[-DIRECTIONS:].sqrt()
+        of_squares, of_linear = largest.t(), (mean[:-1] + covariance[:-1, -1]).unsqueeze(0)
+        self.weight = nn.Parameter(torch.cat([of_squares, of_linear]), requires_grad=False)
+        of_linear_bias = mean[-1:] + covariance[-1, -1:] / 2
+        self.bias = nn.Parameter(torch.cat([bias.new_zeros(len(of_squares)), of_linear_bias]), requires_grad=False)
+        self.share = float(values[:-DIRECTIONS].sum()) / len(values)  # of h's squared length
 
-    def forward(self, features: Float[Tensor, "N F"], chosen: Int[Tensor, " B"]) -> Float[Tensor, " N"]:
-        """The estimate for each row that the output layer reads.
+    def given(self, outputs: Num[Tensor, "N O"]) -> Num[Tensor, "N R"]:
+        """Its own of the outputs of a layer that ends with its rows."""
+        return outputs[:, -len(self.weight) :]
+
+    def forward(
+        self, features: Float[Tensor, "N F"], given: Float[Tensor, "N R"], chosen: Int[Tensor, " B"]
+    ) -> Float[Tensor, " N"]:
+        """The estimate for each row that the output layer reads, and what its further rows give of it.
 
         `chosen` is the number of types chosen for each sentence, whose N/B rows are neighbours.
         """
-        dtype = torch.promote_types(features.dtype, torch.float32)
-        mean = (features * self.layer(features)).sum(dim=1, dtype=dtype) + self.constant
-        others = (self.types - chosen).to(dtype)
-        return (mean.unflatten(0, (len(chosen), -1)) + others.log().unsqueeze(1)).flatten()
+        features, given = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (features, given))
+        squares = (given[:, :-1] * given[:, :-1]).sum(dim=1) + self.share * (features * features).sum(dim=1)
+        others = (self.types - chosen).to(given.dtype).log()
+        return (squares + given[:, -1]).unflatten(0, (len(chosen), -1)).add(others.unsqueeze(1)).flatten()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from copy import copy
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.kernels import reused_weights
-from nmt.kernels.packed import with_child, with_outputs
+from nmt.kernels.packed import lay_out, taken, with_child, with_outputs
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.decoder import Decoder, State
 from nmt.model.encoder import Encoder, Known
 from nmt.model.protocol import Choice
 from nmt.model.remainder import Remainder
+from nmt.text.vocabulary import BOS, PAD
 
 MOST_KNOWN = 2**26  # gates that are computed beforehand: 256 MiB
 
@@ -30,6 +31,7 @@ class Seq2Seq(nn.Module):
         self.decoder = decoder
         self.register_module("remainder", None)
         self.inputs: Float[Tensor, "V I"] | None = None
+        self.shared = 0
 
     @property
     def device(self) -> torch.device:
@@ -78,32 +80,39 @@ class Seq2Seq(nn.Module):
         inputs = self.decoder.embed(tokens) if self.inputs is None else self.inputs[tokens]
         readout, state, _ = self.decoder.step(inputs, state, memory)
         features = self.decoder.features(readout)
-        logits = self.decoder.output(features)
         if choice is None:
-            return logits.log_softmax(dim=1), state
-        logits = choice.of(logits)
+            return self.decoder.output(features).log_softmax(dim=1), state
+        choose = partial(choice.of, shared=self.shared)
         if self.remainder is None:
+            [logits] = taken(self.decoder.output, features, [choose])
             return logits.log_softmax(dim=1), state
-        total = torch.logaddexp(logits.logsumexp(dim=1), self.remainder(features, choice.chosen))
-        return logits.sub_(total.unsqueeze(1)), state
+        logits, given = taken(self.decoder.output, features, [choose, self.remainder.given])
+        logits[:, PAD] = self.remainder(features, given, choice.chosen)  # a place in the sum that nothing else needs
+        log_probabilities = logits.log_softmax(dim=1)
+        log_probabilities[:, PAD] = -torch.inf
+        return log_probabilities, state
 
-    def for_rows(self, rows: int) -> Seq2Seq:
-        """The same model, which looks up its decoder's inputs if so many are needed that all are worth computing."""
-        types = self.decoder.embedding.num_embeddings
-        if rows < 2 * types or types * self.decoder.embedding_gates.out_features > MOST_KNOWN:
-            return self
-        other = copy(self)
-        other.inputs = self.decoder.embed(torch.arange(types, device=self.device))
+    def for_search(self, rows: int, beam_size: int) -> Seq2Seq:
+        """The same model; it computes once what is needed often: of memory vectors, and of target types if all are."""
+        decoder = self.decoder if beam_size == 1 else self.decoder.projecting()
+        other = with_child(self, "decoder", decoder)
+        types = decoder.embedding.num_embeddings
+        if rows >= 2 * types and types * decoder.embedding_gates.out_features <= MOST_KNOWN:
+            other.inputs = decoder.embed(torch.arange(types, device=self.device))
+            lay_out(decoder.output)
         return other
 
     def with_remainder(self, always: Int[Tensor, " M"]) -> Seq2Seq:
         """The same model, which estimates how likely the types are that a choice leaves out. It shares its layers."""
         return with_child(self, "remainder", Remainder(self.decoder.output, always))
 
-    def limited(self, types: Int[Tensor, " V"]) -> Seq2Seq:
+    def limited(self, types: Int[Tensor, " V"], shared: int) -> Seq2Seq:
         """The same model, whose output layer knows these target types, for a choice. It shares its other layers."""
-        output = with_outputs(self.decoder.output, types)
-        return with_child(self, "decoder", with_child(self.decoder, "output", output))
+        others = [] if self.remainder is None else [self.remainder]
+        output = with_outputs(self.decoder.output, types, never=(PAD, BOS), others=others)
+        other = with_child(self, "decoder", with_child(self.decoder, "output", output))
+        other.shared = shared
+        return other
 
     def having_read(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> Seq2Seq:
         """The same model for this batch alone, which its encoder has read. It shares its other layers."""

@@ -78,19 +78,20 @@ def of_all_sentences(selection: Selection) -> Int[Tensor, " M"]:
     return torch.cat([torch.arange(len(SPECIALS)), selection.frequent.long()])
 
 
-def candidates(selection: Selection, sources: Int[Tensor, "B L"]) -> Int[Tensor, "B C"]:
-    """The target types of each sentence in the order of their ids, `SPECIALS` first, then PAD up to a common number.
+def candidates(selection: Selection, sources: Int[Tensor, "B L"]) -> tuple[Int[Tensor, " M"], Int[Tensor, "B C"]]:
+    """The target types of all sentences, `SPECIALS` first, and what each sentence has besides, with PAD behind it.
 
-    They depend on the sentence alone, not on those beside it. `sources` are padded ids, on the CPU.
+    Both are in the order of their ids, each type once. What a sentence has depends on it alone, not on those beside
+    it. `sources` are padded ids, on the CPU.
     """
-    always, likeliest = of_all_sentences(selection), selection.likeliest[sources].flatten(1).long()
+    always, likeliest = of_all_sentences(selection).unique(), selection.likeliest[sources].flatten(1).long()
     largest = max(int(ids.max()) for ids in (always, likeliest) if ids.numel())
     chosen = torch.zeros(len(sources), largest + 1, dtype=torch.bool)
-    chosen[:, always] = True
     chosen.scatter_(1, likeliest, True)
+    chosen[:, always] = False
     sentence, types = chosen.nonzero(as_tuple=True)
     counts = chosen.sum(dim=1)
     place = torch.arange(len(types)) - (counts.cumsum(0) - counts)[sentence]
     padded = torch.full((len(sources), int(counts.max())), PAD)
     padded[sentence, place] = types
-    return padded
+    return always, padded

@@ -6,7 +6,8 @@ import torch
 from support.tiny_models import PAIRWISE, parametrised, tiny_model
 from torch import nn
 
-from nmt.kernels.packed import packed
+from nmt.kernels.linear import Linear
+from nmt.kernels.packed import packed, taken
 from nmt.kernels.switch import Kernels, use
 
 
@@ -103,3 +104,41 @@ def test_8_bit_products_are_those_of_whole_numbers(bias: bool) -> None:
 def test_where_there_are_no_kernels_the_module_is_its_own_copy() -> None:
     module = nn.Linear(3, 2).double()
     assert packed(module) is module
+
+
+def test_8_bit_products_of_a_bounded_layer_have_one_scale_for_all_rows() -> None:
+    torch.manual_seed(0)
+    layer = Linear(512, 300)
+    layer.bounded = True
+    inputs = torch.randn(70, 512).tanh()
+    inputs[3], inputs[4] = 1, -1
+    x, w = inputs.double().numpy(), layer.weight.detach().double().numpy()
+    w_scale = np.abs(w).max(axis=1, keepdims=True) / 127
+    sums = np.rint(x * 127).astype(int) @ np.rint(w / w_scale).astype(int).T
+    with torch.inference_mode():
+        copy = packed(nn.Sequential(layer), "int8")
+        np.testing.assert_allclose(copy(inputs).numpy(), sums / 127 * w_scale.T, rtol=1e-5, atol=1e-5)
+        error = (copy(inputs) - layer(inputs)).norm() / layer(inputs).norm()
+    assert 1e-4 < error < 1e-2
+
+
+@pytest.mark.parametrize("kernels", ["fast", "plain"])
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
+def test_what_is_taken_of_a_layer_is_a_part_of_its_outputs(precision: str, bounded: bool, kernels: Kernels) -> None:
+    torch.manual_seed(0)
+    layer = Linear(40, 90)
+    layer.bounded = bounded
+    nn.init.normal_(layer.bias)
+    inputs, places = torch.randn(6, 40).tanh(), torch.tensor([[3, 80, 7], [5, 3, 89]])
+
+    def of_each(outputs: torch.Tensor) -> torch.Tensor:
+        """Other ones for the first three rows than for the others."""
+        outputs = outputs.expand(max(2, len(outputs)), -1).unflatten(0, (2, -1))
+        return outputs.gather(2, places.unsqueeze(1).expand(-1, outputs.shape[1], -1)).flatten(0, 1)
+
+    choices = (of_each, lambda outputs: outputs[:, -5:])
+    with torch.inference_mode(), use(kernels):
+        [copy] = packed(nn.Sequential(layer), precision)
+        for found, choose in zip(taken(copy, inputs, choices), choices, strict=True):
+            torch.testing.assert_close(found, choose(copy(inputs)), rtol=0, atol=1e-5)

@@ -93,12 +93,14 @@ def test_candidates_are_those_of_the_sentence_alone(monkeypatch):
     selection = learnt(monkeypatch, 2, 1)
     sources = [[4, 5, 3], [6, 3], [7, 0, 3], [3]]
     padded = torch.tensor([row + [PAD] * (3 - len(row)) for row in sources])
-    together = candidates(selection, padded)
+    always, together = candidates(selection, padded)
+    assert always.tolist() == sorted({0, 1, 2, 3, *selection.frequent.tolist()})
     for row, source in zip(together.tolist(), sources, strict=True):
-        expected = {0, 1, 2, 3, *selection.frequent.tolist()}.union(*(selection.likeliest[s].tolist() for s in source))
+        expected = set().union(*(selection.likeliest[s].tolist() for s in source)) - {*always.tolist()}
         assert row[: len(expected)] == sorted(expected)
         assert set(row[len(expected) :]) <= {PAD}
-        alone = candidates(selection, torch.tensor([source]))
+        for_all, alone = candidates(selection, torch.tensor([source]))
+        assert torch.equal(for_all, always)
         assert alone.tolist() == [sorted(expected)]
 
 
@@ -106,10 +108,9 @@ def test_several_models_select_what_any_of_them_does():
     one = Selection(torch.tensor([[4, 5], [6, PAD]]), torch.tensor([7]))
     other = Selection(torch.tensor([[8], [6]]), torch.tensor([7, 9]))
     both = joined([one, other])
-    assert candidates(both, torch.tensor([[0], [1]])).tolist() == [
-        [0, 1, 2, 3, 4, 5, 7, 8, 9],
-        [0, 1, 2, 3, 6, 7, 9, 1, 1],
-    ]
+    always, own = candidates(both, torch.tensor([[0], [1]]))
+    assert always.tolist() == [0, 1, 2, 3, 7, 9]
+    assert own.tolist() == [[4, 5, 8], [6, PAD, PAD]]
     assert both.likeliest.tolist() == [[8, 5, 4], [6, PAD, PAD]]
     assert both.frequent.tolist() == [7, 9]
     assert all(map(torch.equal, joined([both, other, one]), both))

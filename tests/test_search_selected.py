@@ -90,6 +90,12 @@ def test_what_else_is_in_the_batch_changes_nothing(precision):
             assert [h.score for h in one.n_best] == pytest.approx([h.score for h in other.n_best], abs=1e-5)
 
 
+def test_shapes_in_8_bits():
+    """Not parametrised, so that the shapes are always checked."""
+    translator = translator_of(make(WIRINGS[0], False).float())
+    assert all(t.tokens for t in translator.translate(TEXTS, precision="int8"))
+
+
 def test_it_can_be_switched_off_and_forced_decoding_knows_nothing_of_it():
     model = make(WIRINGS[1], False)
     with_selection, without = translator_of(model), translator_of(model, None)

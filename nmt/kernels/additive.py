@@ -31,7 +31,7 @@ def additive_scores(
     """vᵀ tanh(q + k) of each query with each key of its sentence."""
     if not (fast(query) and can_share()):
         return plain_additive_scores(query, keys, v)
-    many = is_shared(keys) or query.shape[-2] > 1  # uses of each key
+    many = is_shared(keys) or query.shape[-2] > 2  # uses of each key
     return _AdditiveScores.apply(query, reused(keys), v, many)  # type: ignore[no-untyped-call]
 
 

@@ -30,9 +30,9 @@ def packed(module: Model, precision: str = "float32") -> Model:
     """The module for inference: a copy with its own layout of the linear layers' weights, which shares all the others.
 
     In bf16 the products' factors, results and biases are rounded to bfloat16, and their sums are float32. In int8 the
-    factors are whole numbers. The copy does not follow later changes of the weights. Where it would bring nothing
-    (another device, weights of another type than float32, float32 with the plain kernels, a module that is packed so
-    already) it is the module itself.
+    factors are whole numbers, and there must be no gradients. The copy does not follow later changes of the weights.
+    Where it would bring nothing (another device, weights of another type than float32, float32 with the plain kernels,
+    a module that is packed so already) it is the module itself.
     """
     kind = kind_of(precision)
     if not isinstance(module, nn.Module):
@@ -57,7 +57,9 @@ def packed(module: Model, precision: str = "float32") -> Model:
     return other
 
 
-def with_weights(layer: nn.Module, weight: Tensor, bias: Tensor | None = None, *, bounded: bool = False) -> nn.Module:
+def with_weights(
+    layer: nn.Module, weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None = None, *, bounded: bool = False
+) -> nn.Module:
     """A layer packed as this one, with other weights."""
     assert isinstance(layer, Linear | PackedLinear)
     other = copy(layer)
@@ -65,16 +67,20 @@ def with_weights(layer: nn.Module, weight: Tensor, bias: Tensor | None = None, *
     if bias is not None:
         other._parameters["bias"] = nn.Parameter(bias, requires_grad=False)
     other.out_features, other.bounded = len(weight), bounded
-    return other if isinstance(layer, Linear) else type(layer)(other)
+    if isinstance(other, PackedLinear):
+        return type(other)(other)
+    other.in_features = weight.shape[1]
+    return other
 
 
 def with_outputs(
     layer: nn.Module, rows: Int[Tensor, " R"], never: Sequence[int], others: Sequence[nn.Module] = ()
 ) -> nn.Module:
-    """The layer, packed as it was, with these of its outputs, of which some are −∞; they stay rounded if products are.
+    """The layer, packed as it was, with only these of its outputs; those at the places `never` among them are −∞.
 
-    The last ones are those of `others`, which have a weight and a bias. Between them are up to 255 more that nobody has
-    asked for: oneDNN compiles each size of a product.
+    The last outputs are those of `others`, each of which has a weight and a bias, as the layer must have. Between them
+    are up to 255 more that nobody has asked for: oneDNN compiles each size of a product. Where products are rounded,
+    outputs stay rounded.
     """
     weight, bias = layer.get_parameter("weight"), layer.get_parameter("bias")
     wanted = len(rows) + sum(len(other.get_parameter("weight")) for other in others)
@@ -87,20 +93,24 @@ def with_outputs(
     if isinstance(chosen, PackedLinear):
         chosen.stays_rounded = True
     if isinstance(layer, Bytes) and isinstance(chosen, Bytes) and "factors" in vars(layer):
-        chosen.shares_factors(layer, rows)
+        chosen.take_factors(layer, rows)
     return chosen
 
 
-def lay_out(layer: nn.Module) -> None:
-    """Compute 8-bit factors of a packed layer now, for copies of this process and for layers `with_outputs`."""
+def round_now(layer: nn.Module) -> None:
+    """Compute 8-bit factors of a packed layer now, for copies of this process and for layers `with_outputs`.
+
+    Nothing for a layer of another precision.
+    """
     if isinstance(layer, Bytes):
         _ = layer.factors
 
 
-def taken(layer: nn.Module, inputs: Float[Tensor, "N I"], choices: Sequence[Choose]) -> list[Float[Tensor, "N C"]]:
+def taken(layer: nn.Module, inputs: Float[Tensor, "N I"], choices: Sequence[Choose]) -> list[Float[Tensor, "N _"]]:
     """What each choice takes of a layer's outputs. Of 8-bit products nothing else is scaled.
 
-    A choice must take the same of what it is given once for all rows (1 O), for all rows or for groups of rows.
+    A choice is also given the scales and the bias, in one row (1 O). It must take of that what it takes of all rows, or
+    of each of several groups of as many rows.
     """
     if isinstance(layer, Bytes):
         return layer.taken(inputs, choices)

@@ -101,7 +101,7 @@ class Bytes(PackedLinear):
         weight, scales = in_bytes(self.weight.detach())
         return weight.t(), scales / 127 if self.bounded else scales
 
-    def shares_factors(self, layer: Bytes, rows: Int[Tensor, " R"]) -> None:
+    def take_factors(self, layer: Bytes, rows: Int[Tensor, " R"]) -> None:
         """Take over what another layer has computed of these rows of its weight; this one's begins with them."""
         numbers, scales = in_bytes(self.weight.detach()[len(rows) :])
         known, of_known = layer.factors
@@ -112,7 +112,7 @@ class Bytes(PackedLinear):
         sums, of_rows = self.sums(rows)
         return _scaled(_as_float(sums), self.factors[1], self.bias, of_rows)
 
-    def taken(self, rows: Float[Tensor, "N I"], choices: Sequence[Choose]) -> list[Float[Tensor, "N C"]]:
+    def taken(self, rows: Float[Tensor, "N I"], choices: Sequence[Choose]) -> list[Float[Tensor, "N _"]]:
         sums, of_rows = self.sums(rows)
         results = []
         for choose in choices:

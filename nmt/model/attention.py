@@ -117,9 +117,6 @@ class Attention(nn.Module):
         self.heads = heads
         self.hard = hard
         self.key_value = key_value
-        of_query = getattr(score if heads is None else heads, "query", None)
-        if isinstance(of_query, Linear):
-            of_query.bounded = True  # it reads a decoder's state
 
     @property
     def coverage(self) -> bool:

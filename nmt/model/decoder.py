@@ -72,7 +72,10 @@ class Decoder(nn.Module, ABC):
         self.register_module("projection", None)
 
     def prepare(self, encoded: Encoded, done: int | None = None) -> Memory:
-        """The encoder's memory with its keys, projected once per sentence. In training, `done` are the updates done."""
+        """The encoder's memory with its keys, projected once per sentence; its values, too, if this is `projecting`.
+
+        In training, `done` are the updates done.
+        """
         memory = self.attention.prepare(encoded, done)
         return memory if self.projection is None else memory._replace(values=self.projection(memory.values))
 
@@ -113,6 +116,7 @@ class Decoder(nn.Module, ABC):
 
     @property
     def can_project(self) -> bool:
+        """Whether a context is a sum of a sentence's own memory vectors, which are the same for all queries."""
         attention = self.attention
         return isinstance(attention, FixedContext) or (
             attention.heads is None and not isinstance(attention.scope, LocalScope)

@@ -74,7 +74,7 @@ class Ensemble(nn.Module):
         return Ensemble([model.with_remainder(always) for model in self._all])
 
     def limited(self, types: Int[Tensor, " V"], shared: int) -> Ensemble:
-        """The same models, whose output layers know only these target types, for a choice."""
+        """The same models, whose output layers know only these target types, of which all sentences share the first."""
         return Ensemble([model.limited(types, shared) for model in self._all])
 
     def weights(

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from torch import Tensor
 
 
 class Choice(NamedTuple):
-    """Of each sentence the C types that may occur in its translation. Batch-first, so that search can select sentences.
+    """The C types that may occur in each sentence's translation. Batch-first, so that search can select sentences.
 
-    They are those that all sentences share, which are the first ones in an output layer that is `limited`, and others
-    at `places` there, or at PAD's, which fills up the C. `chosen` counts the different types.
+    First come those that all sentences share, which are the first outputs of a `limited` layer, then a sentence's own,
+    at `places` in that layer. PAD's place fills up. `chosen` counts the different types.
     """
 
     places: Int[Tensor, "B P"]
     chosen: Int[Tensor, " B"]
 
-    def of(self, logits: Float[Tensor, "N V"], shared: int) -> Float[Tensor, "N C"]:
+    def of(self, logits: Num[Tensor, "_ V"], shared: int) -> Float[Tensor, "_ C"]:
         """The chosen logits of each sentence's N/B rows, which are neighbours. A single row is that of every sentence.
 
         The first `shared` ones are chosen for all sentences.
@@ -85,8 +85,8 @@ class TranslationModel(Protocol):
     def limited(self, types: Int[Tensor, " V"], shared: int) -> TranslationModel:
         """The same model, whose output layer knows these target types, in this order. It shares its other layers.
 
-        The first ones, so many, are chosen for all sentences: `SPECIALS` are the first of these. Only for
-        `log_probabilities` with a choice: behind the types there may be copies of one (see `with_outputs`).
+        The first `shared` types are chosen for all sentences. They begin with `SPECIALS`, of which PAD and BOS are
+        never written. Only for `log_probabilities` with a choice: the layer may have more outputs (see `with_outputs`).
         """
 
     def weights(self, tokens: Int[Tensor, "B T"], state: Any, memory: Any) -> Float[Tensor, "B T S"]:

@@ -8,7 +8,7 @@ mean and the covariance C of the layer's rows [w, b]:
     μ = w̄ · h + b̄,    σ² = hᵀ C_ww h + 2 c_wb · h + c_bb.
 
 C_ww is taken apart into its eigenvectors. In the directions of the largest eigenvalues hᵀ C_ww h is a sum of squares of
-what further rows of the output layer give; in all others, an equal share of h's length is taken to lie in each.
+what further rows of the output layer give; over all others, h's squared length is taken to be spread evenly.
 
 Shapes: N hypotheses of all sentences, B sentences, F features, R rows that the output layer gets for the estimate.
 """

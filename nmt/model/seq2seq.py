@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.kernels import reused_weights
-from nmt.kernels.packed import lay_out, taken, with_child, with_outputs
+from nmt.kernels.packed import round_now, taken, with_child, with_outputs
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.decoder import Decoder, State
 from nmt.model.encoder import Encoder, Known
@@ -31,7 +31,7 @@ class Seq2Seq(nn.Module):
         self.decoder = decoder
         self.register_module("remainder", None)
         self.inputs: Float[Tensor, "V I"] | None = None
-        self.shared = 0
+        self.shared = 0  # how many of a limited layer's first types all sentences share
 
     @property
     def device(self) -> torch.device:
@@ -93,13 +93,14 @@ class Seq2Seq(nn.Module):
         return log_probabilities, state
 
     def for_search(self, rows: int, beam_size: int) -> Seq2Seq:
-        """The same model; it computes once what is needed often: of memory vectors, and of target types if all are."""
+        """The same model. For a beam it projects memory vectors; for a long search it computes the decoder's input of
+        every target type beforehand."""
         decoder = self.decoder if beam_size == 1 else self.decoder.projecting()
         other = with_child(self, "decoder", decoder)
         types = decoder.embedding.num_embeddings
         if rows >= 2 * types and types * decoder.embedding_gates.out_features <= MOST_KNOWN:
             other.inputs = decoder.embed(torch.arange(types, device=self.device))
-            lay_out(decoder.output)
+            round_now(decoder.output)
         return other
 
     def with_remainder(self, always: Int[Tensor, " M"]) -> Seq2Seq:

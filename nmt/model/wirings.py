@@ -50,7 +50,8 @@ class BahdanauDecoder(Decoder):
         self.register_module("embedded_readout", None)
 
     def projecting(self) -> Decoder:
-        """Its memory vectors v become [W_c v; W_o' v], and what it reads of an embedding W_o'' E y + b_o."""
+        """Memory vectors v become [C v; W_o' v], with the gates' weights C of a context; an embedding is read as
+        W_o'' E y + b_o."""
         if not self.can_project or self.kind == "linear":
             return self
         gates, (hidden, context) = self.context_gates, (self.sizes.hidden, self.sizes.context)
@@ -73,15 +74,15 @@ class BahdanauDecoder(Decoder):
     def step(
         self, inputs: Float[Tensor, "N I"], state: State, memory: Memory
     ) -> tuple[Float[Tensor, "N R"], State, Alignment]:
-        gates, embedded = inputs.tensor_split([self.embedding_gates.out_features], dim=1)
+        gates, of_token = inputs.tensor_split([self.embedding_gates.out_features], dim=1)
         hidden, past = state[: self.states], state[self.states :]
         context, alignment, past = self.attend(self.top(hidden), memory, past)
         if self.projection is None:
             hidden = self.rnn(gates + self.context_gates(context), hidden)
-            return torch.cat([self.top(hidden), context, embedded], dim=1), (*hidden, *past), alignment
+            return torch.cat([self.top(hidden), context, of_token], dim=1), (*hidden, *past), alignment
         of_gates, read = context.tensor_split([gates.shape[1]], dim=1)
         hidden = self.rnn(gates + of_gates, hidden)
-        return torch.cat([self.top(hidden), read + embedded], dim=1), (*hidden, *past), alignment
+        return torch.cat([self.top(hidden), read + of_token], dim=1), (*hidden, *past), alignment
 
     def query(self, before: State, after: State) -> Float[Tensor, "N H"]:
         return self.top(before)

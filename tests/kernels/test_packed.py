@@ -7,7 +7,7 @@ from support.tiny_models import PAIRWISE, parametrised, tiny_model
 from torch import nn
 
 from nmt.kernels.linear import Linear
-from nmt.kernels.packed import packed, taken
+from nmt.kernels.packed import packed, round_now, taken, with_outputs
 from nmt.kernels.switch import Kernels, use
 
 
@@ -142,3 +142,23 @@ def test_what_is_taken_of_a_layer_is_a_part_of_its_outputs(precision: str, bound
         [copy] = packed(nn.Sequential(layer), precision)
         for found, choose in zip(taken(copy, inputs, choices), choices, strict=True):
             torch.testing.assert_close(found, choose(copy(inputs)), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernels", ["fast", "plain"])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_layer_that_takes_over_factors_is_the_one_that_computes_them(bounded: bool, kernels: Kernels) -> None:
+    torch.manual_seed(0)
+    layer, other = Linear(40, 600), Linear(40, 7)
+    layer.bounded = bounded
+    nn.init.normal_(layer.bias)
+    inputs, rows = torch.randn(6, 40).tanh(), torch.arange(0, 600, 5)
+    with torch.inference_mode(), use(kernels):
+        [early], [late] = (packed(nn.Sequential(layer), "int8") for _ in range(2))
+        round_now(early)
+        found, expected = (with_outputs(each, rows, (1, 2), [other])(inputs) for each in (early, late))
+        every = late(inputs)
+        assert torch.equal(found, expected)
+    assert found.shape == (6, 256)
+    assert torch.isneginf(found[:, 1:3]).all()
+    torch.testing.assert_close(found[:, 3 : len(rows)], every[:, rows[3:]], rtol=0, atol=1e-6)
+    torch.testing.assert_close(found[:, -7:], other(inputs), rtol=0, atol=0.05)

@@ -2,9 +2,10 @@
 
 import pytest
 import torch
-from support.tiny_models import REPRESENTATIVE, SOURCES, encode, parametrised, tiny_model
+from support.tiny_models import REPRESENTATIVE, SOURCES, WIRINGS, encode, parametrised, tiny_model
 from torch.nn.modules.module import register_module_forward_hook
 
+from nmt.kernels.packed import packed
 from nmt.model.scopes import SCOPES
 from nmt.model.scopes.local import LocalScope
 from nmt.model.seq2seq import Seq2Seq
@@ -39,6 +40,17 @@ def test_it_is_the_same_decoder(variant, layers):
     with torch.inference_mode():
         for found, expected in zip(log_probabilities(beam), log_probabilities(model), strict=True):
             torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("int8", 0.15)])
+@pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+def test_a_packed_one_is_the_same_but_for_rounding(variant, precision, tolerance):
+    model = tiny_model(variant).float()
+    beam = packed(model, precision).for_search(1, BEAM)
+    assert type(beam.decoder.projection) is type(packed(model, precision).decoder.output)
+    with torch.inference_mode():
+        for found, expected in zip(log_probabilities(beam), log_probabilities(model), strict=True):
+            torch.testing.assert_close(found, expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("variant", **parametrised(REPRESENTATIVE))

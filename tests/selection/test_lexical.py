@@ -104,6 +104,13 @@ def test_candidates_are_those_of_the_sentence_alone(monkeypatch):
         assert alone.tolist() == [sorted(expected)]
 
 
+def test_a_sentence_may_have_no_types_of_its_own():
+    selection = Selection(torch.tensor([[4, PAD], [4, 5]]), torch.tensor([5, 4]))
+    always, own = candidates(selection, torch.tensor([[0, 1], [1, 1]]))
+    assert always.tolist() == [0, 1, 2, 3, 4, 5]
+    assert own.shape == (2, 0)
+
+
 def test_several_models_select_what_any_of_them_does():
     one = Selection(torch.tensor([[4, 5], [6, PAD]]), torch.tensor([7]))
     other = Selection(torch.tensor([[8], [6]]), torch.tensor([7, 9]))

@@ -31,7 +31,7 @@ def additive_scores(
     """vᵀ tanh(q + k) of each query with each key of its sentence."""
     if not (fast(query) and can_share()):
         return plain_additive_scores(query, keys, v)
-    many = is_shared(keys) or query.shape[-2] > 2  # uses of each key
+    many = is_shared(keys) or query.shape[-2] > 1  # uses of each key
     return _AdditiveScores.apply(query, reused(keys), v, many)  # type: ignore[no-untyped-call]
 
 
@@ -54,9 +54,10 @@ class _Operands(NamedTuple):
 
 def _operands(query: Tensor, keys: Tensor, many: bool) -> _Operands:
     """Whether a pair's exponentials are in range depends on that pair alone, so that its score does, too."""
-    if not (many and query.numel() and keys.numel()):
+    made = derived(keys, _exponentials) if many and query.numel() and keys.numel() else None
+    if made is None:
         return _Operands(query.flatten(0, -3), keys.flatten(0, -3), products=False)
-    large_keys, any_key, factors = derived(keys, _exponentials)
+    large_keys, any_key, factors = made
     large_queries = query.abs().amax(-1) > LARGEST
     too_large = None
     if any_key or bool(large_queries.any()):
@@ -88,10 +89,17 @@ def _sigmoids(operands: _Operands) -> Iterator[tuple[slice, int, Tensor]]:
                 continue
             torch.addcmul(one, q, keys[some], out=made).reciprocal_()
             if too_large is not None:
-                of_queries, of_keys, queries_too_large, keys_too_large = (x[some] for x in too_large)
-                exact = (-2 * (of_queries[:, t, None] + of_keys)).sigmoid_()
-                made.copy_(torch.where((queries_too_large[:, t, None] | keys_too_large).unsqueeze(-1), exact, made))
+                _make_exact(made, t, *(x[some] for x in too_large))
             yield some, t, made
+
+
+def _make_exact(made: Tensor, t: int, query: Tensor, keys: Tensor, large_queries: Tensor, large_keys: Tensor) -> None:
+    """Replace what is out of range among the t-th query's sigmoids, in sentences that have any."""
+    pairs = large_queries[:, t, None] | large_keys
+    [some] = pairs.any(dim=1).nonzero(as_tuple=True)
+    if len(some):
+        exact = (-2 * (query[some, t, None] + keys[some])).sigmoid_()
+        made[some] = torch.where(pairs[some].unsqueeze(-1), exact, made[some])
 
 
 class _AdditiveScores(torch.autograd.Function):

@@ -89,10 +89,10 @@ def total(node: Any) -> Tensor:
     return parts.total
 
 
-def derived(tensor: Tensor, function: Callable[[Tensor], Made]) -> Made:
-    """What a function makes of a tensor: of a shared one once for all its uses."""
+def derived(tensor: Tensor, function: Callable[[Tensor], Made]) -> Made | None:
+    """What a function makes of a shared tensor, once for all its uses; None of a tensor that is not shared."""
     if not is_shared(tensor):
-        return function(tensor)
+        return None
     node: Any = tensor.grad_fn
     if function not in node.derived:
         node.derived[function] = function(tensor.detach())

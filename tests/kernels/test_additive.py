@@ -46,6 +46,16 @@ def test_large_sums_saturate():
         assert_twins(additive_scores, plain_additive_scores, [factors[0] * query, factors[1] * keys, v])
 
 
+@pytest.mark.parametrize("large", ["query", "key", "both"])
+def test_a_single_large_one_among_others_is_exact(large):
+    query, keys, v = inputs(3, 5, 7)
+    if large != "key":
+        query[1, 2, 3] = 1e3
+    if large != "query":
+        keys[2, 4, 1] = -1e3
+    assert_twins(additive_scores, plain_additive_scores, [query, keys, v])
+
+
 def test_a_second_pass_gives_the_same_and_changes_no_input():
     leaves = [x.requires_grad_() for x in inputs(3, 5, 7)]
     total = (additive_scores(*leaves) ** 2).sum()

@@ -29,7 +29,7 @@ from nmt.kernels.switch import fast
 class Linear(nn.Linear):
     """`torch.nn.Linear` by `linear`. Its first weight is Glorot's, its first bias 0.
 
-    One is `bounded` if its inputs lie between −1 and 1, outside of training: products of 8 bits are then simpler.
+    A layer is `bounded` if its inputs lie between −1 and 1 outside of training, which makes 8-bit products simpler.
     """
 
     bounded = False

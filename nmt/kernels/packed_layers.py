@@ -98,15 +98,19 @@ class Bytes(PackedLinear):
     @cached_property
     def factors(self) -> tuple[Tensor, Tensor]:
         """The weight's whole numbers, transposed, and the scales of the outputs."""
-        weight, scales = in_bytes(self.weight.detach())
-        return weight.t(), scales / 127 if self.bounded else scales
+        numbers, scales = self.rounded(self.weight.detach())
+        return numbers.t(), scales
+
+    def rounded(self, weight: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
+        """Whole numbers for some rows of a weight, and their scales, with that of a `bounded` layer's inputs."""
+        numbers, scales = in_bytes(weight)
+        return numbers, scales / 127 if self.bounded else scales
 
     def take_factors(self, layer: Bytes, rows: Int[Tensor, " R"]) -> None:
         """Take over what another layer has computed of these rows of its weight; this one's begins with them."""
-        numbers, scales = in_bytes(self.weight.detach()[len(rows) :])
+        numbers, scales = self.rounded(self.weight.detach()[len(rows) :])
         known, of_known = layer.factors
-        scales = torch.cat([of_known[rows], scales / 127 if self.bounded else scales])
-        self.factors = torch.cat([known.t()[rows], numbers]).t(), scales
+        self.factors = torch.cat([known.t()[rows], numbers]).t(), torch.cat([of_known[rows], scales])
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         sums, of_rows = self.sums(rows)
@@ -147,12 +151,12 @@ class PlainBytes(Bytes):
 
 
 def _as_float(sums: Tensor) -> Float[Tensor, "N O"]:
-    """In the same memory, if they are integers of as many bits."""
+    """The sums as float32 numbers: in the same memory, if they are integers of as many bits."""
     return sums.view(torch.float32).copy_(sums) if sums.dtype == torch.int32 else sums.float()
 
 
 def _scaled(outputs: Tensor, scales: Tensor, bias: Tensor | None, of_rows: Tensor | None) -> Tensor:
-    """In the same memory."""
+    """The outputs times their scales, and the bias added, in the same memory."""
     if of_rows is not None:
         outputs.mul_(of_rows)
     return outputs.mul_(scales) if bias is None else torch.addcmul(bias, outputs, scales, out=outputs)

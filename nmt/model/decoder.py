@@ -109,7 +109,7 @@ class Decoder(nn.Module, ABC):
     def projecting(self) -> Decoder:
         """The same decoder, which computes of each memory vector what it otherwise computes of each context.
 
-        A context is a weighted sum of memory vectors, and a linear layer of it is the same sum of the layer of these.
+        A context is a weighted sum of memory vectors, so a linear layer may be applied to these before they are summed.
         That is less work for a beam, whose hypotheses have more steps than their sentence has positions. It is the
         decoder itself if a context is something else, or if each query has a memory of its own, which would grow.
         """

@@ -47,7 +47,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spin", nargs="+", default=["nmt"], help="values of GOMP_SPINCOUNT, `nmt` or `default`")
     parser.add_argument("--mechanism", default="bahdanau")
-    parser.add_argument("--precision", default="auto", choices=["float32", "bf16", "auto"])
+    parser.add_argument("--precision", default="auto", choices=["float32", "bf16", "int8", "auto"])
     parser.add_argument("--seconds", type=float, default=10, help="the window in which tokens are counted")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")

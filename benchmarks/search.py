@@ -32,15 +32,15 @@ import peers
 import torch
 
 from nmt.config.reading import load_config
-from nmt.config.search import SearchPrecision
 from nmt.data.splits import load_split
+from nmt.parts import WantedPrecision
 from nmt.system.device import choose_device, describe_machine
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 from nmt.translator import Translator
 
 FIGURES = ("sentences_per_second", "hypothesis_tokens_per_second")
-OURS: dict[SearchPrecision, str] = {"float32": "nmt", "bf16": "nmt, bf16", "int8": "nmt, int8"}
+OURS: dict[WantedPrecision, str] = {"float32": "nmt", "bf16": "nmt, bf16", "int8": "nmt, int8"}
 WHOLE = ", whole"  # added to a name: without vocabulary selection
 Measure = Callable[[], Mapping[str, float]]
 
@@ -146,7 +146,7 @@ def translate(
     translator: Translator,
     sentences: list[str],
     beam_size: int,
-    precision: SearchPrecision,
+    precision: WantedPrecision,
     selected: bool,
     options: argparse.Namespace,
 ) -> dict[str, float]:

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import cycle, islice
-from typing import Any
+from typing import Any, get_args
 
 import peers
 import torch
@@ -35,6 +35,7 @@ from nmt.data.batching import Example, collate
 from nmt.data.training_set import load_training_set
 from nmt.kernels import use
 from nmt.kernels.linear import multiply
+from nmt.parts import WantedPrecision
 from nmt.system.device import choose_device, describe_machine
 from nmt.training.learner import Learner, make_learner
 from nmt.training.precision import choose_precision, with_precision
@@ -84,7 +85,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--mechanisms", nargs="+", default=list(peers.ATTENTION), choices=list(peers.ATTENTION))
-    parser.add_argument("--precisions", nargs="+", default=["float32", "auto"], choices=["float32", "bf16", "auto"])
+    parser.add_argument("--precisions", nargs="+", default=["float32", "auto"], choices=get_args(WantedPrecision))
     parser.add_argument(
         "--plain", action="store_true", help="also time each mechanism with PyTorch's own functions alone"
     )
@@ -207,7 +208,7 @@ def print_table(about: dict[str, Any], results: list[dict[str, Any]]) -> None:
         f"medians of {about['rounds']} rounds of {about['updates']} updates"
     )
     print(f"A product of 2048 × 2048: {products['torch']:.0f} GFLOP/s by PyTorch, {products['ours']:.0f} by ours\n")
-    of_ours = [precision for precision in ("float32", "auto", "bf16") if precision in about["precisions"]]
+    of_ours = [precision for precision in ("float32", "auto", "bf16", "int8") if precision in about["precisions"]]
     titles = "".join(f"{f'{precision}/this':>14}" for precision in of_ours)
     print(f"{'mechanism':<16}{'program':<16}{'tokens/s':>10}{'of limit':>10}{'of ours':>10}{titles}")
     speeds = about["target_tokens_per_second"]

@@ -18,7 +18,7 @@ from torch import Tensor
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate, pad_source
 from nmt.kernels.packed import packed
-from nmt.kernels.precision import autocast, products_in_bf16
+from nmt.kernels.precision import autocast, products_in
 from nmt.model.protocol import Choice, TranslationModel
 from nmt.sampling import sample, uniform_draws
 from nmt.search import Candidates, Hypothesis, Step, beam_search, beginning, select
@@ -267,8 +267,8 @@ def _weights(
 
 @contextmanager
 def _in_precision(model: TranslationModel, precision: str) -> Iterator[None]:
-    bf16 = precision == "bf16"
-    with products_in_bf16(bf16), autocast(model.device, wanted=bf16):
+    bf16 = precision == "bf16"  # int8 is that of the packed layers
+    with products_in("bf16" if bf16 else "float32"), autocast(model.device, wanted=bf16):
         yield
 
 

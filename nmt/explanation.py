@@ -16,13 +16,14 @@ from torch import Tensor
 
 from nmt.beam_tree import Node, beam_tree, greedy_rank
 from nmt.config.reading import override_search
-from nmt.config.search import SearchConfig, SearchPrecision
+from nmt.config.search import SearchConfig
 from nmt.data.batching import pad_source
 from nmt.decoding import without_dropout
 from nmt.kernels.packed import packed
 from nmt.model.forced import forcing
 from nmt.model.protocol import TranslationModel
 from nmt.model.seq2seq import Seq2Seq
+from nmt.parts import WantedPrecision
 from nmt.search import Candidates, Hypothesis
 from nmt.steps import DecodingStep, steps, weights_in_tree
 from nmt.system.errors import UserError
@@ -122,7 +123,7 @@ def read(
     return [*tokens, EOS_TOKEN], _steps(told, sentence, [*tokens, EOS_TOKEN])
 
 
-def prepared(translator: Translator, precision: SearchPrecision = "float32") -> Translator:
+def prepared(translator: Translator, precision: WantedPrecision = "float32") -> Translator:
     """The translator with its weights laid out for a precision, which saves each translation the time for it.
 
     Explanations are in float32. It does not follow later changes of the weights.

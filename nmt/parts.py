@@ -38,6 +38,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Updates = Annotated[int, Field(ge=0, le=1_000_000_000)]
+WantedPrecision = Literal["auto", "float32", "bf16", "int8"]  # of matrix products
 Place = Annotated[str, AfterValidator(os.path.expanduser)]  # of a file or folder; ~ is the home folder, as in a shell
 
 

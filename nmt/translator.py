@@ -14,15 +14,16 @@ from torch import Tensor
 from nmt import decoding, scoring
 from nmt.checkpoint.contents import Loaded, check_same_tokens, load
 from nmt.config.reading import override_search
-from nmt.config.search import SearchConfig, SearchPrecision
+from nmt.config.search import SearchConfig
 from nmt.data.batching import Example
 from nmt.decoding import Decoded
 from nmt.kernels import in_use
 from nmt.kernels.precision import check_precision
-from nmt.kernels.processor import fastest_search_precision, this_processor
+from nmt.kernels.processor import Precision, fastest_search_precision, this_processor
 from nmt.model.ensemble import Ensemble
 from nmt.model.protocol import TranslationModel
 from nmt.model.scopes.hierarchical import segments as numbered_segments
+from nmt.parts import WantedPrecision
 from nmt.scoring import Scored
 from nmt.search import Candidates, length_penalty
 from nmt.selection.lexical import Selection, joined, of_all_sentences
@@ -108,11 +109,9 @@ class Translator:
         return self.source.language, self.target.language
 
     @property
-    def fastest_precision(self) -> SearchPrecision:
+    def fastest_precision(self) -> Precision:
         """What `precision="auto"` means here: a rule from the features of the processor, or float32."""
-        if in_use() == "plain":
-            return "float32"
-        return fastest_search_precision(this_processor(), self.model.device)
+        return "float32" if in_use() == "plain" else fastest_search_precision(this_processor(), self.model.device)
 
     @property
     def has_attention(self) -> bool:
@@ -126,7 +125,7 @@ class Translator:
         length_penalty: float | None = None,
         max_length: int | None = None,
         batch_size: int | None = None,
-        precision: SearchPrecision | None = None,
+        precision: WantedPrecision | None = None,
         vocabulary_selection: bool | None = None,
         sampling: Mapping[str, int | float] | None = None,
         n_best: int = 1,

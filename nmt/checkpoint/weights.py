@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor, int8
 
 from nmt.checkpoint.file import DamagedFile
-from nmt.kernels.packed_layers import in_bytes
+from nmt.kernels.byte_products import in_bytes
 
 
 def in_8_bits(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from nmt.parts import Count, Positive, Section
-
-SearchPrecision = Literal["auto", "float32", "bf16", "int8"]
+from nmt.parts import Count, Positive, Section, WantedPrecision
 
 
 class SamplingConfig(Section):
@@ -44,7 +42,7 @@ class SearchConfig(Section):
     They are learnt from the training text, if there are more than 4,000 target types; with fewer, search
     takes all of them. Search is 1.1 to 1.8 times as fast. How likely all others are is estimated, so that scores are
     nearly those of search among all words. No other computation is affected, such as that of the validation loss."""
-    precision: SearchPrecision = "float32"
+    precision: WantedPrecision = "float32"
     """The decoder's products: `float32`, `bf16`, or on processors `int8`, whose factors are whole numbers to ±127.
 
     `auto` is the fastest of them on the machine that searches, by its processor's features: `bf16` with AMX, otherwise

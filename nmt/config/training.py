@@ -16,13 +16,13 @@ from nmt.parts import (
     Place,
     Positive,
     Section,
+    WantedPrecision,
     names_of,
     section_of,
 )
 from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
 from nmt.schedules.teacher_forcing import TEACHER_FORCING_SCHEDULES
 
-Precision = Literal["auto", "float32", "bf16"]
 Threads = Annotated[int, Field(ge=1, le=1024, strict=True)]
 
 if TYPE_CHECKING:
@@ -149,10 +149,11 @@ class TrainingConfig(OptimizerFields):
     """The seed of all random numbers: initial weights, order of batches, dropout."""
     device: str = "auto"
     """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …"""
-    precision: Precision = "auto"
-    """`bf16`: the matrix products of updates take bfloat16 factors and sum in float32, which is faster where the
-    processor or GPU multiplies bfloat16. `auto`: `bf16` on processors that do (AMX, AVX512-BF16), else `float32`. A
-    resumed run keeps what it began with."""
+    precision: WantedPrecision = "auto"
+    """The matrix products of updates. `bf16`: their factors are bfloat16, and their sums float32. `int8`, on processors
+    only: products by large weights have factors that are whole numbers to ±127, and all others are those of `float32`.
+    `auto`: `bf16` on processors that multiply it (AMX, AVX512-BF16), else `int8` on those that multiply 8-bit numbers
+    (AVX512-VNNI), else `float32`, as on a GPU. A resumed run keeps what it began with, `int8` only on a processor."""
     threads: Threads | None = None
     """Processor threads. By default PyTorch's choice, mostly one for each core. On Linux, with two or more, a second
     process computes half of each batch of at least 32 sentences. Other numbers of threads give other random draws."""

@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from nmt.config.run import Config
-from nmt.config.search import SearchPrecision
 from nmt.data.splits import load_split
 from nmt.evaluation import alignment, by_length, report, scores, translations
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
+from nmt.parts import WantedPrecision
 from nmt.plots.labels import language_name
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
@@ -64,7 +64,7 @@ def evaluate(
     output: Path | None = None,
     beam_size: int | None = None,
     length_penalty: float | None = None,
-    precision: SearchPrecision | None = None,
+    precision: WantedPrecision | None = None,
     vocabulary_selection: bool | None = None,
     mechanisms: Mapping[str, str] | None = None,
     metrics: Sequence[str] = (),
@@ -111,7 +111,7 @@ def _translated(
     checkpoint: str,
     translator: Translator,
     sentences: Sequence[str],
-    precision: SearchPrecision | None,
+    precision: WantedPrecision | None,
     search: Mapping[str, Any],
 ) -> list[str]:
     asked = precision or translator.search.precision

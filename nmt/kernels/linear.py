@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from nmt.kernels import private
+from nmt.kernels.byte_products import goes_in_bytes, product_in_bytes
 from nmt.kernels.initial import glorot, zero
 from nmt.kernels.precision import in_bf16
 from nmt.kernels.processor import fastest_library, this_processor
@@ -57,7 +58,7 @@ def multiply(
 ) -> Float[Tensor, "N O"]:
     """left · right + bias, without a gradient, by the fastest kernel there is. A transposed `right` is not copied.
 
-    `right` is a weight: in `products_in_bf16` it is rounded once. `left` may have been `as_factor` already.
+    `right` is a weight: in a block of `products_in` it is rounded once. `left` may have been `as_factor` already.
     """
     found = kernel_product(left, right, bias)
     return found.float() if found.dtype == torch.bfloat16 else found
@@ -66,9 +67,18 @@ def multiply(
 def kernel_product(
     left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
 ) -> Float[Tensor, "N O"]:
-    """`multiply`'s result as its kernel gives it: in `products_in_bf16` rounded, in half the memory."""
+    """`multiply`'s result as its kernel gives it: in bf16 rounded, in half the memory."""
+    if goes_in_bytes(left, right):
+        return few_sizes(left, lambda rows: product_in_bytes(rows, right, bias))
+    return product_of_floats(left, right, bias)
+
+
+def product_of_floats(
+    left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "N O"]:
+    """`kernel_product` whose factors are never whole numbers."""
     if not has_kernel(left) or left.shape[1] == 0:  # the kernel refuses a sum of nothing
-        left = left.to(right.dtype)  # it may be a factor of a block of `products_in_bf16` that has ended
+        left = left.to(right.dtype)  # it may be a factor of a block of `products_in` that has ended
         return left @ right if bias is None else torch.addmm(bias, left, right)
     bias = None if bias is None else bias.contiguous()  # the kernel does not look at its stride
     if in_bf16():
@@ -78,7 +88,7 @@ def kernel_product(
 
 
 def as_factor(rows: Float[Tensor, "*N I"]) -> Float[Tensor, "*N I"]:
-    """Rows that enter several products: in `products_in_bf16` they are then rounded once."""
+    """Rows that enter several products: in bf16 they are then rounded once."""
     return rounded(rows) if in_bf16() and has_kernel(rows) else rows
 
 
@@ -86,7 +96,7 @@ def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"
     """The gradient of a weight that made O outputs of I inputs in each of N rows. Both may have been `as_factor`."""
     if inputs.dtype == torch.bfloat16 or (in_bf16() and has_kernel(inputs)):
         return _rounded_weight_gradient(rounded(inputs), rounded(gradients))
-    gradients = gradients.to(inputs.dtype)  # they may be factors of a block of `products_in_bf16` that has ended
+    gradients = gradients.to(inputs.dtype)  # they may be factors of a block of `products_in` that has ended
     if not has_kernel(inputs):
         return gradients.t() @ inputs
     # The kernel takes a multiple of 256 rows, MKL the rest (see `few_sizes`). It is faster at the transposed result.

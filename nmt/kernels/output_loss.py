@@ -17,7 +17,7 @@ from jaxtyping import BFloat16, Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.linear import as_factor, has_kernel, multiply, padded, weight_gradient
+from nmt.kernels.linear import as_factor, has_kernel, multiply, padded, product_of_floats, weight_gradient
 from nmt.kernels.rounded import product_by_weight
 from nmt.kernels.switch import fast
 
@@ -256,7 +256,8 @@ class _OutputLoss(torch.autograd.Function):
                     _subtract_targets(probabilities, wanted, smoothing, stand_for)
             if wants_gradient:
                 logits[len(wanted) :] = 0  # rows that were added
-                of_features[own] = multiply(logits, weight)[: len(wanted)]
+                # Not in whole numbers: of thousands of small numbers of the same sign most would be 0.
+                of_features[own] = product_of_floats(logits, weight)[: len(wanted)]
                 of_bias += logits.sum(dim=0)
                 of_chunk = weight_gradient(inputs, logits)
                 of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)

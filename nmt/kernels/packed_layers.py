@@ -16,6 +16,7 @@ from jaxtyping import Float, Int, Int8
 from torch import Tensor, nn
 
 from nmt.kernels import private
+from nmt.kernels.byte_products import as_float, in_bytes, scaled
 from nmt.kernels.linear import few_sizes
 from nmt.kernels.switch import in_use
 
@@ -114,7 +115,7 @@ class Bytes(PackedLinear):
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         sums, of_rows = self.sums(rows)
-        return _scaled(_as_float(sums), self.factors[1], self.bias, of_rows)
+        return scaled(as_float(sums), self.factors[1], self.bias, of_rows)
 
     def taken(self, rows: Float[Tensor, "N I"], choices: Sequence[Choose]) -> list[Float[Tensor, "N _"]]:
         sums, of_rows = self.sums(rows)
@@ -123,7 +124,7 @@ class Bytes(PackedLinear):
             scales, bias = (choose(x.unsqueeze(0)).unsqueeze(1) for x in (self.factors[1], self.bias))
             group = len(scales), -1, 1  # of rows of which the same is taken
             outputs = choose(sums).float().view(len(scales), -1, scales.shape[2])
-            outputs = _scaled(outputs, scales, bias, None if of_rows is None else of_rows.view(group))
+            outputs = scaled(outputs, scales, bias, None if of_rows is None else of_rows.view(group))
             results.append(outputs.flatten(0, 1))
         return results
 
@@ -148,24 +149,6 @@ class PlainBytes(Bytes):
 
     def multiplied(self, numbers: Int8[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         return numbers.double() @ self.factors[0]
-
-
-def _as_float(sums: Tensor) -> Float[Tensor, "N O"]:
-    """The sums as float32 numbers: in the same memory, if they are integers of as many bits."""
-    return sums.view(torch.float32).copy_(sums) if sums.dtype == torch.int32 else sums.float()
-
-
-def _scaled(outputs: Tensor, scales: Tensor, bias: Tensor | None, of_rows: Tensor | None) -> Tensor:
-    """The outputs times their scales, and the bias added, in the same memory."""
-    if of_rows is not None:
-        outputs.mul_(of_rows)
-    return outputs.mul_(scales) if bias is None else torch.addcmul(bias, outputs, scales, out=outputs)
-
-
-def in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
-    """Each row's numbers, and what to multiply them by: the largest absolute value is 127."""
-    scales = rows.abs().amax(dim=1).clamp_(min=torch.finfo(rows.dtype).tiny * 127) / 127
-    return (rows / scales.unsqueeze(1)).round_().to(torch.int8), scales
 
 
 def kind_of(precision: str) -> type[PackedLinear] | None:

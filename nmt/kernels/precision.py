@@ -1,14 +1,15 @@
-"""The precision of matrix products: which a device has, and how to ask for products of bfloat16 factors."""
+"""The precision of matrix products: which a device has, and how to ask for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from nmt.kernels.processor import Precision
 from nmt.kernels.switch import in_use
 from nmt.system.errors import UserError
 
@@ -20,35 +21,51 @@ def check_precision(field: str, precision: str, device: torch.device) -> None:
 
 
 @contextmanager
-def products_in_bf16(wanted: bool) -> Iterator[None]:
-    """In its block, if wanted, the fast kernels' products round factors and results to bfloat16, and sum in float32.
+def products_in(precision: Precision) -> Iterator[None]:
+    """In its block the fast kernels' products have factors of this precision: "float32", "bf16" or "int8".
 
-    This holds for forward and backward passes on a processor. Where it has such instructions (AVX512-BF16) a product
-    takes half the time. Weights must not change in the block: they are rounded once (see `nmt.kernels.rounded`). The
-    plain twin, which PyTorch's own functions need as well, is `autocast`.
+    This holds for forward and backward passes on a processor. In bf16 factors and results are rounded to bfloat16, and
+    sums are float32 (see `nmt.kernels.rounded`); the plain twin, which PyTorch's own functions need as well, is
+    `autocast`. In int8 the factors of products by weights are whole numbers (see `nmt.kernels.byte_products`). Weights
+    must not change in the block: what a product needs of them is computed once.
     """
-    token = _PREPARED.set({} if wanted else None)
+    token = _BLOCK.set(_Block(precision, {}))
     try:
         yield
     finally:
-        _PREPARED.reset(token)
+        _BLOCK.reset(token)
 
 
 def autocast(device: torch.device, *, wanted: bool) -> torch.autocast:
-    """PyTorch's bfloat16 autocast for a forward pass, if wanted and if `products_in_bf16` does not do it there."""
+    """PyTorch's bfloat16 autocast for a forward pass, if wanted and if `products_in` does not do it there."""
     by_kernels = device.type == "cpu" and in_use() == "fast"
     return torch.autocast(device.type, torch.bfloat16, enabled=wanted and not by_kernels)
 
 
 def in_bf16() -> bool:
     """Whether products are to round their factors to bfloat16."""
-    return _PREPARED.get() is not None
+    return _of_block("bf16")
+
+
+def in_int8() -> bool:
+    """Whether products by weights are to have factors that are whole numbers."""
+    return _of_block("int8")
 
 
 def prepared_weights() -> dict[Any, Any]:
     """What has been made of weights in this block; empty outside of one, where nothing is kept."""
-    store = _PREPARED.get()
-    return {} if store is None else store
+    block = _BLOCK.get()
+    return {} if block is None else block.prepared
 
 
-_PREPARED: ContextVar[dict[Any, Any] | None] = ContextVar("prepared_weights", default=None)
+class _Block(NamedTuple):
+    precision: Precision
+    prepared: dict[Any, Any]
+
+
+def _of_block(precision: Precision) -> bool:
+    block = _BLOCK.get()
+    return block is not None and block.precision == precision
+
+
+_BLOCK: ContextVar[_Block | None] = ContextVar("products_in", default=None)

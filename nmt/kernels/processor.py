@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 
-Precision: TypeAlias = Literal["float32", "bf16"]
-SearchPrecision: TypeAlias = Literal["float32", "bf16", "int8"]
+Precision: TypeAlias = Literal["float32", "bf16", "int8"]
 Library: TypeAlias = Literal["onednn", "torch"]
 
 _NAMES = {"vendor_id": "vendor", "flags": "features", "Features": "features"}  # the last one is ARM's
@@ -27,10 +26,11 @@ class Processor(NamedTuple):
 
 
 def fastest_precision(processor: Processor, device: torch.device) -> tuple[Precision, str]:
-    """What `precision: auto` is, and why: bfloat16, in which the published models were trained, or float32.
+    """What `training.precision: auto` is, and why.
 
-    Only where the processor has products of bfloat16 numbers: elsewhere they take longer than float32's. On a GPU it is
-    float32, since nothing was measured there.
+    It is bfloat16 where the processor multiplies that (elsewhere it takes longer than float32), or else 8 bits with
+    AVX512-VNNI, or else float32. AVX-VNNI alone was not measured in training. On a GPU, where BLEU in bfloat16 was
+    measured for the smallest model alone, it is float32.
     """
     if device.type != "cpu":
         return "float32", "a GPU"
@@ -38,10 +38,12 @@ def fastest_precision(processor: Processor, device: torch.device) -> tuple[Preci
         return "bf16", "AMX multiplies it faster"
     if "avx512_bf16" in processor.features:
         return "bf16", "AVX512-BF16 multiplies it faster"
-    return "float32", "this processor does not multiply bfloat16"
+    if "avx512_vnni" in processor.features:
+        return "int8", "VNNI multiplies 8-bit numbers faster"
+    return "float32", "this processor multiplies neither bfloat16 nor 8-bit numbers faster"
 
 
-def fastest_search_precision(processor: Processor, device: torch.device) -> SearchPrecision:
+def fastest_search_precision(processor: Processor, device: torch.device) -> Precision:
     """What `search.precision: auto` is. What it costs in BLEU is told in docs/explanation/performance.md.
 
     With AMX products of bfloat16 numbers are faster than those of 8 bits, whose factors must be rounded at each step;

@@ -1,7 +1,7 @@
 """Products of bfloat16 factors, whose sums are float32: activations are rounded as they come, weights once an update.
 
 A decoder multiplies by each weight at every step. Rounding a weight takes up to half as long as a product by it where
-the processor has matrix units. So a rounded weight is kept until the end of `products_in_bf16`'s block.
+the processor has matrix units. So a rounded weight is kept until the end of `products_in`'s block.
 
 Shapes: N rows, I inputs, O outputs.
 """
@@ -25,7 +25,7 @@ def rounded(tensor: Float[Tensor, "*N"]) -> BFloat16[Tensor, "*N"]:
 def product_by_weight(
     rows: BFloat16[Tensor, "N I"], weight: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None
 ) -> BFloat16[Tensor, "N O"]:
-    """rows · weight + bias. The weight must not change before the block of `products_in_bf16` ends."""
+    """rows · weight + bias. The weight must not change before the block of `products_in` ends."""
     factors = _prepared(weight)
     shift = None if bias is None else _prepared(bias)
     return _product(rows, factors, shift)

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from nmt.data.batching import Batch
 from nmt.kernels.output_loss import Loss
-from nmt.kernels.precision import autocast, products_in_bf16
+from nmt.kernels.precision import autocast, products_in
+from nmt.kernels.processor import Precision
 from nmt.kernels.switch import fast, in_use
 from nmt.training.learner import Learner
 from nmt.training.partner import Part, Partner, gradients_of
@@ -19,17 +20,22 @@ SENTENCES = 16  # of a half: with fewer, what is done for each weight takes long
 
 
 def add_gradient(
-    learner: Learner, batch: Batch | None, use_reference: Bool[Tensor, "B T"] | None, done: int, bf16: bool
+    learner: Learner,
+    batch: Batch | None,
+    use_reference: Bool[Tensor, "B T"] | None,
+    done: int,
+    precision: Precision,
 ) -> Float[Tensor, ""]:
     """Add the gradient of a batch's summed loss to the weights'; returns its summed NLL, in nats.
 
-    With products in bfloat16 if `bf16`. `use_reference` and `done` are `Seq2Seq.forward`'s.
+    With products in this precision. `use_reference` and `done` are `Seq2Seq.forward`'s.
     """
     if batch is not None and learner.partner is not None and _is_worth_two(batch, learner.model):
-        return _by_two(learner.partner, *_halves(batch, use_reference, done, bf16))
+        return _by_two(learner.partner, *_halves(batch, use_reference, done, precision))
+    bf16 = precision == "bf16"
     if batch is not None and learner.recorder is not None and in_use() == "fast":
         return learner.recorder.add_gradient(batch, use_reference, bf16)
-    with products_in_bf16(bf16):
+    with products_in(precision):
         with autocast(learner.model.device, wanted=bf16):
             loss: Loss = learner.losses(batch, use_reference, done)
         loss.smoothed.backward()
@@ -40,13 +46,13 @@ def _is_worth_two(batch: Batch, model: nn.Module) -> bool:
     return torch.get_num_threads() > 1 and len(batch.source) >= 2 * SENTENCES and fast(next(model.parameters()))
 
 
-def _halves(batch: Batch, use_reference: Bool[Tensor, "B T"] | None, done: int, bf16: bool) -> list[Part]:
+def _halves(batch: Batch, use_reference: Bool[Tensor, "B T"] | None, done: int, precision: Precision) -> list[Part]:
     """Every other sentence each: neighbours are alike in length."""
     halves = []
     for first, seed in enumerate(torch.randint(2**63 - 1, (2,)).tolist()):
         half = batch.part(first, 2)
         coins = None if use_reference is None else use_reference[first::2, : half.target_input.shape[1]].contiguous()
-        halves.append(Part(half, seed, coins, done, bf16))
+        halves.append(Part(half, seed, coins, done, precision))
     return halves
 
 

@@ -27,7 +27,8 @@ from torch import Tensor, nn
 
 from nmt.data.batching import Batch
 from nmt.kernels.dropout import drawing_from
-from nmt.kernels.precision import products_in_bf16
+from nmt.kernels.precision import products_in
+from nmt.kernels.processor import Precision
 from nmt.system.denormals import flush_denormals
 from nmt.system.device import keep_freed_memory
 from nmt.system.errors import UserError
@@ -43,13 +44,13 @@ class Part(NamedTuple):
     seed: int
     use_reference: Bool[Tensor, "B T"] | None
     done: int
-    bf16: bool
+    precision: Precision
 
 
 def gradients_of(losses: BatchLoss, part: Part) -> tuple[Float[Tensor, ""], Gradients]:
     """The summed NLL of a part, in nats, and its gradient of each weight; None of a weight that it does not reach."""
     generator = torch.Generator().manual_seed(part.seed)
-    with products_in_bf16(part.bf16), drawing_from(generator):
+    with products_in(part.precision), drawing_from(generator):
         loss = losses(part.batch, part.use_reference, part.done)
         return loss.nll.detach(), torch.autograd.grad(loss.smoothed, list(losses.parameters()), allow_unused=True)
 

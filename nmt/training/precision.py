@@ -8,7 +8,7 @@ import torch
 
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
-from nmt.kernels import in_use
+from nmt.kernels import in_use, private
 from nmt.kernels.processor import Precision, fastest_precision, this_processor
 from nmt.training.distributed import ALONE, World
 
@@ -23,11 +23,13 @@ def choose_precision(wanted: str, device: torch.device, recorded: str | None = N
     """The precision that `training.precision` asks for: itself, or for `auto` what fits the device.
 
     `recorded` is the precision of the checkpoint that training continues from: for the same bits it stays, wherever the
-    rest is trained. Several processes follow the first one. Every process must call it.
+    rest is trained. But int8 is only for the fast kernels on a processor. Several processes follow the first one. Every
+    process must call it.
     """
     chosen = _choose(wanted, device, recorded)
-    [bf16] = world.total(world.is_main and chosen.precision == "bf16")
-    return chosen._replace(precision="bf16" if bf16 else "float32")
+    known: tuple[Precision, ...] = get_args(Precision)
+    [place] = world.total(world.is_main * known.index(chosen.precision))
+    return chosen._replace(precision=known[int(place)])
 
 
 def with_precision(config: Config, precision: Precision) -> Config:
@@ -37,9 +39,13 @@ def with_precision(config: Config, precision: Precision) -> Config:
 
 
 def _choose(wanted: str, device: torch.device, recorded: str | None) -> Chosen:
+    has_int8 = device.type == "cpu" and in_use() == "fast"
     for named, reason in ((wanted, None), (recorded, "as before")):
-        if named is not None and named in get_args(Precision):
+        if named in get_args(Precision) and (named != "int8" or has_int8):
             return Chosen(cast(Precision, named), reason)
     if in_use() == "plain":
         return Chosen("float32", "the plain kernels")
-    return Chosen(*fastest_precision(this_processor(), device))
+    precision, reason = fastest_precision(this_processor(), device)
+    if precision == "int8" and not private.has_byte_product():
+        return Chosen("float32", "PyTorch's product of 8-bit numbers fails here")
+    return Chosen(precision, reason)

@@ -15,6 +15,7 @@ from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batches, epoch_batches
 from nmt.data.splits import split_paths
 from nmt.data.training_set import TrainingSet, load_training_set
+from nmt.kernels import in_use
 from nmt.kernels.precision import check_precision
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
@@ -44,6 +45,8 @@ def prepare(config: Config, world: World = ALONE, resumed: Path | None = None) -
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
     check_precision("training.precision", config.training.precision, device)
+    if config.training.precision == "int8" and in_use() == "plain":
+        raise UserError("training.precision: int8 needs the fast kernels; unset NMT_KERNELS, or use bf16 or float32")
     check_precision("search.precision", config.search.precision, device)
     start = starting_point(config, resumed)
     codecs = start and (start.source, start.target)

@@ -45,12 +45,12 @@ def update(
     ratio = forcing.chosen("schedule").at(done)
     optimizer.zero_grad()
     nll = torch.zeros((), device=model.device)
-    bf16 = choose_precision(config.precision, model.device).precision == "bf16"
+    precision = choose_precision(config.precision, model.device).precision
     for number, batch in enumerate(batches, start=1):
         shared = random.Random(f"{config.seed} {done} {number}") if world.size > 1 else None
         use_reference = None if batch is None else toss(batch.target_input.shape, ratio, forcing.granularity, shared)
         with gradients_summed(learner.losses, now=number == len(batches)):
-            nll += add_gradient(learner, batch, use_reference, done, bf16)
+            nll += add_gradient(learner, batch, use_reference, done, precision)
     if learner.moments:
         leave_out_unreached(optimizer)
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]

@@ -14,7 +14,7 @@ from nmt.data.batching import Example, collate
 from nmt.kernels import private, use
 from nmt.kernels.linear import linear
 from nmt.kernels.packed import packed
-from nmt.kernels.precision import products_in_bf16
+from nmt.kernels.precision import products_in
 from nmt.training.loss import batch_loss
 
 PROBES = (private.has_product, private.has_blocks, private.has_byte_product, private.has_backward_passes)
@@ -89,7 +89,7 @@ def all_products():
             parameter.copy_(draw(*parameter.shape, seed=5 + i) / 10)
     results = {"linear": linear(inputs, *layer[0].parameters())}
     with torch.inference_mode():
-        with products_in_bf16(True):
+        with products_in("bf16"):
             results["linear in bf16"] = linear(inputs, *layer[0].parameters())
         results |= {precision: packed(layer, precision)(inputs) for precision in ("float32", "bf16", "int8")}
     model = tiny_model(Variant("luong", "additive", "local_p", input_feeding=True)).float()
@@ -152,7 +152,7 @@ def test_a_trial_works_in_any_mode(mode, capsys):
 def test_bfloat16_products_of_a_step_are_rounded_in_either_way():
     inputs, weight = draw(30, 40).float(), draw(20, 40, seed=2).float()
     expected = F.linear(inputs.bfloat16().float(), weight.bfloat16().float())
-    with products_in_bf16(True):
+    with products_in("bf16"):
         found = linear(inputs, weight)
     torch.testing.assert_close(found, expected, rtol=2**-7, atol=2**-7)
     assert not torch.equal(found, linear(inputs, weight))

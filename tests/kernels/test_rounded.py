@@ -3,34 +3,22 @@
 import pytest
 import torch
 from support.attention_cases import draw
-from torch.utils._python_dispatch import TorchDispatchMode
+from support.conversions import Conversions
 
-from nmt.kernels import GRUCell, linear, reused_weights
+from nmt.kernels import GRUCell, byte_products, linear, reused_weights
 from nmt.kernels.gru import gru_sequence
 from nmt.kernels.linear import multiply, weight_gradient
 from nmt.kernels.output_loss import output_loss, plain_output_loss
-from nmt.kernels.precision import products_in_bf16
-
-
-class Conversions(TorchDispatchMode):
-    """Counts the tensors of a shape that are made bfloat16."""
-
-    def __init__(self, *shapes):
-        super().__init__()
-        self.shapes, self.count = shapes, 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        made = function(*args, **(kwargs or {}))
-        if function is torch.ops.aten._to_copy.default:
-            self.count += made.dtype == torch.bfloat16 and tuple(made.shape) in self.shapes
-        return made
+from nmt.kernels.precision import products_in
 
 
 @pytest.mark.parametrize("steps", [2, 20])
-def test_a_weight_is_rounded_once_for_both_directions(steps):
+@pytest.mark.parametrize(("precision", "dtype"), [("bf16", torch.bfloat16), ("int8", torch.int8)])
+def test_a_weight_is_rounded_once_for_both_directions(steps, precision, dtype, monkeypatch):
+    monkeypatch.setattr(byte_products, "ENOUGH", 1)
     cell = GRUCell(24)
     hidden = draw(5, 24).float()
-    with products_in_bf16(True), Conversions((72, 24), (24, 72)) as conversions, reused_weights(cell):
+    with products_in(precision), Conversions(dtype, (72, 24), (24, 72)) as conversions, reused_weights(cell):
         for _ in range(steps):
             (hidden,) = cell(draw(5, 72).float(), hidden)
         hidden.sum().backward()
@@ -41,7 +29,7 @@ def test_a_weight_is_rounded_once_for_both_directions(steps):
 def test_a_changed_weight_is_rounded_anew_in_the_next_block():
     rows, weight = draw(5, 24).float(), draw(24, 7, seed=1).float()
     for _ in range(2):
-        with products_in_bf16(True):
+        with products_in("bf16"):
             found = [multiply(rows, weight) for _ in range(5)]
         expected = rows.bfloat16().double() @ weight.bfloat16().double()
         for one in found:
@@ -57,7 +45,7 @@ def test_a_backward_pass_may_come_after_the_block(library, monkeypatch):
     )
     gradients = []
     for within in (True, False):
-        with products_in_bf16(True):
+        with products_in("bf16"):
             states = gru_sequence(gates, hidden, weight, bias)
             if within:
                 gradients.append(torch.autograd.grad(states.sum(), [gates, hidden, weight, bias]))
@@ -70,7 +58,7 @@ def test_a_backward_pass_may_come_after_the_block(library, monkeypatch):
 @pytest.mark.parametrize("rows", [3, 64, 256, 300, 700])
 def test_gradients_of_a_weight_at_any_number_of_rows(rows):
     inputs, gradients = draw(rows, 24).float(), draw(rows, 7, seed=1).float()
-    with products_in_bf16(True):
+    with products_in("bf16"):
         found = weight_gradient(inputs, gradients)
     expected = gradients.bfloat16().double().t() @ inputs.bfloat16().double()
     torch.testing.assert_close(found.double(), expected, rtol=2**-8, atol=2**-8)
@@ -87,7 +75,7 @@ def test_the_output_layer_s_loss_in_bfloat16(smoothing, scale, r_drop, others):
     results = []
     for function in (plain_output_loss, output_loss):
         leaves = [x.bfloat16().float().requires_grad_() for x in (features, weight, bias)]
-        with products_in_bf16(function is output_loss):
+        with products_in("bf16" if function is output_loss else "float32"):
             loss = function(*leaves, targets, smoothing, r_drop, stand_for=stand_for)
             loss.smoothed.backward()
         results.append([loss.smoothed, loss.nll, *(leaf.grad for leaf in leaves)])

@@ -11,7 +11,7 @@ from torch import nn
 from nmt.kernels import bidirectional as kernels
 from nmt.kernels import use
 from nmt.kernels.bidirectional import BidirectionalGRU, packed_rnn, sequence_rnn
-from nmt.kernels.precision import products_in_bf16
+from nmt.kernels.precision import products_in
 from nmt.model.encoder import Encoder
 from nmt.model.self_attention import SelfAttention
 
@@ -200,7 +200,7 @@ def test_without_gradients_the_faster_one_runs(library, lengths, expected, monke
     rnn, arguments = BidirectionalGRU(3, 2, 1, 0.0), (torch.zeros(len(lengths), 4, 3), torch.tensor(lengths))
     with torch.inference_mode():
         rnn(*arguments)
-        with products_in_bf16(True):
+        with products_in("bf16"):
             rnn(*arguments)
         with use("plain"):
             rnn(*arguments)

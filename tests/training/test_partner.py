@@ -15,10 +15,11 @@ from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
+from nmt.kernels.processor import Precision
 from nmt.kernels.sampled_types import TypeSampler
 from nmt.system.errors import UserError
 from nmt.training.learner import Learner, make_learner
-from nmt.training.partner import Part, Partner
+from nmt.training.partner import Gradients, Part, Partner, gradients_of
 from nmt.training.update import update
 
 TYPES = 11
@@ -84,6 +85,24 @@ def test_two_processes_make_the_update_of_one(more: dict[str, Any], settings: di
     assert (together - alone).abs().max() > 0  # it was another process that summed them
 
 
+@pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
+def test_the_other_process_has_the_precision_of_this_one(precision: Precision) -> None:
+    learner = learner_of(TrainingConfig(), decoder={"hidden_size": 512, "dropout": 0})  # enough for products in int8
+    assert learner.partner is not None
+    part = Part(random_batch(16, 1), 1, None, 0, precision)
+    learner.partner.begin(part)
+    _, there = learner.partner.end()
+    torch.set_num_threads(1)
+    assert same(gradients_of(learner.losses, part)[1], there)
+    for other in {"float32", "bf16", "int8"} - {precision}:
+        assert not same(gradients_of(learner.losses, part._replace(precision=other))[1], there)
+    learner.close()
+
+
+def same(left: Gradients, right: Gradients) -> bool:
+    return all(torch.equal(one, other) for one, other in zip(left, right, strict=True) if one is not None)
+
+
 def test_what_two_processes_draw_is_drawn_from_the_seed_alone() -> None:
     """The masks of dropout, and the types of a sampled softmax."""
     config = TrainingConfig(precision="float32", sampled_softmax=1)
@@ -102,7 +121,7 @@ def test_halves_draw_different_dropout() -> None:
     found = []
     assert learner.partner is not None
     for seed in (1, 2):
-        learner.partner.begin(Part(batch, seed, None, 0, bf16=False))
+        learner.partner.begin(Part(batch, seed, None, 0, "float32"))
         found.append(learner.partner.end()[0].item())
     learner.close()
     assert found[0] != found[1]
@@ -127,10 +146,10 @@ def test_what_the_process_raises_is_raised_here_and_it_goes_on() -> None:
     partner = learner.partner
     assert partner is not None
     good, bad = random_batch(40, 1), collate([Example([TYPES], [4])])
-    partner.begin(Part(bad, 1, None, 0, bf16=False))
+    partner.begin(Part(bad, 1, None, 0, "float32"))
     with pytest.raises(IndexError):
         partner.end()
-    partner.begin(Part(good, 1, None, 0, bf16=False))
+    partner.begin(Part(good, 1, None, 0, "float32"))
     assert partner.end()[0].isfinite()
     partner.close()
 

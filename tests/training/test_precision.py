@@ -11,7 +11,7 @@ from support.runs import HARD, ConfigMaker, assert_same_run, finish, run_and_sto
 from nmt import translator
 from nmt.checkpoint.contents import load
 from nmt.config.search import SearchConfig
-from nmt.kernels import linear, use
+from nmt.kernels import byte_products, linear, private, use
 from nmt.kernels.processor import (
     Processor,
     fastest_library,
@@ -19,8 +19,11 @@ from nmt.kernels.processor import (
     fastest_search_precision,
     this_processor,
 )
+from nmt.system.errors import UserError
 from nmt.training import precision
+from nmt.training.distributed import World
 from nmt.training.precision import choose_precision
+from nmt.training.prepare import prepare
 
 CPU = torch.device("cpu")
 AMX = Processor("GenuineIntel", frozenset({"avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16"}))
@@ -38,7 +41,7 @@ UNKNOWN = Processor("arm", frozenset())
         (AMX, "bf16", "torch"),
         (ZEN4, "bf16", "onednn"),
         (ZEN3, "float32", "onednn"),
-        (ICE_LAKE, "float32", "torch"),
+        (ICE_LAKE, "int8", "torch"),
         (COOPER_LAKE, "bf16", "torch"),
         (ALDER_LAKE, "float32", "torch"),
         (UNKNOWN, "float32", "onednn"),
@@ -51,9 +54,12 @@ def test_each_processor_gets_its_fastest_products(
     assert fastest_precision(processor, CPU)[0] == products
     assert fastest_precision(processor, torch.device("cuda"))[0] == "float32"
     monkeypatch.setattr(precision, "this_processor", lambda: processor)
+    monkeypatch.setattr(private, "has_byte_product", lambda: True)  # nothing is multiplied in 8 bits here
     monkeypatch.setattr("nmt.kernels.linear.this_processor", lambda: processor)
     assert choose_precision("auto", CPU).precision == products
-    assert [choose_precision(forced, CPU, "bf16").precision for forced in ("float32", "bf16")] == ["float32", "bf16"]
+    for forced in ("float32", "bf16", "int8"):
+        assert choose_precision(forced, CPU, "bf16").precision == forced
+        assert choose_precision("auto", CPU, forced).precision == forced
     with use("plain"):
         assert choose_precision("auto", CPU).precision == "float32"
     rows, weight = torch.rand(300, 40), torch.rand(30, 40)
@@ -104,13 +110,46 @@ def test_this_processor_has_features_where_linux_tells_them() -> None:
         assert this_processor().features
 
 
-def test_a_resumed_run_keeps_its_precision_on_another_processor(
-    make_config: ConfigMaker, straight: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+def test_8_bits_are_for_the_fast_kernels_on_a_processor(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A run that began with them goes on without them elsewhere. One whose config names them does not begin."""
+    assert choose_precision("auto", torch.device("cuda"), "int8").precision == "float32"
+    monkeypatch.setattr(precision, "this_processor", lambda: ICE_LAKE)
+    monkeypatch.setattr(private, "has_byte_product", lambda: False)
+    assert choose_precision("auto", CPU).precision == "float32"
+    assert choose_precision("auto", CPU, "int8").precision == "int8"
+    config = make_config("training.precision=int8")
+    with use("plain"):
+        assert choose_precision("auto", CPU, "int8").precision == "float32"
+        with pytest.raises(UserError, match=r"training\.precision: int8 needs the fast kernels; unset NMT_KERNELS"):
+            prepare(config)
+
+
+@pytest.mark.parametrize("first", ["float32", "bf16", "int8"])
+def test_processes_follow_the_first_one(first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float] = []
+    monkeypatch.setattr(World, "total", lambda _, *values: (told.extend(values), [sum(told)])[1])
+    assert choose_precision(first, CPU, world=World(0, 2)).precision == first
+    assert choose_precision("auto", CPU, "bf16", World(1, 2)).precision == first
+
+
+@pytest.mark.parametrize(("processor", "kept"), [(ZEN4, "bf16"), (ICE_LAKE, "int8")])
+def test_a_resumed_run_keeps_its_precision_on_another_processor(
+    processor: Processor,
+    kept: str,
+    make_config: ConfigMaker,
+    straight: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(byte_products, "ENOUGH", 1)
     config = make_config(*HARD, "training.precision=auto")
-    monkeypatch.setattr(precision, "this_processor", lambda: ZEN4)
+    monkeypatch.setattr(precision, "this_processor", lambda: processor)
     folder = run_and_stop(monkeypatch, config, 6)
-    assert load(folder / "last.pt", CPU).config.training.precision == "bf16"
+    assert load(folder / "last.pt", CPU).config.training.precision == kept
     assert "precision: auto" in (folder / "config.yaml").read_text(encoding="utf-8")
     monkeypatch.setattr(precision, "this_processor", lambda: ZEN3)
-    assert_same_run(finish(config, resume=True), straight("training.precision=bf16"))
+    finished = finish(config, resume=True)
+    assert_same_run(finished, straight(f"training.precision={kept}"))
+    with pytest.raises(AssertionError):
+        assert_same_run(finished, straight("training.precision=float32"))

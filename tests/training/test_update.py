@@ -8,6 +8,7 @@ from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
+from nmt.kernels import byte_products
 from nmt.model.seq2seq import Seq2Seq
 from nmt.text.vocabulary import BOS, EOS, PAD
 from nmt.training import update as update_module
@@ -176,19 +177,23 @@ def test_coins_fall_by_the_schedule_once_a_batch(monkeypatch: pytest.MonkeyPatch
     ],
     ids=str,
 )
-def test_bf16_is_float32_but_for_its_rounding(attention: dict[str, Any], layers: int) -> None:
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_few_bits_are_float32_but_for_their_rounding(
+    attention: dict[str, Any], layers: int, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes = {"hidden_size": 8, "layers": layers, "dropout": 0}
     config = {"embedding_size": 8, "embedding_dropout": 0, "encoder": sizes, "decoder": sizes, "attention": attention}
     changes, nlls = {}, {}
-    for precision in ("float32", "bf16"):
+    monkeypatch.setattr(byte_products, "ENOUGH", 1)
+    for name in ("float32", precision):
         torch.manual_seed(1)
         model = build_model(ModelConfig.model_validate(config), 11, 11)
-        changes[precision], nlls[precision] = change(model, [collate(EXAMPLES)], precision=precision)
+        changes[name], nlls[name] = change(model, [collate(EXAMPLES)], precision=name)
         assert all(parameter.dtype == torch.float32 for parameter in model.parameters())
-    assert nlls["bf16"] != nlls["float32"]
-    assert nlls["bf16"] == pytest.approx(nlls["float32"], rel=5e-3)
-    error = (changes["bf16"] - changes["float32"]).norm() / changes["float32"].norm()
-    assert error < 0.05  # bfloat16 has 8 bits
+    assert nlls[precision] != nlls["float32"]
+    assert nlls[precision] == pytest.approx(nlls["float32"], rel=5e-3)
+    error = (changes[precision] - changes["float32"]).norm() / changes["float32"].norm()
+    assert error < 0.05  # both have 8 bits
 
 
 def test_an_update_narrows_the_window_by_the_updates_done() -> None:

@@ -1,0 +1,84 @@
+"""Products of whole numbers to ±127: their sums are exact, and scales make float32 numbers of them.
+
+With VNNI a processor multiplies such factors three to four times as fast as float32 numbers. In training they are the
+factors of products by weights, forward and backward. The gradient of a weight, a sum over all tokens, stays a product
+of float32 numbers (SwitchBack; Wortsman et al. 2023, section 2.2).
+
+Shapes: N rows, I inputs, O outputs; a matrix of R rows and C columns.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int8, Num
+from torch import Tensor
+
+from nmt.kernels import private
+from nmt.kernels.precision import in_int8, prepared_weights
+
+ENOUGH = 2**18  # numbers of a weight: with fewer, rounding the rows takes as long as the product saves
+
+
+def goes_in_bytes(rows: Float[Tensor, "N I"], weight: Float[Tensor, "I O"]) -> bool:
+    """Whether a fast product on a processor is `product_in_bytes`."""
+    return in_int8() and rows.dtype == torch.float32 and weight.numel() >= ENOUGH
+
+
+def product_in_bytes(
+    rows: Float[Tensor, "N I"], weight: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None
+) -> Float[Tensor, "N O"]:
+    """rows · weight + bias. The weight must not change before the block of `products_in` ends.
+
+    A layer's weight has a scale for each output. Forward, where it comes transposed, its outputs are those of the
+    product. Backward they are what is summed over, so `rows` are multiplied by the scales before they are rounded: both
+    products then have the same whole numbers of the weight.
+    """
+    if weight.is_contiguous():
+        numbers, of_inputs = _prepared(weight)
+        factors, of_rows = in_bytes(rows * of_inputs)
+        outputs = as_float(byte_sums(factors, numbers)).mul_(of_rows.unsqueeze(1))
+        return outputs if bias is None else outputs.add_(bias)
+    numbers, of_outputs = _prepared(weight.t())
+    factors, of_rows = in_bytes(rows)
+    return scaled(as_float(byte_sums(factors, numbers.t())), of_outputs, bias, of_rows.unsqueeze(1))
+
+
+def in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
+    """Each row's numbers, and what to multiply them by: the largest absolute value is 127."""
+    largest = torch.maximum(rows.amax(dim=1), rows.amin(dim=1).neg_())  # faster than that of absolute values
+    scales = largest.clamp_(min=torch.finfo(rows.dtype).tiny * 127).div_(127)
+    return (rows / scales.unsqueeze(1)).round_().to(torch.int8), scales
+
+
+def byte_sums(left: Int8[Tensor, "N I"], right: Int8[Tensor, "I O"]) -> Num[Tensor, "N O"]:
+    """The exact product: 32-bit integers, or float64 numbers where PyTorch's product of 8-bit integers fails."""
+    if private.has_byte_product():
+        return private.byte_product(left, right)
+    return left.double() @ right.double()
+
+
+def as_float(sums: Num[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+    """The sums as float32 numbers: in the same memory, if they are integers of as many bits."""
+    return sums.view(torch.float32).copy_(sums) if sums.dtype == torch.int32 else sums.float()
+
+
+def scaled(
+    outputs: Float[Tensor, "*G N O"],
+    of_outputs: Float[Tensor, "*H O"],
+    bias: Float[Tensor, "*H O"] | None,
+    of_rows: Float[Tensor, "*G N 1"] | None,
+) -> Float[Tensor, "*G N O"]:
+    """The outputs times their scales and those of the rows, and the bias added, in the same memory."""
+    if of_rows is not None:
+        outputs.mul_(of_rows)
+    return outputs.mul_(of_outputs) if bias is None else torch.addcmul(bias, outputs, of_outputs, out=outputs)
+
+
+def _prepared(weight: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, " R"]]:
+    """`in_bytes` of a weight. The store holds the weight, too, whose address names it."""
+    store, own = prepared_weights(), weight.detach()
+    name = own.data_ptr(), own.shape, own.stride()
+    if name not in store:
+        store[name] = own, in_bytes(own)
+    found: tuple[Tensor, Tensor] = store[name][1]
+    return found

@@ -1,0 +1,148 @@
+"""Products of whole numbers in training: exact sums, one rounding of a weight, and gradients of weights in float32."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from support.attention_cases import draw
+
+from nmt.kernels import byte_products, private
+from nmt.kernels.linear import linear, multiply, weight_gradient
+from nmt.kernels.output_loss import output_loss, plain_output_loss
+from nmt.kernels.precision import products_in
+
+
+@pytest.fixture(autouse=True)
+def _small_weights_are_enough(monkeypatch):
+    monkeypatch.setattr(byte_products, "ENOUGH", 1)
+
+
+def nearest(matrix):
+    """Each row's nearest whole multiples of 1/127 of its largest absolute value, and that step."""
+    steps = matrix.abs().max(dim=1, keepdim=True).values / 127
+    return (matrix / steps).round().double() * steps, steps.double()
+
+
+@pytest.mark.parametrize("rows", [1, 5, 64, 300, 700])
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_product_forward(rows, biased):
+    inputs, weight = draw(rows, 40).float(), draw(24, 40, seed=1).float()
+    bias = draw(24, seed=2).float() if biased else None
+    with products_in("int8"):
+        found = multiply(inputs, weight.t(), bias)
+    expected = nearest(inputs)[0] @ nearest(weight)[0].t() + (0 if bias is None else bias)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+    exact = F.linear(inputs, weight, bias)
+    assert 0 < (found - exact).norm() < 0.01 * exact.norm()
+
+
+def test_a_product_backward_has_the_same_whole_numbers_of_the_weight():
+    gradients, weight = draw(30, 24).float(), draw(24, 40, seed=1).float()
+    with products_in("int8"):
+        found = multiply(gradients, weight)
+    of_weight, steps = nearest(weight)
+    expected = nearest(gradients * steps.float().t())[0] @ (of_weight / steps)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+    exact = gradients @ weight
+    assert 0 < (found - exact).norm() < 0.02 * exact.norm()
+
+
+def test_a_changed_weight_is_rounded_anew_in_the_next_block():
+    rows, weight = draw(5, 24).float(), draw(24, 7, seed=1).float()
+    found = []
+    for _ in range(2):
+        with products_in("int8"):
+            found.append([multiply(rows, weight) for _ in range(2)])
+        weight.mul_(2)
+    (first, again), (changed, _) = found
+    assert torch.equal(first, again)
+    assert torch.equal(2 * first, changed)
+    assert not torch.equal(changed, rows @ (weight / 2))
+
+
+def test_gradients_of_a_weight_are_those_of_float32():
+    inputs, weight, bias = (draw(*shape).float().requires_grad_() for shape in ((300, 40), (24, 40), (24,)))
+    wanted = draw(300, 24, seed=3).float()
+    gradients = []
+    for precision in ("float32", "int8"):
+        with products_in(precision):
+            outputs = linear(inputs, weight, bias)
+            gradients.append(torch.autograd.grad(outputs, [inputs, weight, bias], wanted))
+    (of_inputs, of_weight, of_bias), (rounded, *others) = gradients
+    assert torch.equal(of_weight, others[0])
+    assert torch.equal(of_bias, others[1])
+    assert 0 < (rounded - of_inputs).norm() < 0.02 * of_inputs.norm()
+    with products_in("int8"):
+        assert torch.equal(weight_gradient(inputs, wanted), of_weight)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_without_8_bit_products_the_bits_are_the_same(transposed, monkeypatch):
+    rows, weight, bias = draw(70, 24).float(), draw(24, 24, seed=1).float(), draw(24, seed=2).float()
+    right = weight.t() if transposed else weight
+    found = []
+    for has_byte_product in (private.has_byte_product(), False):
+        monkeypatch.setattr(private, "has_byte_product", lambda answer=has_byte_product: answer)
+        with products_in("int8"):
+            found.append(multiply(rows, right, bias))
+    assert torch.equal(*found)
+    assert not torch.equal(found[0], torch.addmm(bias, rows, right))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_part_of_a_weight(transposed):
+    """It is not contiguous, and is rounded for each direction."""
+    rows, weight = draw(30, 12).float(), draw(24, 40, seed=1).float()
+    right = weight[:, 20:32].t() if transposed else weight[:12, 5:25]
+    with products_in("int8"):
+        found = multiply(rows, right)
+    exact = rows @ right
+    assert 0 < (found - exact).norm() < 0.02 * exact.norm()
+
+
+@pytest.mark.parametrize("wrong", [torch.nan, torch.inf])
+def test_what_is_not_finite_stays_so(wrong):
+    rows, weight = draw(20, 24).float(), draw(24, 7, seed=1).float()
+    rows[3, 5] = wrong
+    with products_in("int8"):
+        for right in (weight, weight.t().contiguous().t()):
+            finite = multiply(rows, right).isfinite().all(dim=1)
+            assert finite.sum() == 19
+            assert not finite[3]
+
+
+def test_rows_of_zeros_and_tiny_ones():
+    rows, weight = draw(3, 24).float(), draw(24, 7, seed=1).float()
+    rows[0], rows[1] = 0, rows[2] * 1e-30
+    with products_in("int8"):
+        found = multiply(rows, weight)
+    assert not found[0].any()
+    torch.testing.assert_close(found[1] * 1e30, found[2], rtol=0.01, atol=0.01)
+
+
+@pytest.mark.parametrize("r_drop", [None, 3.0])
+@pytest.mark.parametrize("others", [None, 6.0])
+@pytest.mark.parametrize("tokens", [40, 702])  # one chunk, or two
+def test_the_output_layer_s_loss(r_drop, others, tokens):
+    """Its logits are of whole numbers. Their gradient is not rounded: in it, many small numbers count."""
+    features, weight, bias = draw(tokens, 8).float(), draw(30, 8, seed=1).float(), draw(30, seed=2).float()
+    targets = torch.arange(tokens) % (30 if others is None else 20)
+    stand_for = None if others is None else torch.tensor([1.0] * 20 + [others] * 10)
+    leaves = [x.requires_grad_() for x in (features, weight, bias)]
+    with products_in("int8"):
+        found = output_loss(*leaves, targets, 0.1, r_drop, stand_for=stand_for)
+    with torch.no_grad():
+        whole = nearest(features)[0] @ nearest(weight)[0].t() + bias
+    logits = whole.float().requires_grad_()
+    expected = plain_output_loss(logits, torch.eye(30), torch.zeros(30), targets, 0.1, r_drop, None, stand_for)
+    [gradient] = torch.autograd.grad(expected.smoothed, logits)
+    by_hand = gradient @ weight, gradient.t() @ features, gradient.sum(dim=0)
+    torch.testing.assert_close(torch.stack(found), torch.stack(expected), rtol=1e-5, atol=0)
+    for one, other in zip(torch.autograd.grad(found.smoothed, leaves), by_hand, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_small_weights_are_left_to_float32(monkeypatch):
+    monkeypatch.setattr(byte_products, "ENOUGH", 24 * 40 + 1)
+    rows, weight = draw(5, 40).float(), draw(24, 40, seed=1).float()
+    with products_in("int8"):
+        assert torch.equal(multiply(rows, weight.t()), rows @ weight.t())

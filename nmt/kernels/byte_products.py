@@ -2,9 +2,9 @@
 
 With VNNI a processor multiplies such factors three to four times as fast as float32 numbers. In training they are the
 factors of products by weights, forward and backward. The gradient of a weight, a sum over all tokens, stays a product
-of float32 numbers (SwitchBack; Wortsman et al. 2023, section 2.2).
+of float32 numbers; SwitchBack (Wortsman et al. 2023) computes it in 16 bits.
 
-Shapes: N rows, I inputs, O outputs; a matrix of R rows and C columns.
+Shapes: N rows, I inputs, O outputs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jaxtyping import Float, Int8, Num
 from torch import Tensor
 
 from nmt.kernels import private
-from nmt.kernels.precision import in_int8, prepared_weights
+from nmt.kernels.precision import in_int8, once
 
 ENOUGH = 2**18  # numbers of a weight: with fewer, rounding the rows takes as long as the product saves
 
@@ -34,11 +34,11 @@ def product_in_bytes(
     products then have the same whole numbers of the weight.
     """
     if weight.is_contiguous():
-        numbers, of_inputs = _prepared(weight)
+        numbers, of_inputs = once(weight, in_bytes)
         factors, of_rows = in_bytes(rows * of_inputs)
         outputs = as_float(byte_sums(factors, numbers)).mul_(of_rows.unsqueeze(1))
         return outputs if bias is None else outputs.add_(bias)
-    numbers, of_outputs = _prepared(weight.t())
+    numbers, of_outputs = once(weight.t(), in_bytes)
     factors, of_rows = in_bytes(rows)
     return scaled(as_float(byte_sums(factors, numbers.t())), of_outputs, bias, of_rows.unsqueeze(1))
 
@@ -72,13 +72,3 @@ def scaled(
     if of_rows is not None:
         outputs.mul_(of_rows)
     return outputs.mul_(of_outputs) if bias is None else torch.addcmul(bias, outputs, of_outputs, out=outputs)
-
-
-def _prepared(weight: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, " R"]]:
-    """`in_bytes` of a weight. The store holds the weight, too, whose address names it."""
-    store, own = prepared_weights(), weight.detach()
-    name = own.data_ptr(), own.shape, own.stride()
-    if name not in store:
-        store[name] = own, in_bytes(own)
-    found: tuple[Tensor, Tensor] = store[name][1]
-    return found

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
+from torch import Tensor
 
 from nmt.kernels.processor import Precision
 from nmt.kernels.switch import in_use
 from nmt.system.errors import UserError
+
+Made = TypeVar("Made")
 
 
 def check_precision(field: str, precision: str, device: torch.device) -> None:
@@ -52,15 +55,21 @@ def in_int8() -> bool:
     return _of_block("int8")
 
 
-def prepared_weights() -> dict[Any, Any]:
-    """What has been made of weights in this block; empty outside of one, where nothing is kept."""
-    block = _BLOCK.get()
-    return {} if block is None else block.prepared
+def once(weight: Tensor, make: Callable[[Tensor], Made]) -> Made:
+    """What a function makes of a weight, once in a block of `products_in`. Outside of one nothing is kept."""
+    block, own = _BLOCK.get(), weight.detach()
+    if block is None:
+        return make(own)
+    name = make, own.data_ptr(), own.shape, own.stride()
+    if name not in block.made:
+        block.made[name] = own, make(own)  # holding the weight, too, whose address names it
+    made: Made = block.made[name][1]
+    return made
 
 
 class _Block(NamedTuple):
     precision: Precision
-    prepared: dict[Any, Any]
+    made: dict[Any, Any]
 
 
 def _of_block(precision: Precision) -> bool:

@@ -40,7 +40,7 @@ def fastest_precision(processor: Processor, device: torch.device) -> tuple[Preci
         return "bf16", "AVX512-BF16 multiplies it faster"
     if "avx512_vnni" in processor.features:
         return "int8", "VNNI multiplies 8-bit numbers faster"
-    return "float32", "this processor multiplies neither bfloat16 nor 8-bit numbers faster"
+    return "float32", "no AMX, AVX512-BF16 or AVX512-VNNI"
 
 
 def fastest_search_precision(processor: Processor, device: torch.device) -> Precision:

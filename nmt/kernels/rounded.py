@@ -14,7 +14,7 @@ from jaxtyping import BFloat16, Float
 from torch import Tensor
 
 from nmt.kernels import private
-from nmt.kernels.precision import prepared_weights
+from nmt.kernels.precision import once
 
 
 def rounded(tensor: Float[Tensor, "*N"]) -> BFloat16[Tensor, "*N"]:
@@ -48,19 +48,12 @@ def _product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _prepared(weight: Tensor) -> Tensor:
-    """A weight (I O), rounded, as (O I); or a bias. The store holds the weight, too, whose address names it."""
-    store, own = prepared_weights(), weight.detach()
-    name = (own.data_ptr(), own.shape, own.stride())
-    if name not in store:
-        store[name] = own, rounded(own) if own.dim() == 1 else _rounded_once(own).t()
-    factors: Tensor = store[name][1]
-    return factors
+    """A weight (I O), rounded, as (O I); or a bias."""
+    return once(weight, rounded if weight.dim() == 1 else _transposed)
 
 
-def _rounded_once(weight: Tensor) -> Tensor:
-    """A weight, rounded for itself and its transpose: products forward read the one, products backward the other."""
+def _transposed(weight: Tensor) -> Tensor:
+    """A weight, rounded and transposed: products forward and backward read the same rounded numbers."""
     lying = weight if weight.is_contiguous() else dense(weight.t())
-    store, name = prepared_weights(), (weight.data_ptr(), lying.shape)
-    if name not in store:
-        store[name] = rounded(lying)
-    return store[name] if lying is weight else store[name].t()
+    numbers = once(lying, rounded)
+    return numbers.t() if lying is weight else numbers

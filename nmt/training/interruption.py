@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -47,21 +47,32 @@ class StopSignals:
         self._abandon = True
         try:
             yield
+        except Exception:
+            if not self.requested:
+                raise
         finally:
             self._abandon = False
+        if self.requested:  # some libraries drop what a signal raises, or turn it into an error of their own
+            raise Interrupted
 
     def _handle(self, _number: int, _: FrameType | None) -> None:
         self.requested = True
         for either in (signal.SIGINT, signal.SIGTERM):
             signal.signal(either, _stop_now)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that is closed may send it twice
-        print(
-            "\nStopping after this update, then saving. Press Ctrl-C again to stop immediately.",
-            file=sys.stderr,
-            flush=True,
-        )
+        _say("\nStopping after this update, then saving. Press Ctrl-C again to stop immediately.\n")
         if self._abandon:
             raise Interrupted
+
+
+def _say(text: str) -> None:
+    """Write text to standard error, also while something else is being written there."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except RuntimeError:  # Python's streams refuse it
+        with suppress(OSError):  # nobody reads it any more
+            os.write(sys.stderr.fileno(), text.encode())
 
 
 def _stop_now(number: int, frame: FrameType | None) -> None:

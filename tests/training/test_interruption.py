@@ -1,17 +1,22 @@
 """Ctrl-C and SIGTERM."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, model_serializer
 from support.cli import command
 from support.runs import HARD, ConfigMaker, after_update, contents, events
 
 from nmt.config.reading import to_yaml
+from nmt.system.errors import UserError
 from nmt.training.interruption import Interrupted, StopSignals
 from nmt.training.run import run
 
@@ -58,6 +63,53 @@ def test_a_signal_breaks_off_what_can_be_abandoned() -> None:
         assert stop.requested
         with pytest.raises(Interrupted), stop.abandoning():
             raise AssertionError("work began after a stop was asked for")
+
+
+def test_a_library_cannot_hide_a_signal() -> None:
+    """As pydantic turns into its own error whatever is raised while it writes a model, and others drop it."""
+    stop = StopSignals()
+
+    class Model(BaseModel):
+        @model_serializer
+        def written(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    with stop.installed(), pytest.raises(Interrupted), stop.abandoning():
+        Model().model_dump()
+    stop = StopSignals()
+    with stop.installed(), pytest.raises(Interrupted), stop.abandoning(), suppress(BaseException):
+        signal.raise_signal(signal.SIGTERM)
+    stop = StopSignals()
+    with stop.installed(), pytest.raises(UserError), stop.abandoning():
+        raise UserError("an error without a signal")
+
+
+def test_a_signal_may_come_while_standard_error_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at Ctrl-C on a terminal that Ctrl-S stopped, where a progress bar waits to be drawn."""
+    reading, writing = os.pipe()
+    lines = "x" * 1023 + "\n"
+    text = 100 * lines  # more than a pipe holds
+    received = []
+
+    def interrupt_and_read() -> None:
+        while not select.select([reading], [], [], 1)[0]:
+            pass
+        time.sleep(0.1)  # by now it waits for the reader
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        time.sleep(0.1)
+        with open(reading, encoding="utf-8") as stream:
+            received.append(stream.read())
+
+    stop = StopSignals()
+    reader = threading.Thread(target=interrupt_and_read)
+    reader.start()
+    with open(writing, "w", encoding="utf-8") as stream, stop.installed():
+        monkeypatch.setattr(sys, "stderr", stream)
+        print(text, end="", file=sys.stderr, flush=True)
+    reader.join()
+    assert stop.requested
+    assert "\nStopping after this update" in received[0]
+    assert received[0].count("x") == text.count("x")
 
 
 @pytest.mark.parametrize("broken", ["stdout", "stderr"])

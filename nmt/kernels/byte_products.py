@@ -2,7 +2,7 @@
 
 With VNNI a processor multiplies such factors three to four times as fast as float32 numbers. In training they are the
 factors of products by weights, forward and backward. The gradient of a weight, a sum over all tokens, stays a product
-of float32 numbers; SwitchBack (Wortsman et al. 2023) computes it in 16 bits.
+of float32 numbers, except that of the output layer; SwitchBack (Wortsman et al. 2023) computes it in 16 bits.
 
 Shapes: N rows, I inputs, O outputs.
 """
@@ -21,7 +21,7 @@ ENOUGH = 2**18  # numbers of a weight: with fewer, rounding the rows takes as lo
 
 def goes_in_bytes(rows: Float[Tensor, "N I"], weight: Float[Tensor, "I O"]) -> bool:
     """Whether a fast product on a processor is `product_in_bytes`."""
-    return in_int8() and rows.dtype == torch.float32 and weight.numel() >= ENOUGH
+    return in_int8() and rows.dtype == torch.float32 and len(rows) > 0 and weight.numel() >= ENOUGH
 
 
 def product_in_bytes(
@@ -34,20 +34,71 @@ def product_in_bytes(
     products then have the same whole numbers of the weight.
     """
     if weight.is_contiguous():
-        numbers, of_inputs = once(weight, in_bytes)
-        factors, of_rows = in_bytes(rows * of_inputs)
-        outputs = as_float(byte_sums(factors, numbers)).mul_(of_rows.unsqueeze(1))
-        return outputs if bias is None else outputs.add_(bias)
+        return _with_scaled_inputs(rows, weight, bias)
     numbers, of_outputs = once(weight.t(), in_bytes)
     factors, of_rows = in_bytes(rows)
     return scaled(as_float(byte_sums(factors, numbers.t())), of_outputs, bias, of_rows.unsqueeze(1))
 
 
+def _with_scaled_inputs(
+    rows: Float[Tensor, "N I"], weight: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None
+) -> Float[Tensor, "N O"]:
+    numbers, of_inputs = once(weight, in_bytes)
+    factors, of_rows = in_bytes(rows * of_inputs)
+    outputs, of_rows = as_float(byte_sums(factors, numbers)), of_rows.unsqueeze(1)
+    return outputs.mul_(of_rows) if bias is None else torch.addcmul(bias, outputs, of_rows, out=outputs)
+
+
+def logits_in_bytes(
+    inputs: Float[Tensor, "N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"]
+) -> Float[Tensor, "N O"]:
+    """What an output layer makes of its inputs. Its weight has a scale for each input, also in `gradients_in_bytes`."""
+    return _with_scaled_inputs(inputs, weight.t(), bias)
+
+
+def gradients_in_bytes(
+    inputs: Float[Tensor, "N I"],
+    of_outputs: Float[Tensor, "N O"],
+    weight: Float[Tensor, "O I"],
+    generator: torch.Generator | None,
+) -> tuple[Float[Tensor, "N I"], Float[Tensor, "O I"]]:
+    """The gradients of an output layer's inputs and weight. Overwrites `of_outputs`.
+
+    A row of these, the probabilities less the reference, has one large number and thousands of small ones of the same
+    sign. Rounded to the nearest, most of them would be 0, but their sums matter: so they are `drawn_in_bytes`. For the
+    weight's gradient, a sum over rows, the inputs are multiplied by the rows' scales before they are rounded.
+    """
+    numbers, of_columns = once(weight.t(), in_bytes)
+    factors, scales = drawn_in_bytes(of_outputs, generator)
+    of_rows = scales.unsqueeze(1)
+    of_inputs = scaled(as_float(byte_sums(factors, numbers.t())), of_columns, None, of_rows)
+    columns, scales = in_bytes((inputs * of_rows).t())
+    return of_inputs, as_float(byte_sums(columns, factors)).mul_(scales.unsqueeze(1)).t()
+
+
 def in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
     """Each row's numbers, and what to multiply them by: the largest absolute value is 127."""
-    largest = torch.maximum(rows.amax(dim=1), rows.amin(dim=1).neg_())  # faster than that of absolute values
-    scales = largest.clamp_(min=torch.finfo(rows.dtype).tiny * 127).div_(127)
+    scales = _scales(rows)
     return (rows / scales.unsqueeze(1)).round_().to(torch.int8), scales
+
+
+def drawn_in_bytes(
+    rows: Float[Tensor, "N I"], generator: torch.Generator | None
+) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
+    """The same, rounded up or down at random so that each number is right in the mean. Overwrites `rows`.
+
+    Stochastic rounding (Gupta et al. 2015). To draw N + I numbers is enough: each row has those of the one before,
+    moved by one place.
+    """
+    scales = _scales(rows)
+    draws = torch.rand(sum(rows.shape), generator=generator).mul_(1 - 2**-14)  # 127 and any of them are below 128
+    shares = draws.as_strided(rows.shape, (1, 1))
+    return torch.addcmul(shares, rows, 1 / scales.unsqueeze(1), out=rows).floor_().to(torch.int8), scales
+
+
+def _scales(rows: Float[Tensor, "N I"]) -> Float[Tensor, " N"]:
+    largest = torch.maximum(rows.amax(dim=1), rows.amin(dim=1).neg_())  # faster than that of absolute values
+    return largest.clamp_(min=torch.finfo(rows.dtype).tiny * 127).div_(127)
 
 
 def byte_sums(left: Int8[Tensor, "N I"], right: Int8[Tensor, "I O"]) -> Num[Tensor, "N O"]:

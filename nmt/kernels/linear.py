@@ -70,13 +70,6 @@ def kernel_product(
     """`multiply`'s result as its kernel gives it: in bf16 rounded, in half the memory."""
     if goes_in_bytes(left, right):
         return few_sizes(left, lambda rows: product_in_bytes(rows, right, bias))
-    return product_of_floats(left, right, bias)
-
-
-def product_of_floats(
-    left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
-) -> Float[Tensor, "N O"]:
-    """`kernel_product` whose factors are never whole numbers."""
     if not has_kernel(left) or left.shape[1] == 0:  # the kernel refuses a sum of nothing
         left = left.to(right.dtype)  # it may be a factor of a block of `products_in` that has ended
         return left @ right if bias is None else torch.addmm(bias, left, right)

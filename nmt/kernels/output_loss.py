@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import BFloat16, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.kernels.linear import as_factor, has_kernel, multiply, padded, product_of_floats, weight_gradient
-from nmt.kernels.rounded import product_by_weight
+from nmt.kernels.byte_products import goes_in_bytes, gradients_in_bytes, logits_in_bytes
+from nmt.kernels.dropout import current_generator
+from nmt.kernels.linear import as_factor, has_kernel, kernel_product, padded, weight_gradient
 from nmt.kernels.switch import fast
 
 # Even numbers of tokens, so that the two readings of R-Drop stay together.
@@ -122,36 +123,30 @@ def _shares(stand_for: Float[Tensor, " V"]) -> Float[Tensor, " V"]:
     return stand_for / stand_for.sum()
 
 
-def _exact(
-    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, stand_for: Tensor | None
-) -> tuple[Loss, Float[Tensor, "N V"]]:
-    """The loss and the probabilities, in the place of the logits."""
-    log_probabilities = torch.log_softmax(logits, dim=1, out=logits)
-    return summed(log_probabilities, targets, smoothing, None, stand_for), log_probabilities.exp_()
-
-
-def _rounded(
-    logits: BFloat16[Tensor, "N V"],
+def _probabilities(
+    logits: Float[Tensor, "N V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
-    inputs: BFloat16[Tensor, "N F"],
-    weight: Tensor,
-    bias: Tensor,
-) -> tuple[Loss, BFloat16[Tensor, "N V"]]:
-    """The same in bfloat16, which the products before and behind it give and take: half the numbers to move.
+    inputs: Float[Tensor, "N F"],
+    weight: Float[Tensor, "V F"],
+    bias: Float[Tensor, " V"],
+) -> tuple[Loss, Float[Tensor, "N V"]]:
+    """The loss without the mean of all logits, which `_mean_of_logits` adds, and the probabilities in their place.
 
-    All that enters the NLL is the rounded probability's relative error, of 2⁻⁹ at most; where it is 0, that of the
-    row's largest one. A row's log normalizer is z − log p of any of its types. The mean of all logits is left to
-    `_mean_of_logits`.
+    A row's log normalizer is z − log p of any of its types: of the reference or, where its probability is too small for
+    the format, of the likeliest one. In bfloat16, which the products before and behind it give and take, all that
+    enters the NLL is the rounded probability's relative error, of 2⁻⁹ at most.
     """
+    wide = torch.promote_types(logits.dtype, torch.float32)
     places = targets.unsqueeze(1)
-    of_references = logits.gather(1, places).squeeze(1).float()
+    of_references = logits.gather(1, places).squeeze(1).to(wide)
     probabilities = torch.softmax(logits, dim=1, out=logits)
-    normalizers = of_references - probabilities.gather(1, places).squeeze(1).float().log_()
-    lost = normalizers.isposinf().nonzero().squeeze(1)
+    reached = probabilities.gather(1, places).squeeze(1).to(wide)
+    normalizers = of_references - reached.log()
+    lost = (reached < torch.finfo(wide).tiny).nonzero().squeeze(1)
     if len(lost):
-        largest, types = probabilities[lost].float().max(dim=1)
-        normalizers[lost] = (inputs[lost].float() * weight[types]).sum(dim=1) + bias[types] - largest.log()
+        largest, types = probabilities[lost].to(wide).max(dim=1)
+        normalizers[lost] = (inputs[lost].to(wide) * weight[types]).sum(dim=1) + bias[types] - largest.log()
     nll = (normalizers - of_references).sum()
     return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll), probabilities
 
@@ -214,6 +209,21 @@ def _mean_of_logits(
     return features.sum(dim=0) @ (shares @ weight) + len(features) * (shares @ bias)
 
 
+def _logits(inputs: Float[Tensor, "N F"], weight: Float[Tensor, "V F"], bias: Float[Tensor, " V"]) -> Tensor:
+    if goes_in_bytes(inputs, weight):
+        return logits_in_bytes(inputs, weight, bias)
+    return kernel_product(inputs, weight.t(), bias)
+
+
+def _gradients(
+    inputs: Float[Tensor, "N F"], of_logits: Float[Tensor, "N V"], weight: Float[Tensor, "V F"]
+) -> tuple[Float[Tensor, "N F"], Float[Tensor, "V F"]]:
+    """Those of the inputs and of the weight. May overwrite `of_logits`."""
+    if goes_in_bytes(of_logits, weight):
+        return gradients_in_bytes(inputs, of_logits, weight, current_generator())
+    return kernel_product(of_logits, weight), weight_gradient(inputs, of_logits)
+
+
 class _OutputLoss(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -231,7 +241,7 @@ class _OutputLoss(torch.autograd.Function):
         factors = as_factor(features)
         in_bf16 = factors.dtype == torch.bfloat16
         losses = []
-        if in_bf16 and smoothing and r_drop is None:
+        if smoothing and r_drop is None:
             mean = -smoothing * _mean_of_logits(features, weight, bias, stand_for)
             losses.append(Loss(mean, torch.zeros_like(mean)))
         if stand_for is not None:
@@ -240,26 +250,22 @@ class _OutputLoss(torch.autograd.Function):
         for begin in range(0, max(1, len(features)), size):
             own = slice(begin, begin + size)
             inputs, wanted = factors[own], targets[own]
-            if has_kernel(inputs):
+            if has_kernel(inputs) or goes_in_bytes(inputs, weight):
                 inputs = padded(inputs)
-            logits = (product_by_weight if in_bf16 else multiply)(inputs, weight.t(), bias)
+            logits = _logits(inputs, weight, bias)
             real = logits[: len(wanted)]
             if r_drop is not None:
                 losses.append(_read_twice(real, wanted, smoothing, r_drop, stand_for))
             else:
-                if in_bf16:
-                    loss, probabilities = _rounded(real, wanted, smoothing, inputs, weight, bias)
-                else:
-                    loss, probabilities = _exact(real, wanted, smoothing, stand_for)
+                loss, probabilities = _probabilities(real, wanted, smoothing, inputs, weight, bias)
                 losses.append(loss)
                 if wants_gradient:
                     _subtract_targets(probabilities, wanted, smoothing, stand_for)
             if wants_gradient:
                 logits[len(wanted) :] = 0  # rows that were added
-                # Not in whole numbers: of thousands of small numbers of the same sign most would be 0.
-                of_features[own] = product_of_floats(logits, weight)[: len(wanted)]
                 of_bias += logits.sum(dim=0)
-                of_chunk = weight_gradient(inputs, logits)
+                of_inputs, of_chunk = _gradients(inputs, logits, weight)
+                of_features[own] = of_inputs[: len(wanted)]
                 of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)
         if wants_gradient:
             ctx.save_for_backward(of_features, of_weight, of_bias)

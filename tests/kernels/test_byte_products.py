@@ -1,4 +1,4 @@
-"""Products of whole numbers in training: exact sums, one rounding of a weight, and gradients of weights in float32."""
+"""Products of whole numbers in training: exact sums, one rounding of a weight, and gradients drawn or in float32."""
 
 import pytest
 import torch
@@ -6,6 +6,8 @@ import torch.nn.functional as F
 from support.attention_cases import draw
 
 from nmt.kernels import byte_products, private
+from nmt.kernels.byte_products import drawn_in_bytes, gradients_in_bytes, in_bytes
+from nmt.kernels.dropout import drawing_from
 from nmt.kernels.linear import linear, multiply, weight_gradient
 from nmt.kernels.output_loss import output_loss, plain_output_loss
 from nmt.kernels.precision import products_in
@@ -119,26 +121,92 @@ def test_rows_of_zeros_and_tiny_ones():
     torch.testing.assert_close(found[1] * 1e30, found[2], rtol=0.01, atol=0.01)
 
 
+def test_numbers_are_drawn_that_are_right_in_the_mean():
+    rows = draw(6, 9).float()
+    rows[2] = 0
+    steps = rows.abs().max(dim=1, keepdim=True).values / 127
+    wanted = (rows / steps).nan_to_num()
+    found = []
+    for seed in range(900):
+        numbers, scales = drawn_in_bytes(rows.clone(), torch.Generator().manual_seed(seed))
+        found.append(numbers.double())
+        assert (numbers - wanted).abs().max() < 1.0001
+        assert torch.equal(scales[:2], steps[:2, 0])
+    found = torch.stack(found)
+    assert (found[:, :2].abs().amax(dim=2) == 127).all()
+    assert (found.mean(dim=0) - wanted).abs().max() < 5 * 0.5 / 30  # standard deviations are at most a half
+    assert found.std(dim=0).max() > 0.4
+
+
+def test_small_numbers_count_that_would_be_rounded_to_0():
+    """As the probabilities of thousands of types beside the reference's."""
+    rows = torch.full((32, 6001), 1 / 6000)
+    rows[:, 0] = -1
+    nearest_ones, scales = in_bytes(rows)
+    assert not nearest_ones[:, 1:].any()
+    drawn, scales = drawn_in_bytes(rows, torch.Generator().manual_seed(1))
+    assert (drawn[:, 0] == -127).all()
+    sums = (drawn[:, 1:].sum(dim=1) * scales).double()
+    assert (sums - 1).abs().max() < 5 * 0.09  # the standard deviation of a row: (1/127)^½
+    assert (sums.mean() - 1).abs() < 5 * 0.09 / 32**0.5
+
+
+def test_gradients_of_an_output_layer_are_products_of_drawn_numbers():
+    inputs, weight, gradients = draw(64, 8).float(), draw(30, 8, seed=1).float(), draw(64, 30, seed=2).float()
+    weight[3] = 0  # which a gradient must be able to change
+    numbers, scales = drawn_in_bytes(gradients.clone(), torch.Generator().manual_seed(5))
+    drawn = numbers.double() * scales.unsqueeze(1)
+    with products_in("int8"):
+        of_inputs, of_weight = gradients_in_bytes(inputs, gradients.clone(), weight, torch.Generator().manual_seed(5))
+    expected = drawn @ nearest(weight.t())[0].t()
+    torch.testing.assert_close(of_inputs.double(), expected, rtol=1e-5, atol=1e-5)
+    of_columns = nearest((inputs * scales.unsqueeze(1)).t())[0]
+    torch.testing.assert_close(of_weight.double(), numbers.double().t() @ of_columns.t(), rtol=1e-5, atol=1e-5)
+    for found, exact in ((of_inputs, gradients @ weight), (of_weight, gradients.t() @ inputs)):
+        assert 0 < (found - exact).norm() < 0.03 * exact.norm()
+    assert of_weight[3].all()
+
+
 @pytest.mark.parametrize("r_drop", [None, 3.0])
 @pytest.mark.parametrize("others", [None, 6.0])
 @pytest.mark.parametrize("tokens", [40, 702])  # one chunk, or two
 def test_the_output_layer_s_loss(r_drop, others, tokens):
-    """Its logits are of whole numbers. Their gradient is not rounded: in it, many small numbers count."""
     features, weight, bias = draw(tokens, 8).float(), draw(30, 8, seed=1).float(), draw(30, seed=2).float()
     targets = torch.arange(tokens) % (30 if others is None else 20)
     stand_for = None if others is None else torch.tensor([1.0] * 20 + [others] * 10)
     leaves = [x.requires_grad_() for x in (features, weight, bias)]
-    with products_in("int8"):
-        found = output_loss(*leaves, targets, 0.1, r_drop, stand_for=stand_for)
+
+    def found(seed):
+        with products_in("int8"), drawing_from(torch.Generator().manual_seed(seed)):
+            loss = output_loss(*leaves, targets, 0.1, r_drop, stand_for=stand_for)
+        return loss, torch.autograd.grad(loss.smoothed, leaves)
+
     with torch.no_grad():
-        whole = nearest(features)[0] @ nearest(weight)[0].t() + bias
+        of_weight, steps = nearest(weight.t())
+        whole = nearest(features * steps.float().t())[0] @ (of_weight / steps) + bias
     logits = whole.float().requires_grad_()
     expected = plain_output_loss(logits, torch.eye(30), torch.zeros(30), targets, 0.1, r_drop, None, stand_for)
     [gradient] = torch.autograd.grad(expected.smoothed, logits)
     by_hand = gradient @ weight, gradient.t() @ features, gradient.sum(dim=0)
-    torch.testing.assert_close(torch.stack(found), torch.stack(expected), rtol=1e-5, atol=0)
-    for one, other in zip(torch.autograd.grad(found.smoothed, leaves), by_hand, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    losses, gradients = zip(*map(found, range(40)), strict=True)
+    for loss in losses:
+        torch.testing.assert_close(loss.nll, expected.nll, rtol=1e-5, atol=0)
+        torch.testing.assert_close(loss.smoothed, expected.smoothed, rtol=1e-4, atol=0)
+    for *drawn, exact in zip(*gradients, by_hand, strict=True):
+        mean = torch.stack(drawn).mean(dim=0)
+        assert (mean - exact).norm() < 0.01 * exact.norm()
+    torch.testing.assert_close(gradients[0][2], by_hand[2], rtol=1e-4, atol=1e-4)
+    again, other = found(0)[1], found(1)[1]
+    assert all(map(torch.equal, again, gradients[0]))
+    assert not torch.equal(again[0], other[0])
+
+
+def test_no_token_has_no_loss():
+    leaves = [draw(*shape).float().requires_grad_() for shape in ((0, 8), (30, 8), (30,))]
+    with products_in("int8"):
+        loss = output_loss(*leaves, torch.zeros(0, dtype=torch.long), 0.1)
+    assert loss.nll == loss.smoothed == 0
+    assert not any(gradient.any() for gradient in torch.autograd.grad(loss.smoothed, leaves))
 
 
 def test_small_weights_are_left_to_float32(monkeypatch):

@@ -138,6 +138,17 @@ def test_no_token_has_no_loss_and_no_gradient(smoothing):
 
 
 @SMOOTHING
+@pytest.mark.parametrize("scale", [20, 600])  # some probabilities are 0, most are
+def test_references_of_hardly_any_probability(smoothing, scale):
+    features, weight, bias = (x.float() for x in inputs(40))
+    assert_twins(
+        *(smoothed(f, 40, smoothing) for f in (output_loss, plain_output_loss)), [scale * features, weight, bias]
+    )
+    nll = [f(scale * features, weight, bias, targets(40), smoothing).nll for f in (output_loss, plain_output_loss)]
+    torch.testing.assert_close(*nll)
+
+
+@SMOOTHING
 @EVERY_LAYOUT
 def test_gradients_are_those_of_finite_differences(layout, smoothing):
     of, leaves = LAYOUTS[layout], [x.requires_grad_() for x in inputs(2 * CHUNK + 1)]

@@ -43,6 +43,7 @@ def product_in_bytes(
 def _with_scaled_inputs(
     rows: Float[Tensor, "N I"], weight: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None
 ) -> Float[Tensor, "N O"]:
+    """The same, of a weight with a scale for each input."""
     numbers, of_inputs = once(weight, in_bytes)
     factors, of_rows = in_bytes(rows * of_inputs)
     outputs, of_rows = as_float(byte_sums(factors, numbers)), of_rows.unsqueeze(1)

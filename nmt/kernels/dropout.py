@@ -21,7 +21,7 @@ from nmt.kernels.switch import fast
 
 @contextmanager
 def drawing_from(generator: torch.Generator) -> Iterator[None]:
-    """In its block, `dropout` draws from this generator: threads that share one would draw in the order they come."""
+    """In its block, kernels draw from this generator: threads that share one would draw in the order they come."""
     token = _GENERATOR.set(generator)
     try:
         yield

@@ -146,15 +146,15 @@ class TrainingConfig(OptimizerFields):
     """A checkpoint, or `hf://OWNER/NAME`, whose weights and tokens training begins with. Its model and tokenizers must
     be those of this config; dropout and the text may be others."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    """The seed of all random numbers: initial weights, order of batches, dropout."""
+    """The seed of all random numbers: initial weights, order of batches, dropout, what `int8` rounds at random."""
     device: str = "auto"
     """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …"""
     precision: WantedPrecision = "auto"
     """The matrix products of updates. `bf16`: their factors are bfloat16, and their sums float32. `int8`, on processors
-    only: products by large weights, and the gradient of the output layer's weight, have factors that are whole numbers
-    to ±127; all others are those of `float32`. `auto`: `bf16` on processors that multiply it (AMX, AVX512-BF16), else
-    `int8` on those that multiply 8-bit numbers (AVX512-VNNI), else `float32`, as on a GPU. A resumed run keeps what it
-    began with (`int8` on processors only)."""
+    only: products by large weights, and the gradient of a large output layer's weight, have factors that are whole
+    numbers to ±127; all others are those of `float32`. `auto`: `bf16` on processors that multiply it (AMX,
+    AVX512-BF16), else `int8` on those that multiply 8-bit numbers (AVX512-VNNI), else `float32`, as on a GPU. A resumed
+    run keeps what it began with (`int8` on processors only)."""
     threads: Threads | None = None
     """Processor threads. By default PyTorch's choice, mostly one for each core. On Linux, with two or more, a second
     process computes half of each batch of at least 32 sentences. Other numbers of threads give other random draws."""

@@ -1,8 +1,8 @@
 """Products of whole numbers to ±127: their sums are exact, and scales make float32 numbers of them.
 
 With VNNI a processor multiplies such factors three to four times as fast as float32 numbers. In training they are the
-factors of products by weights, forward and backward. The gradient of a weight, a sum over all tokens, stays a product
-of float32 numbers, except that of the output layer; SwitchBack (Wortsman et al. 2023) computes it in 16 bits.
+factors of products by weights, forward and backward. Gradients of weights, sums over all tokens, stay products of
+float32 numbers (SwitchBack, Wortsman et al. 2023, has 16 bits there); only that of the output layer's weight does not.
 
 Shapes: N rows, I inputs, O outputs.
 """
@@ -17,9 +17,10 @@ from nmt.kernels import private
 from nmt.kernels.precision import in_int8, once
 
 ENOUGH = 2**18  # numbers of a weight: with fewer, rounding the rows takes as long as the product saves
+APART = 256  # places between the draws of two rows: with 1, the errors of rows add up
 
 
-def goes_in_bytes(rows: Float[Tensor, "N I"], weight: Float[Tensor, "I O"]) -> bool:
+def goes_in_bytes(rows: Float[Tensor, "N _"], weight: Float[Tensor, "_ _"]) -> bool:
     """Whether a fast product on a processor is `product_in_bytes`."""
     return in_int8() and rows.dtype == torch.float32 and len(rows) > 0 and weight.numel() >= ENOUGH
 
@@ -69,12 +70,12 @@ def gradients_in_bytes(
     sign. Rounded to the nearest, most of them would be 0, but their sums matter: so they are `drawn_in_bytes`. For the
     weight's gradient, a sum over rows, the inputs are multiplied by the rows' scales before they are rounded.
     """
-    numbers, of_columns = once(weight.t(), in_bytes)
+    numbers, of_features = once(weight.t(), in_bytes)
     factors, scales = drawn_in_bytes(of_outputs, generator)
     of_rows = scales.unsqueeze(1)
-    of_inputs = scaled(as_float(byte_sums(factors, numbers.t())), of_columns, None, of_rows)
-    columns, scales = in_bytes((inputs * of_rows).t())
-    return of_inputs, as_float(byte_sums(columns, factors)).mul_(scales.unsqueeze(1)).t()
+    of_inputs = scaled(as_float(byte_sums(factors, numbers.t())), of_features, None, of_rows)
+    columns, of_columns = in_bytes((inputs * of_rows).t())
+    return of_inputs, as_float(byte_sums(columns, factors)).mul_(of_columns.unsqueeze(1)).t()
 
 
 def in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
@@ -88,13 +89,13 @@ def drawn_in_bytes(
 ) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
     """The same, rounded up or down at random so that each number is right in the mean. Overwrites `rows`.
 
-    Stochastic rounding (Gupta et al. 2015). To draw N + I numbers is enough: each row has those of the one before,
-    moved by one place.
+    Stochastic rounding (Gupta et al. 2015). To draw a number for each would take longer than the product: each row has
+    the draws of the one before, moved by `APART` places.
     """
-    scales = _scales(rows)
-    draws = torch.rand(sum(rows.shape), generator=generator).mul_(1 - 2**-14)  # 127 and any of them are below 128
-    shares = draws.as_strided(rows.shape, (1, 1))
-    return torch.addcmul(shares, rows, 1 / scales.unsqueeze(1), out=rows).floor_().to(torch.int8), scales
+    scales = _scales(rows).mul_(1 + 2**-14)  # the largest is a little less than 127, and with its draw less than 128
+    count, size = rows.shape
+    draws = torch.rand(APART * (count - 1) + size, generator=generator).as_strided((count, size), (APART, 1))
+    return torch.addcmul(draws, rows, 1 / scales.unsqueeze(1), out=rows).floor_().to(torch.int8), scales
 
 
 def _scales(rows: Float[Tensor, "N I"]) -> Float[Tensor, " N"]:

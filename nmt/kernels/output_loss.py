@@ -127,14 +127,14 @@ def _probabilities(
     logits: Float[Tensor, "N V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
-    inputs: Float[Tensor, "N F"],
+    inputs: Float[Tensor, "P F"],
     weight: Float[Tensor, "V F"],
     bias: Float[Tensor, " V"],
 ) -> tuple[Loss, Float[Tensor, "N V"]]:
     """The loss without the mean of all logits, which `_mean_of_logits` adds, and the probabilities in their place.
 
-    A row's log normalizer is z − log p of any of its types: of the reference or, where its probability is too small for
-    the format, of the likeliest one. In bfloat16, which the products before and behind it give and take, all that
+    A row's log normalizer is z − log p of any of its types, such as the reference. Where p is too small for the format,
+    the logits are computed once more. In bfloat16, which the products before and behind it give and take, all that
     enters the NLL is the rounded probability's relative error, of 2⁻⁹ at most.
     """
     wide = torch.promote_types(logits.dtype, torch.float32)
@@ -145,8 +145,7 @@ def _probabilities(
     normalizers = of_references - reached.log()
     lost = (reached < torch.finfo(wide).tiny).nonzero().squeeze(1)
     if len(lost):
-        largest, types = probabilities[lost].to(wide).max(dim=1)
-        normalizers[lost] = (inputs[lost].to(wide) * weight[types]).sum(dim=1) + bias[types] - largest.log()
+        normalizers[lost] = _logits(inputs[lost], weight, bias).to(wide).logsumexp(dim=1)
     nll = (normalizers - of_references).sum()
     return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll), probabilities
 

@@ -41,18 +41,21 @@ class StopSignals:
 
     @contextmanager
     def abandoning(self) -> Iterator[None]:
-        """Inside the block, which must change nothing before it ends, a signal raises `Interrupted` immediately."""
-        if self.requested:
-            raise Interrupted
+        """Inside the block, which must change nothing before it ends, a signal raises `Interrupted` immediately.
+
+        Where a library drops that, or turns it into an error of its own, it is raised at the end of the block.
+        """
         self._abandon = True
         try:
+            if self.requested:
+                raise Interrupted
             yield
         except Exception:
             if not self.requested:
                 raise
         finally:
             self._abandon = False
-        if self.requested:  # some libraries drop what a signal raises, or turn it into an error of their own
+        if self.requested:
             raise Interrupted
 
     def _handle(self, _number: int, _: FrameType | None) -> None:
@@ -67,12 +70,15 @@ class StopSignals:
 
 def _say(text: str) -> None:
     """Write text to standard error, also while something else is being written there."""
+    stream = sys.stderr
+    if stream is None:  # closed from the beginning
+        return
     try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        stream.write(text)
+        stream.flush()
     except RuntimeError:  # Python's streams refuse it
         with suppress(OSError):  # nobody reads it any more
-            os.write(sys.stderr.fileno(), text.encode())
+            os.write(stream.fileno(), text.encode())
 
 
 def _stop_now(number: int, frame: FrameType | None) -> None:

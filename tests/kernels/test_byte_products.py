@@ -130,28 +130,46 @@ def test_numbers_are_drawn_that_are_right_in_the_mean():
     for seed in range(900):
         numbers, scales = drawn_in_bytes(rows.clone(), torch.Generator().manual_seed(seed))
         found.append(numbers.double())
-        assert (numbers - wanted).abs().max() < 1.0001
-        assert torch.equal(scales[:2], steps[:2, 0])
+        assert (numbers - wanted).abs().max() < 1.01
+        assert numbers.min() >= -127
+        torch.testing.assert_close(scales[:2], steps[:2, 0], rtol=1e-4, atol=0)
     found = torch.stack(found)
-    assert (found[:, :2].abs().amax(dim=2) == 127).all()
+    assert (found[:, :2].abs().amax(dim=2) >= 126).all()
     assert (found.mean(dim=0) - wanted).abs().max() < 5 * 0.5 / 30  # standard deviations are at most a half
     assert found.std(dim=0).max() > 0.4
 
 
 def test_small_numbers_count_that_would_be_rounded_to_0():
     """As the probabilities of thousands of types beside the reference's."""
-    rows = torch.full((32, 6001), 1 / 6000)
+    rows = torch.full((512, 6001), 1 / 6000)
     rows[:, 0] = -1
-    nearest_ones, scales = in_bytes(rows)
-    assert not nearest_ones[:, 1:].any()
-    drawn, scales = drawn_in_bytes(rows, torch.Generator().manual_seed(1))
-    assert (drawn[:, 0] == -127).all()
-    sums = (drawn[:, 1:].sum(dim=1) * scales).double()
-    assert (sums - 1).abs().max() < 5 * 0.09  # the standard deviation of a row: (1/127)^½
-    assert (sums.mean() - 1).abs() < 5 * 0.09 / 32**0.5
+    assert not in_bytes(rows)[0][:, 1:].any()
+    means = []
+    for seed in range(20):
+        drawn, scales = drawn_in_bytes(rows.clone(), torch.Generator().manual_seed(seed))
+        sums = drawn[:, 1:].sum(dim=1) * scales.double()
+        assert 0.07 < sums.std() < 0.11  # (1/127)^½ = 0.089
+        means.append(sums.mean())
+    means = torch.stack(means)
+    assert means.std() < 0.02  # of independent rows 0.004, of rows with the same draws 0.089
+    assert (means.mean() - 1).abs() < 5 * 0.02 / 20**0.5
 
 
-def test_gradients_of_an_output_layer_are_products_of_drawn_numbers():
+@pytest.mark.parametrize("sign", [1, -1])
+def test_tiny_numbers_are_drawn_without_a_bias(sign):
+    """The largest number and its draw must stay below 128; the room for that may not be taken from the draws."""
+    rows = torch.full((2, 300_000), sign * 1e-6)
+    rows[:, 0] = -sign
+    total = 0
+    for seed in range(40):
+        drawn, _ = drawn_in_bytes(rows.clone(), torch.Generator().manual_seed(seed))
+        assert set((-sign * drawn[:, 0]).tolist()) <= {126, 127}
+        total += sign * int(drawn[:, 1:].sum())
+    expected = 40 * 2 * 299_999 * 127e-6
+    assert abs(total - expected) < 0.13 * expected  # five standard deviations: each draw serves both rows
+
+
+def test_gradients_of_an_output_layer_are_products_of_drawn_numbers(monkeypatch):
     inputs, weight, gradients = draw(64, 8).float(), draw(30, 8, seed=1).float(), draw(64, 30, seed=2).float()
     weight[3] = 0  # which a gradient must be able to change
     numbers, scales = drawn_in_bytes(gradients.clone(), torch.Generator().manual_seed(5))
@@ -165,6 +183,21 @@ def test_gradients_of_an_output_layer_are_products_of_drawn_numbers():
     for found, exact in ((of_inputs, gradients @ weight), (of_weight, gradients.t() @ inputs)):
         assert 0 < (found - exact).norm() < 0.03 * exact.norm()
     assert of_weight[3].all()
+    monkeypatch.setattr(private, "has_byte_product", lambda: False)
+    with products_in("int8"):
+        others = gradients_in_bytes(inputs, gradients.clone(), weight, torch.Generator().manual_seed(5))
+    assert all(map(torch.equal, (of_inputs, of_weight), others))
+
+
+@pytest.mark.parametrize("wrong", [torch.nan, torch.inf])
+def test_gradients_of_an_output_layer_that_are_not_finite_stay_so(wrong):
+    inputs, weight, gradients = draw(64, 8).float(), draw(30, 8, seed=1).float(), draw(64, 30, seed=2).float()
+    gradients[3, 5] = wrong
+    with products_in("int8"):
+        of_inputs, of_weight = gradients_in_bytes(inputs, gradients, weight, None)
+    assert of_inputs.isfinite().all(dim=1).sum() == 63
+    assert not of_inputs[3].isfinite().any()
+    assert not of_weight.isfinite().any()
 
 
 @pytest.mark.parametrize("r_drop", [None, 3.0])

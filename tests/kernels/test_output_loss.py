@@ -138,7 +138,7 @@ def test_no_token_has_no_loss_and_no_gradient(smoothing):
 
 
 @SMOOTHING
-@pytest.mark.parametrize("scale", [20, 600])  # some probabilities are 0, most are
+@pytest.mark.parametrize("scale", [20, 600])  # the probability of one in six references is 0, and of three in four
 def test_references_of_hardly_any_probability(smoothing, scale):
     features, weight, bias = (x.float() for x in inputs(40))
     assert_twins(
@@ -146,6 +146,21 @@ def test_references_of_hardly_any_probability(smoothing, scale):
     )
     nll = [f(scale * features, weight, bias, targets(40), smoothing).nll for f in (output_loss, plain_output_loss)]
     torch.testing.assert_close(*nll)
+
+
+@pytest.mark.parametrize("below", [80, 95, 102, 110])  # probabilities that are normal, not, with one bit, and 0
+@pytest.mark.parametrize("flushed", [False, True])
+def test_references_of_a_probability_that_has_few_bits(below, flushed):
+    logits = torch.zeros(5, TYPES)
+    logits[:, 2] = -below
+    wanted = torch.full((5,), 2)
+    before = torch.tensor([1e-40]).mul(1) == 0
+    torch.set_flush_denormal(flushed)
+    try:
+        loss = output_loss(logits, torch.eye(TYPES), torch.zeros(TYPES), wanted, 0.0)
+    finally:
+        torch.set_flush_denormal(bool(before))
+    torch.testing.assert_close(loss.nll.item(), 5 * (below + math.log(TYPES - 1)), rtol=1e-6, atol=0)
 
 
 @SMOOTHING

@@ -15,6 +15,7 @@ from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
+from nmt.kernels.byte_products import ENOUGH
 from nmt.kernels.processor import Precision
 from nmt.kernels.sampled_types import TypeSampler
 from nmt.system.errors import UserError
@@ -42,11 +43,11 @@ def random_batch(sentences: int, seed: int) -> Batch:
     return collate([Example(ids(), ids()) for _ in range(sentences)])
 
 
-def learner_of(config: TrainingConfig, dropout: float = 0.0, **model: Any) -> Learner:
+def learner_of(config: TrainingConfig, dropout: float = 0.0, types: int = TYPES, **model: Any) -> Learner:
     sizes = {"hidden_size": 8, "dropout": dropout}
     settings = {"embedding_size": 8, "embedding_dropout": dropout, "encoder": sizes, "decoder": sizes, **model}
     torch.manual_seed(1)
-    built = build_model(ModelConfig.model_validate(settings), TYPES, TYPES).train()
+    built = build_model(ModelConfig.model_validate(settings), types, types).train()
     sampled = config.sampled_softmax
     learner = make_learner(built, config, sampler=None if sampled is None else TypeSampler(torch.ones(TYPES), sampled))
     return learner._replace(optimizer=torch.optim.SGD(built.parameters(), lr=1.0))
@@ -87,7 +88,8 @@ def test_two_processes_make_the_update_of_one(more: dict[str, Any], settings: di
 
 @pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
 def test_the_other_process_has_the_precision_of_this_one(precision: Precision) -> None:
-    learner = learner_of(TrainingConfig(), decoder={"hidden_size": 512, "dropout": 0})  # enough for products in int8
+    # Enough for products in int8, the output layer's included, which draw numbers.
+    learner = learner_of(TrainingConfig(), types=ENOUGH // 512, decoder={"hidden_size": 512, "dropout": 0})
     assert learner.partner is not None
     part = Part(random_batch(16, 1), 1, None, 0, precision)
     learner.partner.begin(part)

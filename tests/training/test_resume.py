@@ -25,6 +25,7 @@ from support.runs import (
 )
 
 from nmt.checkpoint import file as checkpoint_file
+from nmt.kernels import byte_products
 from nmt.system.errors import UserError
 from nmt.training import validation
 from nmt.training.interruption import StopSignals
@@ -59,12 +60,14 @@ def test_stop_and_resume_change_no_bit(
     assert_same_run(folder, straight(*axes))
 
 
-def test_stop_and_resume_change_no_bit_with_a_sampled_softmax(
-    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("drawing", ["training.sampled_softmax=3", "training.precision=int8"])
+def test_stop_and_resume_change_no_bit_with_what_an_output_layer_draws(
+    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch, drawing: str
 ) -> None:
-    config = make_config(*HARD, "training.sampled_softmax=3")
+    monkeypatch.setattr(byte_products, "ENOUGH", 1)
+    config = make_config(*HARD, drawing)
     run_and_stop(monkeypatch, config, 6)
-    assert_same_run(finish(config, resume=True), straight("training.sampled_softmax=3"))
+    assert_same_run(finish(config, resume=True), straight(drawing))
 
 
 @pytest.mark.parametrize("options", ["optimizer=sgd", "optimizer=sgd momentum=0.5", "optimizer=adadelta"])

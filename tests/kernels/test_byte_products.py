@@ -155,6 +155,15 @@ def test_small_numbers_count_that_would_be_rounded_to_0():
     assert (means.mean() - 1).abs() < 5 * 0.02 / 20**0.5
 
 
+@pytest.mark.parametrize("drawn", [0.0, 1 - 2**-24])
+def test_no_number_is_beyond_127_whatever_is_drawn(drawn, monkeypatch):
+    monkeypatch.setattr(torch, "rand", lambda count, generator: torch.full((count,), drawn))
+    rows = draw(2000, 3).float()
+    numbers, _ = drawn_in_bytes(rows.clone(), None)
+    assert (numbers.sign() * rows.sign() >= 0).all()
+    assert set(numbers.abs().amax(dim=1).tolist()) <= {126, 127}
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_tiny_numbers_are_drawn_without_a_bias(sign):
     """The largest number and its draw must stay below 128; the room for that may not be taken from the draws."""

@@ -89,7 +89,8 @@ def test_two_processes_make_the_update_of_one(more: dict[str, Any], settings: di
 @pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
 def test_the_other_process_has_the_precision_of_this_one(precision: Precision) -> None:
     # Enough for products in int8, the output layer's included, which draw numbers.
-    learner = learner_of(TrainingConfig(), types=ENOUGH // 512, decoder={"hidden_size": 512, "dropout": 0})
+    sizes = {"attention": {"wiring": "luong"}, "decoder": {"hidden_size": 512, "dropout": 0}}
+    learner = learner_of(TrainingConfig(), types=ENOUGH // 512, **sizes)
     assert learner.partner is not None
     part = Part(random_batch(16, 1), 1, None, 0, precision)
     learner.partner.begin(part)

@@ -157,7 +157,7 @@ def test_small_numbers_count_that_would_be_rounded_to_0():
 
 @pytest.mark.parametrize("drawn", [0.0, 1 - 2**-24])
 def test_no_number_is_beyond_127_whatever_is_drawn(drawn, monkeypatch):
-    monkeypatch.setattr(torch, "rand", lambda count, generator: torch.full((count,), drawn))
+    monkeypatch.setattr(torch, "rand", lambda count, **_: torch.full((count,), drawn))
     rows = draw(2000, 3).float()
     numbers, _ = drawn_in_bytes(rows.clone(), None)
     assert (numbers.sign() * rows.sign() >= 0).all()

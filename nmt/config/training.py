@@ -146,7 +146,7 @@ class TrainingConfig(OptimizerFields):
     """A checkpoint, or `hf://OWNER/NAME`, whose weights and tokens training begins with. Its model and tokenizers must
     be those of this config; dropout and the text may be others."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    """The seed of all random numbers: initial weights, order of batches, dropout, what `int8` rounds at random."""
+    """The seed of all random numbers: initial weights, order of batches, dropout, random rounding in `int8`."""
     device: str = "auto"
     """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …"""
     precision: WantedPrecision = "auto"

@@ -87,7 +87,7 @@ def in_bytes(rows: Float[Tensor, "N I"]) -> tuple[Int8[Tensor, "N I"], Float[Ten
 def drawn_in_bytes(
     rows: Float[Tensor, "N I"], generator: torch.Generator | None
 ) -> tuple[Int8[Tensor, "N I"], Float[Tensor, " N"]]:
-    """The same, rounded up or down at random so that each number is right in the mean. Overwrites `rows`.
+    """The same, rounded up or down at random so that each number is right on average. Overwrites `rows`.
 
     Stochastic rounding (Gupta et al. 2015). To draw a number for each would take longer than the product: each row has
     the draws of the one before, moved by `APART` places.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -14,7 +12,7 @@ from nmt.kernels.precision import autocast, products_in
 from nmt.kernels.processor import Precision
 from nmt.kernels.switch import fast, in_use
 from nmt.training.learner import Learner
-from nmt.training.partner import Part, Partner, gradients_of
+from nmt.training.partner import Gradients, Part, Partner, gradients_of
 
 SENTENCES = 16  # of a half: with fewer, what is done for each weight takes longer than it saves
 
@@ -61,19 +59,23 @@ def _by_two(partner: Partner, own: Part, other: Part) -> Float[Tensor, ""]:
     threads = torch.get_num_threads()
     torch.set_num_threads(threads - threads // 2)
     try:
-        own_nll, own_gradients = gradients_of(partner.losses, own)
-        other_nll, other_gradients = partner.end()
+        own_nll, gradients = gradients_of(partner.losses, own)
+        _add(partner, gradients, lasting=True)  # while the other process copies its own
+        other_nll, gradients = partner.end()
     finally:
         torch.set_num_threads(threads)
-    for weight, *gradients in zip(partner.losses.parameters(), own_gradients, other_gradients, strict=True):
-        _add(weight, [gradient for gradient in gradients if gradient is not None])
+    _add(partner, gradients, lasting=False)
     return own_nll + other_nll
 
 
-def _add(weight: Tensor, gradients: Sequence[Tensor]) -> None:
-    """Add gradients to a weight's in this order, as the weight lies in memory: the optimizer walks along both."""
-    for gradient in gradients:
-        if weight.grad is None:
-            weight.grad = gradient if gradient.is_contiguous() else torch.empty_like(weight).copy_(gradient)
-        else:
+def _add(partner: Partner, gradients: Gradients, *, lasting: bool) -> None:
+    """Add gradients to the weights', as each weight lies in memory: the optimizer walks along both."""
+    for weight, gradient in zip(partner.losses.parameters(), gradients, strict=True):
+        if gradient is None:
+            continue
+        if weight.grad is not None:
             weight.grad += gradient
+        elif lasting and gradient.is_contiguous():
+            weight.grad = gradient
+        else:
+            weight.grad = torch.empty_like(weight).copy_(gradient)

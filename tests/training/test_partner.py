@@ -19,6 +19,7 @@ from nmt.kernels.byte_products import ENOUGH
 from nmt.kernels.processor import Precision
 from nmt.kernels.sampled_types import TypeSampler
 from nmt.system.errors import UserError
+from nmt.training import gradient
 from nmt.training.learner import Learner, make_learner
 from nmt.training.partner import Gradients, Part, Partner, gradients_of
 from nmt.training.update import update
@@ -104,6 +105,29 @@ def test_the_other_process_has_the_precision_of_this_one(precision: Precision) -
 
 def same(left: Gradients, right: Gradients) -> bool:
     return all(torch.equal(one, other) for one, other in zip(left, right, strict=True) if one is not None)
+
+
+def test_a_weight_that_only_the_other_process_reaches_gets_the_sum_of_all_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learner = learner_of(TrainingConfig(precision="float32"))
+    reached: list[list[Tensor]] = []
+    end = Partner.end
+
+    def noting(partner: Partner) -> tuple[Tensor, Gradients]:
+        nll, gradients = end(partner)
+        reached.append([x.clone() for x in gradients if x is not None])
+        return nll, gradients
+
+    monkeypatch.setattr(Partner, "end", noting)
+    weights = list(learner.losses.parameters())
+    monkeypatch.setattr(gradient, "gradients_of", lambda *_: (torch.zeros(()), [None] * len(weights)))
+    for seed in (1, 2):
+        gradient.add_gradient(learner, random_batch(40, seed), None, 0, "float32")
+    learner.close()
+    sums = [first + second for first, second in zip(*reached, strict=True)]
+    assert same([weight.grad for weight in weights if weight.grad is not None], sums)
+    assert not same(reached[0], reached[1])
 
 
 def test_what_two_processes_draw_is_drawn_from_the_seed_alone() -> None:

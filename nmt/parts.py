@@ -56,7 +56,7 @@ class Section(BaseModel):
     list, fields that have no effect are dropped, and the list gets a line for each.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # most sections only serve to build others
     families: ClassVar[Mapping[str, Mapping[str, type[Any]]]] = {}
 
     @classmethod

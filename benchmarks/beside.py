@@ -2,6 +2,7 @@
 
     python benchmarks/beside.py
     python benchmarks/beside.py --spin default 300 3000 --rounds 3
+    python benchmarks/beside.py --spin default nmt --rows alone --rounds 9
 
 Each training is a process of its own with all cores and the sizes and data of `peers.yaml`. Target tokens per second
 are counted in a window of seconds in which all of the row's processes run, and the medians of several rounds are
@@ -30,22 +31,24 @@ def main() -> None:
         return
     results: dict[str, list[float]] = {}
     for _ in range(options.rounds):
-        for spin, name in itertools.product(options.spin, ROWS):
+        for name, spin in itertools.product(options.rows, options.spin):
             results.setdefault(f"{spin}, {name}", []).append(speed := row(*ROWS[name], spin, options))
             print(f"{spin}, {name}: {speed:,.0f}", file=sys.stderr, flush=True)
     speeds = {name: statistics.median(figures) for name, figures in results.items()}
-    shares = {name: speed / speeds[f"{name.partition(',')[0]}, alone"] for name, speed in speeds.items()}
+    first = options.rows[0]
+    shares = {name: speed / speeds[f"{name.partition(',')[0]}, {first}"] for name, speed in speeds.items()}
     if options.json:
-        print(json.dumps({"target_tokens_per_second": speeds, "share_of_alone": shares}, indent=2))
+        print(json.dumps({"target_tokens_per_second": speeds, "share_of_first_row": shares}, indent=2))
         return
-    print(f"{'spin, beside':<28}{'tokens/s':>10}{'of alone':>10}")
+    print(f"{'spin, beside':<28}{'tokens/s':>10}{'of ' + first:>18}")
     for name, speed in speeds.items():
-        print(f"{name:<28}{speed:>10,.0f}{shares[name]:>10.2f}")
+        print(f"{name:<28}{speed:>10,.0f}{shares[name]:>18.2f}")
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spin", nargs="+", default=["nmt"], help="values of GOMP_SPINCOUNT, `nmt` or `default`")
+    parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS), help="what to run")
     parser.add_argument("--mechanism", default="bahdanau")
     parser.add_argument("--precision", default="auto", choices=["float32", "bf16", "int8", "auto"])
     parser.add_argument("--seconds", type=float, default=10, help="the window in which tokens are counted")

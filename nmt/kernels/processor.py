@@ -29,11 +29,13 @@ def fastest_precision(processor: Processor, device: torch.device) -> tuple[Preci
     """What `training.precision: auto` is, and why.
 
     It is bfloat16 where the processor multiplies that (elsewhere it takes longer than float32), or else 8 bits with
-    AVX512-VNNI, or else float32. AVX-VNNI alone was not measured in training. On a GPU, where BLEU in bfloat16 was
-    measured for the smallest model alone, it is float32.
+    AVX512-VNNI, or else float32. AVX-VNNI alone was not measured in training. GPUs multiply bfloat16 from NVIDIA's
+    Ampere (compute capability 8.0) on.
     """
     if device.type != "cpu":
-        return "float32", "a GPU"
+        if torch.cuda.get_device_capability(device) >= (8, 0):
+            return "bf16", "this GPU multiplies it faster"
+        return "float32", "this GPU does not multiply bfloat16"
     if "amx_bf16" in processor.features:
         return "bf16", "AMX multiplies it faster"
     if "avx512_bf16" in processor.features:

@@ -52,7 +52,6 @@ def test_each_processor_gets_its_fastest_products(
 ) -> None:
     assert fastest_library(processor) == library
     assert fastest_precision(processor, CPU)[0] == products
-    assert fastest_precision(processor, torch.device("cuda"))[0] == "float32"
     monkeypatch.setattr(precision, "this_processor", lambda: processor)
     monkeypatch.setattr(private, "has_byte_product", lambda: True)  # nothing is multiplied in 8 bits here
     monkeypatch.setattr("nmt.kernels.linear.this_processor", lambda: processor)
@@ -66,6 +65,21 @@ def test_each_processor_gets_its_fastest_products(
     if library == "torch":
         assert torch.equal(linear.multiply(rows, weight.t()), rows @ weight.t())
     assert linear.has_kernel(rows) == (library == "onednn")
+
+
+@pytest.mark.parametrize(("capability", "products"), [((7, 5), "float32"), ((8, 0), "bf16"), ((9, 0), "bf16")])
+@pytest.mark.parametrize("processor", [AMX, ZEN3])
+def test_each_gpu_gets_its_fastest_products(
+    capability: tuple[int, int], products: str, processor: Processor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = torch.device("cuda:1")
+    capabilities = {gpu: capability}
+    monkeypatch.setattr(torch.cuda, "get_device_capability", capabilities.__getitem__)
+    assert fastest_precision(processor, gpu)[0] == products
+    assert choose_precision("auto", gpu).precision == products
+    assert choose_precision("auto", gpu, "float32").precision == "float32"
+    assert choose_precision("auto", gpu, "int8").precision == products, "8 bits are for processors"
+    assert choose_precision("float32", gpu, "bf16").precision == "float32"
 
 
 VNNI = Processor("AuthenticAMD", frozenset({"avx512f", "avx512_bf16", "avx512_vnni"}))
@@ -114,7 +128,6 @@ def test_8_bits_are_for_the_fast_kernels_on_a_processor(
     make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that began with them goes on without them elsewhere. One whose config names them does not begin."""
-    assert choose_precision("auto", torch.device("cuda"), "int8").precision == "float32"
     monkeypatch.setattr(precision, "this_processor", lambda: ICE_LAKE)
     monkeypatch.setattr(private, "has_byte_product", lambda: False)
     assert choose_precision("auto", CPU).precision == "float32"

@@ -42,6 +42,20 @@ print(callable(meta_mm), tuple(torch.mm(empty, empty.T).shape))
     assert done.stdout.splitlines() == ["True [[5.0, 14.0], [14.0, 50.0]]", "True (2, 2)"]
 
 
+def test_spacy_without_its_commands_tokenizes_the_same_and_can_have_them_later() -> None:
+    script = """
+import sys
+from nmt.system.startup import without_spacys_commands
+with without_spacys_commands():
+    import spacy
+print("typer" in sys.modules, [token.text for token in spacy.blank("de")("Ein Hund läuft.")])
+import spacy.cli
+print(callable(spacy.cli.info), callable(spacy.cli.download))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["False ['Ein', 'Hund', 'läuft', '.']", "True True"]
+
+
 IMPORTED = """
 import os, signal, time
 try:

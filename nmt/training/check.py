@@ -21,6 +21,7 @@ from nmt.training.loop import out_of_memory
 from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import batches_of, prepare
 from nmt.training.progress import Progress, TextProgress
+from nmt.training.recorded import Recorder
 from nmt.training.resume import check_continues
 from nmt.training.start import first_model, last_whole
 from nmt.training.summary import summarize
@@ -47,13 +48,14 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
         if loaded is not None:
             check_continues(config, prepared, loaded, folder / LAST)
             recorded = loaded.config.training.precision
-    chosen_precision = choose_precision(config.training.precision, prepared.device, recorded)
-    wanted, config = config, with_precision(config, chosen_precision.precision)
     torch.manual_seed(config.training.seed)
     pairs = prepared.pairs
-    model = first_model(config, pairs.source, pairs.target, prepared.start)
+    model = first_model(config, pairs.source, pairs.target, prepared.start).to(prepared.device)
+    in_graphs = Recorder.is_possible(model)
+    chosen_precision = choose_precision(config.training.precision, prepared.device, recorded, in_graphs=in_graphs)
+    wanted, config = config, with_precision(config, chosen_precision.precision)
     sampler = make_sampler(pairs, config.training, prepared.device)
-    learner = make_learner(model.to(prepared.device), config.training, sampler=sampler)
+    learner = make_learner(model, config.training, sampler=sampler)
     progress.summary(summarize(wanted, folder, prepared, model, chosen_precision))
     batches = batches_of(pairs, config.training, epoch=0)
     largest = collate(pairs.examples(batches[_largest(pairs, batches)], "check"))

@@ -18,6 +18,7 @@ from nmt.training.loop import train
 from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import prepare
 from nmt.training.progress import Progress, TextProgress
+from nmt.training.recorded import Recorder
 from nmt.training.resume import load_last
 from nmt.training.session import Task
 from nmt.training.start import first_model
@@ -50,13 +51,13 @@ def run(
         loaded = load_last(config, prepared, folder, world) if resume else None
         if not resume and world.is_main:
             refuse_used(folder)
-        recorded = loaded and loaded.config.training.precision
-        chosen = choose_precision(config.training.precision, prepared.device, recorded, world)
         torch.manual_seed(config.training.seed)
         if loaded is None:
             model = first_model(config, source, target, prepared.start).to(prepared.device)
         else:
             model = loaded.model
+        recorded, in_graphs = loaded and loaded.config.training.precision, Recorder.is_possible(model)
+        chosen = choose_precision(config.training.precision, prepared.device, recorded, world, in_graphs=in_graphs)
         if world.is_main:
             if (name := job()) is not None:
                 files.write(folder / JOB, name.encode())

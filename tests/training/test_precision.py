@@ -80,6 +80,10 @@ def test_each_gpu_gets_its_fastest_products(
     assert choose_precision("auto", gpu, "float32").precision == "float32"
     assert choose_precision("auto", gpu, "int8").precision == products, "8 bits are for processors"
     assert choose_precision("float32", gpu, "bf16").precision == "float32"
+    for alone, in_graphs in ((True, False), (False, True)):
+        world = World() if alone else World(0, 2)
+        monkeypatch.setattr(World, "total", lambda _, *values: values)
+        assert choose_precision("auto", gpu, world=world, in_graphs=in_graphs).precision == "float32"
 
 
 VNNI = Processor("AuthenticAMD", frozenset({"avx512f", "avx512_bf16", "avx512_vnni"}))

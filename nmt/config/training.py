@@ -153,9 +153,9 @@ class TrainingConfig(OptimizerFields):
     """The matrix products of updates. `bf16`: their factors are bfloat16, and their sums float32. `int8`, on processors
     only: products by large weights, and the gradient of a large output layer's weight, have factors that are whole
     numbers to ±127; all others are those of `float32`. `auto`: `bf16` on processors that multiply it (AMX,
-    AVX512-BF16) and, where updates are recorded as CUDA graphs, on NVIDIA's GPUs from Ampere on; else `int8` on
-    processors that multiply 8-bit numbers (AVX512-VNNI), else `float32`. A resumed run keeps what it began with (`int8`
-    on processors only)."""
+    AVX512-BF16) and, with global attention or none, on one NVIDIA GPU from Ampere on; else `int8` on processors that
+    multiply 8-bit numbers (AVX512-VNNI), else `float32`. A resumed run keeps what it began with (`int8` on processors
+    only)."""
     threads: Threads | None = None
     """Processor threads. By default PyTorch's choice, mostly one for each core. On Linux, with two or more, a second
     process computes half of each batch of at least 32 sentences. Other numbers of threads give other random draws."""

@@ -51,7 +51,7 @@ def without_meta_kernels() -> Iterator[None]:
 
 @contextmanager
 def without_spacys_commands() -> Iterator[None]:
-    """If spaCy is first imported in this block, its command line is left out, and the web clients that this imports.
+    """If spaCy is first imported in this block, its command line is left out, and the web clients that it imports.
 
     That is 40 % of `import spacy`. `spacy.info` does nothing then, and `spacy.cli` must be imported by its name. This
     is for processes that need neither.
@@ -69,13 +69,13 @@ def without_spacys_commands() -> Iterator[None]:
 
 @contextmanager
 def _standing_in(*modules: ModuleType) -> Iterator[None]:
-    """The modules are found by who imports their names in this block. Who asks later gets the real ones."""
-    sys.modules |= {module.__name__: module for module in modules}
+    """Whoever imports these names in this block gets the modules. Whoever asks later gets the real ones."""
     try:
+        sys.modules |= {module.__name__: module for module in modules}
         yield
     finally:
         for module in modules:
-            del sys.modules[module.__name__]
+            sys.modules.pop(module.__name__, None)
 
 
 @contextmanager

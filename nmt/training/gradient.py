@@ -69,7 +69,10 @@ def _by_two(partner: Partner, own: Part, other: Part) -> Float[Tensor, ""]:
 
 
 def _add(partner: Partner, gradients: Gradients, *, lasting: bool) -> None:
-    """Add gradients to the weights', as each weight lies in memory: the optimizer walks along both."""
+    """Add gradients to the weights', as each weight lies in memory: the optimizer walks along both.
+
+    Only `lasting` ones, which nothing overwrites later, can become a weight's own.
+    """
     for weight, gradient in zip(partner.losses.parameters(), gradients, strict=True):
         if gradient is None:
             continue

@@ -53,7 +53,7 @@ def _choose(wanted: str, device: torch.device, recorded: str | None, *, in_graph
     if in_use() == "plain":
         return Chosen("float32", "the plain kernels")
     if device.type != "cpu" and not in_graphs:
-        return Chosen("float32", "without CUDA graphs bf16 is no faster")
+        return Chosen("float32", "bf16 was not measured without CUDA graphs")
     precision, reason = fastest_precision(this_processor(), device)
     if precision == "int8" and not private.has_byte_product():
         return Chosen("float32", "PyTorch's product of 8-bit numbers fails here")

@@ -45,7 +45,8 @@ def update(
     ratio = forcing.chosen("schedule").at(done)
     optimizer.zero_grad()
     nll = torch.zeros((), device=model.device)
-    precision = choose_precision(config.precision, model.device).precision
+    in_graphs = learner.recorder is not None
+    precision = choose_precision(config.precision, model.device, in_graphs=in_graphs).precision
     for number, batch in enumerate(batches, start=1):
         shared = random.Random(f"{config.seed} {done} {number}") if world.size > 1 else None
         use_reference = None if batch is None else toss(batch.target_input.shape, ratio, forcing.granularity, shared)

@@ -80,6 +80,10 @@ def test_each_gpu_gets_its_fastest_products(
     assert choose_precision("auto", gpu, "float32").precision == "float32"
     assert choose_precision("auto", gpu, "int8").precision == products, "8 bits are for processors"
     assert choose_precision("float32", gpu, "bf16").precision == "float32"
+    assert fastest_precision(processor, torch.device("mps"))[0] == "float32"
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.version, "hip", "6.4")  # AMD's GPUs count their capabilities otherwise
+        assert fastest_precision(processor, gpu)[0] == "float32"
     for alone, in_graphs in ((True, False), (False, True)):
         world = World() if alone else World(0, 2)
         monkeypatch.setattr(World, "total", lambda _, *values: values)

@@ -1,5 +1,7 @@
 """What happens between two answers, by mistake, or with a finger: nothing is lost, and nothing wrong is shown."""
 
+import re
+
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from support.page import EXAMPLE, Opener, labels, said
@@ -59,7 +61,7 @@ def test_back_closes_a_word_and_asks_nothing(open_page: Opener, explained: Expla
             page.keyboard.press("Escape")
         else:
             page.go_back()
-        page.wait_for_function("!location.hash.includes('mind=')")
+        expect(page).not_to_have_url(re.compile("mind="))
         expect(page.get_by_role("dialog")).not_to_be_visible()
         expect(page.locator("#tab-steps")).to_have_attribute("aria-selected", "true")
         page.go_back()

@@ -35,7 +35,7 @@ from nmt.commands.options import (
 from nmt.system import bundled, files
 from nmt.system.errors import UserError, placing
 from nmt.system.parallel import in_parallel
-from nmt.system.startup import kept_for_good, without_meta_kernels, without_spacys_commands
+from nmt.system.startup import kept_for_good, without_meta_kernels, without_spacy_cli
 from nmt.system.streams import output_is_closed
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _loaded(checkpoints: tuple[str, ...], options: argparse.Namespace) -> Transl
             from nmt.translator import Translator
 
         set_threads(options.threads)
-        with without_spacys_commands():
+        with without_spacy_cli():
             _TRANSLATORS[checkpoints] = Translator.load(*checkpoints, device=options.device)
     return _TRANSLATORS[checkpoints]
 

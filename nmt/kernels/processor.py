@@ -30,13 +30,13 @@ def fastest_precision(processor: Processor, device: torch.device) -> tuple[Preci
 
     It is bfloat16 where the processor multiplies that (elsewhere it takes longer than float32), or else 8 bits with
     AVX512-VNNI, or else float32. AVX-VNNI alone was not measured in training. NVIDIA's GPUs multiply bfloat16 from
-    Ampere (compute capability 8.0) on; those of others were not measured.
+    Ampere (compute capability 8.0) on, which pays where updates are recorded; other makers' were not measured.
     """
     if device.type != "cpu":
         is_nvidia = device.type == "cuda" and torch.version.hip is None
         if is_nvidia and torch.cuda.get_device_capability(device) >= (8, 0):
             return "bf16", "this GPU multiplies it faster"
-        return "float32", "a GPU that does not multiply bfloat16, as far as is known"
+        return "float32", "bf16 is not known to be faster on this GPU"
     if "amx_bf16" in processor.features:
         return "bf16", "AMX multiplies it faster"
     if "avx512_bf16" in processor.features:

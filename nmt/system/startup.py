@@ -50,7 +50,7 @@ def without_meta_kernels() -> Iterator[None]:
 
 
 @contextmanager
-def without_spacys_commands() -> Iterator[None]:
+def without_spacy_cli() -> Iterator[None]:
     """If spaCy is first imported in this block, its command line is left out, and the web clients that it imports.
 
     That is 40 % of `import spacy`. `spacy.info` does nothing then, and `spacy.cli` must be imported by its name. This

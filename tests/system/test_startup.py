@@ -42,11 +42,11 @@ print(callable(meta_mm), tuple(torch.mm(empty, empty.T).shape))
     assert done.stdout.splitlines() == ["True [[5.0, 14.0], [14.0, 50.0]]", "True (2, 2)"]
 
 
-def test_spacy_without_its_commands_tokenizes_the_same_and_can_have_them_later() -> None:
+def test_spacy_without_its_cli_tokenizes_the_same_and_can_have_them_later() -> None:
     script = """
 import sys
-from nmt.system.startup import without_spacys_commands
-with without_spacys_commands():
+from nmt.system.startup import without_spacy_cli
+with without_spacy_cli():
     import spacy
 print("typer" in sys.modules, [token.text for token in spacy.blank("de")("Ein Hund läuft.")])
 import spacy.cli

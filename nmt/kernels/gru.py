@@ -21,6 +21,7 @@ from nmt.kernels.initial import GATES, glorot, orthogonal, zero
 from nmt.kernels.linear import Linear, as_factor, kernel_product, multiply, weight_gradient
 from nmt.kernels.shared import collect, for_all_uses
 from nmt.kernels.switch import fast
+from nmt.kernels.tanh import tanh_
 
 
 class GRUGates(Linear):
@@ -200,7 +201,7 @@ def _forward(
     size = hidden.shape[1]
     gates = torch.add(inputs[:, : 2 * size], recurrent[:, : 2 * size], out=gates).sigmoid_()
     reset, update = gates.chunk(2, dim=1)
-    candidate = torch.addcmul(inputs[:, 2 * size :], reset, recurrent[:, 2 * size :], out=candidate).tanh_()
+    candidate = tanh_(torch.addcmul(inputs[:, 2 * size :], reset, recurrent[:, 2 * size :], out=candidate))
     return gates, candidate, torch.lerp(candidate, hidden, update, out=new)
 
 

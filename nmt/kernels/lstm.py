@@ -18,6 +18,7 @@ from nmt.kernels.initial import LSTM_GATES, forgetting_nothing, glorot, orthogon
 from nmt.kernels.linear import Linear, linear
 from nmt.kernels.shared import for_all_uses, reused
 from nmt.kernels.switch import fast
+from nmt.kernels.tanh import tanh
 
 
 class LSTMGates(Linear):
@@ -70,8 +71,8 @@ def lstm_update(
 ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "N H"]]:
     """The LSTM's new state and memory cell from the two halves of its gates: the equations of `torch.nn.LSTM`."""
     let_in, forget, candidate, output = (inputs + recurrent).chunk(LSTM_GATES, dim=1)
-    cell = torch.sigmoid(forget) * cell + torch.sigmoid(let_in) * torch.tanh(candidate)
-    return torch.sigmoid(output) * torch.tanh(cell), cell
+    cell = torch.sigmoid(forget) * cell + torch.sigmoid(let_in) * tanh(candidate)
+    return torch.sigmoid(output) * tanh(cell), cell
 
 
 def lstm_sequence(

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.kernels import Dropout, Linear
+from nmt.kernels.tanh import tanh
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.embedding import EmbeddingDropout
 from nmt.model.encoder import Encoded
@@ -84,7 +85,7 @@ class Decoder(nn.Module, ABC):
 
         Bahdanau et al. 2015, A.2.2 use ←h alone; the forward half is what a decoder without attention lives on.
         """
-        hidden = torch.tanh(self.bridge(encoded.final)).chunk(self.states, dim=1)
+        hidden = tanh(self.bridge(encoded.final)).chunk(self.states, dim=1)
         coverage = (torch.zeros_like(encoded.values[:, :, 0]),) if self.attention.coverage else ()
         return (*hidden, torch.zeros_like(encoded.lengths), *coverage)
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from nmt.kernels import Linear
 from nmt.kernels.packed import with_child, with_weights
+from nmt.kernels.tanh import tanh
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.decoder import Decoder, DecoderSizes, State
 from nmt.model.encoder import Encoded
@@ -95,7 +96,7 @@ class BahdanauDecoder(Decoder):
         else:
             hidden, rest = readouts.tensor_split([self.sizes.hidden], dim=-1)
             read = self.readout(hidden) + rest
-        return torch.tanh(read) if self.kind == "tanh" else read.unflatten(-1, (-1, 2)).amax(dim=-1)
+        return tanh(read) if self.kind == "tanh" else read.unflatten(-1, (-1, 2)).amax(dim=-1)
 
 
 class LuongDecoder(Decoder):
@@ -147,8 +148,8 @@ class LuongDecoder(Decoder):
     def attentional(self, context: Float[Tensor, "*N M"], hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N H"]:
         """h̃ = tanh(W_c [c; h])."""
         if self.projection is not None:
-            return torch.tanh(self.combine(hidden) + context)
-        return torch.tanh(self.combine(torch.cat([context, hidden], dim=-1)))
+            return tanh(self.combine(hidden) + context)
+        return tanh(self.combine(torch.cat([context, hidden], dim=-1)))
 
     def query(self, before: State, after: State) -> Float[Tensor, "N H"]:
         return self.top(after)

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from nmt.kernels import Linear
+from nmt.kernels.tanh import tanh
 from nmt.model.scopes.base import Window
 from nmt.model.scopes.local import LocalOptions, LocalScope
 from nmt.parts import Count, Section
@@ -59,7 +60,7 @@ class LocalPredictiveScope(LocalScope):
     def centre(
         self, query: Float[Tensor, "*B T H"], t: Int[Tensor, "*#B T"], lengths: Int[Tensor, "*#B"]
     ) -> Float[Tensor, "*#B T"]:
-        logit = self.v(torch.tanh(self.hidden(query))).squeeze(-1)
+        logit = self.v(tanh(self.hidden(query))).squeeze(-1)
         # Of bfloat16 products in float32: bfloat16 has no room for positions.
         logit, length = logit.to(torch.promote_types(logit.dtype, torch.float32)), lengths.unsqueeze(-1)
         if self.initial_position == "diagonal":

@@ -1,8 +1,8 @@
 """The products of attention, query with key and weight with value, for queries that come one by one or all at once.
 
-The gradient of a memory, keys or values, is one product over all steps (see `nmt.kernels.shared`). A single query has
-kernels that read a memory from its beginning to its end, because a long one does not stay in the processor's cache: for
-64 × 200 vectors of 512 numbers they take 0.7 instead of 2 ms on one core.
+The gradient of a memory, keys or values, is one product over all steps (see `nmt.kernels.shared`). Few queries, such as
+one or those of a beam, have kernels that read a memory from its beginning to its end, because a long one does not stay
+in the processor's cache: for 64 × 200 vectors of 512 numbers and one query they take 0.7 instead of 2 ms on one core.
 
 Shapes: B sentences (any leading dimensions), T queries of each, S source positions, X numbers of a vector.
 `torch.matmul` is the plain twin.
@@ -20,6 +20,8 @@ from torch.autograd.function import once_differentiable
 
 from nmt.kernels.shared import collect
 from nmt.kernels.switch import fast
+
+FEW = 10  # queries of a sentence at once
 
 
 def inner_products(queries: Float[Tensor, "*B T X"], keys: Float[Tensor, "*B S X"]) -> Float[Tensor, "*B T S"]:
@@ -39,17 +41,21 @@ def weighted_sums(weights: Float[Tensor, "*B T S"], values: Float[Tensor, "*B S 
 def _inner_products(queries: Tensor, keys: Tensor) -> Tensor:
     sizes = *queries.shape[:-1], keys.shape[-2]
     queries, keys = queries.flatten(0, -3), keys.flatten(0, -3)
-    return ((keys @ queries.mT).mT if queries.shape[1] == 1 else queries @ keys.mT).view(sizes)
+    return ((keys @ queries.mT).mT if queries.shape[1] <= FEW else queries @ keys.mT).view(sizes)
 
 
 def _weighted_sums(weights: Tensor, values: Tensor) -> Tensor:
     sizes = *weights.shape[:-1], values.shape[-1]
     weights, values = weights.flatten(0, -3), values.flatten(0, -3)
-    if weights.shape[1] > 1:
+    sentences, queries, positions = weights.shape
+    if queries > FEW:
         return (weights @ values).view(sizes)
-    rows, places = values.flatten(0, 1), torch.arange(weights.numel())
-    firsts = places[:: values.shape[1]]  # of the sentences, each of which is a bag of rows
-    return F.embedding_bag(places, rows, firsts, mode="sum", per_sample_weights=weights.flatten()).view(sizes)
+    # Each query is a bag of its sentence's rows.
+    places = torch.arange(sentences * positions).view(sentences, 1, positions).expand_as(weights)
+    firsts = positions * torch.arange(sentences * queries)
+    return F.embedding_bag(
+        places.flatten(), values.flatten(0, 1), firsts, mode="sum", per_sample_weights=weights.flatten()
+    ).view(sizes)
 
 
 class _InnerProducts(torch.autograd.Function):

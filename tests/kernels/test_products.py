@@ -5,7 +5,7 @@ import torch
 from support.attention_cases import draw
 from support.twins import LAYOUTS, assert_twins
 
-from nmt.kernels.products import inner_products, weighted_sums
+from nmt.kernels.products import FEW, inner_products, weighted_sums
 
 EVERY_LAYOUT = pytest.mark.parametrize("layout", LAYOUTS)
 # The products, and the last size of what is multiplied with a memory of S = 7 and X = 4
@@ -14,7 +14,7 @@ PRODUCTS = {"inner": (inner_products, lambda q, k: q @ k.mT, 4), "weighted": (we
 
 @EVERY_LAYOUT
 @pytest.mark.parametrize("product", PRODUCTS)
-@pytest.mark.parametrize("sizes", [(3, 5), (3, 1), (1, 5), (1, 1), (0, 1), (0, 2)], ids=str)
+@pytest.mark.parametrize("sizes", [(3, 5), (3, 1), (3, FEW), (3, FEW + 1), (1, 5), (1, 1), (0, 1), (0, 2)], ids=str)
 def test_values_and_gradients_are_those_of_matrix_products(product, sizes, layout):
     fast, plain, last = PRODUCTS[product]
     if sizes[0] or layout != "expanded":
@@ -23,14 +23,14 @@ def test_values_and_gradients_are_those_of_matrix_products(product, sizes, layou
 
 @EVERY_LAYOUT
 @pytest.mark.parametrize("product", PRODUCTS)
-@pytest.mark.parametrize("queries", [1, 3])
+@pytest.mark.parametrize("queries", [1, 3, FEW + 1])
 def test_gradients_are_those_of_finite_differences(product, queries, layout):
     fast, _, last = PRODUCTS[product]
     of, leaves = LAYOUTS[layout], [draw(2, queries, last).requires_grad_(), draw(2, 7, 4, seed=2).requires_grad_()]
     assert torch.autograd.gradcheck(lambda *leaves: of(fast(*map(of, leaves))), leaves)
 
 
-@pytest.mark.parametrize("queries", [1, 3])
+@pytest.mark.parametrize("queries", [1, 3, FEW + 1])
 def test_heads_are_a_dimension_more(queries):
     for fast, plain, last in PRODUCTS.values():
         assert_twins(fast, plain, [draw(3, 2, queries, last, seed=2), draw(3, 2, 7, 4)])

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate, pad_source
-from nmt.kernels.packed import packed
 from nmt.kernels.precision import autocast, products_in
+from nmt.model.laid_out import LaidOut
 from nmt.model.protocol import Choice, TranslationModel
 from nmt.sampling import sample, uniform_draws
 from nmt.search import Candidates, Hypothesis, Step, beam_search, beginning, select
@@ -39,7 +39,7 @@ class Decoded(NamedTuple):
 
 
 def decode(
-    model: TranslationModel,
+    model: LaidOut,
     sources: Sequence[Sequence[int]],
     search: SearchConfig,
     *,
@@ -66,12 +66,11 @@ def decode(
     flush_denormals()
     order = [i for i in longest_first(sources) if sources[i]]
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
-    ready = packed(model, search.precision)
-    with _searching(ready, search, lambda: "out of memory for a table of all target types: translate fewer sentences"):
-        at_once = search.beam_size if search.sampling is None else n_best
-        rows = at_once * sum(map(len, sources))  # translations are about as long as sources
-        for_search = ready.for_search(rows, at_once)
-    ready = for_search.train(ready.training)
+    device, at_once = model.model.device, search.beam_size if search.sampling is None else n_best
+    rows = at_once * sum(map(len, sources))  # translations are about as long as sources
+    out_of_memory = "out of memory for a table of all target types: translate fewer sentences"
+    with torch.inference_mode(), _in_precision(device, search.precision), explaining_memory(lambda: out_of_memory):
+        ready = model.for_search(search.precision, rows, at_once)
 
     def decoded(number: int) -> Iterator[tuple[int, list[Decoded]]]:
         chosen = batches[number]
@@ -81,7 +80,7 @@ def decode(
         for row, hypotheses in _computed(found, partial(_searching, ready, search, out_of_memory)):
             yield chosen[row], hypotheses
 
-    alone = watch is not None or model.device.type != "cpu"
+    alone = watch is not None or device.type != "cpu"
     processes = 1 if alone else copies(len(order) // search.batch_size)
     if processes > 1:
         yield from chain.from_iterable(by_copies(lambda number: list(decoded(number)), len(batches), processes))
@@ -116,7 +115,7 @@ def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
 
 @contextmanager
 def _searching(model: TranslationModel, search: SearchConfig, out_of_memory: Callable[[], str]) -> Iterator[None]:
-    in_precision = _in_precision(model, search.precision)
+    in_precision = _in_precision(model.device, search.precision)
     with torch.inference_mode(), without_dropout(model), in_precision, explaining_memory(out_of_memory):
         yield
 
@@ -266,9 +265,9 @@ def _weights(
 
 
 @contextmanager
-def _in_precision(model: TranslationModel, precision: str) -> Iterator[None]:
+def _in_precision(device: torch.device, precision: str) -> Iterator[None]:
     bf16 = precision == "bf16"  # int8 is that of the packed layers
-    with products_in("bf16" if bf16 else "float32"), autocast(model.device, wanted=bf16):
+    with products_in("bf16" if bf16 else "float32"), autocast(device, wanted=bf16):
         yield
 
 

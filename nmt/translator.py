@@ -21,6 +21,7 @@ from nmt.kernels import in_use
 from nmt.kernels.precision import check_precision
 from nmt.kernels.processor import Precision, fastest_search_precision, this_processor
 from nmt.model.ensemble import Ensemble
+from nmt.model.laid_out import LaidOut
 from nmt.model.protocol import TranslationModel
 from nmt.model.scopes.hierarchical import segments as numbered_segments
 from nmt.parts import WantedPrecision
@@ -60,7 +61,8 @@ class Translator:
 
     `selection` says which target types are searched for a sentence; without one, all are. A translation is marked as
     unlike those of the training's kind of text if its mean log-probability is below `threshold`, which one model knows
-    (`nmt calibrate`), and an ensemble does not.
+    (`nmt calibrate`), and an ensemble does not. After a change of the model's weights, make another translator: what
+    searches need of them is computed once.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Translator:
         self.search = search
         self.selection = selection
         self.threshold = threshold
+        self._among_all = LaidOut(model)
 
     @classmethod
     def load(cls, path: str | Path | None = None, *others: str | Path, device: str = "auto") -> Translator:
@@ -97,8 +100,7 @@ class Translator:
         (path, first), *others = loaded.items()
         for other_path, other in others:
             check_same_tokens(path, first, other_path, other)
-        models = [contents.model for contents in loaded.values()]
-        model = Ensemble(models) if others else first.model
+        model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
         selection = joined([contents.selection for contents in loaded.values()])
         threshold = None if others else first.threshold
         return cls(model, first.source, first.target, first.config.search, selection, threshold)
@@ -150,8 +152,7 @@ class Translator:
         `Translation.tokens`, without `<eos>`); the search goes on from there, among all words. `watch` sees each step
         of a beam search, `found` each sentence's place and translation once known (soonest without `attention`).
 
-        Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
-        size, `replace_unk` without attention).
+        Raises `UserError` for text that is not Unicode, and for options that do not fit, as an `n_best` above the beam.
         """
         [sentences] = sentences_of("translate", sentences)
         search = override_search(
@@ -208,7 +209,7 @@ class Translator:
             tell(i, translations[i])
         selection = self.selection if wanted.search.vocabulary_selection and not prefixes else None
         found = decoding.decode(
-            self.model if selection is None else self._choosing,
+            self._among_all if selection is None else self._choosing,
             sources,
             wanted.search,
             selection=selection,
@@ -225,10 +226,10 @@ class Translator:
         return translations
 
     @cached_property
-    def _choosing(self) -> TranslationModel:
-        """The model that searches among selected types. It is computed once: that takes as long as some steps."""
+    def _choosing(self) -> LaidOut:
+        """The model for searches among selected types."""
         assert self.selection is not None
-        return self.model.with_remainder(of_all_sentences(self.selection))
+        return LaidOut(self.model.with_remainder(of_all_sentences(self.selection)))
 
     def _in_fastest(self, search: SearchConfig) -> SearchConfig:
         """The settings with what `auto` means here."""

@@ -16,6 +16,7 @@ from nmt.config.reading import parse_config, to_yaml
 from nmt.config.search import SearchConfig
 from nmt.config.yaml_text import parse_yaml
 from nmt.decoding import decode
+from nmt.model.laid_out import LaidOut
 from nmt.sampling import sample, uniform_draws
 from nmt.search import length_penalty
 from nmt.system.errors import UserError
@@ -118,7 +119,7 @@ def test_the_extreme_draws_are_types_with_a_probability() -> None:
 
 @pytest.mark.parametrize("variant", **parametrised(WIRINGS))
 def test_a_sentence_is_drawn_alike_in_any_batch(variant) -> None:
-    model = tiny_model(variant)
+    model = LaidOut(tiny_model(variant))
     sources = [[*source, 4 + number] for number, source in enumerate(SOURCES * 2)]
 
     def drawn(sources, **options):

@@ -12,6 +12,7 @@ from nmt.decoding import decode
 from nmt.kernels.packed import packed
 from nmt.model import remainder
 from nmt.model.ensemble import Ensemble
+from nmt.model.laid_out import LaidOut
 from nmt.model.seq2seq import Seq2Seq
 from nmt.selection.lexical import Selection
 from nmt.text.vocabulary import BOS, EOS, PAD, UNK
@@ -136,7 +137,7 @@ def test_scores_among_selected_words_are_those_among_all_words():
     assert max(map(abs, errors)) < 0.01
     assert translator.selection is not None
     renormalised = decode(
-        translator.model,
+        LaidOut(translator.model),
         [translator.source.encode(caption) for caption in captions],
         translator.search,
         selection=translator.selection,

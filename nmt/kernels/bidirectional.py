@@ -8,6 +8,8 @@ own in each direction, over padded sentences.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -24,6 +26,7 @@ from nmt.kernels.processor import fastest_library, this_processor
 from nmt.kernels.switch import fast
 
 WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")  # of a layer and direction, in PyTorch's order
+DIRECTIONS = ("", "_reverse")  # what their names end with
 
 
 class BidirectionalGRU(nn.GRU):
@@ -107,10 +110,26 @@ def packed_rnn(
 def sequence_rnn(
     rnn: nn.GRU | nn.LSTM, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
 ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
-    """The same, padding included, by `gru_sequence`, `lstm_sequence` or, where these are not fast, PyTorch's own.
+    """The same, padding included, by `gru_sequence`, `lstm_sequence` or, where these are not fast, PyTorch's own."""
+
+    def one_way(layer: int, direction: str, read: Tensor) -> Tensor:
+        return _one_way(rnn, read, [getattr(rnn, f"{name}_l{layer}{direction}") for name in WEIGHTS])
+
+    between = partial(dropout, rate=rnn.dropout) if rnn.training else None
+    return both_ways(one_way, rnn.num_layers, inputs, lengths, between)
+
+
+def both_ways(
+    one_way: Callable[[int, str, Float[Tensor, "S B I"]], Float[Tensor, "S B H"]],
+    layers: int,
+    inputs: Float[Tensor, "B S E"],
+    lengths: Int[Tensor, " B"],
+    between: Callable[[Tensor], Tensor] | None = None,
+) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
+    """`BidirectionalGRU.forward` of layers that `one_way` runs over a batch, given the layer and one of `DIRECTIONS`.
 
     Both directions run from left to right, the backward one over sentences that are mirrored within their own length:
-    so the padding is at the end, where it reaches nothing that is kept.
+    so the padding is at the end, where it reaches nothing that is kept. `between` is for what layers give each other.
     """
     batch, length, _ = inputs.shape
     sentences, places = (torch.arange(count, device=lengths.device) for count in (batch, length))
@@ -118,15 +137,14 @@ def sequence_rnn(
     real = places < lengths
     mirrored = (torch.where(real, lengths - 1 - places, places) * batch + sentences).flatten()  # rows of (S B ·)
     outputs = inputs.transpose(0, 1).flatten(0, 1)
-    for layer in range(rnn.num_layers):
-        if layer and rnn.training:
-            outputs = dropout(outputs, rnn.dropout)
+    for layer in range(layers):
+        if layer and between is not None:
+            outputs = between(outputs)
         directions = []
-        for suffix in ("", "_reverse"):
-            weights = [getattr(rnn, f"{name}_l{layer}{suffix}") for name in WEIGHTS]
-            read = outputs.index_select(0, mirrored) if suffix else outputs
-            states = _one_way(rnn, read.view(length, batch, -1), weights).flatten(0, 1)
-            directions.append(states.index_select(0, mirrored) if suffix else states)  # mirrored twice is straight
+        for direction in DIRECTIONS:
+            read = outputs.index_select(0, mirrored) if direction else outputs
+            states = one_way(layer, direction, read.view(length, batch, -1)).flatten(0, 1)
+            directions.append(states.index_select(0, mirrored) if direction else states)  # mirrored twice is straight
         outputs = torch.cat(directions, dim=1)
     forward, backward = directions
     final = torch.cat([forward.index_select(0, (lengths - 1) * batch + sentences), backward[:batch]], dim=1)

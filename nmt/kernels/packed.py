@@ -17,10 +17,12 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from nmt.kernels.bidirectional import BidirectionalGRU, BidirectionalLSTM
 from nmt.kernels.gru import GRUCell, gru_sequence, gru_update
 from nmt.kernels.linear import Linear
 from nmt.kernels.lstm import LSTMCell, lstm_sequence, lstm_update
-from nmt.kernels.packed_layers import Bytes, Choose, PackedLinear, Plain, kind_of
+from nmt.kernels.packed_encoder import PackedBidirectional
+from nmt.kernels.packed_layers import Bytes, Choose, PackedLinear, Plain, Rounded, kind_of
 
 Model = TypeVar("Model")
 Parent = TypeVar("Parent", bound=nn.Module)
@@ -30,7 +32,8 @@ def packed(module: Model, precision: str = "float32") -> Model:
     """The module for inference: a copy with its own layout of the linear layers' weights, which shares all the others.
 
     In bf16 the products' factors, results and biases are rounded to bfloat16, and their sums are float32. In int8 the
-    factors are whole numbers, and there must be no gradients. The copy does not follow later changes of the weights.
+    factors are whole numbers, those of encoders too, and there must be no gradients. The copy does not follow later
+    changes of the weights.
     Where it would bring nothing (another device, weights of another type than float32, float32 with the plain kernels,
     a module that is packed so already) it is the module itself.
     """
@@ -54,6 +57,10 @@ def packed(module: Model, precision: str = "float32") -> Model:
                 setattr(parent, name, _PackedGRUCell(kind(child)))
             elif isinstance(child, LSTMCell):
                 setattr(parent, name, _PackedLSTMCell(kind(child)))
+            elif isinstance(child, BidirectionalGRU | BidirectionalLSTM) and issubclass(kind, Bytes):
+                setattr(parent, name, PackedBidirectional(child, kind))
+            elif isinstance(child, PackedBidirectional):  # kind is for another precision
+                setattr(parent, name, child.rnn)
     return other
 
 
@@ -97,13 +104,14 @@ def with_outputs(
     return chosen
 
 
-def round_now(layer: nn.Module) -> None:
-    """Compute 8-bit factors of a packed layer now, for copies of this process and for layers `with_outputs`.
+def lay_out_now(module: nn.Module, limited: nn.Module) -> None:
+    """Compute what the products of a module's packed layers need now, for copies of this process.
 
-    Nothing for a layer of another precision.
+    Of the `limited` layer, whose products are often those of layers `with_outputs`, only what these take over.
     """
-    if isinstance(layer, Bytes):
-        _ = layer.factors
+    for layer in module.modules():
+        if isinstance(layer, Bytes) or (isinstance(layer, Rounded) and layer is not limited):
+            _ = layer.factors
 
 
 def taken(layer: nn.Module, inputs: Float[Tensor, "N I"], choices: Sequence[Choose]) -> list[Float[Tensor, "N _"]]:

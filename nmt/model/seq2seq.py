@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.kernels import reused_weights
-from nmt.kernels.packed import round_now, taken, with_child, with_outputs
+from nmt.kernels.packed import lay_out_now, taken, with_child, with_outputs
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.decoder import Decoder, State
 from nmt.model.encoder import Encoder, Known
@@ -100,7 +100,7 @@ class Seq2Seq(nn.Module):
         types = decoder.embedding.num_embeddings
         if rows >= 2 * types and types * decoder.embedding_gates.out_features <= MOST_KNOWN:
             other.inputs = decoder.embed(torch.arange(types, device=self.device))
-            round_now(decoder.output)
+            lay_out_now(other, limited=decoder.output)
         return other
 
     def with_remainder(self, always: Int[Tensor, " M"]) -> Seq2Seq:

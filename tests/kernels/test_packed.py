@@ -7,7 +7,7 @@ from support.tiny_models import PAIRWISE, parametrised, tiny_model
 from torch import nn
 
 from nmt.kernels.linear import Linear
-from nmt.kernels.packed import packed, round_now, taken, with_outputs
+from nmt.kernels.packed import lay_out_now, packed, taken, with_outputs
 from nmt.kernels.switch import Kernels, use
 
 
@@ -154,7 +154,7 @@ def test_a_layer_that_takes_over_factors_is_the_one_that_computes_them(bounded: 
     inputs, rows = torch.randn(6, 40).tanh(), torch.arange(0, 600, 5)
     with torch.inference_mode(), use(kernels):
         [early], [late] = (packed(nn.Sequential(layer), "int8") for _ in range(2))
-        round_now(early)
+        lay_out_now(early, limited=early)
         found, expected = (with_outputs(each, rows, (1, 2), [other])(inputs) for each in (early, late))
         every = late(inputs)
         assert torch.equal(found, expected)
@@ -162,3 +162,14 @@ def test_a_layer_that_takes_over_factors_is_the_one_that_computes_them(bounded: 
     assert torch.isneginf(found[:, 1:3]).all()
     torch.testing.assert_close(found[:, 3 : len(rows)], every[:, rows[3:]], rtol=0, atol=1e-6)
     torch.testing.assert_close(found[:, -7:], other(inputs), rtol=0, atol=0.05)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
+def test_layers_are_laid_out_at_once_but_for_what_limited_layers_do_not_take_over(precision: str) -> None:
+    module = packed(nn.Sequential(nn.Linear(7, 33), nn.Tanh(), nn.Linear(33, 5)), precision)
+    first, _, last = module
+    assert "factors" not in {**vars(first), **vars(last)}
+    with torch.inference_mode():
+        lay_out_now(module, limited=last)
+    assert "factors" in vars(first)
+    assert ("factors" in vars(last)) == (precision == "int8")

@@ -49,8 +49,7 @@ def add_search_options(command: Parser) -> None:
     command.add_argument(
         "--precision",
         choices=("auto", "float32", "bf16", "int8"),
-        help="number format of the decoder's matrix products; auto chooses the fastest by the processor's features "
-        f"{OWN}",
+        help=f"number format of matrix products; auto chooses the fastest by the processor's features {OWN}",
     )
     command.add_argument(
         "--vocabulary-selection",

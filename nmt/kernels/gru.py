@@ -170,8 +170,9 @@ class _Sequence(torch.autograd.Function):
         of_inputs = gates.new_empty(len(gates), *recurrents[0].shape)
         of_recurrents = torch.empty_like(of_inputs, dtype=recurrents[0].dtype)
         of_hidden, of_bias = torch.zeros_like(states[0]), weight.new_zeros(len(weight))
+        unrounded = None if of_recurrents.dtype == gates.dtype else torch.empty_like(of_inputs[0])
         for t in reversed(range(len(gates))):
-            of_recurrent = of_recurrents[t].to(gates.dtype)  # itself, or a place for what will be rounded
+            of_recurrent = of_recurrents[t] if unrounded is None else unrounded
             of_hidden = _backward(
                 of_hidden.add_(gradient[t]),
                 recurrents[t].to(gates.dtype),
@@ -182,8 +183,8 @@ class _Sequence(torch.autograd.Function):
                 of_recurrent,
             )
             of_bias += of_recurrent.sum(dim=0)
-            if of_recurrent.dtype != of_recurrents.dtype:
-                of_recurrents[t] = of_recurrent
+            if unrounded is not None:
+                of_recurrents[t] = unrounded
             of_hidden += multiply(of_recurrents[t], weight)
         of_weight = weight_gradient(states[:-1].flatten(0, 1), of_recurrents.flatten(0, 1))
         return of_inputs, of_hidden, of_weight, of_bias

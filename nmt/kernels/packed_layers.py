@@ -111,7 +111,7 @@ class Bytes(PackedLinear):
         """Take over what another layer has computed of these rows of its weight; this one's begins with them."""
         numbers, scales = self.rounded(self.weight.detach()[len(rows) :])
         known, of_known = layer.factors
-        self.factors = torch.cat([known.t()[rows], numbers]).t(), torch.cat([of_known[rows], scales])
+        self.factors = torch.cat([known.t().index_select(0, rows), numbers]).t(), torch.cat([of_known[rows], scales])
 
     def product(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         sums, of_rows = self.sums(rows)

@@ -77,7 +77,7 @@ class Seq2Seq(nn.Module):
         self, tokens: Int[Tensor, " N"], state: State, memory: Memory, choice: Choice | None = None
     ) -> tuple[Float[Tensor, "N V"], State]:
         """Those of each hypothesis' next token, among all types or the C of a choice (N C); and the new state."""
-        inputs = self.decoder.embed(tokens) if self.inputs is None else self.inputs[tokens]
+        inputs = self.decoder.embed(tokens) if self.inputs is None else self.inputs.index_select(0, tokens)
         readout, state, _ = self.decoder.step(inputs, state, memory)
         features = self.decoder.features(readout)
         if choice is None:

@@ -13,6 +13,7 @@ from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
 
 from nmt import decoding
 from nmt.config.search import SearchConfig
+from nmt.model.laid_out import LaidOut
 from nmt.system.errors import UserError
 from nmt.system.forks import by_copies, copies
 
@@ -142,7 +143,8 @@ def test_decoding_by_copies_gives_the_same_bits(variant, options, monkeypatch: p
     processes = []
 
     def decoded() -> dict[int, list[decoding.Decoded]]:
-        return dict(decoding.decode(model, sources, search, n_best=2, attention=model.has_attention))
+        found = decoding.decode(LaidOut(model), sources, search, n_best=2, attention=model.has_attention)
+        return dict(found)
 
     def counted(function, parts, count):
         processes.append(count)

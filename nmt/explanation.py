@@ -23,7 +23,6 @@ from nmt.kernels.packed import packed
 from nmt.model.forced import forcing
 from nmt.model.protocol import TranslationModel
 from nmt.model.seq2seq import Seq2Seq
-from nmt.parts import WantedPrecision
 from nmt.search import Candidates, Hypothesis
 from nmt.steps import DecodingStep, steps, weights_in_tree
 from nmt.system.errors import UserError
@@ -123,12 +122,12 @@ def read(
     return [*tokens, EOS_TOKEN], _steps(told, sentence, [*tokens, EOS_TOKEN])
 
 
-def prepared(translator: Translator, precision: WantedPrecision = "float32") -> Translator:
-    """The translator with its weights laid out for a precision, which saves each translation the time for it.
+def prepared(translator: Translator) -> Translator:
+    """The translator with its weights laid out for explanations, which saves each of them the time for it.
 
-    Explanations are in float32. It does not follow later changes of the weights.
+    They are in float32. It does not follow later changes of the weights.
     """
-    model = packed(translator.model, translator.fastest_precision if precision == "auto" else precision)
+    model = packed(translator.model)
     return translator if model is translator.model else _by(translator, model, translator.search)
 
 

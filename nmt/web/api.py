@@ -37,8 +37,8 @@ class Served:
     @classmethod
     def of(cls, translator: Translator, index: Index | None = None, *, apart: bool = False) -> Served:
         """With `apart`, a copy of this process searches."""
-        explaining, precision = prepared(translator), translator.search.precision
-        searching = explaining if precision == "float32" else prepared(translator, precision)
+        explaining = prepared(translator)
+        searching = explaining if translator.search.precision == "float32" else translator
         search = partial(_search, searching)
         return cls(translator, Apart(search) if apart else search, explaining, index)
 

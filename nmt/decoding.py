@@ -39,7 +39,7 @@ class Decoded(NamedTuple):
 
 
 def decode(
-    model: LaidOut,
+    laid_out: LaidOut,
     sources: Sequence[Sequence[int]],
     search: SearchConfig,
     *,
@@ -56,7 +56,7 @@ def decode(
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
     `search.batch_size`, the longest first. A source is yielded as soon as its search ends; with `attention`, at the end
     of its batch; if copies of this process search, at the end of all. With a `selection` a translation holds only the
-    types that it chooses for its sentence; scores are those among all types if the model is one `with_remainder`.
+    types that it chooses for its sentence; scores are those among all types if the model was laid out with `always`.
     `attention` is for models that have it, and costs one more run of the decoder over the finished hypotheses.
     `prefixes`, if there are any, are the ids that each source's hypotheses begin with; there is no selection then.
     `watch` is shown what each step of a beam search chose from.
@@ -66,11 +66,13 @@ def decode(
     flush_denormals()
     order = [i for i in longest_first(sources) if sources[i]]
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
-    device, at_once = model.model.device, search.beam_size if search.sampling is None else n_best
+    device, at_once = laid_out.model.device, search.beam_size if search.sampling is None else n_best
     rows = at_once * sum(map(len, sources))  # translations are about as long as sources
-    out_of_memory = "out of memory for a table of all target types: translate fewer sentences"
-    with torch.inference_mode(), _in_precision(device, search.precision), explaining_memory(lambda: out_of_memory):
-        ready = model.for_search(search.precision, rows, at_once)
+    too_large = (
+        "out of memory for the weights as search needs them, and a table of all target types: use a smaller model"
+    )
+    with torch.inference_mode(), _in_precision(device, search.precision), explaining_memory(lambda: too_large):
+        ready = laid_out.for_search(search.precision, rows, at_once, choosing=selection is not None)
 
     def decoded(number: int) -> Iterator[tuple[int, list[Decoded]]]:
         chosen = batches[number]

@@ -61,8 +61,8 @@ class Translator:
 
     `selection` says which target types are searched for a sentence; without one, all are. A translation is marked as
     unlike those of the training's kind of text if its mean log-probability is below `threshold`, which one model knows
-    (`nmt calibrate`), and an ensemble does not. After a change of the model's weights, make another translator: what
-    searches need of them is computed once.
+    (`nmt calibrate`), and an ensemble does not. What searches need of the weights is computed once: after a change of
+    them, their type or their device, make another translator.
     """
 
     def __init__(
@@ -80,7 +80,6 @@ class Translator:
         self.search = search
         self.selection = selection
         self.threshold = threshold
-        self._among_all = LaidOut(model)
 
     @classmethod
     def load(cls, path: str | Path | None = None, *others: str | Path, device: str = "auto") -> Translator:
@@ -152,7 +151,8 @@ class Translator:
         `Translation.tokens`, without `<eos>`); the search goes on from there, among all words. `watch` sees each step
         of a beam search, `found` each sentence's place and translation once known (soonest without `attention`).
 
-        Raises `UserError` for text that is not Unicode, and for options that do not fit, as an `n_best` above the beam.
+        Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
+        size, `replace_unk` without attention).
         """
         [sentences] = sentences_of("translate", sentences)
         search = override_search(
@@ -209,7 +209,7 @@ class Translator:
             tell(i, translations[i])
         selection = self.selection if wanted.search.vocabulary_selection and not prefixes else None
         found = decoding.decode(
-            self._among_all if selection is None else self._choosing,
+            self._laid_out,
             sources,
             wanted.search,
             selection=selection,
@@ -226,10 +226,8 @@ class Translator:
         return translations
 
     @cached_property
-    def _choosing(self) -> LaidOut:
-        """The model for searches among selected types."""
-        assert self.selection is not None
-        return LaidOut(self.model.with_remainder(of_all_sentences(self.selection)))
+    def _laid_out(self) -> LaidOut:
+        return LaidOut(self.model, None if self.selection is None else of_all_sentences(self.selection))
 
     def _in_fastest(self, search: SearchConfig) -> SearchConfig:
         """The settings with what `auto` means here."""

@@ -1,7 +1,7 @@
 """The LSTM: one step, and a whole sequence of them.
 
-Its gradients are autograd's: written by hand, as the GRU's are, they took as long. What is fast about it are the
-products, of which those with the recurrent weight have one gradient for all steps.
+Its gradients are autograd's: written by hand, as the GRU's are, they took as long. What is fast about it are tanh
+and the products, of which those with the recurrent weight have one gradient for all steps.
 
 Shapes: N rows, B sentences, T steps, H state, G = 4H gates, in the order input, forget, candidate, output.
 """

@@ -59,8 +59,8 @@ def packed(module: Model, precision: str = "float32") -> Model:
                 setattr(parent, name, _PackedLSTMCell(kind(child)))
             elif isinstance(child, BidirectionalGRU | BidirectionalLSTM) and issubclass(kind, Bytes):
                 setattr(parent, name, PackedBidirectional(child, kind))
-            elif isinstance(child, PackedBidirectional):  # kind is for another precision
-                setattr(parent, name, child.rnn)
+            elif isinstance(child, PackedBidirectional):
+                setattr(parent, name, PackedBidirectional(child.rnn, kind) if issubclass(kind, Bytes) else child.rnn)
     return other
 
 

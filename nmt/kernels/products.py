@@ -21,7 +21,8 @@ from torch.autograd.function import once_differentiable
 from nmt.kernels.shared import collect
 from nmt.kernels.switch import fast
 
-FEW = 10  # queries of a sentence at once
+FEW = 10  # queries of a sentence: as many as usual beams have
+LARGE = 2**17  # numbers of a memory: of a smaller one the product by several queries is the faster one
 
 
 def inner_products(queries: Float[Tensor, "*B T X"], keys: Float[Tensor, "*B S X"]) -> Float[Tensor, "*B T S"]:
@@ -41,21 +42,26 @@ def weighted_sums(weights: Float[Tensor, "*B T S"], values: Float[Tensor, "*B S 
 def _inner_products(queries: Tensor, keys: Tensor) -> Tensor:
     sizes = *queries.shape[:-1], keys.shape[-2]
     queries, keys = queries.flatten(0, -3), keys.flatten(0, -3)
-    return ((keys @ queries.mT).mT if queries.shape[1] <= FEW else queries @ keys.mT).view(sizes)
+    return ((keys @ queries.mT).mT if _by_memory(queries, keys) else queries @ keys.mT).view(sizes)
 
 
 def _weighted_sums(weights: Tensor, values: Tensor) -> Tensor:
     sizes = *weights.shape[:-1], values.shape[-1]
     weights, values = weights.flatten(0, -3), values.flatten(0, -3)
-    sentences, queries, positions = weights.shape
-    if queries > FEW:
+    if not _by_memory(weights, values):
         return (weights @ values).view(sizes)
+    sentences, queries, positions = weights.shape
     # Each query is a bag of its sentence's rows.
     places = torch.arange(sentences * positions).view(sentences, 1, positions).expand_as(weights)
     firsts = positions * torch.arange(sentences * queries)
     return F.embedding_bag(
         places.flatten(), values.flatten(0, 1), firsts, mode="sum", per_sample_weights=weights.flatten()
     ).view(sizes)
+
+
+def _by_memory(queries: Tensor, memory: Tensor) -> bool:
+    """Whether to read a memory from its beginning to its end."""
+    return queries.shape[1] == 1 or (queries.shape[1] <= FEW and memory.numel() >= LARGE)
 
 
 class _InnerProducts(torch.autograd.Function):

@@ -1,9 +1,7 @@
-"""tanh x as 2σ(2x) − 1, in a fifth of the time of PyTorch's tanh on a processor.
+"""tanh x as 2σ(2x) − 1: of many numbers it takes a fifth of the time of PyTorch's tanh on a processor.
 
 A result is at most 2e-7 away from that of `torch.tanh`, which is the plain twin. Near 0 that is a large part of it, so
-this is for results that are added to numbers near 1, as a network's states are.
-
-Shapes: any, of float32 or float64.
+this is for where an absolute error of that size does not matter.
 """
 
 from __future__ import annotations
@@ -20,7 +18,9 @@ from nmt.kernels.switch import fast
 
 def tanh(numbers: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
     """The hyperbolic tangent of each number."""
-    return _Tanh.apply(numbers) if fast(numbers) else torch.tanh(numbers)  # type: ignore[no-untyped-call]
+    if not fast(numbers) or numbers.dtype not in (torch.float32, torch.float64):
+        return torch.tanh(numbers)
+    return _Tanh.apply(numbers) if numbers.requires_grad else _of(numbers)  # type: ignore[no-untyped-call]
 
 
 def tanh_(numbers: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
@@ -28,10 +28,14 @@ def tanh_(numbers: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
     return numbers.mul_(2).sigmoid_().mul_(2).sub_(1)
 
 
+def _of(numbers: Tensor) -> Tensor:
+    return (2 * numbers).sigmoid_().mul_(2).sub_(1)
+
+
 class _Tanh(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, numbers: Tensor) -> Tensor:
-        found = (2 * numbers).sigmoid_().mul_(2).sub_(1)
+        found = _of(numbers)
         ctx.save_for_backward(found)
         return found
 

@@ -65,6 +65,10 @@ class Ensemble(nn.Module):
         each, states = zip(*(model.log_probabilities(tokens, s, m, choice) for model, s, m in members), strict=True)
         return torch.stack(each).logsumexp(dim=0) - math.log(len(each)), states
 
+    def is_long(self, rows: int) -> bool:
+        """Whether a search of so many rows is worth a table for any of them."""
+        return any(model.is_long(rows) for model in self._all)
+
     def for_search(self, rows: int, beam_size: int) -> Ensemble:
         """The same models for a search that reads about so many target tokens, in so many hypotheses of a sentence."""
         return Ensemble([model.for_search(rows, beam_size) for model in self._all])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
 from nmt.kernels import in_use
 from nmt.kernels.packed import packed
 from nmt.model.protocol import TranslationModel
@@ -10,26 +14,41 @@ from nmt.model.protocol import TranslationModel
 class LaidOut:
     """A model's forms for search, each of which is made when it is first asked for.
 
-    To lay a model out takes as long as some steps of a search. The forms do not follow later changes of the weights.
+    To lay a model out takes as long as some steps of a search. The forms do not follow later changes of the weights, of
+    their type or of their device. `always` are the types that every choice holds, for forms `with_remainder`.
     """
 
-    def __init__(self, model: TranslationModel) -> None:
+    def __init__(self, model: TranslationModel, always: Int[Tensor, " M"] | None = None) -> None:
         self.model = model
-        self._packed: dict[tuple[str, str], TranslationModel] = {}
-        self._for_search: dict[tuple[str, str, bool], tuple[int, TranslationModel]] = {}
+        self._always = always
+        self._packed: dict[tuple[str, str, bool], TranslationModel] = {}
+        self._forms: dict[tuple[str, str, bool, bool], tuple[bool, TranslationModel]] = {}
 
-    def for_search(self, precision: str, rows: int, beam_size: int) -> TranslationModel:
-        """The model packed for a precision, and `for_search` of so many rows; what was made for more serves fewer."""
-        kernels = in_use(), precision
-        if kernels not in self._packed:
-            self._packed[kernels] = packed(self.model, precision)
-        form = *kernels, beam_size > 1
-        most, found = self._for_search.get(form, (-1, self.model))
-        if rows > most:
-            found = self._without_dropout(self._packed[kernels], rows, beam_size)
-            self._for_search[form] = rows, found
-        found.train(self.model.training)  # it may share layers with the model
+    def for_search(self, precision: str, rows: int, beam_size: int, *, choosing: bool = False) -> TranslationModel:
+        """The model packed for a precision, and `TranslationModel.for_search`. One made for a long search serves all.
+
+        With `choosing`, the search is among the types of a choice.
+        """
+        kind = in_use(), precision, choosing and self._always is not None
+        if kind not in self._packed:
+            self._packed[kind] = self._made(*kind)
+        ready, form = self._packed[kind], (*kind, beam_size > 1)
+        long = ready.is_long(rows)
+        if form not in self._forms or (long and not self._forms[form][0]):
+            self._forms[form] = long, self._without_dropout(ready, rows, beam_size)
+        _, found = self._forms[form]
+        found.train(self.model.training)  # it may share layers with the model, whose mode may have changed
         return found
+
+    def _made(self, kernels: str, precision: str, estimating: bool) -> TranslationModel:
+        if not estimating:
+            return packed(self.model, precision)
+        assert self._always is not None
+        kind = kernels, precision, False
+        if kind not in self._packed:
+            self._packed[kind] = self._made(*kind)
+        with torch.autocast(self.model.device.type, enabled=False):
+            return self._packed[kind].with_remainder(self._always)
 
     def _without_dropout(self, ready: TranslationModel, rows: int, beam_size: int) -> TranslationModel:
         training = self.model.training

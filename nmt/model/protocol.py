@@ -68,12 +68,18 @@ class TranslationModel(Protocol):
         to an estimate of the share that these types have among all.
         """
 
+    def is_long(self, rows: int) -> bool:
+        """Whether a search that reads about so many target tokens is worth a table of what every type is read as.
+
+        They are to be at least twice the target types, and the table is not to be too large.
+        """
+
     def for_search(self, rows: int, beam_size: int) -> TranslationModel:
         """The same model for a search that will read about so many target tokens, in so many hypotheses of a sentence.
 
-        If the tokens are at least twice the target types, the decoder's input for every type is computed once, and then
-        looked up. With several hypotheses, memory vectors are projected (`Decoder.projecting`). The copy does not
-        follow later changes of the weights.
+        If it `is_long`, the decoder's input for every type is computed once, and then looked up, and packed layers are
+        laid out at once, for copies of this process. With several hypotheses, memory vectors are projected
+        (`Decoder.projecting`). The copy does not follow later changes of the weights.
         """
 
     def with_remainder(self, always: Int[Tensor, " M"]) -> TranslationModel:

@@ -92,14 +92,18 @@ class Seq2Seq(nn.Module):
         log_probabilities[:, PAD] = -torch.inf
         return log_probabilities, state
 
+    def is_long(self, rows: int) -> bool:
+        """Whether a search of so many rows is worth a table of the decoder's inputs."""
+        types = self.decoder.embedding.num_embeddings
+        return rows >= 2 * types and types * self.decoder.embedding_gates.out_features <= MOST_KNOWN
+
     def for_search(self, rows: int, beam_size: int) -> Seq2Seq:
         """The same model. For a beam it projects memory vectors; for a long search it computes the decoder's input of
         every target type beforehand."""
         decoder = self.decoder if beam_size == 1 else self.decoder.projecting()
         other = with_child(self, "decoder", decoder)
-        types = decoder.embedding.num_embeddings
-        if rows >= 2 * types and types * decoder.embedding_gates.out_features <= MOST_KNOWN:
-            other.inputs = decoder.embed(torch.arange(types, device=self.device))
+        if self.is_long(rows):
+            other.inputs = decoder.embed(torch.arange(decoder.embedding.num_embeddings, device=self.device))
             lay_out_now(other, limited=decoder.output)
         return other
 

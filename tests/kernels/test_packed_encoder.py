@@ -100,6 +100,21 @@ def test_states_are_near_those_of_float32_and_a_sentences_own(kind, layers):
 
 
 @KINDS
+def test_8_bits_stay_8_bits_with_other_kernels(kind):
+    module, inputs, lengths = made(kind, 2), draw(len(LENGTHS), max(LENGTHS), E).float(), torch.tensor(LENGTHS)
+    with torch.inference_mode():
+        first = packed(module, "int8")
+        expected = first[0](inputs, lengths)
+        with use("plain"):
+            second = packed(first, "int8")
+            assert second is not first
+            for one, other in zip(second[0](inputs, lengths), expected, strict=True):
+                torch.testing.assert_close(one, other, rtol=0, atol=5e-3)
+        for one, other in zip(packed(second, "int8")[0](inputs, lengths), expected, strict=True):
+            assert torch.equal(one, other)
+
+
+@KINDS
 def test_only_8_bits_are_packed_and_other_precisions_are_found_again(kind):
     module = made(kind, 2)
     in_bytes = packed(module, "int8")

@@ -5,11 +5,18 @@ import torch
 from support.attention_cases import draw
 from support.twins import LAYOUTS, assert_twins
 
-from nmt.kernels.products import FEW, inner_products, weighted_sums
+from nmt.kernels import products
+from nmt.kernels.products import FEW, LARGE, inner_products, weighted_sums
 
 EVERY_LAYOUT = pytest.mark.parametrize("layout", LAYOUTS)
 # The products, and the last size of what is multiplied with a memory of S = 7 and X = 4
 PRODUCTS = {"inner": (inner_products, lambda q, k: q @ k.mT, 4), "weighted": (weighted_sums, torch.matmul, 7)}
+
+
+@pytest.fixture(params=[0, LARGE], ids=["any-memory", "large-memories"], autouse=True)
+def large(request, monkeypatch):
+    """Memories of how many numbers are read by kernels of their own for several queries."""
+    monkeypatch.setattr(products, "LARGE", request.param)
 
 
 @EVERY_LAYOUT

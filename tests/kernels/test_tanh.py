@@ -34,6 +34,12 @@ def test_float32_results_are_as_near_as_is_said_and_never_beyond_1():
     assert tanh(torch.tensor([torch.nan])).isnan()
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_it_is_pytorchs_of_numbers_with_few_bits(dtype):
+    numbers = torch.linspace(-2, 2, 1001).to(dtype)
+    assert torch.equal(tanh(numbers), numbers.tanh())
+
+
 def test_it_is_pytorchs_with_plain_kernels():
     numbers = torch.linspace(-2, 2, 1001)
     with use("plain"):

@@ -99,7 +99,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--whole", action="store_true", help="time nmt without vocabulary selection, too")
     peers.add_options(parser)
-    parser.add_argument("--train-peers", action="store_true", help="train the peers first, also for --updates updates")
+    parser.add_argument(
+        "--train-peers",
+        action="store_true",
+        help="train the peers first, also for --updates updates; without it their last models are timed, "
+        "such as those that training.py has left after few updates",
+    )
     return parser.parse_args()
 
 

@@ -48,7 +48,9 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spin", nargs="+", default=["nmt"], help="values of GOMP_SPINCOUNT, `nmt` or `default`")
-    parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS), help="shares are of the first one")
+    parser.add_argument(
+        "--rows", nargs="+", choices=list(ROWS), default=list(ROWS), help="what to run; shares are of the first one"
+    )
     parser.add_argument("--mechanism", default="bahdanau")
     parser.add_argument("--precision", default="auto", choices=["float32", "bf16", "int8", "auto"])
     parser.add_argument("--seconds", type=float, default=10, help="the window in which tokens are counted")

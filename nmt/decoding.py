@@ -68,9 +68,7 @@ def decode(
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
     device, at_once = laid_out.model.device, search.beam_size if search.sampling is None else n_best
     rows = at_once * sum(map(len, sources))  # translations are about as long as sources
-    too_large = (
-        "out of memory for the weights as search needs them, and a table of all target types: use a smaller model"
-    )
+    too_large = "out of memory while preparing the search: translate fewer sentences at a time, or use a smaller model"
     with torch.inference_mode(), _in_precision(device, search.precision), explaining_memory(lambda: too_large):
         ready = laid_out.for_search(search.precision, rows, at_once, choosing=selection is not None)
 

@@ -49,7 +49,8 @@ def add_search_options(command: Parser) -> None:
     command.add_argument(
         "--precision",
         choices=("auto", "float32", "bf16", "int8"),
-        help=f"number format of products by weights; auto chooses the fastest by the processor's features {OWN}",
+        help="number format of matrix products with the weights; auto chooses the fastest by the processor's features "
+        f"{OWN}",
     )
     command.add_argument(
         "--vocabulary-selection",

@@ -43,7 +43,7 @@ class SearchConfig(Section):
     takes all of them. Search is 1.1 to 1.8 times as fast. How likely all others are is estimated, so that scores are
     nearly those of search among all words. No other computation is affected, such as that of the validation loss."""
     precision: WantedPrecision = "float32"
-    """Products by weights: `float32`, `bf16`, or on processors `int8`, whose factors are whole numbers to ±127.
+    """Matrix products with the weights: `float32`, `bf16`, or on processors `int8` (factors are whole numbers to ±127).
 
     `auto` is the fastest of them on the machine that searches, by its processor's features: `bf16` with AMX, otherwise
     `int8` with VNNI, otherwise `bf16` with AVX512-BF16, otherwise `float32`, as on a GPU.

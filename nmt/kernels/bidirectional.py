@@ -1,7 +1,7 @@
 """A bidirectional GRU or LSTM over padded sentences.
 
 The fast form runs `gru_sequence` or `lstm_sequence`, the plain twin PyTorch's own over packed sentences. Without a
-gradient to be found, the twin is often the faster one, but in 8 bits (see `nmt.kernels.packed_encoder`). A third form
+gradient to be found, the twin is often the faster one, except in 8 bits (`nmt.kernels.packed_recurrent`). A third form
 is for a GPU that records what it does: PyTorch's own in each direction, over padded sentences.
 """
 

@@ -109,7 +109,7 @@ def _rounded_weight_gradient(
     missing = -len(inputs) % (64 if len(inputs) < 256 else 128)
     inputs, gradients = (F.pad(x, (0, 0, 0, missing)) if missing else x for x in (inputs, gradients))
     total = product(inputs.t(), gradients)  # faster than its transpose
-    return total.t().contiguous().float()  # as the weight lies in memory: with rounded numbers that is the faster copy
+    return total.t().contiguous().float()  # as the weight lies in memory; one copy that does both is slower
 
 
 def few_sizes(rows: Num[Tensor, "N I"], by_kernel: Callable[[Tensor], Tensor]) -> Num[Tensor, "N O"]:

@@ -18,11 +18,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nmt.kernels.bidirectional import BidirectionalGRU, BidirectionalLSTM
-from nmt.kernels.gru import GRUCell, gru_sequence, gru_update
+from nmt.kernels.gru import GRUCell
 from nmt.kernels.linear import Linear
-from nmt.kernels.lstm import LSTMCell, lstm_sequence, lstm_update
-from nmt.kernels.packed_encoder import PackedBidirectional
+from nmt.kernels.lstm import LSTMCell
 from nmt.kernels.packed_layers import Bytes, Choose, PackedLinear, Plain, Rounded, kind_of
+from nmt.kernels.packed_recurrent import PackedBidirectional, PackedGRUCell, PackedLSTMCell
 
 Model = TypeVar("Model")
 Parent = TypeVar("Parent", bound=nn.Module)
@@ -54,9 +54,9 @@ def packed(module: Model, precision: str = "float32") -> Model:
             if isinstance(child, nn.Linear | PackedLinear):  # one packed for another precision has its weights still
                 setattr(parent, name, kind(child))
             elif isinstance(child, GRUCell):
-                setattr(parent, name, _PackedGRUCell(kind(child)))
+                setattr(parent, name, PackedGRUCell(kind(child)))
             elif isinstance(child, LSTMCell):
-                setattr(parent, name, _PackedLSTMCell(kind(child)))
+                setattr(parent, name, PackedLSTMCell(kind(child)))
             elif isinstance(child, BidirectionalGRU | BidirectionalLSTM) and issubclass(kind, Bytes):
                 setattr(parent, name, PackedBidirectional(child, kind))
             elif isinstance(child, PackedBidirectional):
@@ -132,36 +132,3 @@ def with_child(parent: Parent, name: str, child: nn.Module) -> Parent:
     other = copy(parent)
     other._modules = {**parent._modules, name: child}
     return other
-
-
-class _PackedGRUCell(nn.Module):
-    """A `GRUCell` with a packed layer for its recurrent gates."""
-
-    def __init__(self, recurrent: PackedLinear) -> None:
-        super().__init__()
-        self.recurrent = recurrent
-
-    def forward(self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"]) -> tuple[Float[Tensor, "N H"]]:
-        return (gru_update(gates, self.recurrent(hidden), hidden),)
-
-    def sequence(self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"]) -> Float[Tensor, "T B H"]:
-        """As `GRUCell.sequence`, in float32. Search uses it once, to find all attention weights."""
-        return gru_sequence(gates, hidden, self.recurrent.weight, self.recurrent.bias)
-
-
-class _PackedLSTMCell(nn.Module):
-    """The same of an `LSTMCell`."""
-
-    def __init__(self, recurrent: PackedLinear) -> None:
-        super().__init__()
-        self.recurrent = recurrent
-
-    def forward(
-        self, gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"], cell: Float[Tensor, "N H"]
-    ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "N H"]]:
-        return lstm_update(gates, self.recurrent(hidden), cell)
-
-    def sequence(
-        self, gates: Float[Tensor, "T B G"], hidden: Float[Tensor, "B H"], cell: Float[Tensor, "B H"]
-    ) -> Float[Tensor, "T B H"]:
-        return lstm_sequence(gates, hidden, cell, self.recurrent.weight, self.recurrent.bias)

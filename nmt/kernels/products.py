@@ -22,7 +22,7 @@ from nmt.kernels.shared import collect
 from nmt.kernels.switch import fast
 
 FEW = 10  # queries of a sentence: as many as usual beams have
-LARGE = 2**17  # numbers of a memory: of a smaller one the product by several queries is the faster one
+LARGE = 2**17  # numbers of a memory: with fewer there is little to gain, or nothing
 
 
 def inner_products(queries: Float[Tensor, "*B T X"], keys: Float[Tensor, "*B S X"]) -> Float[Tensor, "*B T S"]:

@@ -20,22 +20,23 @@ def tanh(numbers: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
     """The hyperbolic tangent of each number."""
     if not fast(numbers) or numbers.dtype not in (torch.float32, torch.float64):
         return torch.tanh(numbers)
-    return _Tanh.apply(numbers) if numbers.requires_grad else _of(numbers)  # type: ignore[no-untyped-call]
+    return _Tanh.apply(numbers) if numbers.requires_grad else _of_twice(2 * numbers)  # type: ignore[no-untyped-call]
 
 
 def tanh_(numbers: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
     """The same in the numbers' place, on a processor and without a gradient."""
-    return numbers.mul_(2).sigmoid_().mul_(2).sub_(1)
+    return _of_twice(numbers.mul_(2))
 
 
-def _of(numbers: Tensor) -> Tensor:
-    return (2 * numbers).sigmoid_().mul_(2).sub_(1)
+def _of_twice(numbers: Tensor) -> Tensor:
+    """tanh of half of each number, in the numbers' place."""
+    return numbers.sigmoid_().mul_(2).sub_(1)
 
 
 class _Tanh(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, numbers: Tensor) -> Tensor:
-        found = _of(numbers)
+        found = _of_twice(2 * numbers)
         ctx.save_for_backward(found)
         return found
 

@@ -66,7 +66,7 @@ class Ensemble(nn.Module):
         return torch.stack(each).logsumexp(dim=0) - math.log(len(each)), states
 
     def is_long(self, rows: int) -> bool:
-        """Whether a search of so many rows is worth a table for any of them."""
+        """Whether any of them should first compute its decoder's input of every type."""
         return any(model.is_long(rows) for model in self._all)
 
     def for_search(self, rows: int, beam_size: int) -> Ensemble:

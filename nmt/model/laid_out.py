@@ -30,9 +30,7 @@ class LaidOut:
         With `choosing`, the search is among the types of a choice.
         """
         kind = in_use(), precision, choosing and self._always is not None
-        if kind not in self._packed:
-            self._packed[kind] = self._made(*kind)
-        ready, form = self._packed[kind], (*kind, beam_size > 1)
+        ready, form = self._ready(*kind), (*kind, beam_size > 1)
         long = ready.is_long(rows)
         if form not in self._forms or (long and not self._forms[form][0]):
             self._forms[form] = long, self._without_dropout(ready, rows, beam_size)
@@ -40,15 +38,17 @@ class LaidOut:
         found.train(self.model.training)  # it may share layers with the model, whose mode may have changed
         return found
 
-    def _made(self, kernels: str, precision: str, estimating: bool) -> TranslationModel:
-        if not estimating:
-            return packed(self.model, precision)
-        assert self._always is not None
-        kind = kernels, precision, False
-        if kind not in self._packed:
-            self._packed[kind] = self._made(*kind)
-        with torch.autocast(self.model.device.type, enabled=False):
-            return self._packed[kind].with_remainder(self._always)
+    def _ready(self, kernels: str, precision: str, estimating: bool) -> TranslationModel:
+        """The packed model, also `with_remainder`: both share their layers."""
+        kind = kernels, precision, estimating
+        if kind not in self._packed and estimating:
+            assert self._always is not None
+            model = self._ready(kernels, precision, estimating=False)
+            with torch.autocast(self.model.device.type, enabled=False):
+                self._packed[kind] = model.with_remainder(self._always)
+        elif kind not in self._packed:
+            self._packed[kind] = packed(self.model, precision)
+        return self._packed[kind]
 
     def _without_dropout(self, ready: TranslationModel, rows: int, beam_size: int) -> TranslationModel:
         training = self.model.training

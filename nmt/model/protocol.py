@@ -69,9 +69,9 @@ class TranslationModel(Protocol):
         """
 
     def is_long(self, rows: int) -> bool:
-        """Whether a search that reads about so many target tokens is worth a table of what every type is read as.
+        """Whether a search that reads so many target tokens should first compute the decoder's input of every type.
 
-        They are to be at least twice the target types, and the table is not to be too large.
+        That pays if the tokens are at least twice the target types, and if the table is not too large.
         """
 
     def for_search(self, rows: int, beam_size: int) -> TranslationModel:

@@ -93,13 +93,13 @@ class Seq2Seq(nn.Module):
         return log_probabilities, state
 
     def is_long(self, rows: int) -> bool:
-        """Whether a search of so many rows is worth a table of the decoder's inputs."""
+        """Whether a search that reads so many tokens should first compute the decoder's input of every type."""
         types = self.decoder.embedding.num_embeddings
         return rows >= 2 * types and types * self.decoder.embedding_gates.out_features <= MOST_KNOWN
 
     def for_search(self, rows: int, beam_size: int) -> Seq2Seq:
         """The same model. For a beam it projects memory vectors; for a long search it computes the decoder's input of
-        every target type beforehand."""
+        every target type beforehand, and lays out its packed layers."""
         decoder = self.decoder if beam_size == 1 else self.decoder.projecting()
         other = with_child(self, "decoder", decoder)
         if self.is_long(rows):

@@ -1,4 +1,4 @@
-"""A bidirectional GRU or LSTM in 8 bits against its equations, with factors that are rounded by NumPy."""
+"""A bidirectional GRU or LSTM in 8 bits against its equations, with factors that are rounded one by one."""
 
 import copy
 
@@ -10,7 +10,7 @@ from torch import nn
 from nmt.kernels import BidirectionalGRU, BidirectionalLSTM
 from nmt.kernels.bidirectional import sequence_rnn
 from nmt.kernels.packed import packed
-from nmt.kernels.packed_encoder import PackedBidirectional
+from nmt.kernels.packed_recurrent import PackedBidirectional
 from nmt.kernels.switch import use
 
 E, H = 12, 8
@@ -33,9 +33,9 @@ def rounded(rows, scales=None):
 def with_rounded_weights(rnn):
     other = copy.deepcopy(rnn).double()
     with torch.no_grad():
-        for name, parameter in other.named_parameters():
+        for (name, parameter), own in zip(other.named_parameters(), rnn.parameters(), strict=True):
             if name.startswith("weight"):
-                parameter.copy_(rounded(dict(rnn.named_parameters())[name]).double())
+                parameter.copy_(rounded(own))
     return other
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import BFloat16, Float, Num
+from jaxtyping import Float, Num
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
@@ -88,28 +88,19 @@ def as_factor(rows: Float[Tensor, "*N I"]) -> Float[Tensor, "*N I"]:
 def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"]) -> Float[Tensor, "O I"]:
     """The gradient of a weight that made O outputs of I inputs in each of N rows. Both may have been `as_factor`."""
     if inputs.dtype == torch.bfloat16 or (in_bf16() and has_kernel(inputs)):
-        return _rounded_weight_gradient(rounded(inputs), rounded(gradients))
+        inputs, gradients = _few_sums(rounded(inputs)), _few_sums(rounded(gradients))
+        total = product(inputs.t(), gradients)  # faster than its transpose
+        return total.t().contiguous().float()  # as the weight lies in memory; one copy that does both is slower
     gradients = gradients.to(inputs.dtype)  # they may be factors of a block of `products_in` that has ended
-    if not has_kernel(inputs):
+    if not has_kernel(inputs) or len(inputs) == 0:
         return gradients.t() @ inputs
-    # The kernel takes a multiple of 256 rows, MKL the rest (see `few_sizes`). It is faster at the transposed result.
-    whole = len(inputs) // 256 * 256
-    if whole == 0:
-        return gradients.t() @ inputs
-    total = private.product(dense(inputs[:whole].t()), dense(gradients[:whole]).t(), None)
-    if whole < len(inputs):
-        total.addmm_(inputs[whole:].t(), gradients[whole:])
-    return total.t()
+    inputs, gradients = _few_sums(inputs), _few_sums(gradients)
+    return private.product(dense(inputs.t()), dense(gradients).t(), None).t()  # likewise faster than its transpose
 
 
-def _rounded_weight_gradient(
-    inputs: BFloat16[Tensor, "N I"], gradients: BFloat16[Tensor, "N O"]
-) -> Float[Tensor, "O I"]:
-    """The same, of rows to which zeros are added: a float32 product of the rest would take as long as all of this."""
-    missing = -len(inputs) % (64 if len(inputs) < 256 else 128)
-    inputs, gradients = (F.pad(x, (0, 0, 0, missing)) if missing else x for x in (inputs, gradients))
-    total = product(inputs.t(), gradients)  # faster than its transpose
-    return total.t().contiguous().float()  # as the weight lies in memory; one copy that does both is slower
+def _few_sums(rows: Float[Tensor, "N I"]) -> Float[Tensor, "P I"]:
+    """The rows, and rows of zeros behind them, so that the kernel sums over few numbers of rows (see `padded`)."""
+    return _with_zeros(rows, 16 if len(rows) < 64 else 64 if len(rows) < 512 else 128)
 
 
 def few_sizes(rows: Num[Tensor, "N I"], by_kernel: Callable[[Tensor], Tensor]) -> Num[Tensor, "N O"]:
@@ -124,6 +115,11 @@ def padded(rows: Num[Tensor, "N I"]) -> Num[Tensor, "P I"]:
     oneDNN compiles each size of a product and keeps it for ever: 0.6 MiB, or the size of a weight for its gradient.
     """
     step = 16 if len(rows) < 256 else 64 if len(rows) < 512 else 128  # 64 sentences with beams of 5 are 320 rows
+    return _with_zeros(rows, step)
+
+
+def _with_zeros(rows: Tensor, step: int) -> Tensor:
+    """Rows of zeros behind these, up to a multiple of so many."""
     missing = -len(rows) % step
     return F.pad(rows, (0, 0, 0, missing)) if missing else rows
 

@@ -45,7 +45,7 @@ def test_gradients_are_those_of_finite_differences(layout):
 
 @pytest.mark.parametrize("one", LAYOUTS)
 @pytest.mark.parametrize("other", LAYOUTS)
-@pytest.mark.parametrize("sizes", [(5, 33, 18), (1, 33, 18), (5, 1, 18), (5, 33, 1), (5, 0, 3)])
+@pytest.mark.parametrize("sizes", [(5, 33, 18), (1, 33, 18), (5, 1, 8), (5, 33, 1), (5, 0, 3), (5, 64, 8), (4, 300, 3)])
 def test_products_of_matrices_in_any_layout(one, other, sizes):
     rows, inner, columns = sizes
     left, right = LAYOUTS[one](draw(rows, inner)), LAYOUTS[other](draw(inner, columns, seed=2))

@@ -123,15 +123,15 @@ def _shares(stand_for: Float[Tensor, " V"]) -> Float[Tensor, " V"]:
     return stand_for / stand_for.sum()
 
 
-def _probabilities(
+def _make_probabilities(
     logits: Float[Tensor, "N V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
     inputs: Float[Tensor, "P F"],
     weight: Float[Tensor, "V F"],
     bias: Float[Tensor, " V"],
-) -> tuple[Loss, Float[Tensor, "N V"]]:
-    """The loss without the mean of all logits, which `_mean_of_logits` adds, and the probabilities in their place.
+) -> Loss:
+    """Probabilities in the place of the logits; returns the loss without the mean of all logits (`_mean_of_logits`).
 
     A row's log normalizer is z − log p of any of its types, such as the reference. Where p is too small for the format,
     the logits are computed once more. In bfloat16, which the products before and behind it give and take, all that
@@ -140,14 +140,14 @@ def _probabilities(
     wide = torch.promote_types(logits.dtype, torch.float32)
     places = targets.unsqueeze(1)
     of_references = logits.gather(1, places).squeeze(1).to(wide)
-    probabilities = torch.softmax(logits, dim=1, out=logits)
-    reached = probabilities.gather(1, places).squeeze(1).to(wide)
+    torch.softmax(logits, dim=1, out=logits)
+    reached = logits.gather(1, places).squeeze(1).to(wide)
     normalizers = of_references - reached.log()
     lost = (reached < torch.finfo(wide).tiny).nonzero().squeeze(1)
     if len(lost):
         normalizers[lost] = _logits(inputs[lost], weight, bias).to(wide).logsumexp(dim=1)
     nll = (normalizers - of_references).sum()
-    return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll), probabilities
+    return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll)
 
 
 def _subtract_targets(
@@ -256,16 +256,17 @@ class _OutputLoss(torch.autograd.Function):
             if r_drop is not None:
                 losses.append(_read_twice(real, wanted, smoothing, r_drop, stand_for))
             else:
-                loss, probabilities = _probabilities(real, wanted, smoothing, inputs, weight, bias)
-                losses.append(loss)
+                losses.append(_make_probabilities(real, wanted, smoothing, inputs, weight, bias))
                 if wants_gradient:
-                    _subtract_targets(probabilities, wanted, smoothing, stand_for)
+                    _subtract_targets(real, wanted, smoothing, stand_for)
             if wants_gradient:
                 logits[len(wanted) :] = 0  # rows that were added
                 of_bias += logits.sum(dim=0)
                 of_inputs, of_chunk = _gradients(inputs, logits, weight)
                 of_features[own] = of_inputs[: len(wanted)]
                 of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)
+                del of_inputs, of_chunk
+            del logits, real  # before there are others as large
         if wants_gradient:
             ctx.save_for_backward(of_features, of_weight, of_bias)
         smoothed, nll = _sum(losses)

@@ -61,8 +61,8 @@ class Translator:
 
     `selection` says which target types are searched for a sentence; without one, all are. A translation is marked as
     unlike those of the training's kind of text if its mean log-probability is below `threshold`, which one model knows
-    (`nmt calibrate`), and an ensemble does not. The model is prepared for search once: if you
-    change its weights, their type or their device, make a new translator.
+    (`nmt calibrate`), and an ensemble does not. The model is prepared for search once: if you change its weights, their
+    type or their device, make a new translator.
     """
 
     def __init__(

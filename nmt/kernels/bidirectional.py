@@ -148,7 +148,8 @@ def both_ways(
         outputs = torch.cat(directions, dim=1)
     forward, backward = directions
     final = torch.cat([forward.index_select(0, (lengths - 1) * batch + sentences), backward[:batch]], dim=1)
-    values = (outputs * real.reshape(-1, 1)).view(length, batch, -1).transpose(0, 1).contiguous()
+    values = (outputs * real.reshape(-1, 1)).view(length, batch, -1).transpose(0, 1)
+    values = values.contiguous()  # or attention would keep a copy of its own
     return values, final
 
 

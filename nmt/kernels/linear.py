@@ -99,7 +99,7 @@ def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"
 
 
 def _few_sums(rows: Float[Tensor, "N I"]) -> Float[Tensor, "P I"]:
-    """The rows, and rows of zeros behind them, so that the kernel sums over few numbers of rows (see `padded`)."""
+    """The rows, and rows of zeros behind them, for kernels that sum over the rows (see `padded` for the reason)."""
     return _with_zeros(rows, 16 if len(rows) < 64 else 64 if len(rows) < 512 else 128)
 
 
@@ -119,7 +119,7 @@ def padded(rows: Num[Tensor, "N I"]) -> Num[Tensor, "P I"]:
 
 
 def _with_zeros(rows: Tensor, step: int) -> Tensor:
-    """Rows of zeros behind these, up to a multiple of so many."""
+    """The rows, and rows of zeros behind them, up to a multiple of `step`."""
     missing = -len(rows) % step
     return F.pad(rows, (0, 0, 0, missing)) if missing else rows
 

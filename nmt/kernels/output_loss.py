@@ -131,7 +131,7 @@ def _make_probabilities(
     weight: Float[Tensor, "V F"],
     bias: Float[Tensor, " V"],
 ) -> Loss:
-    """Probabilities in the place of the logits; returns the loss without the mean of all logits (`_mean_of_logits`).
+    """Probabilities in the place of the logits; returns the loss without what `_mean_of_logits` adds.
 
     A row's log normalizer is z − log p of any of its types, such as the reference. Where p is too small for the format,
     the logits are computed once more. In bfloat16, which the products before and behind it give and take, all that
@@ -266,7 +266,7 @@ class _OutputLoss(torch.autograd.Function):
                 of_features[own] = of_inputs[: len(wanted)]
                 of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)
                 del of_inputs, of_chunk
-            del logits, real  # before there are others as large
+            del logits, real  # free the memory of each chunk before the next one needs as much
         if wants_gradient:
             ctx.save_for_backward(of_features, of_weight, of_bias)
         smoothed, nll = _sum(losses)

@@ -8,6 +8,7 @@ WORKDIR /build
 COPY pyproject.toml setup.py constraints.txt README.md LICENSE ./
 COPY nmt nmt
 COPY configs configs
+COPY data data
 COPY checkpoints checkpoints
 RUN python -m venv /opt/nmt && \
     /opt/nmt/bin/pip install --no-cache-dir --disable-pip-version-check --constraint constraints.txt '.[serve]'

@@ -51,7 +51,7 @@ serve: .venv/serve-installed
 demo: setup $(DEMO)/index.html
 	@echo "Written: $(DEMO). To see it: python3 -m http.server --directory $(DEMO)"
 
-$(DEMO)/index.html: $(BUNDLED) build/npm/node_modules $(shell find nmt/export nmt/model nmt/web nmt/steps.py -type f -not -name '*.pyc')
+$(DEMO)/index.html: $(BUNDLED) build/npm/node_modules $(shell find nmt/export nmt/model nmt/page nmt/page/steps.py -type f -not -name '*.pyc')
 	rm -rf $(DEMO)
 	$(BIN)/python -m nmt export $(BUNDLED) --precision int8 --page build/npm/node_modules/onnxruntime-web --output $(DEMO)
 
@@ -82,24 +82,24 @@ test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test-fast: setup
-	$(BIN)/python -m pytest --numprocesses auto tests/config tests/schedules tests/text tests/kernels tests/test_search.py \
-	    tests/test_parts.py tests/test_sizes.py
+	$(BIN)/python -m pytest --numprocesses auto tests/config tests/schedules tests/text tests/kernels tests/decoding/test_beam_search.py \
+	    tests/config/test_registry.py tests/config/test_sizes.py
 
 test-browser: .venv/browser-installed demo
 	@{ command -v chromium-headless-shell || command -v chromium || command -v google-chrome; } > /dev/null || \
 	    { echo "these tests need Chromium: apt-get install chromium-headless-shell, or chromium"; exit 2; }
 	NMT_TEST_BROWSER=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal tests/browser
 
-test-page: tests/page/node_modules
-	cd tests/page && npm run --silent check && npm test --silent
+test-page: tests/page_modules/node_modules
+	cd tests/page_modules && npm run --silent check && npm test --silent
 
-tests/page/node_modules: tests/page/package-lock.json
+tests/page_modules/node_modules: tests/page_modules/package-lock.json
 	@command -v npm > /dev/null || { echo "these tests need Node.js with npm: apt-get install nodejs npm"; exit 2; }
-	cd tests/page && npm ci --silent
+	cd tests/page_modules && npm ci --silent
 	touch $@
 
 test-oldest: $(OLDEST)/installed
-	$(OLDEST)/bin/python -m pytest --numprocesses auto tests/kernels tests/model tests/test_search.py
+	$(OLDEST)/bin/python -m pytest --numprocesses auto tests/kernels tests/model tests/decoding/test_beam_search.py
 
 # On Linux with an x86-64 processor, the package index has this PyTorch with CUDA alone: some 3 GB. For a build without
 # CUDA (200 MB), set PIP_FIND_LINKS to a folder or page that offers one. It pins another sympy than constraints.txt.

@@ -1,21 +1,26 @@
-"""What pyproject.toml cannot say: two top-level folders are installed inside the package, as data.
+"""What pyproject.toml cannot say: three top-level folders are installed inside the package, as data.
 
-`configs/` and `checkpoints/` stay where a reader of the repository expects them. In a wheel they become
-`nmt/bundled/configs` and `nmt/bundled/checkpoints`; `nmt.system.bundled` finds them in either place.
+`configs/`, `checkpoints/` and `data/` stay where a reader of the repository expects them. In a wheel they are in
+`nmt/bundled/`; `nmt.system.bundled` finds them in either place.
 """
 
 from setuptools import find_packages, setup
 
-BUNDLED = {"nmt.bundled.configs": "configs", "nmt.bundled.checkpoints": "checkpoints"}
+BUNDLED = {
+    "nmt.bundled.configs": "configs",
+    "nmt.bundled.checkpoints": "checkpoints",
+    "nmt.bundled.data": "data",
+}
 
 setup(
     packages=[*find_packages(include=["nmt", "nmt.*"]), *BUNDLED],
     package_dir=BUNDLED,
     package_data={
         "nmt": ["py.typed"],
-        "nmt.web": ["static/*", "static/vendor/*"],
+        "nmt.page": ["static/*", "static/vendor/*"],
         "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "multi30k_mechanisms/*.yaml", "schema.json"],
         "nmt.bundled.checkpoints": ["multi30k-??-??/model.pt", "multi30k-??-??/README.md"],
+        "nmt.bundled.data": ["sample/*"],
         "nmt.export": ["browser/*"],
     },
     include_package_data=False,

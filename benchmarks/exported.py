@@ -26,9 +26,9 @@ from pathlib import Path
 import sacrebleu
 import torch
 
-from nmt.commands.export import PRECISIONS
 from nmt.config.data import DataConfig
 from nmt.data.splits import load_split
+from nmt.export.commands.export import PRECISIONS
 from nmt.system import bundled
 from nmt.system.device import describe_machine
 

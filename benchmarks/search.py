@@ -33,7 +33,7 @@ import torch
 
 from nmt.config.reading import load_config
 from nmt.data.splits import load_split
-from nmt.parts import WantedPrecision
+from nmt.registry import WantedPrecision
 from nmt.system.device import choose_device, describe_machine
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run

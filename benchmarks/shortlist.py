@@ -16,8 +16,8 @@ from pathlib import Path
 import peers
 
 from nmt.config.reading import load_config
+from nmt.data.ibm1 import Side, translations
 from nmt.data.training_set import load_training_set
-from nmt.selection.ibm1 import Side, translations
 
 LEAST = 1e-4  # likely enough to be written
 

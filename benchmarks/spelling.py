@@ -17,12 +17,12 @@ from random import Random
 
 import torch
 
+from nmt.augment.copying import made_up
+from nmt.augment.typos import in_ascii, with_end, without_last_mark, without_marks
 from nmt.checkpoint.contents import load
-from nmt.data.copying import made_up
 from nmt.data.splits import load_split
 from nmt.evaluation.scores import score
 from nmt.system import bundled
-from nmt.text.spelling import in_ascii, with_end, without_last_mark, without_marks
 from nmt.translator import Translator
 
 SPELLINGS: Mapping[str, Callable[[str], str]] = {

@@ -35,7 +35,7 @@ from nmt.data.batching import Example, collate
 from nmt.data.training_set import load_training_set
 from nmt.kernels import use
 from nmt.kernels.linear import multiply
-from nmt.parts import WantedPrecision
+from nmt.registry import WantedPrecision
 from nmt.system.device import choose_device, describe_machine
 from nmt.training.learner import Learner, make_learner
 from nmt.training.precision import choose_precision, with_precision

@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nmt.translation import Translation
+    from nmt.decoding.translation import Translation
     from nmt.translator import Translator
 
 __all__ = ["Translation", "Translator", "__version__"]

@@ -14,6 +14,7 @@ import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TextIO
 
@@ -89,7 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def module_of(command: str) -> ModuleType:
     """The module of a command, which has its `parser()` and `run()`."""
-    return import_module(f"nmt.commands.{command.replace('-', '_')}")
+    name = command.replace("-", "_")
+    for part in ("", ".page", ".export", ".lab", ".augment"):
+        package = f"nmt{part}.commands"
+        if find_spec(f"{package}.{name}") is not None:
+            return import_module(f"{package}.{name}")
+    raise AssertionError(f"{command} has no module")
 
 
 def _is_broken(stream: TextIO) -> bool:

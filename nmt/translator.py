@@ -11,12 +11,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nmt import decoding, scoring
 from nmt.checkpoint.contents import Loaded, check_same_tokens, load
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example
-from nmt.decoding import Decoded
+from nmt.decoding import batches as decoding
+from nmt.decoding import scoring
+from nmt.decoding.batches import Decoded
+from nmt.decoding.beam_search import Candidates, length_penalty
+from nmt.decoding.scoring import Scored
+from nmt.decoding.translation import Translation
 from nmt.kernels import in_use
 from nmt.kernels.precision import check_precision
 from nmt.kernels.processor import Precision, fastest_search_precision, this_processor
@@ -24,9 +28,7 @@ from nmt.model.ensemble import Ensemble
 from nmt.model.laid_out import LaidOut
 from nmt.model.protocol import TranslationModel
 from nmt.model.scopes.hierarchical import segments as numbered_segments
-from nmt.parts import WantedPrecision
-from nmt.scoring import Scored
-from nmt.search import Candidates, length_penalty
+from nmt.registry import WantedPrecision
 from nmt.selection.lexical import Selection, joined, of_all_sentences
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
@@ -37,7 +39,6 @@ from nmt.text.codec import Codec
 from nmt.text.limits import read
 from nmt.text.unknown_words import copied, replacements
 from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK, UNK_TOKEN, without_end
-from nmt.translation import Translation
 
 MOST_SAMPLES = 1000  # of a sentence: its memory is that of as many sentences
 

@@ -13,7 +13,7 @@ import pytest
 import nmt
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
-from nmt.translation import Translation
+from nmt.decoding.translation import Translation
 from nmt.translator import Translator
 
 ROOT = Path(nmt.__file__).parent
@@ -21,33 +21,34 @@ ROOT = Path(nmt.__file__).parent
 LAYERS = [
     ["nmt.system.errors", "nmt.system.startup"],
     ["nmt.system"],
-    ["nmt.parts"],
+    ["nmt.registry"],
     ["nmt.kernels"],
-    ["nmt.text", "nmt.schedules", "nmt.optimizers"],
+    ["nmt.text", "nmt.schedules", "nmt.optimizers", "nmt.data.ibm1", "nmt.augment.typos"],
     ["nmt.selection"],
     ["nmt.model"],
     ["nmt.config"],
     ["nmt.build"],
-    ["nmt.sample_corpus"],
-    ["nmt.data"],
-    ["nmt.search"],
-    ["nmt.sampling"],
+    ["nmt.data", "nmt.augment.monolingual", "nmt.augment.copying"],
     ["nmt.checkpoint"],
-    ["nmt.decoding", "nmt.steps", "nmt.beam_tree", "nmt.plots"],
-    ["nmt.scoring", "nmt.translation"],
+    ["nmt.plots"],
+    ["nmt.decoding"],
     ["nmt.translator"],
-    ["nmt.explanation", "nmt.neighbours"],
-    ["nmt.export"],
     ["nmt.evaluation"],
     ["nmt.training"],
-    ["nmt.ablation"],
-    ["nmt.web"],
+    ["nmt.commands.options", "nmt.commands.sentences", "nmt.commands.directions", "nmt.commands.results"],
+    ["nmt.page", "nmt.export", "nmt.lab", "nmt.augment"],
     ["nmt.commands"],
     ["nmt.cli"],
     ["nmt.__main__"],
 ]
 NO_CONFIG = [
-    *["nmt.search", "nmt.text.tokenizers", "nmt.text.vocabulary", "nmt.text.corpus", "nmt.text.unknown_words"],
+    *[
+        "nmt.decoding.beam_search",
+        "nmt.text.tokenizers",
+        "nmt.text.vocabulary",
+        "nmt.text.corpus",
+        "nmt.text.unknown_words",
+    ],
     *["nmt.data.numbering", "nmt.data.store", "nmt.data.batching"],
 ]
 
@@ -95,8 +96,8 @@ def test_imports_point_downwards(module: str) -> None:
 
 
 def test_packages_import_nothing_by_themselves() -> None:
-    assert IMPORTS["nmt"] <= {"os", "typing", "nmt.translation", "nmt.translator"}
-    for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation", "nmt.ablation", "nmt.plots"):
+    assert IMPORTS["nmt"] <= {"os", "typing", "nmt.decoding.translation", "nmt.translator"}
+    for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation", "nmt.lab", "nmt.plots"):
         assert IMPORTS[package] == set()
 
 
@@ -113,7 +114,7 @@ def test_leaf_modules_do_not_know_the_config() -> None:
 
 
 def test_the_search_knows_no_model() -> None:
-    assert not IMPORTS["nmt.search"] & MODULES.keys()
+    assert not IMPORTS["nmt.decoding.beam_search"] & MODULES.keys()
 
 
 def test_only_the_vocabulary_imports_torchtext() -> None:
@@ -163,7 +164,7 @@ def test_translating_imports_what_the_model_needs_and_no_more(
     others = {"torchtext", "matplotlib", "sacrebleu", "tensorboard", "sympy", "scipy", "pandas", "IPython", "beartype"}
     assert "torch" in loaded
     assert loaded & (tokenizers | others) == its_own
-    assert not any(name.startswith(("nmt.training", "nmt.evaluation", "nmt.ablation")) for name in loaded)
+    assert not any(name.startswith(("nmt.training", "nmt.evaluation", "nmt.lab")) for name in loaded)
 
 
 def loaded_by(program: str) -> set[str]:

@@ -23,7 +23,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that the wheel of this repository is unpacked into."""
     place = tmp_path_factory.mktemp("packaging")
     copy = place / "repository"
-    for name in ("nmt", "configs", *MODELS):
+    for name in ("nmt", "configs", "data/sample", *MODELS):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in OTHERS:
         (copy / "checkpoints" / name).parent.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ from attention_table import typeset
 
 from nmt.config.reference import Meaning, fields, sections
 from nmt.config.schema import schema
-from nmt.parts import Section
+from nmt.registry import Section
 
 
 def markdown() -> str:

@@ -14,7 +14,7 @@ from nmt.system.wording import beginning, counted
 from nmt.text.vocabulary import EOS_TOKEN
 
 if TYPE_CHECKING:
-    from nmt.translation import Translation
+    from nmt.decoding.translation import Translation
 
 
 def lines_of(translations: Sequence[Translation], first: int, options: argparse.Namespace) -> list[str]:

@@ -34,9 +34,9 @@ def run(options: argparse.Namespace) -> int:
     import torch
 
     from nmt.checkpoint import contents as checkpoint
+    from nmt.data.ibm1 import side_of
     from nmt.data.splits import load_split
     from nmt.selection import lexical
-    from nmt.selection.ibm1 import side_of
     from nmt.text.corpus import read_pairs
 
     loaded = checkpoint.load(options.checkpoint, torch.device("cpu"))

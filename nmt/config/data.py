@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nmt.parts import Count, Fraction, Idle, Place, Section, names_of, section_of
+from nmt.registry import Count, Fraction, Idle, Place, Section, names_of, section_of
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import SPECIALS
 

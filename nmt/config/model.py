@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, model_validator
 from nmt.model.scopes import SCOPES
 from nmt.model.scopes.local import LocalOptions
 from nmt.model.scores import SCORES
-from nmt.parts import BelowOne, Count, Idle, Section, names_of, section_of, spelled
+from nmt.registry import BelowOne, Count, Idle, Section, names_of, section_of, spelled
 
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 

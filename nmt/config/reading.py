@@ -15,7 +15,7 @@ from nmt.config.data import TAG
 from nmt.config.run import NAME, Config
 from nmt.config.search import SearchConfig
 from nmt.config.yaml_text import LONGEST, parse_yaml
-from nmt.parts import Section, alternatives
+from nmt.registry import Section, alternatives
 from nmt.system.errors import UserError
 from nmt.system.files import require_regular
 from nmt.system.values import shown, unusable

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from nmt.config.reading import sections_in
 from nmt.config.run import Config
-from nmt.parts import Section, alternatives, options_of
+from nmt.registry import Section, alternatives, options_of
 
 
 class Meaning(NamedTuple):

@@ -14,7 +14,7 @@ from nmt.config.data import DataConfig
 from nmt.config.model import ModelConfig
 from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
-from nmt.parts import Place, Section
+from nmt.registry import Place, Section
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 

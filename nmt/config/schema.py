@@ -15,7 +15,7 @@ from nmt.config.data import ExtraText
 from nmt.config.reference import Meaning, fields, sections
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
-from nmt.parts import Section, options_of
+from nmt.registry import Section, options_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -58,7 +58,7 @@ def _describe(described: dict[str, Any], section: type[Section]) -> None:
 
 
 def _without_null(described: dict[str, Any]) -> dict[str, Any]:
-    """A field that is null only where the default differs from part to part (see `nmt.parts.section_of`)."""
+    """A field that is null only where the default differs from part to part (see `nmt.registry.section_of`)."""
     if described.get("default", ...) is not None:
         return described
     forms = [form for form in described["anyOf"] if form != {"type": "null"}]

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from nmt.parts import Count, Positive, Section, WantedPrecision
+from nmt.registry import Count, Positive, Section, WantedPrecision
 
 
 class SamplingConfig(Section):

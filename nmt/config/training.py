@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from nmt.optimizers import OPTIMIZERS
-from nmt.parts import (
+from nmt.registry import (
     BelowOne,
     Count,
     Fraction,

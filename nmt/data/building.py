@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from nmt.augment.monolingual import Monolingual
 from nmt.config.data import DataConfig
-from nmt.data.monolingual import Monolingual
 from nmt.data.numbering import Block, number_pairs
 from nmt.data.store import Store, building_folder, keep_store, open_store
 from nmt.system.errors import UserError, placing

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nmt.config.data import DataConfig
 from nmt.data import multi30k
+from nmt.system import bundled
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
 
@@ -20,7 +21,8 @@ def load_split(config: DataConfig, split: str) -> ParallelText:
 def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
     """The files, source and target, of `train`, `validation`, `test`, or another of Multi30k's test sets by its name.
 
-    Multi30k is fetched and the sample corpus generated if they are not in `data.folder` yet.
+    Multi30k is fetched if it is not in `data.folder` yet. The sample corpus comes with nmt; a copy of it in
+    `data.folder` is used instead.
     Raises `UserError` for an unknown split, and where fetching fails.
     """
     match config.corpus:
@@ -53,7 +55,9 @@ def training_paths(config: DataConfig) -> list[tuple[Path, Path]]:
 
 def gold_links(config: DataConfig, split: str) -> Path | None:
     """The file of a split's gold word alignment, which only the sample corpus has."""
-    return Path(config.folder) / "sample" / f"{split}.align" if config.corpus == "sample" else None
+    if config.corpus != "sample":
+        return None
+    return _sample_paths(Path(config.folder) / "sample", split, "de", "en")[0].with_suffix(".align")
 
 
 def _sample_paths(folder: Path, split: str, source: str, target: str) -> tuple[Path, Path]:
@@ -61,10 +65,8 @@ def _sample_paths(folder: Path, split: str, source: str, target: str) -> tuple[P
         raise UserError(f"data: the sample corpus is German and English, not {source} and {target}; use de and en")
     if split not in (known := ("train", "validation", "test")):
         raise _unknown(split, known)
-    if not (folder / "README.md").exists():  # the last file that is written
-        from nmt import sample_corpus
-
-        sample_corpus.write(folder)
+    if not (folder / f"{split}.{source}").exists():
+        folder = bundled.SAMPLE
     return folder / f"{split}.{source}", folder / f"{split}.{target}"
 
 

@@ -19,22 +19,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmt.augment.copying import Copying
+from nmt.augment.monolingual import Monolingual, load_monolingual
+from nmt.augment.typos import respelled
 from nmt.config.data import DataConfig, SourceConfig
 from nmt.data import building, numbering
 from nmt.data.batching import Example
-from nmt.data.copying import Copying
-from nmt.data.monolingual import Monolingual, load_monolingual
+from nmt.data.ibm1 import Side
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
 from nmt.selection import lexical
-from nmt.selection.ibm1 import Side
 from nmt.selection.lexical import Selection
 from nmt.system.errors import placing
 from nmt.system.wording import counted
 from nmt.text import vocabulary
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, reading
-from nmt.text.spelling import respelled
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import EOS, Vocabulary
 
@@ -216,7 +216,8 @@ def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:
 
 def _key(config: DataConfig, texts: list[tuple[bool, str]], others: list[Any]) -> str:
     """A hash of all that decides what is stored."""
-    from nmt.data import monolingual, store
+    from nmt.augment import monolingual
+    from nmt.data import store
     from nmt.text import corpus
     from nmt.text.tokenizers import case
 

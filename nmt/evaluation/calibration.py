@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt.data.batching import Example
-from nmt.scoring import score
+from nmt.decoding.scoring import score
+from nmt.decoding.translation import Translation
 from nmt.system.errors import UserError
 from nmt.text.vocabulary import EOS_TOKEN
-from nmt.translation import Translation
 from nmt.translator import Translator
 
 BATCH = 64  # pairs

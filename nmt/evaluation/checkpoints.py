@@ -15,8 +15,8 @@ from nmt.config.run import Config
 from nmt.data.splits import load_split
 from nmt.evaluation import alignment, by_length, report, scores, translations
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
-from nmt.parts import WantedPrecision
 from nmt.plots.labels import language_name
+from nmt.registry import WantedPrecision
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
 

@@ -23,9 +23,9 @@ from nmt.export.recurrent import RecurrentOperator
 from nmt.export.tracing import leaves, like, numbered, quietly, traced, without_unread
 from nmt.kernels.packed import with_child
 from nmt.model.ensemble import Ensemble
-from nmt.model.forced import forced_by
 from nmt.model.seq2seq import Seq2Seq
-from nmt.steps import looks_of
+from nmt.page.forced_attention import forced_by
+from nmt.page.steps import looks_of
 from nmt.text.vocabulary import BOS, SPECIALS
 
 _BEAM = 3  # of the example that is traced; any number but 1
@@ -45,9 +45,9 @@ class Graphs(NamedTuple):
 class ExplainingGraphs(NamedTuple):
     """The same, except that encoder and step are of a model whose attention may be forced, and a third graph.
 
-    The step has one more input, if the model has attention: `forced` (L), as in `nmt.model.forced.forced_by`.
+    The step has one more input, if the model has attention: `forced` (L), as in `nmt.page.forced_attention.forced_by`.
     `look`: a step's state before (1 …) and after (1 …), the memory (1 …) and `forced` → the query (H) and the context
-    (M); with attention the scores (n S), weights (n S) and shares (S) of `nmt.steps.Look`, and of some models its
+    (M); with attention the scores (n S), weights (n S) and shares (S) of `nmt.page.steps.Look`, and of some models its
     centre (n) and coverage (S).
     """
 

@@ -1,7 +1,7 @@
 """How an update changes the weights. Each optimizer is one class in one file, which `training.optimizer` names."""
 
 from nmt.optimizers.base import Optimizer
-from nmt.parts import family
+from nmt.registry import family
 
 OPTIMIZERS = family(__name__, Optimizer)
 

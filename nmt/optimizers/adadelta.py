@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from nmt.optimizers.base import Optimizer
-from nmt.parts import Fraction, Positive
+from nmt.registry import Fraction, Positive
 
 
 class Adadelta(Optimizer):

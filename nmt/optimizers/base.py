@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-from nmt.parts import NonNegative, Part, Positive, Section
+from nmt.registry import NonNegative, Part, Positive, Section
 
 
 class Optimizer(Section, Part):

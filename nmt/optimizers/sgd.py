@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from nmt.optimizers.base import Optimizer
-from nmt.parts import BelowOne, Positive
+from nmt.registry import BelowOne, Positive
 
 
 class SGD(Optimizer):

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from nmt.selection.ibm1 import Side, translations
+from nmt.data.ibm1 import Side, translations
 from nmt.text.vocabulary import PAD, SPECIALS, Vocabulary
 
 LIKELIEST, FREQUENT = 60, 1000

@@ -1,7 +1,7 @@
-"""Where the files that come with nmt are: the bundled model and the example configs.
+"""Where the files that come with nmt are: the bundled models, the example configs and the sample corpus.
 
-In a clone and in an editable install they are in the repository's own `checkpoints/` and `configs/`. A wheel has copies
-of both in the package, under `nmt/bundled/` (see setup.py).
+In a clone and in an editable install they are in the repository's own `checkpoints/`, `configs/` and `data/`. A wheel
+has copies of them in the package, under `nmt/bundled/` (see setup.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from nmt.system.errors import UserError
 _PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = _PACKAGE / "bundled" if (_PACKAGE / "bundled").is_dir() else _PACKAGE.parent
 CONFIGS = ROOT / "configs"
+SAMPLE = ROOT / "data" / "sample"  # the sample corpus
 FOLDERS = "multi30k-??-??"  # of checkpoints/: those that setup.py, .gitignore and .dockerignore let through, too
 MODEL = ROOT / "checkpoints" / "multi30k-de-en" / "model.pt"  # German→English captions; its README.md has the terms
 

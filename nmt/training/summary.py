@@ -15,7 +15,7 @@ from nmt.config.run import Config
 from nmt.data.batching import fill_rate
 from nmt.data.training_set import TrainingSet
 from nmt.model.seq2seq import Seq2Seq
-from nmt.parts import Section, options_of
+from nmt.registry import Section, options_of
 from nmt.system.wording import counted
 from nmt.training.distributed import ALONE, World
 from nmt.training.event_log import tensorboard_folder

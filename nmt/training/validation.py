@@ -11,7 +11,7 @@ import torch
 
 from nmt.config.run import Config
 from nmt.data.batching import Batch, Example, collate
-from nmt.decoding import longest_first
+from nmt.decoding.batches import longest_first
 from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.selection.lexical import Selection

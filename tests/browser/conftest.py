@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 from support.page import EXAMPLE
 from support.serving import served
 
-from nmt.explanation import Explanation, explain
+from nmt.page.explanation import Explanation, explain
 from nmt.translator import Translator
 
 expect.set_options(timeout=30_000)  # a busy machine needs longer than the usual 5 seconds

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from support.page import EXAMPLE, Opener, labels, said
 
-from nmt.explanation import explain
+from nmt.page.explanation import explain
 from nmt.system import bundled
 from nmt.translator import Translator
 

@@ -22,12 +22,12 @@ from support.tiny_models import Variant, tiny_codecs, tiny_model
 from nmt.checkpoint.contents import Loaded
 from nmt.cli import main
 from nmt.config.search import SearchConfig
-from nmt.explanation import explain, read
+from nmt.page import answers, api
+from nmt.page.explanation import explain, read
+from nmt.page.guard import Refusal
+from nmt.page.local import write_page
 from nmt.system import bundled
 from nmt.translator import Translator
-from nmt.web import answers, api
-from nmt.web.guard import Refusal
-from nmt.web.local import write_page
 
 BUILD = Path(__file__).parents[2] / "build"
 DEMO, PACKAGE = BUILD / "demo", BUILD / "npm" / "node_modules" / "onnxruntime-web"  # of `make demo`

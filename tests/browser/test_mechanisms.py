@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from support.tiny_models import Variant, tiny_codecs, tiny_model
 
 from nmt.config.search import SearchConfig
-from nmt.explanation import explain
-from nmt.steps import Look
+from nmt.page.explanation import explain
+from nmt.page.steps import Look
 from nmt.translator import Translator
 
 TEXT = "a b c d e f g h"

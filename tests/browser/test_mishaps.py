@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from support.page import EXAMPLE, Opener, labels, said
 
-from nmt.explanation import Explanation, explain
+from nmt.page.explanation import Explanation, explain
 from nmt.translator import Translator
 
 OTHER = "Zwei Frauen sitzen auf einer Bank."

@@ -1,4 +1,4 @@
-"""Neighbours on the page, beside those of `nmt.neighbours`."""
+"""Neighbours on the page, beside those of `nmt.page.neighbours`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from support.page import LOOKS, Keeper, Opener, assert_in_nobodys_way, saved_words
 
-from nmt.neighbours import index
-from nmt.neighbours.index import Index, Neighbour, Side
+from nmt.page.neighbours import index
+from nmt.page.neighbours.index import Index, Neighbour, Side
 from nmt.text.tokenizers.case import MARKS
 from nmt.translator import Translator
 

@@ -11,9 +11,9 @@ from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, 
 from support.toy_search import path_to
 from torch import Tensor
 
-from nmt.explanation import Explanation, explain, read
+from nmt.page import answers
+from nmt.page.explanation import Explanation, explain, read
 from nmt.translator import Translator
-from nmt.web import answers
 
 SENTENCE = "Zwei Männer spielen Fußball."
 VIEWS = ["attention", "steps", "beam", "compare", "neighbours", "set", "runs"]

@@ -3,7 +3,7 @@
 from playwright.sync_api import Browser, Route, expect
 from support.page import EXAMPLE, Opener, labels
 
-from nmt.explanation import Explanation
+from nmt.page.explanation import Explanation
 
 
 def test_what_the_server_refuses_is_shown(open_page: Opener) -> None:

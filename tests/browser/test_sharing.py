@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from support.page import Opener, said, saved_words
 
-from nmt.explanation import Explanation
+from nmt.page.explanation import Explanation
 
 SENTENCE = "Zwei Männer spielen Fußball."
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from nmt.cli import main
-from nmt.explanation import Explanation, explain
+from nmt.page.explanation import Explanation, explain
 from nmt.translator import Translator
 
 DOUBTS = "This sentence is unlike the text that the model was trained on: do not trust the translation."

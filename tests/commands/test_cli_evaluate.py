@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from support.cli import SOURCES, TARGETS, all_named, error_of
 
-from nmt import sample_corpus
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.commands import evaluate
@@ -78,16 +77,16 @@ def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best: str
 ) -> None:
     contents = checkpoint_file.read(best)
-    contents["config"]["data"] |= {"corpus": "sample", "folder": str(tmp_path / "elsewhere")}
+    contents["config"]["data"] |= {"corpus": "multi30k", "folder": str(tmp_path / "elsewhere")}
     for side in ("source", "target"):
         contents["config"]["data"][side] |= {"train": None, "validation": None, "test": None}
     path = tmp_path / "sent.pt"
     checkpoint_file.write(path, contents)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sample_corpus, "write", lambda folder: pytest.fail(f"{folder} was written"))
-    with pytest.raises(pytest.fail.Exception, match=r"^data/sample was written"):
+    monkeypatch.setattr("nmt.data.multi30k.fetch", lambda *a: pytest.fail(f"{a[2]} was used"))
+    with pytest.raises(pytest.fail.Exception, match=r"^data/multi30k was used"):
         main(["evaluate", str(path)])
-    with pytest.raises(pytest.fail.Exception, match=r"^here/sample was written"):
+    with pytest.raises(pytest.fail.Exception, match=r"^here/multi30k was used"):
         main(["evaluate", str(path), "--data-folder", "here"])
 
 

@@ -10,7 +10,7 @@ import yaml
 from nmt.config import reference
 from nmt.config.reading import load_config, to_yaml
 from nmt.config.schema import as_json, schema
-from nmt.parts import Section, options_of
+from nmt.registry import Section, options_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SHIPPED = sorted(CONFIGS.rglob("*.yaml"))

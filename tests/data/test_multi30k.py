@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from nmt.augment.monolingual import load_monolingual
 from nmt.config.data import DataConfig
 from nmt.data import multi30k
-from nmt.data.monolingual import load_monolingual
 from nmt.data.multi30k import LANGUAGES, MIRROR_VARIABLE, SPLITS, fetch
 from nmt.system.errors import UserError
 
@@ -265,7 +265,7 @@ def test_descriptions_lack_the_lines_of_validation_and_all_test_sets(
         (mirror / name).write_bytes(data)
         table = multi30k._SHA256 if name in judged else multi30k._DESCRIPTIONS
         monkeypatch.setitem(table, name, hashlib.sha256(data).hexdigest())
-    monkeypatch.setattr("nmt.data.monolingual.iterate_lines", lambda path: path.read_text().splitlines())
+    monkeypatch.setattr("nmt.augment.monolingual.iterate_lines", lambda path: path.read_text().splitlines())
     config = DataConfig(corpus="multi30k", folder=str(folder.parent), mirror=str(mirror))
     text = load_monolingual("multi30k_descriptions", "de", config)
     assert list(text) == ["a line", "from train.de.gz"] * 5

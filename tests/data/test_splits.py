@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from nmt import sample_corpus
 from nmt.config.data import DataConfig
 from nmt.config.run import Config
 from nmt.data import multi30k
@@ -54,34 +53,19 @@ def test_multi30k_has_no_other_languages(tmp_path: Path, mirror: Path) -> None:
         load_split(DataConfig.model_validate(values), "train")
 
 
-def test_sample_is_read_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_corpus, "write", None)  # never called
+def test_a_copy_of_the_sample_is_read_where_it_is(tmp_path: Path) -> None:
     (tmp_path / "sample").mkdir()
     for split in ("train", "validation", "test"):
         for language in ("de", "en"):
             (tmp_path / "sample" / f"{split}.{language}").write_text(f"{split} {language}\n", encoding="utf-8")
-    (tmp_path / "sample" / "README.md").touch()  # the last that is written: the corpus is whole
     config = DataConfig(folder=str(tmp_path))
     for split in ("train", "validation", "test"):
         assert load_split(config, split) == ParallelText([f"{split} de"], [f"{split} en"])
 
 
-def test_sample_is_generated_where_it_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = []
-
-    def write(folder: Path) -> None:
-        written.append(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "README.md").touch()
-        for language in ("de", "en"):
-            (folder / f"test.{language}").write_text("eins\n", encoding="utf-8")
-
-    monkeypatch.setattr(sample_corpus, "write", write)
-    config = DataConfig(folder=str(tmp_path / "data"))
-    (tmp_path / "data" / "sample").mkdir(parents=True)  # left behind by an interruption, without the file written last
-    for _ in range(2):
-        assert load_split(config, "test") == ParallelText(["eins"], ["eins"])
-    assert written == [tmp_path / "data" / "sample"]
+def test_the_sample_comes_with_nmt(tmp_path: Path) -> None:
+    assert len(load_split(DataConfig(folder=str(tmp_path)), "test").source) == 1000
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("split", ["train", "validation", "test"])

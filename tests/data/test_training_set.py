@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from support.texts import KINDS, MORE, TEXT, data_config, everything, learn
 
+from nmt.augment.monolingual import load_monolingual
 from nmt.config.data import DataConfig
 from nmt.data import building, numbering
 from nmt.data.batching import Example
-from nmt.data.monolingual import load_monolingual
 from nmt.data.training_set import load_training_set
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, Skipped

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from nmt.beam_tree import beam_tree
-from nmt.search import beam_search, beginning
+from nmt.decoding.beam_search import beam_search, beginning
+from nmt.page.beam_tree import beam_tree
 from nmt.text.vocabulary import BOS, EOS, PAD
 
 SCRIPT = Path(__file__).with_name("search.mjs")

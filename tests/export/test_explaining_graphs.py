@@ -10,9 +10,9 @@ from support.tiny_models import PAIRWISE, Variant, parametrised, tiny_model
 
 from nmt.data.batching import pad_source
 from nmt.export.graphs import trace_explaining
-from nmt.model.forced import forcing
 from nmt.model.seq2seq import Seq2Seq
-from nmt.steps import steps
+from nmt.page.forced_attention import forcing
+from nmt.page.steps import steps
 from nmt.text.vocabulary import BOS
 
 SOURCES = [[4, 9, 11, 5, 5, 6, 7, 8, 9, 7, 4], [5]]  # of other lengths than those that are traced

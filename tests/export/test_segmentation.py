@@ -17,11 +17,11 @@ import torch
 
 from nmt.checkpoint.contents import load
 from nmt.data.multi30k import MIRROR_VARIABLE
+from nmt.page import answers
 from nmt.system import bundled
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.tokenizers.sentencepiece import SentencePieceOptions, SentencePieceTokenizer, train_sentencepiece
 from nmt.text.vocabulary import EOS_TOKEN
-from nmt.web import answers
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("tokenize.mjs")

@@ -6,7 +6,7 @@ import pytest
 from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
 
 from nmt.data.batching import Example
-from nmt.scoring import score
+from nmt.decoding.scoring import score
 
 PAIRS = [Example([*source], [4, 5, 6][: number % 4]) for number, source in enumerate(SOURCES)]
 

@@ -22,9 +22,9 @@ from support.tiny_models import (
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
+from nmt.decoding.beam_search import select
 from nmt.kernels.gru import gru_update
 from nmt.model.recurrent import RecurrentStack
-from nmt.search import select
 from nmt.text.vocabulary import EOS
 
 

@@ -5,11 +5,11 @@ import torch
 from support.tiny_models import REPRESENTATIVE, SOURCES, WIRINGS, encode, parametrised, tiny_model
 from torch.nn.modules.module import register_module_forward_hook
 
+from nmt.decoding.beam_search import select
 from nmt.kernels.packed import packed
 from nmt.model.scopes import SCOPES
 from nmt.model.scopes.local import LocalScope
 from nmt.model.seq2seq import Seq2Seq
-from nmt.search import select
 from nmt.text.vocabulary import BOS
 
 BEAM = 3

@@ -10,9 +10,9 @@ from typing import Any
 
 import uvicorn
 
-from nmt.web.api import Models
-from nmt.web.app import make_app
-from nmt.web.connections import server_config
+from nmt.page.api import Models
+from nmt.page.app import make_app
+from nmt.page.connections import server_config
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from nmt.data.batching import pad_source
 from nmt.model.scopes import SCOPES
 from nmt.model.scopes.local import LocalScope
 from nmt.model.scores import SCORES
-from nmt.parts import options_of
+from nmt.registry import options_of
 from nmt.text.codec import Codec
 from nmt.text.tokenizers import make_tokenizer
 from nmt.text.vocabulary import BOS, EOS, SPECIALS, Vocabulary

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from nmt.search import beam_search
+from nmt.decoding.beam_search import beam_search
 from support.formulas import log_softmax
 
 WORDS, END, START = (0, 1, 2), 3, 4

@@ -11,8 +11,8 @@ import pytest
 import torch
 from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
 
-from nmt import decoding
 from nmt.config.search import SearchConfig
+from nmt.decoding import batches as decoding
 from nmt.model.laid_out import LaidOut
 from nmt.system.errors import UserError
 from nmt.system.forks import by_copies, copies

@@ -1,5 +1,5 @@
 // @ts-check
-/** A beam search as a tree, as in nmt/beam_tree.py: every hypothesis that it looked at, and what became of it. */
+/** A beam search as a tree, as in nmt/page/beam_tree.py: every hypothesis that it looked at, and what became of it. */
 
 import { lengthPenalty } from "./search.js";
 import { EOS } from "./vocabulary.js";

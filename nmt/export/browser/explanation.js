@@ -1,5 +1,5 @@
 // @ts-check
-/** What the API of `nmt serve` answers, computed here: nmt/explanation.py, and nmt/web/answers.py as JSON. */
+/** What the API of `nmt serve` answers, computed here: nmt/page/explanation.py, and nmt/page/answers.py as JSON. */
 
 import { beamTree } from "./beam_tree.js";
 import { described } from "./labels.js";

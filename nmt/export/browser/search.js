@@ -1,5 +1,5 @@
 // @ts-check
-/** Beam search for one sentence, by the rules of nmt/search.py. It knows no model: it sees log-probabilities, and which
+/** Beam search for one sentence, by the rules of nmt/decoding/beam_search.py. It knows no model: it sees log-probabilities, and which
  * rows of the state go on. K are the hypotheses that are kept, V the target types. */
 
 import { BOS, EOS, PAD } from "./vocabulary.js";

@@ -1,7 +1,7 @@
 """Which source positions a query sees. Each scope is one class in one file, which the config names."""
 
 from nmt.model.scopes.base import Scope, Window
-from nmt.parts import family
+from nmt.registry import family
 
 SCOPES = family(__name__, Scope)
 

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.parts import Part
+from nmt.registry import Part
 
 
 class Window(NamedTuple):

@@ -13,7 +13,7 @@ from torch import Tensor
 from nmt.kernels import reused, weighted_sums
 from nmt.model.scopes.base import Scope, Window, softmax_inside
 from nmt.model.scores import Score
-from nmt.parts import Section
+from nmt.registry import Section
 from nmt.text.vocabulary import EOS
 
 

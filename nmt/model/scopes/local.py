@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from nmt.model.scopes.base import Scope, Window
-from nmt.parts import Count, Section, Updates
+from nmt.registry import Count, Section, Updates
 
 
 class LocalOptions(Section):

@@ -12,7 +12,7 @@ from nmt.kernels import Linear
 from nmt.kernels.tanh import tanh
 from nmt.model.scopes.base import Window
 from nmt.model.scopes.local import LocalOptions, LocalScope
-from nmt.parts import Count, Section
+from nmt.registry import Count, Section
 
 
 class LocalPredictiveOptions(LocalOptions):

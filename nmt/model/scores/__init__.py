@@ -1,7 +1,7 @@
 """How well a query fits a source position. Each score is one class in one file, which the config names."""
 
 from nmt.model.scores.base import Score
-from nmt.parts import family
+from nmt.registry import family
 
 SCORES = family(__name__, Score)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nmt.kernels import Linear, additive_scores
 from nmt.model.scores.base import Score, ScoreOptions
-from nmt.parts import Count, Section
+from nmt.registry import Count, Section
 
 
 class AdditiveOptions(ScoreOptions):

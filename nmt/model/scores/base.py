@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from nmt.kernels import Linear
-from nmt.parts import Part, Section
+from nmt.registry import Part, Section
 
 
 class ScoreOptions(Section):

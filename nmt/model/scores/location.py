@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from nmt.kernels import Linear
 from nmt.model.scores.base import ScoreOptions
 from nmt.model.scores.product import ProductScore
-from nmt.parts import Count, Section
+from nmt.registry import Count, Section
 
 
 class LocationOptions(ScoreOptions):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NamedTuple
 
-from nmt.parts import Part, Section, Updates
+from nmt.registry import Part, Section, Updates
 
 
 class Now(NamedTuple):

@@ -1,6 +1,6 @@
 """Luong's schedule: a learning rate that falls after each epoch."""
 
-from nmt.parts import Count, Fraction
+from nmt.registry import Count, Fraction
 from nmt.schedules.learning_rate.base import LearningRateSchedule, Now
 
 

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from nmt.parts import Updates
+from nmt.registry import Updates
 from nmt.schedules.learning_rate.base import LearningRateSchedule, Now
 
 

@@ -1,6 +1,6 @@
 """A learning rate that falls where validation stops improving."""
 
-from nmt.parts import Count, Fraction
+from nmt.registry import Count, Fraction
 from nmt.schedules.learning_rate.base import LearningRateSchedule, Now
 
 

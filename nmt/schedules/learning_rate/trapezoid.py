@@ -1,6 +1,6 @@
 """A learning rate that stays, and falls at the end."""
 
-from nmt.parts import Fraction
+from nmt.registry import Fraction
 from nmt.schedules.learning_rate.base import LearningRateSchedule, Now
 
 

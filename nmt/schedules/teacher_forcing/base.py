@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from nmt.parts import Part, Probability, Section
+from nmt.registry import Part, Probability, Section
 
 
 class TeacherForcingSchedule(Section, Part):

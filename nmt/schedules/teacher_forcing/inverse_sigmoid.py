@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from nmt.parts import Positive
+from nmt.registry import Positive
 from nmt.schedules.teacher_forcing.base import FallingSchedule, require_between
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nmt.parts import family
+from nmt.registry import family
 from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, TokenizerOptions
 
 TOKENIZERS = family(__name__, Tokenizer)

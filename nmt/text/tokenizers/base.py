@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
-from nmt.parts import Count, Part, Section
+from nmt.registry import Count, Part, Section
 from nmt.text.tokenizers.case import SPACE_MARK as SPACE_MARK  # part of this module, too
 
 

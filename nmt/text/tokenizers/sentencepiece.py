@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
-from nmt.parts import Count, Fraction
+from nmt.registry import Count, Fraction
 from nmt.system.errors import UserError
 from nmt.text.sentencepiece_file import is_bpe
 from nmt.text.subword_sampling import Sampler, bpe_sampler, unigram_sampler

@@ -1,0 +1,205 @@
+"""nmt back-translate: training pairs from text in one language (Sennrich, Haddow and Birch 2016)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmt.checkpoint import hub
+from nmt.commands import results, sentences
+from nmt.commands.options import (
+    SEARCH_OPTIONS,
+    Parser,
+    add_batch_options,
+    add_data_folder,
+    add_sampling_options,
+    add_search_options,
+    corpora_here,
+    positive,
+    refuse_twice,
+    sampling,
+    set_threads,
+    share_threads,
+)
+from nmt.config.yaml_text import in_yaml
+from nmt.system import files
+from nmt.system.errors import UserError
+from nmt.system.parallel import in_parallel
+from nmt.system.wording import counted
+
+if TYPE_CHECKING:
+    from nmt.config.data import DataConfig
+    from nmt.translator import Translator
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt back-translate",
+        description="Translate monolingual text, and write it with its translations as training pairs "
+        "(data.source.extra and data.target.extra). Lines that equal, lower-cased, a line of a validation or test set "
+        "are left out. Beam search finds the translations; with --temperature or --top-k they are sampled.",
+    )
+    parser.add_argument(
+        "checkpoints", nargs="+", metavar="CHECKPOINT", help="the model that translates; several are an ensemble"
+    )
+    parser.add_argument(
+        "--input",
+        required=True,
+        metavar="TEXT",
+        help="sentences in the language that the model reads: a file (plain or .gz), or multi30k_descriptions",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        required=True,
+        metavar="NAME",
+        help="write NAME.LANGUAGE for both languages, such as NAME.de and NAME.en",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="continue an output that was interrupted, with the same other options"
+    )
+    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="share the lines between N processes")
+    parser.add_argument(
+        "--without", type=Path, nargs="+", default=[], metavar="FILE", help="leave out the lines of these files, too"
+    )
+    add_data_folder(parser, "corpora are")
+    parser.add_argument(
+        "--n-best", type=positive, default=1, metavar="N", help="pairs of each sentence: its N best translations"
+    )
+    parser.add_argument(
+        "--noise",
+        type=_probability,
+        metavar="P",
+        help="leave out each word of a translation with probability P, and move words by up to 3 places",
+    )
+    add_batch_options(parser)
+    add_search_options(parser)
+    add_sampling_options(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the pairs. Raises `UserError` if the text cannot be read, or if the output is there already."""
+    if not options.output.name:
+        raise UserError(f"{options.output} is a folder: give --output a name to begin with, such as data/back")
+    refuse_twice(options.checkpoints)
+    sampling(options)
+    share_threads(options)
+
+    from nmt.augment.monolingual import load_monolingual
+    from nmt.commands.unfinished import decisive, explaining_a_stop, growing, note_of
+
+    translator, config = _load(options)
+    languages = (config.source.language, config.target.language)
+    if languages[0] == languages[1]:
+        raise UserError(f"{options.checkpoints[0]} translates {languages[0]} to itself: give a model of two languages")
+    text = load_monolingual(options.input, languages[0], config, tuple(options.without))
+    lines = list(text)
+    if not lines:
+        raise UserError(
+            f"{options.input}: all lines are empty, or equal to one of a validation or test set or of --without; give "
+            "other text"
+        )
+    outputs = [options.output.with_name(f"{options.output.name}.{language}") for language in languages]
+    pairs = options.output.with_name(f"{options.output.name}.pairs")  # until all of them are there
+    for path in outputs:
+        if not (options.resume and note_of(pairs).exists()):
+            files.require_new(path)
+    names = (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "noise")
+    made_by = decisive(options, names, {"checkpoint": map(Path, map(hub.local, options.checkpoints))}, lines)
+    with growing(pairs, made_by, resume=options.resume) as (done, write_file):
+        with explaining_a_stop(), results.progress(write_file, len(lines), done) as write:
+            for count, translated in _translated(translator, options, sentences.in_blocks(lines, done)):
+                write(count, translated)
+        written = _split(pairs, outputs)
+    pairs.unlink()
+    print(f"Written: {outputs[0]} and {outputs[1]}, {counted(written, 'pair')} of {counted(len(lines), 'line')}.")
+    count = text.empty()
+    empty = f", and {counted(count, 'empty line')}" if count else ""
+    about = f"{counted(text.dropped(), 'line')} equal to one of a validation or test set, or of --without"
+    print(f"Left out: {about}{empty}.")
+    _say_how_to_use(languages, outputs)
+    return 0
+
+
+def _say_how_to_use(languages: tuple[str, str], outputs: Sequence[Path]) -> None:
+    print(f"\nIn the config of a model from {languages[1]} to {languages[0]}:\n\ndata:")
+    extra = {"path": str(outputs[1]), "weight": 1, "tag": "<BT>"}
+    print(f"  source:\n    extra: {in_yaml([extra])}\n  target:\n    extra: {in_yaml([str(outputs[0])])}")
+
+
+def _load(options: argparse.Namespace) -> tuple[Translator, DataConfig]:
+    """The model, and the data settings of the first checkpoint, as far as they may be believed."""
+    from nmt.checkpoint import contents as checkpoint
+    from nmt.system.device import choose_device
+    from nmt.translator import Translator
+
+    set_threads(options.threads)
+    device = choose_device(options.device)
+    loaded = {path: checkpoint.load(path, device) for path in options.checkpoints}
+    return Translator.of(loaded), corpora_here(options, next(iter(loaded.values())).config)
+
+
+def _translated(
+    translator: Translator, options: argparse.Namespace, blocks: Iterator[list[str]]
+) -> Iterator[tuple[int, list[str]]]:
+    """Of each block how many sentences it has, and its pairs as lines of JSON."""
+    if options.workers == 1:
+        return (_pairs_of(translator, options, block) for block in blocks)
+    return in_parallel(partial(_in_worker, options), ((block,) for block in blocks), options.workers)
+
+
+_of_worker: list[Translator] = []  # that a worker has loaded
+
+
+def _in_worker(options: argparse.Namespace, block: list[str]) -> tuple[int, list[str]]:
+    if not _of_worker:
+        _of_worker.append(_load(options)[0])
+    return _pairs_of(_of_worker[0], options, block)
+
+
+def _pairs_of(translator: Translator, options: argparse.Namespace, block: list[str]) -> tuple[int, list[str]]:
+    from nmt.augment.noise import noisy
+
+    translations = translator.translate(
+        block,
+        beam_size=options.beam,
+        length_penalty=options.length_penalty,
+        max_length=options.max_length,
+        batch_size=options.batch_size,
+        precision=options.precision,
+        vocabulary_selection=options.vocabulary_selection,
+        sampling=sampling(options),
+        n_best=options.n_best,
+        attention=False,
+    )
+    pairs = [
+        (line, each.text if options.noise is None else noisy(each.text, options.noise))
+        for line, translation in zip(block, translations, strict=True)
+        for each in translation.n_best or (translation,)
+    ]
+    return len(block), [json.dumps(pair, ensure_ascii=False) for pair in pairs if pair[1].strip()]
+
+
+def _split(pairs: Path, outputs: Sequence[Path]) -> int:
+    """Write each side of the pairs into a file of its own; returns how many pairs there are."""
+    with files.replacing(outputs[0]) as source, files.replacing(outputs[1]) as target, pairs.open("rb") as lines:
+        count = 0
+        for line in lines:
+            count += 1
+            for file, text in zip((source, target), json.loads(line), strict=True):
+                file.write(f"{' '.join(text.split())}\n".encode())
+    return count
+
+
+def _probability(text: str) -> float:
+    try:
+        if 0 <= float(text) < 1:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to below 1")

@@ -1,0 +1,87 @@
+"""nmt export: a folder that translates without PyTorch and without nmt, or a page that does so in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from nmt.commands.options import Parser, refuse_twice
+from nmt.system import files
+from nmt.system.errors import UserError
+
+PRECISIONS = ("float32", "float16", "int8")
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt export",
+        description="Write a folder with the model as ONNX graphs and a script, translate.py, that translates with "
+        "NumPy, onnxruntime and, for subwords, sentencepiece. Several checkpoints make one folder, an ensemble. With "
+        "--page, write the page of nmt serve as static files, whose model runs in the browser.",
+    )
+    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default="float32",
+        help="of the weights: float16 halves the files, int8 makes them still smaller and, except for --page, "
+        "computes in whole numbers (default: float32)",
+    )
+    parser.add_argument(
+        "--page",
+        type=Path,
+        metavar="PACKAGE",
+        help="write a web page instead, with the npm package onnxruntime-web that is in this folder, such as "
+        "node_modules/onnxruntime-web",
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Export. Raises `UserError` if the packages are missing, the output exists, or a checkpoint does not serve."""
+    refuse_twice(options.checkpoints)
+    files.require_new(options.output)
+    if options.page and len(options.checkpoints) > 1:
+        raise UserError(f"--page shows one model, and {len(options.checkpoints)} were given: leave the others out")
+    try:
+        from nmt.export.folder import export
+    except ImportError as error:
+        if error.name is None or error.name.split(".")[0] not in ("onnx", "onnxruntime"):
+            raise
+        raise UserError(
+            f"nmt export needs the package {error.name}: run pip install -e '.[export]' in the folder of nmt"
+        ) from None
+
+    import torch
+
+    from nmt.checkpoint import contents as checkpoint
+
+    loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
+    for path, contents in loaded.items():
+        if contents.config.search.sampling is not None:
+            print(f"{path} draws translations at random; the exported model searches with a beam", file=sys.stderr)
+    about = _about(options.checkpoints)
+    if options.page:
+        from nmt.page.local import write_page
+
+        [(path, contents)] = loaded.items()
+        write_page(path, contents, options.output, options.precision, options.page, about)
+    else:
+        export(loaded, options.output, options.precision, about)
+    size = sum(file.stat().st_size for file in options.output.rglob("*") if file.is_file())
+    print(f"Written: {options.output} ({size / 1e6:.1f} MB)")
+    return 0
+
+
+def _about(checkpoints: list[str]) -> str:
+    """The README.md beside a single checkpoint, as the bundled model's card with its terms of use."""
+    from nmt.checkpoint.card import description_beside
+    from nmt.text.corpus import read_lines
+
+    readme = description_beside(checkpoints[0])
+    if len(checkpoints) > 1 or readme is None:
+        return ""
+    print(f"Description of the model: taken from {readme}", file=sys.stderr)
+    return "\n".join(read_lines(readme))

@@ -1,0 +1,67 @@
+"""One run of the comparison, in a process of its own: `python -m nmt.lab.child`.
+
+Exit codes are those of `nmt train`. The whole config comes through standard input, up to YAML's end of a document
+(`...`), so that editing its file in the meantime changes nothing. When standard input ends, the process that has
+started this one has ended, in any way: the run saves and ends, too.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from typing import IO
+
+import yaml
+
+from nmt.config.reading import parse_config
+from nmt.config.run import Config
+from nmt.lab import result
+from nmt.lab.measure import measure
+from nmt.system.errors import UserError
+from nmt.training.interruption import Interrupted, StopSignals
+from nmt.training.run import run
+
+
+def main() -> int:
+    """Train or resume training, measure, write the result; returns the exit code."""
+    stop = StopSignals()
+    try:
+        with stop.installed():
+            config = parse_config(yaml.safe_load("".join(_document(sys.stdin))), "standard input")
+            threading.Thread(target=stop_at_end, args=(sys.stdin.fileno(),), daemon=True).start()
+            return _train_and_measure(config, stop)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _document(stream: IO[str]) -> Iterator[str]:
+    for line in stream:
+        if line == "...\n":
+            return
+        yield line
+
+
+def stop_at_end(descriptor: int) -> None:
+    """Wait for the end of what can be read there; then stop this process as SIGTERM does."""
+    while os.read(descriptor, 1024):  # not by `sys.stdin`, whose lock would be held as the process ends
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _train_and_measure(config: Config, stop: StopSignals) -> int:
+    try:
+        run(config, stop, resume=True)
+        with stop.abandoning():
+            measured = measure(config)
+    except Interrupted:
+        return 130
+    result.write(measured, result.path_of(config))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""nmt ablation: train every config's model under one budget, then write a page that compares them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nmt.commands.options import Parser, positive
+from nmt.system.cores import cores
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt ablation",
+        description="Train every attention mechanism under one budget, and write a page that compares them. "
+        "The same command continues an interrupted comparison. It skips finished runs, including those whose result is "
+        "in DIR/results.",
+    )
+    parser.add_argument(
+        "configs", nargs="*", metavar="CONFIG", help="default: one config for every mechanism, from configs/ablation"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("ablation"), metavar="DIR", help="where the page goes (default: ablation)"
+    )
+    parser.add_argument("--jobs", type=positive, default=cores(), metavar="N", help="runs at once (default: all cores)")
+    parser.add_argument(
+        "--seeds", type=positive, default=1, metavar="N", help="train each mechanism N times, with N seeds (default: 1)"
+    )
+    parser.add_argument(
+        "--base",
+        metavar="NAME",
+        help="with --seeds: the config that the others are tested against (default: the first with global attention "
+        "and no variant)",
+    )
+    parser.add_argument(
+        "--recipe",
+        metavar="CONFIG",
+        help="take the corpus, sizes and budget from this config, and only names and mechanisms from the others",
+    )
+    parser.add_argument("--machine", metavar="TEXT", help="how the page names the machine (default: as detected)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train every config's model under one budget, then write a page that compares them."""
+    from nmt.lab.compare import compare
+
+    return compare(
+        options.configs,
+        options.set,
+        output=options.output,
+        jobs=options.jobs,
+        machine=options.machine,
+        seeds=options.seeds,
+        base=options.base,
+        recipe=options.recipe,
+    )

@@ -1,0 +1,139 @@
+"""From a finished run to its result."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.config.run import Config
+from nmt.data.batching import Example
+from nmt.data.splits import gold_links
+from nmt.evaluation import report
+from nmt.evaluation.alignment import (
+    AlignmentScore,
+    attend_words,
+    best_links,
+    right_sentence,
+    score_alignment,
+    word_pairs,
+)
+from nmt.evaluation.by_length import bleu_by_length, bootstrap_interval, source_lengths
+from nmt.evaluation.checkpoints import TestSet, corpus_test_set
+from nmt.evaluation.mechanisms import mechanism
+from nmt.evaluation.scores import Scores, bleu_statistics
+from nmt.lab.result import Result, best_of, folder_of
+from nmt.system.device import choose_device, describe_machine
+from nmt.text.corpus import ParallelText
+from nmt.training import event_log
+from nmt.training.loss import perplexity
+from nmt.training.validation import mean_loss
+from nmt.translator import Translator
+
+SAMPLES, SEED = 1000, 12345  # of the bootstrap: those of every other interval here
+
+
+def test_set_of(config: Config) -> TestSet:
+    """The corpus's test set with its words and, if there are such, their gold links. Raises `UserError` if unreadable.
+
+    Gold links count the words of spaCy, whatever the model reads.
+    """
+    test_set = corpus_test_set(config, "test")
+    languages = (config.data.source.language, config.data.target.language)
+    return replace(test_set, words=word_pairs(test_set.text, languages, "spacy", gold_links(config.data, "test")))
+
+
+def measure(config: Config) -> Result:
+    """Evaluate a run's `best.pt` on the test set, and leave in its folder what `nmt train` leaves there.
+
+    Raises `UserError` if the checkpoint or the test set cannot be read.
+    """
+    folder = folder_of(config)
+    best = best_of(config)
+    loaded = checkpoint.load(best, choose_device(config.training.device))
+    translator = Translator.of({str(best): loaded})
+    test_set = test_set_of(config)
+    text, (alignment, right_sentence) = test_set.text, _alignment(translator, test_set)
+    hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
+    (evaluation,) = evaluations = report.evaluate_outputs(
+        {str(best): hypotheses},
+        text.source,
+        text.target,
+        split=test_set.split,
+        source_language=config.data.source.language,
+        target_language=config.data.target.language,
+        edges=config.evaluation.length_edges,
+        samples=SAMPLES,
+        seed=SEED,
+        alignments={str(best): alignment},
+        mechanisms={str(best): mechanism(config.model)},
+    )
+    report.write(folder, evaluations, [], test_set.corpus)
+    pairs = zip(text.source, text.target, strict=True)
+    examples = [Example(translator.source.encode(s), translator.target.encode(t)) for s, t in pairs]
+    events = _events(folder)
+    return Result(
+        config=config,
+        parameters=sum(parameter.numel() for parameter in loaded.model.parameters()),
+        validation_bleu=_validation_bleu(events, config),
+        **_bleu(config, evaluation.scores, hypotheses, text),
+        perplexity=perplexity(mean_loss(loaded.model, examples, config.search.batch_size)),
+        alignment=alignment,
+        right_sentence=right_sentence,
+        target_tokens_per_second=_speed(events),
+        minutes=events[-1]["seconds"] / 60,
+        machine=describe_machine(loaded.model.device),
+    )
+
+
+def _bleu(config: Config, scores: Scores, hypotheses: Sequence[str], text: ParallelText) -> dict[str, Any]:
+    """The fields of BLEU: lower-cased if the target text is, since the model then writes no capitals."""
+    lowercase, edges = config.data.target.lowercase, config.evaluation.length_edges
+    flavour = "bleu_lowercase" if lowercase else "bleu"
+    counts = bleu_statistics(hypotheses, text.target, lowercase=lowercase)
+    low, high = bootstrap_interval(counts, SAMPLES, SEED)
+    lengths = source_lengths(text.source, config.data.source.language)
+    by_length = bleu_by_length(hypotheses, text.target, lengths, edges, SAMPLES, SEED, lowercase=lowercase)
+    return {
+        "bleu": getattr(scores, flavour),
+        "bleu_low": low,
+        "bleu_high": high,
+        "signature": scores.signatures[flavour],
+        "by_length": tuple(by_length),
+    }
+
+
+def _alignment(translator: Translator, test_set: TestSet) -> tuple[AlignmentScore | None, float | None]:
+    """The score of the attention against gold links, and how often the right sentence has the most weight."""
+    if not translator.has_attention or test_set.words is None or test_set.words.links is None:
+        return None, None
+    weights = list(attend_words(translator, test_set.text, test_set.words))
+    score = score_alignment([best_links(w) for w in weights], test_set.words.links)
+    return score, right_sentence(weights, test_set.words)
+
+
+def _events(folder: Path) -> list[dict[str, Any]]:
+    """A finished run's metrics: the last event is its end."""
+    lines = (folder / event_log.NAME).read_bytes().splitlines()  # text would be cut at U+2028, too
+    return [json.loads(line) for line in lines]
+
+
+def _validation_bleu(events: list[dict[str, Any]], config: Config) -> float:
+    """That of the checkpoint that was kept as the best one."""
+    validations = [event for event in events if event["event"] == "validation"]
+    if config.training.early_stopping.metric == "bleu":
+        return float(max(event["bleu"] for event in validations))
+    best = min(validations, key=lambda event: math.inf if event["loss"] is None else event["loss"])  # null: not finite
+    return float(best["bleu"])
+
+
+def _speed(events: list[dict[str, Any]]) -> float | None:
+    """Target tokens per second: the median over the log's laps; a lap cut by a stop may have no speed."""
+    speeds = [event["target_tokens_per_second"] for event in events if event["event"] == "train"]
+    known = [speed for speed in speeds if speed is not None]
+    return statistics.median(known) if known else None

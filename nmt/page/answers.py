@@ -1,0 +1,153 @@
+"""What the page's server answers: explanations as plain values, of which JSON is made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nmt.decoding.translation import Translation
+from nmt.page.beam_tree import Node
+from nmt.page.explanation import Explanation
+from nmt.page.neighbours.index import Neighbour
+from nmt.page.steps import DecodingStep
+from nmt.plots.labels import token_labels
+from nmt.text.tokenizers import SPACE_MARK, Tokenizer
+from nmt.text.tokenizers.case import MARKS
+from nmt.text.unknown_words import words_of
+from nmt.text.vocabulary import EOS_TOKEN
+from nmt.translator import Translator
+
+
+def of_model(number: str, name: str, translator: Translator, *, indexed: bool = False) -> dict[str, Any]:
+    """What a page has to know of a model; `indexed` says whether it can be asked for neighbours."""
+    search, (source, target) = translator.search, translator.languages
+    types = [side.vocabulary.tokens for side in (translator.source, translator.target)]
+    return {
+        "id": number,
+        "name": name,
+        "source_language": source,
+        "target_language": target,
+        "attention": translator.has_attention,
+        "neighbours": indexed,
+        "beam_size": search.beam_size,
+        "length_penalty": search.length_penalty,
+        "max_length": search.max_length,
+        "max_source_length": search.max_source_length,
+        "unlike_below": translator.threshold,
+        "source_words": len(translator.source.vocabulary),
+        "target_words": len(translator.target.vocabulary),
+        "vocabulary": hashlib.sha256(json.dumps(types).encode()).hexdigest()[:16],  # models that share it share tokens
+    }
+
+
+def of_translation(translation: Translation) -> dict[str, Any]:
+    return {"text": translation.text, "tokens": translation.tokens, "score": translation.score}
+
+
+def of_explanation(translator: Translator, found: Explanation) -> dict[str, Any]:
+    """All of an explanation: its numbers rounded to what can be seen, its tokens also as people read them."""
+    best = found.translation
+    vocabulary = translator.target.vocabulary.tokens
+    return {
+        "source": of_tokens(translator.source.tokenizer, best.source_tokens),
+        "target": of_tokens(translator.target.tokenizer, best.tokens),
+        **of_translation(best),
+        "segments": list(best.segments or ()),
+        "n_best": [of_translation(one) for one in (best.n_best or (best,)) if one.tokens],
+        "greedy": of_translation(found.greedy),
+        "steps": [of_step(step, vocabulary) for step in found.steps],
+        "tree": of_tree(found.tree, vocabulary),
+    }
+
+
+def of_reading(translator: Translator, text: str, tokens: Sequence[str], steps: Sequence[DecodingStep]) -> Any:
+    """The same of a translation that the model was made to write, which has no search."""
+    source = [*translator.source.tokenizer.tokenize(text)[: translator.search.max_source_length], EOS_TOKEN]
+    return {
+        "source": of_tokens(translator.source.tokenizer, source if tokens else []),
+        "target": of_tokens(translator.target.tokenizer, tokens),
+        "tokens": list(tokens),
+        "steps": [of_step(step, translator.target.vocabulary.tokens) for step in steps],
+    }
+
+
+def of_neighbour(translator: Translator, found: Neighbour) -> dict[str, Any]:
+    """A word in a training pair, and how like another it is."""
+    return {
+        "likeness": round(found.likeness, 5),
+        "place": found.place,
+        "source": of_tokens(translator.source.tokenizer, found.source),
+        "target": of_tokens(translator.target.tokenizer, found.target),
+    }
+
+
+def of_tokens(tokenizer: Tokenizer, tokens: Sequence[str]) -> list[dict[str, Any]]:
+    """Each token, its label, and the number of the word that it is part of."""
+    marks = tokens[-1:] == [EOS_TOKEN]
+    inner = list(tokens[:-1] if marks else tokens)
+    # A mark of case belongs to the word behind it, as a space mark does.
+    ahead = [mark in MARKS and following.startswith(SPACE_MARK) for mark, following in pairwise([*inner, ""])]
+    pieces = [SPACE_MARK if is_ahead else token for is_ahead, token in zip(ahead, inner, strict=True)]
+    words = words_of(pieces) if tokenizer.pieces else [[token] for token in inner]
+    numbers = [number for number, word in enumerate(words) for _ in word]
+    numbers += [len(words)] * marks
+    labels = token_labels(tokens)
+    return [
+        {"token": token, "label": label.text, "kind": label.kind, "word": number}
+        for token, label, number in zip(tokens, labels, numbers, strict=True)
+    ]
+
+
+def of_step(step: DecodingStep, vocabulary: Sequence[str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "token": vocabulary[step.chosen],
+        "probability": step.probability,
+        "place": step.place,
+        "likeliest": [{"token": vocabulary[token], "probability": p} for token, p in step.likeliest],
+        "query": _numbers(step.query, 3),
+        "context": _numbers(step.context, 3),
+    }
+    look = step.look
+    if look is None:
+        return entry | {"weights": None}
+    return entry | {
+        "weights": _numbers(look.weights.mean(dim=0)),
+        "heads": _numbers(look.weights) if len(look.weights) > 1 else None,
+        "scores": _numbers(look.scores, 4),
+        "parts": _numbers(look.shares, 4),
+        "centre": None if look.centre is None else _numbers(look.centre, 3),
+        "window": look.window,
+        "coverage": None if look.coverage is None else _numbers(look.coverage, 4),
+    }
+
+
+def of_attention(weights: Tensor | None) -> Any:
+    return None if weights is None else _numbers(weights, 4)
+
+
+def of_tree(nodes: Sequence[Node], vocabulary: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "parent": node.parent,
+            "token": vocabulary[node.token],
+            "length": node.length,
+            "log_probability": round(node.log_probability, 5),
+            "penalty": round(node.penalty, 5),
+            "score": round(node.score, 5),
+            "fate": node.fate,
+            "rank": node.rank,
+        }
+        for node in nodes
+    ]
+
+
+def _numbers(tensor: Tensor, digits: int = 6) -> Any:
+    """Nested lists. What is not finite, which JSON has no name for, is as good as 0 here."""
+    finite = torch.nan_to_num(tensor.double(), nan=0.0, posinf=0.0, neginf=0.0)
+    return torch.round(finite, decimals=digits).tolist()

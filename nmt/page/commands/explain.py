@@ -1,0 +1,81 @@
+"""nmt explain: one sentence's translation, with all that led to it, as a page in a single file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nmt.checkpoint import hub
+from nmt.commands.directions import add_direction_options, given_or_bundled
+from nmt.commands.options import Parser, add_device_options, positive, set_threads
+from nmt.commands.translate import told_apart
+from nmt.system import files
+from nmt.system.errors import UserError
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt explain",
+        description="Write a page that shows how a sentence is translated: attention, steps, beam, and what follows "
+        "other words or forced attention. It is a single file that opens in any browser without a server or a network.",
+    )
+    parser.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="[CHECKPOINT] TEXT",
+        help="a model (without one, the bundled model for the language of the text), then one sentence",
+    )
+    parser.add_argument("--html", type=Path, required=True, metavar="FILE", help="the file to write, such as dog.html")
+    parser.add_argument("--beam", type=positive, metavar="K", help="beam size: hypotheses; 1 is greedy search")
+    parser.add_argument("--length-penalty", type=float, metavar="α", help="exponent of the length penalty")
+    parser.add_argument(
+        "--alternatives",
+        type=int,
+        choices=range(10),
+        default=2,
+        metavar="N",
+        help="how many other words of each step can be tried in the file, 0 to 9 (default: 2)",
+    )
+    parser.add_argument(
+        "--forced",
+        type=int,
+        choices=range(10),
+        default=2,
+        metavar="N",
+        help="how many other source words of each step attention can be forced onto in the file, 0 to 9 (default: 2)",
+    )
+    add_direction_options(parser)
+    add_device_options(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explain. Raises `UserError` for anything but one model and one sentence, and for a file that exists."""
+    checkpoints, text = told_apart(options.arguments)
+    if len(text) != 1:
+        raise UserError(f"nmt explain shows one sentence, and {len(text)} were given: quote one as TEXT")
+    if len(checkpoints) > 1:
+        raise UserError(f"nmt explain looks into one model, and {len(checkpoints)} were given: leave the others out")
+    if options.beam is not None and options.beam > 50:
+        raise UserError(f"--beam {options.beam}: the page shows up to 50 hypotheses; lower it")
+    files.require_new(options.html, "--html")
+    [checkpoint] = given_or_bundled(options, checkpoints, text)
+    named = options.arguments[0]  # of an address of the hub, which `told_apart` has fetched, it has the name
+
+    from nmt.page.single import single_page
+    from nmt.translator import Translator
+
+    set_threads(options.threads)
+    translator = Translator.load(checkpoint, device=options.device)
+    page = single_page(
+        translator,
+        hub.model_name(named if hub.is_address(named) else checkpoint),
+        text[0],
+        beam_size=options.beam,
+        length_penalty=options.length_penalty,
+        alternatives=options.alternatives,
+        forced=options.forced,
+    )
+    files.write(options.html, page.encode())
+    print(f"Written: {options.html} ({options.html.stat().st_size / 1e6:.1f} MB)")
+    return 0

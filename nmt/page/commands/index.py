@@ -1,0 +1,73 @@
+"""nmt index: an index of a model's states on its training text, for the page's neighbours."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nmt.commands.options import Parser, add_data_folder, check_data_folder, data_here, positive, set_threads
+from nmt.system import files
+from nmt.system.errors import UserError
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt index",
+        description="Write an index of a model's states on its training text. nmt serve then shows the training "
+        "sentences in which a word is most like the one that is chosen.",
+    )
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the file to write (default: beside the checkpoint, such as best.index, where nmt serve finds it)",
+    )
+    parser.add_argument(
+        "--sentences",
+        type=positive,
+        default=10_000,
+        metavar="N",
+        help="how many pairs to take, from all parts of the text (default: 10,000)",
+    )
+    add_data_folder(parser)
+    parser.add_argument("--source", type=Path, metavar="FILE", help="index this text, not the training text")
+    parser.add_argument("--target", type=Path, metavar="FILE", help="its translation, line by line")
+    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the index. Raises `UserError` if the output exists."""
+    check_data_folder(options, options.source)
+    if (options.source is None) != (options.target is None):
+        raise UserError("--source and --target belong together: give both files, or neither")
+    if options.output is None and options.checkpoint.startswith("hf://"):
+        raise UserError("--output FILE is needed for a model of the Hugging Face Hub: say where the index is to go")
+    if not Path(options.checkpoint).name:
+        raise UserError(f"{options.checkpoint!r} is not a checkpoint: give a file, such as checkpoints/NAME/best.pt")
+    output = options.output or Path(options.checkpoint).with_suffix(".index")
+    files.require_new(output)
+
+    from nmt.checkpoint import contents as checkpoint
+    from nmt.data.splits import load_split
+    from nmt.page.neighbours import index
+    from nmt.system.device import choose_device
+    from nmt.text.corpus import read_pairs
+    from nmt.translator import Translator
+
+    set_threads(options.threads)
+    loaded = checkpoint.load(options.checkpoint, choose_device("auto"))
+    if options.source is None:
+        text = load_split(data_here(options, loaded.config), "train")
+    else:
+        text = read_pairs(options.source, options.target)
+    count = len(text.source)
+    few = min(options.sentences, count)
+    taken = [place * count // few for place in range(few)]
+    translator = Translator.of({options.checkpoint: loaded})
+    found = index.build(translator, [(text.source[i], text.target[i]) for i in taken])
+    index.save(found, output)
+    words = sum(int(ends[-1]) for ends in found.ends.values())
+    print(f"Written: {output} ({len(found.pairs):,} pairs, {words:,} states, {output.stat().st_size / 1e6:.0f} MB)")
+    return 0

@@ -1,0 +1,173 @@
+"""nmt serve: a page that shows models translating, live."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import re
+import secrets
+import signal
+import socket
+import sys
+from itertools import zip_longest
+from pathlib import Path
+
+from nmt.commands.options import Parser, positive, refuse_twice, set_threads, share_threads
+from nmt.system import bundled
+from nmt.system.errors import UserError
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nmt serve",
+        description="Start a web page that shows a model translating, live: its attention, its steps, its beam. Only "
+        "this machine can open it, unless --host says otherwise.",
+    )
+    parser.add_argument(
+        "checkpoints",
+        nargs="*",
+        metavar="CHECKPOINT",
+        help="up to eight models (default: the bundled ones, German→English and English→German)",
+    )
+    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
+    parser.add_argument("--name", action="append", default=[], help="another host name of the server; may be repeated")
+    parser.add_argument(
+        "--token",
+        nargs="?",
+        const="",
+        metavar="TOKEN",
+        help="refuse requests without this token; without a TOKEN one is generated, and printed with the address",
+    )
+    parser.add_argument("--open", action="store_true", help="let everybody in who can reach --host, without a token")
+    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
+    runs = "the folder whose runs of training the page shows, live (default: checkpoints)"
+    parser.add_argument("--runs", type=Path, metavar="DIR", help=runs)
+    parser.add_argument(
+        "--test-set",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("SOURCE", "REFERENCE"),
+        help="two files whose sentences the page shows in a table, with the scores of the first model and of others "
+        "for the same languages; may be repeated",
+    )
+    parser.add_argument(
+        "--alignment",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="gold word links (such as 0-0 1?2) of a test set; repeat it in the order of the --test-set options",
+    )
+    parser.add_argument(
+        "--alignment-words", choices=("spacy", "whitespace"), help="the words that links refer to (default: spacy)"
+    )
+    parser.add_argument("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, … (default: auto)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads of each process")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until stopped."""
+    _check(options)
+    try:
+        from uvicorn.supervisors import Multiprocess
+
+        from nmt.page.app import Settings, application, in_environment
+        from nmt.page.connections import InterruptibleServer, server_config
+    except ModuleNotFoundError as error:
+        raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
+    checkpoints = options.checkpoints or [str(path) for path in bundled.models().values()]
+    if not checkpoints:
+        raise bundled.missing()
+    share_threads(options)
+    set_threads(options.threads)
+    token = secrets.token_urlsafe(24) if options.token == "" else options.token
+    files = zip_longest(options.test_set, options.alignment)
+    settings = Settings(
+        checkpoints,
+        options.device,
+        options.threads,
+        [options.host, *options.name],
+        token,
+        str(options.runs or "checkpoints"),
+        [(*pair, links) for pair, links in files],
+        options.alignment_words or "spacy",
+    )
+    serving = application(settings)  # what is wrong with the files is said before there is a server
+    listening = _listening(options.host, options.port)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn hands on what stopped it
+    _say_where(options.host, listening.getsockname()[1], token)
+    if options.workers == 1:
+        InterruptibleServer(server_config(serving)).run([listening])
+        return 0
+    del serving
+    in_environment(settings)
+    Multiprocess(server_config("nmt.page.app:from_environment", options.workers), [listening]).run()
+    raise KeyboardInterrupt
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise `UserError` for options that do not fit, before anything is loaded."""
+    if len(options.checkpoints) > 8:
+        raise UserError(f"{len(options.checkpoints)} checkpoints: the page shows up to eight")
+    refuse_twice(options.checkpoints)
+    for name in options.name:
+        if not re.fullmatch(r"[\w.-]+", name):
+            raise UserError(f"--name {name}: give only a host name, such as translate.example.org")
+    if len(options.alignment) > len(options.test_set):
+        raise UserError("--alignment belongs to a --test-set: give a test set for each")
+    if options.runs is not None and not options.runs.is_dir():
+        raise UserError(f"--runs {options.runs}: there is no such folder: give that of your runs (output_dir)")
+    if options.token is not None and not (options.token == "" or _is_token(options.token)):
+        raise UserError("--token: give 16 to 200 letters, digits, '-' and '_'; without a TOKEN one is generated")
+    if not (_is_local(options.host) or options.token is not None or options.open):
+        raise UserError(
+            f"--host {options.host} lets everybody who can reach this machine use the models: add --token, or --open"
+        )
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and len(text) < 6 and int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 65535 (0: any that is free)")
+    return int(text)
+
+
+def _is_token(token: str) -> bool:
+    return 16 <= len(token) <= 200 and token.isascii() and token.replace("-", "").replace("_", "").isalnum()
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """The socket, where requests wait until the server is ready."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(1024)
+        except OSError:
+            listening.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "not a host name"
+        raise UserError(f"cannot listen at {host}, port {port} ({why}): choose another --port or --host") from None
+    listening.set_inheritable(True)
+    return listening
+
+
+def _say_where(host: str, port: int, token: str | None) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    query = "" if token is None else f"?token={token}"
+    print(f"Open http://{shown}:{port}/{query} in a browser. Ctrl-C stops.", flush=True)
+    if not _is_local(host) and token is None:
+        print("Everybody who can reach this machine can use it.", file=sys.stderr)

@@ -1,0 +1,111 @@
+"""Server-sent events: what runs of training measure, sent on as they measure it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nmt.page.guard import Refusal
+from nmt.page.runs import METRICS, Follower, Run, runs_in
+
+PAUSE = 0.5  # seconds between two looks at the files
+SILENCE = 15.0  # seconds after which a word is said, so that nobody on the way takes the connection for dead
+MOST_STREAMS = 64  # of a process
+MOST_RUNS = 8  # of a stream
+
+
+class Live:
+    """The streams of a process, about the runs below a folder. `closing` is set when the process is to end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.closing = asyncio.Event()
+        self.open = 0
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The runs, those that measured last first."""
+        return [{"id": run.id, "name": run.name, "changed": run.changed} for run in runs_in(self.folder).values()]
+
+    def run(self, number: str) -> Run:
+        """The run of an id. Raises `Refusal` if there is none."""
+        found = runs_in(self.folder).get(number)
+        if found is None:
+            raise Refusal(404, f"there is no run {number[:20]!r}: /api/runs lists them")
+        return found
+
+    def stream(self, chosen: Sequence[str]) -> AsyncIterator[bytes]:
+        """What is sent to one listener: the list of runs when it changes, and the events of the chosen ones.
+
+        Raises `Refusal` for ids that do not exist, for too many, and if there are too many listeners.
+        """
+        chosen = list(dict.fromkeys(chosen))
+        if len(chosen) > MOST_RUNS:
+            raise Refusal(422, f"run: {len(chosen)} runs, and at most {MOST_RUNS} are followed together")
+        if self.open >= MOST_STREAMS:
+            raise Refusal(503, "too many are listening: try again in a while", (("retry-after", "10"),))
+        return self._stream({number: Follower(self.run(number).folder / METRICS) for number in chosen})
+
+    async def _stream(self, followers: dict[str, Follower]) -> AsyncIterator[bytes]:
+        self.open += 1
+        known: set[str] = set()
+        silent = 0.0
+        try:
+            yield b"retry: 2000\n\n"
+            while not self.closing.is_set():
+                listed, news = await asyncio.to_thread(lambda: (self.listed(), list(_news(followers))))
+                if known != (known := {run["id"] for run in listed}):
+                    yield _message("runs", listed)
+                for one in news:
+                    yield _message("metrics", one)
+                silent = 0.0 if news else silent + PAUSE
+                if silent >= SILENCE:
+                    silent = 0.0
+                    yield b": nothing new\n\n"
+                try:
+                    await asyncio.wait_for(self.closing.wait(), 0.01 if news else PAUSE)
+                except TimeoutError:
+                    continue
+        finally:
+            self.open -= 1
+
+    @contextmanager
+    def ending_with_the_process(self) -> Iterator[None]:
+        """Set `closing` as soon as a signal tells the process to end: streams would hold it up."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGTERM, signal.SIGINT)
+        before = {number: signal.getsignal(number) for number in signals}
+
+        def end(number: int, frame: Any) -> None:
+            loop.call_soon_threadsafe(self.closing.set)
+            handler = before[signal.Signals(number)]
+            if callable(handler):
+                handler(number, frame)
+
+        for number in signals:
+            signal.signal(number, end)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _news(followers: dict[str, Follower]) -> Iterator[dict[str, Any]]:
+    for number, follower in followers.items():
+        found = follower.news()
+        if found is not None:
+            begins, events = found
+            yield {"run": number, "begins": begins, "events": events}
+
+
+def _message(name: str, data: Any) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()

@@ -1,0 +1,118 @@
+"""The page as a folder of static files, which needs no server of its own: the model runs in the reader's browser."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from nmt import export
+from nmt.checkpoint.contents import Loaded
+from nmt.checkpoint.hub import model_name
+from nmt.export.folder import check_tokenizers, complete, described, write_text_files
+from nmt.export.graphs import trace_explaining
+from nmt.export.precision import Precision, write
+from nmt.model.scopes.local import LocalScope
+from nmt.page import answers
+from nmt.system.errors import UserError
+from nmt.translator import Translator
+
+STATIC = Path(__file__).parent / "static"
+ENGINE = Path(export.__file__).parent / "browser"
+RUNTIME = ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")  # of onnxruntime-web
+ON_PAGE = ("ask.js", "from_disk.js")  # files of the engine that belong to the page
+POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
+)
+FOOTER = (
+    "<footer><p>The model runs in this browser: what you type stays here. Every view has its own address: copy it to "
+    'share what you see. <a href="model/about.txt">About the model</a></p></footer>'
+)
+
+
+def write_page(path: str, loaded: Loaded, output: Path, precision: Precision, package: Path, about: str = "") -> None:
+    """Write the page of the model in a checkpoint at `path`.
+
+    `package` is the folder of the npm package onnxruntime-web; `about` is what is known of the model. The folder is
+    complete or absent at any moment. Raises `UserError` if it exists or cannot be written, if the package is not there,
+    or if the page knows nothing of a tokenizer; then nothing is written.
+    """
+    check_tokenizers(path, loaded)
+    runtime = [package / "dist" / name for name in RUNTIME]
+    for file in runtime:
+        if not file.is_file():
+            raise UserError(f"{file} does not exist: name the folder of the npm package onnxruntime-web")
+    with complete(output) as folder:
+        for name in ("model", "runtime", "engine"):
+            (folder / name).mkdir()
+        for file in runtime:
+            shutil.copyfile(file, folder / "runtime" / file.name)
+        _write_model(folder, model_name(path), loaded, precision)
+        (folder / "model" / "about.txt").write_text(about or "Nothing is known of this model.\n", encoding="utf-8")
+        _write_static(folder)
+        (folder / "index.html").write_text(_index(), encoding="utf-8")
+        _write_offline(folder)
+
+
+def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) -> None:
+    model, place = loaded.model, folder / "model"
+    for graph, contents in trace_explaining(model)._asdict().items():
+        write(contents, place / f"{graph}.onnx", precision, products=False)
+    subwords = write_text_files(place, loaded, with_target=True)
+    scope = getattr(model.decoder.attention, "scope", None)
+    files = [*sorted(place.iterdir()), folder / "runtime" / RUNTIME[-1]]
+    config: dict[str, Any] = {
+        "model": answers.of_model("1", name, Translator.of({name: loaded})),
+        "window": scope.window if isinstance(scope, LocalScope) else None,
+        "segment_ends": list(model.segment_ends),
+        **{
+            side: described(getattr(loaded.config.data, side)) | {"subwords": subwords[side]}
+            for side in ("source", "target")
+        },
+        "files": {file.relative_to(folder).as_posix(): file.stat().st_size for file in files},
+    }
+    (place / "model.json").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
+
+
+def _write_static(folder: Path) -> None:
+    """The page's own modules, of which one is replaced, and those of the engine."""
+    shutil.copytree(STATIC, folder / "static", ignore=shutil.ignore_patterns("index.html", "ask.js", "stored.js"))
+    style = folder / "static" / "page.css"
+    style.write_text(style.read_text(encoding="utf-8").replace("/static/icon.svg", "icon.svg"), encoding="utf-8")
+    for file in ENGINE.glob("*.js"):
+        place = "static" if file.name in ON_PAGE else "." if file.name == "offline.js" else "engine"
+        shutil.copyfile(file, folder / place / file.name)
+
+
+def _index() -> str:
+    """The page, whose parts lie beside it."""
+    page = (STATIC / "index.html").read_text(encoding="utf-8").replace('"/static/', '"static/')
+    for pattern, replacement in (
+        (r"(?=<title>)", f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />\n    '),
+        (r"(?=<script )", '<script src="static/from_disk.js"></script>\n    '),
+        (r"<footer>.*?</footer>", FOOTER),
+    ):
+        before, after = re.split(pattern, page, maxsplit=1, flags=re.DOTALL)
+        page = before + replacement + after
+    return page
+
+
+def _write_offline(folder: Path) -> None:
+    """The service worker's own version and list of files: those that the page loads before the model."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != "offline.js")
+    digest = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files))
+    names = [file.relative_to(folder).as_posix() for file in files]
+    page = ["./", *(name for name in names if name.startswith("static/") and "LICENSE" not in name)]
+    worker = folder / "offline.js"
+    text = worker.read_text(encoding="utf-8")
+    for empty, filled in (
+        ('const VERSION = "";', f'const VERSION = "{digest.hexdigest()[:16]}";'),
+        ("const PAGE = [];", f"const PAGE = {json.dumps(page)};"),
+    ):
+        before, after = text.split(empty)
+        text = before + filled + after
+    worker.write_text(text, encoding="utf-8")

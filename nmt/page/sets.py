@@ -1,0 +1,219 @@
+"""Test sets: what each model makes of each sentence, computed in the background when somebody first asks, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from nmt.evaluation.alignment import Link, WordKind, WordPairs, attend_words, best_links, score_alignment, word_pairs
+from nmt.evaluation.by_length import Bucket, bleu_by_length, source_lengths
+from nmt.evaluation.checkpoints import TestSet, file_test_set
+from nmt.evaluation.scores import corpus_chrf, sacrebleu_score, sentence_bleu, sentence_chrf
+from nmt.page.api import Models
+from nmt.page.guard import Refusal
+from nmt.page.work import FullQueue, Work, one_by_one
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
+from nmt.translator import Translator
+
+EDGES = (5, 10, 15, 20, 30, 40)
+AT_ONCE = 8  # sentences: whoever translates beside it waits for no more
+MOST_SENTENCES = 10_000
+_LOG = logging.getLogger("uvicorn.error")
+
+
+def load_set(source: str, reference: str, alignment: str | None, languages: tuple[str, str], kind: WordKind) -> TestSet:
+    """A test set from two files and its gold links, if there are any; `kind` are the words that these count.
+
+    Raises `UserError` if a file cannot be read, if they do not match, and for a set that is too large for a page.
+    """
+    found = file_test_set(Path(source), Path(reference))
+    count = len(found.text.source)
+    if count > MOST_SENTENCES:
+        raise UserError(f"{source}: {count:,} sentences; the page shows up to {MOST_SENTENCES:,}: take fewer lines")
+    words = word_pairs(found.text, languages, kind, None if alignment is None else Path(alignment))
+    return replace(found, words=words)
+
+
+@dataclass
+class _Result:
+    """What one model makes of a set, as far as it is known. `parts` counts the sentences that are done."""
+
+    parts: int = 0
+    hypotheses: list[str] = field(default_factory=list)
+    bleu: list[float] = field(default_factory=list)
+    chrf: list[float] = field(default_factory=list)
+    summary: dict[str, Any] | None = None
+    error: str | None = None
+
+
+class Sets:
+    """The test sets of a process, by their ids. Computing goes through `work`, a few sentences at a time.
+
+    All models have the same languages.
+    """
+
+    def __init__(self, sets: Mapping[str, TestSet], models: Models, work: Work) -> None:
+        self._sets, self._models, self._work = sets, models, work
+        language = next((one.source.language for _, one in models.values()), "xx")
+        self._lengths = {number: source_lengths(one.text.source, language) for number, one in sets.items()}
+        self._results = {number: {model: _Result() for model in models} for number in sets}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        # Where a model writes no capitals, none are compared.
+        self.lowercase = any(_lowercases(translator) for _, translator in models.values())
+
+    def listed(self) -> list[dict[str, Any]]:
+        return [
+            {"id": number, "name": one.corpus, "sentences": len(one.text.source), "aligned": _links(one) is not None}
+            for number, one in self._sets.items()
+        ]
+
+    def progress(self, number: str) -> dict[str, Any]:
+        """How far the models are, and the scores of those that are done. Whoever asks first begins the computing."""
+        self._set(number)
+        if number not in self._tasks:
+            self._tasks[number] = asyncio.create_task(self._compute(number))
+        models = [
+            {"id": model, "done": result.parts, "error": result.error, "summary": result.summary}
+            for model, result in self._results[number].items()
+        ]
+        [own] = [one for one in self.listed() if one["id"] == number]
+        return {**own, "lowercase": self.lowercase, "models": models}
+
+    def sentences(self, number: str) -> dict[str, Any]:
+        """All sentences, and for each model that is done its translations and their scores."""
+        text = self._set(number).text
+        done = {model: result for model, result in self._results[number].items() if result.summary is not None}
+        return {
+            "source": text.source,
+            "reference": text.target,
+            "lengths": self._lengths[number],
+            "models": [
+                {"id": model, "hypotheses": result.hypotheses, "bleu": result.bleu, "chrf": result.chrf}
+                for model, result in done.items()
+            ],
+        }
+
+    async def attention(self, number: str, place: str) -> dict[str, Any]:
+        """Of one sentence, from 0: its words, its gold links, and each model's attention as it writes the reference.
+
+        Raises `Refusal` for ids that do not exist, and `FullQueue`.
+        """
+        one = self._set(number)
+        assert one.words is not None
+        if not (place.isdecimal() and len(place) < 10 and int(place) < len(one.text.source)):
+            raise Refusal(404, f"there is no sentence {place[:20]}: this set has 0 to {len(one.text.source) - 1}")
+        line = int(place)
+        gold = None if one.words.links is None else one.words.links[line]
+        models = []
+        for model, (_, translator) in self._models.items():
+            if translator.has_attention:
+                [(weights, links)] = await self._do(number, model, _attend, (translator, one, slice(line, line + 1)))
+                rate = score_alignment([links], [gold], samples=1).error_rate if gold and gold.sure else None
+                models.append({"id": model, "weights": weights.round(6).tolist(), "error_rate": rate})
+        return {
+            "source": one.words.source[line],
+            "reference": one.words.target[line],
+            "sure": sorted(gold.sure) if gold else [],
+            "possible": sorted(gold.possible) if gold else [],
+            "models": models,
+        }
+
+    async def close(self) -> None:
+        """Stop computing."""
+        for task in self._tasks.values():
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _set(self, number: str) -> TestSet:
+        if number not in self._sets:
+            raise Refusal(404, f"there is no test set {number[:20]!r}: /api/sets lists them")
+        return self._sets[number]
+
+    async def _compute(self, number: str) -> None:
+        for model in self._models:
+            try:
+                await self._compute_model(number, model)
+            except UserError as error:
+                self._results[number][model].error = str(error)
+            except Exception:  # a defect, which is not to keep the other models and the page waiting
+                _LOG.exception("Test set %s, model %s", number, model)
+                self._results[number][model].error = "failed: see the output of nmt serve"
+
+    async def _compute_model(self, number: str, model: str) -> None:
+        one, (_, translator) = self._sets[number], self._models[model]
+        result, count = self._results[number][model], len(one.text.source)
+        order = sorted(range(count), key=lambda i: -len(one.text.source[i]))
+        found: dict[int, str] = {}
+        for begin in range(0, count, AT_ONCE):
+            chosen = order[begin : begin + AT_ONCE]
+            texts = await self._patiently(number, model, _translate, (translator, [one.text.source[i] for i in chosen]))
+            found |= zip(chosen, texts, strict=True)
+            result.parts = len(found)
+        result.hypotheses = [found[i] for i in range(count)]
+        links: list[frozenset[Link]] = []
+        if (gold := _links(one)) is not None and translator.has_attention:
+            for begin in range(0, count, AT_ONCE):
+                part = (translator, one, slice(begin, begin + AT_ONCE))
+                links += [own for _, own in await self._patiently(number, model, _attend, part)]
+        reference = [self._cased(text) for text in one.text.target]
+        said = [self._cased(text) for text in result.hypotheses]
+        result.bleu, result.chrf, summary = await asyncio.to_thread(_scored, said, reference, self._lengths[number])
+        rate = score_alignment(links, gold).error_rate if gold is not None and links else None
+        result.summary = summary | {"error_rate": rate}
+
+    def _cased(self, text: str) -> str:
+        return text.lower() if self.lowercase else text
+
+    async def _do(self, number: str, model: str, compute: Callable[[Any], Any], payload: Any) -> Any:
+        return await self._work.answer((number, model, compute), one_by_one(compute), payload)
+
+    async def _patiently(self, *job: Any) -> Any:
+        """The same of a job that can wait until there is room for it."""
+        while True:
+            try:
+                return await self._do(*job)
+            except FullQueue:
+                await asyncio.sleep(0.2)
+
+
+def _translate(payload: tuple[Translator, Sequence[str]]) -> list[str]:
+    translator, sentences = payload
+    return [translation.text for translation in translator.translate(sentences, attention=False)]
+
+
+def _attend(payload: tuple[Translator, TestSet, slice]) -> list[tuple[Any, frozenset[Link]]]:
+    """The attention of some of a set's pairs, between words, and its links."""
+    translator, one, part = payload
+    assert one.words is not None
+    text = ParallelText(one.text.source[part], one.text.target[part])
+    words = WordPairs(one.words.source[part], one.words.target[part])
+    return [(weights, best_links(weights)) for weights in attend_words(translator, text, words)]
+
+
+def _scored(
+    hypotheses: Sequence[str], references: Sequence[str], lengths: Sequence[int]
+) -> tuple[list[float], list[float], dict[str, Any]]:
+    """BLEU and chrF of each sentence, and those of the whole."""
+    buckets: list[Bucket] = bleu_by_length(hypotheses, references, lengths, EDGES)
+    summary = {
+        "bleu": sacrebleu_score(hypotheses, references),
+        "chrf": corpus_chrf(hypotheses, references),
+        "by_length": [asdict(bucket) for bucket in buckets],
+    }
+    return sentence_bleu(hypotheses, references), sentence_chrf(hypotheses, references), summary
+
+
+def _links(one: TestSet) -> Any:
+    return None if one.words is None else one.words.links
+
+
+def _lowercases(translator: Translator) -> bool:
+    tokenize = translator.target.tokenizer.tokenize
+    return tokenize("A") == tokenize("a")

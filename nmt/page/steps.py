@@ -1,0 +1,159 @@
+"""Decoding steps as values: what the decoder asks, how well each position answers, what it reads and then expects.
+
+They are taken by the decoder's own `step`, one token at a time; only what a step does not return is computed beside it,
+from the same parts.
+
+Shapes: S source positions with the end of the sentence, n attention heads (1 without them), H query, M context.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from nmt.data.batching import pad_source
+from nmt.decoding.beam_search import select
+from nmt.model.attention import Attention, Memory
+from nmt.model.decoder import State
+from nmt.model.scopes.local import LocalScope
+from nmt.model.seq2seq import Seq2Seq
+from nmt.text.vocabulary import BOS, PAD
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one step's attention did.
+
+    `scores` are those of all S positions, before the softmax, also of those that the scope or a forced position leaves
+    out: these have weight 0. `parts` are what each position adds to the context, which is their sum. `centre` is p_t of
+    a local scope, in source positions, and `window` its D. `coverage` is the weight that each position got before.
+    """
+
+    scores: Float[Tensor, "n S"]
+    weights: Float[Tensor, "n S"]
+    parts: Float[Tensor, "S M"]
+    centre: Float[Tensor, " n"] | None
+    window: int | None
+    coverage: Float[Tensor, " S"] | None
+
+    @property
+    def shares(self) -> Float[Tensor, " S"]:
+        """The projection of each part onto the context, divided by the context's length: they add up to 1."""
+        context = self.parts.sum(dim=0)
+        return self.parts @ context / (context * context).sum().clamp(min=1e-12)
+
+
+@dataclass(frozen=True)
+class DecodingStep:
+    """One step: the query, the look at the source (None without attention), the context, and what comes next.
+
+    `chosen` is the id that was written, `probability` the model's for it, and `place` how many ids are likelier.
+    `likeliest` are ids with their probabilities, best first, among all that a translation can hold.
+    """
+
+    query: Float[Tensor, " H"]
+    look: Look | None
+    context: Float[Tensor, " M"]
+    chosen: int
+    probability: float
+    place: int
+    likeliest: tuple[tuple[int, float], ...]
+
+
+@torch.inference_mode()
+def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likeliest: int = 10) -> list[DecodingStep]:
+    """The steps in which the model writes these target ids for these source ids, one for each target id.
+
+    Source ids are without EOS, target ids with it if they have ended. The model is to be in evaluation mode.
+    """
+    padded, lengths = pad_source([source])
+    state, memory = model.encode(padded.to(model.device), lengths)
+    if not target:
+        return []
+    decoder, taken = model.decoder, []
+    for inputs in decoder.embed(torch.tensor([BOS, *target[:-1]], device=model.device)).split(1):
+        before = state
+        readout, state, _ = decoder.step(inputs, before, memory)
+        taken.append((readout, decoder.query(before, state), *before))
+    readouts, queries, *befores = map(torch.cat, zip(*taken, strict=True))
+    looks, contexts = looks_of(model, queries, tuple(befores), memory)
+    log_probabilities = decoder.logits(readouts).log_softmax(dim=1)
+    log_probabilities[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
+    best = log_probabilities.topk(min(likeliest, log_probabilities.shape[1] - 2), dim=1)  # but those two
+    own = log_probabilities.gather(1, torch.tensor([*target], device=model.device).unsqueeze(1))
+    places = (log_probabilities > own).sum(dim=1)
+    pairs = zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
+    chances = zip(target, own.exp().flatten().tolist(), places.tolist(), pairs, strict=True)
+    return [
+        DecodingStep(query, look, context.cpu(), chosen, probability, place, tuple(zip(*pair, strict=True)))
+        for query, look, context, (chosen, probability, place, pair) in zip(
+            queries.cpu(), looks, contexts.cpu(), chances, strict=True
+        )
+    ]
+
+
+@torch.inference_mode()
+def weights_in_tree(
+    model: Seq2Seq, source: Sequence[int], parents: Sequence[int | None], tokens: Sequence[int]
+) -> list[Float[Tensor, " S"]]:
+    """The attention weights, a mean over heads, with which each hypothesis of a tree was given its last token.
+
+    `parents` are the places of others in the tree, or None for a hypothesis of one token. The model has attention.
+    """
+    padded, lengths = pad_source([source])
+    state, memory = model.encode(padded.to(model.device), lengths)
+    children: dict[int | None, list[int]] = defaultdict(list)
+    for place, parent in enumerate(parents):
+        children[parent].append(place)
+    found: dict[int, Tensor] = {}
+    level: list[int | None] = [None]  # hypotheses of the same length that were gone on from
+    while level:
+        last = torch.tensor([BOS if place is None else tokens[place] for place in level], device=model.device)
+        _, state, alignment = model.decoder.step(model.decoder.embed(last), state, memory)
+        weights = alignment.dense(memory.values.shape[-2]).cpu()
+        written = [(row, child) for row, place in enumerate(level) for child in children[place]]
+        found |= {child: weights[row] for row, child in written}
+        gone_on = [(row, child) for row, child in written if child in children]
+        state = select(state, torch.tensor([row for row, _ in gone_on], dtype=torch.long, device=model.device))
+        level = [child for _, child in gone_on]
+    return [found[place] for place in range(len(parents))]
+
+
+def looks_of(
+    model: Seq2Seq, queries: Float[Tensor, "T H"], befores: State, memory: Memory
+) -> tuple[Sequence[Look | None], Float[Tensor, "T M"]]:
+    """What attention did in T steps of a sentence, of which each began in its row of `befores`; and the contexts."""
+    attention, states = model.decoder.attention, model.decoder.states
+    query, t, coverage = queries.unsqueeze(0), befores[states].unsqueeze(0), None
+    if not isinstance(attention, Attention):
+        return [None] * len(queries), attention(query, memory, t)[0][0]
+    if attention.coverage:
+        coverage = befores[states + 1].unsqueeze(0)
+    _, alignment = attention.each_head(query, memory, t, coverage)
+    # Without a dimension of heads they are one head.
+    asked, split, at, covered = attention.split(query, memory, t, coverage)
+    each = (-1, len(queries), memory.values.shape[-2])
+    weights = alignment.dense(each[2]).reshape(each)
+    parts = weights.unsqueeze(-1) * memory.values[0].reshape(-1, 1, *memory.values.shape[-2:])
+    joined = parts[0] if attention.heads is None else attention.heads.join(parts.transpose(0, 1))
+    scores = attention.score(asked, split.keys, covered).reshape(each)
+    local = attention.scope if isinstance(attention.scope, LocalScope) else None
+    if local is not None:
+        centres = local.centre(asked, at, split.lengths).expand(asked.shape[:-1]).reshape(each[:2])
+    looks = [
+        Look(
+            scores[:, i].cpu(),
+            weights[:, i].cpu(),
+            joined[i].cpu(),
+            None if local is None else centres[:, i].cpu(),
+            None if local is None else local.window,
+            None if coverage is None else coverage[0, i].cpu(),
+        )
+        for i in range(len(queries))
+    ]
+    return looks, joined.sum(dim=1)

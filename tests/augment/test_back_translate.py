@@ -1,0 +1,191 @@
+"""`nmt back-translate`: pairs for `data.*.extra`, the same after an interruption and by any number of workers."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from support.cli import SOURCES, TARGETS, all_named, error_of, write_corpus
+
+from nmt.augment.noise import FARTHEST, noisy
+from nmt.checkpoint import file as checkpoint_file
+from nmt.cli import main
+from nmt.commands import back_translate, sentences
+from nmt.config.data import DataConfig
+from nmt.data.training_set import load_training_set
+
+NEW = ["die Katze läuft weg", "der Hund", "Katze", "der kleine Hund", "der kleine Hund schläft", "die Katze weg"]
+
+
+@pytest.fixture
+def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Six new lines, an empty one and two of the validation set, in blocks of two."""
+    monkeypatch.setattr(sentences, "BLOCK", 2)
+    path = tmp_path / "text.txt"
+    lines = [*NEW[:2], "", SOURCES[1].upper(), *NEW[2:], f"  {SOURCES[0]} "]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def back(best: str, text: Path, out: Path, *more: str) -> int:
+    return main(["back-translate", best, "--input", str(text), "--output", str(out), "--threads", "1", *more])
+
+
+def lines_of(out: Path, language: str) -> list[str]:
+    return out.with_name(f"{out.name}.{language}").read_text(encoding="utf-8").splitlines()
+
+
+def translate(best: str, capsys: pytest.CaptureFixture[str], *more: str) -> list[str]:
+    assert main(["translate", best, "--threads", "1", *more, *NEW]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_pairs_are_the_lines_and_their_translations(
+    best: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawing = ["--temperature", "1.5", "--max-length", "4"]
+    expected = [pair for pair in zip(NEW, translate(best, capsys, *drawing), strict=True) if pair[1]]
+    out = tmp_path / "made" / "pairs"
+    assert back(best, text, out, *drawing) == 0
+    assert list(zip(lines_of(out, "de"), lines_of(out, "en"), strict=True)) == expected
+    assert len(expected) > 3
+    said = capsys.readouterr().out
+    assert f"{len(expected)} pairs of 6 lines" in said
+    assert "Left out: 2 lines equal to" in said
+    assert [path.name for path in sorted(out.parent.iterdir())] == ["pairs.de", "pairs.en"]
+    # What is printed is the part of a config that trains on them.
+    values = write_corpus(tmp_path / "corpus")["data"]
+    values["source"], values["target"] = values["target"], values["source"]
+    for side, extra in yaml.safe_load(said.partition("\n\n")[2].partition("\n\n")[2])["data"].items():
+        values[side] |= extra
+    pairs = load_training_set(DataConfig.model_validate(values))
+    assert len(pairs) == 4 * len(SOURCES) + len(expected)
+    assert "<BT>" in pairs.source.vocabulary.tokens
+
+
+@pytest.mark.parametrize(
+    "form",
+    [["--n-best", "3"], ["--temperature", "1.2", "--seed", "4", "--noise", "0.2"], ["--top-k", "9", "--n-best", "4"]],
+    ids=str,
+)
+def test_stopped_and_resumed_by_workers_it_gives_the_same_bytes(
+    best: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: list[str]
+) -> None:
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert back(best, text, whole, *form) == 0
+    assert len(lines_of(whole, "en")) == len(lines_of(whole, "de")) > 2
+    with pytest.MonkeyPatch.context() as patch:
+        real, count = back_translate._pairs_of, 0
+
+        def stopping(*arguments: object) -> tuple[int, list[str]]:
+            nonlocal count
+            count += 1
+            if count == 2:
+                raise KeyboardInterrupt
+            return real(*arguments)  # type: ignore[arg-type]
+
+        patch.setattr(back_translate, "_pairs_of", stopping)
+        assert back(best, text, out, *form) == 130
+    assert "--resume" in capsys.readouterr().err
+    assert not out.with_name("out.en").exists()
+    note = json.loads((tmp_path / "out.pairs.unfinished").read_text(encoding="utf-8"))
+    assert note["sentences"] == 2
+    assert back(best, text, out, *form) == 2
+    assert "add --resume" in error_of(capsys)
+    assert back(best, text, out, *form, "--resume", "--beam", "1") == 2
+    assert "a different --beam" in error_of(capsys)
+    workers = ["--workers", "2"] if "--seed" in form else []
+    assert back(best, text, out, *form, "--resume", *workers) == 0
+    for language in ("de", "en"):
+        assert lines_of(out, language) == lines_of(whole, language)
+    capsys.readouterr()
+    assert back(best, text, out, *form, "--resume") == 2
+    assert "out.de already exists" in error_of(capsys)
+
+
+def test_further_lines_can_be_left_out(
+    best: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("\n".join(line.title() for line in NEW[2:]), encoding="utf-8")
+    drawing = ["--temperature", "2", "--n-best", "9"]
+    assert back(best, text, tmp_path / "out", "--without", str(mine), *drawing) == 0
+    assert set(lines_of(tmp_path / "out", "de")) == set(NEW[:2])
+    mine.write_text("\n".join(NEW), encoding="utf-8")
+    capsys.readouterr()
+    assert back(best, text, tmp_path / "none", "--without", str(mine)) == 2
+    assert "all lines are empty, or equal to one of " in error_of(capsys)
+
+
+def test_every_option_runs(best: str, text: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "all")
+    options = [
+        [
+            "--input",
+            str(text),
+            "--output",
+            out,
+            "--resume",
+            "--workers",
+            "1",
+            "--without",
+            str(text.parent / "text.txt"),
+        ],
+        ["--data-folder", str(tmp_path), "--n-best", "2", "--noise", "0.1", "--max-length", "5", "--batch-size", "3"],
+        ["--beam", "2", "--length-penalty", "0", "--precision", "float32", "--vocabulary-selection"],
+        ["--no-vocabulary-selection", "--device", "cpu", "--threads", "1", "--temperature", "1", "--top-k", "4"],
+        ["--seed", "2"],
+    ]
+    assert all_named(options, back_translate.parser())
+    words = [word for option in options for word in option]
+    without = words.index("--without")
+    del words[without : without + 2]
+    assert main(["back-translate", best, *words]) == 2  # it is either a beam or sampling
+    beam = words.index("--beam")
+    del words[beam : beam + 2]
+    assert main(["back-translate", best, *words]) == 0
+    assert 0 < len(lines_of(tmp_path / "all", "en")) <= 12
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--noise", "1"], "'1' is not a number from 0 to below 1"),
+        (["--seed", "3"], "add --temperature 1"),
+        (["--input", "missing"], "missing does not exist"),
+        (["--n-best", "9"], "9 best"),
+        (["--output", "."], ". is a folder: give --output a name to begin with"),
+    ],
+)
+def test_bad_options(
+    best: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], words: str
+) -> None:
+    assert back(best, text, tmp_path / "out", *more) == 2
+    assert words in error_of(capsys)
+    assert not (tmp_path / "out.en").exists()
+
+
+def test_a_model_of_one_language_is_refused(
+    best: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = checkpoint_file.read(best)
+    found["config"]["data"]["target"]["language"] = found["config"]["data"]["source"]["language"]
+    checkpoint_file.write(tmp_path / "same.pt", found)
+    assert back(str(tmp_path / "same.pt"), text, tmp_path / "out") == 2
+    assert "to itself: give a model of two languages" in error_of(capsys)
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_noise_loses_words_and_moves_the_others_a_little() -> None:
+    text = " ".join(map(str, range(10_000)))
+    found = noisy(text, 0.1).split()
+    assert found == noisy(text, 0.1).split()
+    kept = sorted(map(int, found))
+    assert 8_800 < len(kept) < 9_200
+    assert len(set(kept)) == len(kept)
+    moved = [abs(place - kept.index(int(word))) for place, word in enumerate(found[:2000])]
+    assert max(moved) == FARTHEST
+    assert min(moved) == 0
+    assert noisy("a", 0.99) == "a"
+    assert noisy(" ", 0.5) == ""
+    assert sorted(noisy(TARGETS[4], 0.0).split()) == sorted(TARGETS[4].split())

@@ -1,0 +1,146 @@
+"""Made-up words in training pairs: the same on both sides, in the places of a word and of its translation."""
+
+import re
+from collections.abc import Iterator, Sequence
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.texts import SAMPLE, data_config
+
+from nmt.augment.copying import FREQUENT, Copying, made_up
+from nmt.config.data import DataConfig
+from nmt.data.batching import Example
+from nmt.data.ibm1 import side_of
+from nmt.data.training_set import TrainingSet, load_training_set
+from nmt.text.corpus import ParallelText
+from nmt.text.tokenizers.case import TITLE
+from nmt.text.vocabulary import SPECIALS, Vocabulary
+
+LINES = 3000
+
+
+def sample(name: str) -> list[str]:
+    return (SAMPLE / f"train.{name}").read_text(encoding="utf-8").splitlines()[:LINES]
+
+
+@pytest.fixture(scope="module", params=["sentencepiece", "sentencepiece_cased"])
+def pairs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TrainingSet:
+    text = ParallelText(sample("de"), sample("en"))
+    kind = request.param
+    config = data_config(tmp_path_factory.mktemp(kind), text, kind, 800, joint=True, lowercase=kind == "sentencepiece")
+    return load_training_set(DataConfig.model_validate({**dict(config), "copying": 0.3, "max_length": 1000}))
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", text)
+
+
+def translations() -> set[tuple[str, str]]:
+    """The words that some line aligns with each other."""
+    found = set()
+    for source, target, links in zip(sample("de"), sample("en"), sample("align"), strict=True):
+        sides = words(source), words(target)
+        found |= {(sides[0][int(s)], sides[1][int(t)]) for s, t in (link.split("-") for link in links.split())}
+    return {(source.lower(), target.lower()) for source, target in found}
+
+
+def changes(pairs: TrainingSet, draw: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Of each changed pair the lost word of each side and the new ones, lower-cased."""
+    sides = (pairs.source, sample("de")), (pairs.target, sample("en"))
+    for line, example in enumerate(pairs.examples(range(len(pairs)), draw)):
+        lost, new = [], []
+        for (codec, text), ids in zip(sides, (example.source, example.target), strict=True):
+            now = words(codec.tokenizer.detokenize(codec.vocabulary.decode(ids)).lower())
+            before = words(text[line].lower())
+            assert len(now) == len(before)
+            different = [(a, b) for a, b in zip(before, now, strict=True) if a != b]
+            assert len(different) <= 1
+            lost += [a for a, _ in different]
+            new += [b for _, b in different]
+        assert len(new) in (0, 2)
+        if new:
+            yield lost, new
+
+
+def test_a_word_and_its_translation_give_way_to_the_same_made_up_word(pairs: TrainingSet) -> None:
+    changed = list(changes(pairs, "1"))
+    assert 0.15 * LINES < len(changed) < 0.3 * LINES
+    known = translations()
+    assert all(new[0] == new[1] for _, new in changed)
+    right = sum(tuple(lost) in known for lost, _ in changed)
+    assert right / len(changed) > 0.95
+
+
+def test_the_same_draw_changes_the_same_pairs(pairs: TrainingSet) -> None:
+    first, again, other = (pairs.examples(range(len(pairs)), draw) for draw in ("1", "1", "2"))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("pieces", [[], ["müll", "er", "wolf"]])
+def test_made_up_words_are_names_and_numbers(pieces: list[str]) -> None:
+    chance = Random(1)
+    made = [made_up(chance, pieces) for _ in range(1000)]
+    names = [word for word in made if not word.isdecimal()]
+    assert all(word.isalpha() and word.istitle() for word in names)
+    assert 0.2 < 1 - len(names) / len(made) < 0.3
+    of_pieces = [name for name in names if re.fullmatch("(müll|er|wolf){2,3}", name.lower())]
+    assert len(of_pieces) / len(names) == pytest.approx(0.5 if pieces else 0, abs=0.06)
+    assert len(set(names) - set(of_pieces)) > (300 if pieces else 600)
+
+
+# Which word is replaced: any with a clear translation, but no frequent one and no mark
+
+TYPES = [*SPECIALS, *(f"▁x{number}" for number in range(FREQUENT - 2)), "▁der", "▁the"]
+TYPES += [TITLE, "▁haus", "▁house", "▁hund", "▁dog", "chen", "▁,", "▁new"]
+ID = {token: number for number, token in enumerate(TYPES)}
+LINES_OF_TYPES = [
+    *(("▁der ▁haus ▁,", "▁the ▁house ▁,"), ("▁der ▁hund", "▁the ▁dog"), ("▁haus", "▁house")),
+    *(("▁hund", "▁dog"), ("▁der", "▁the"), ("▁,", "▁,")),
+]
+
+
+def ids(text: str) -> list[int]:
+    return [ID[token] for token in text.split()]
+
+
+def replacements(source: str, target: str) -> set[tuple[str, str]]:
+    """What may become of a pair, where each made-up word is written as NEW."""
+    codec: Any = SimpleNamespace(vocabulary=Vocabulary(tuple(TYPES)), encode=lambda _: [ID["▁new"]])
+    sides = (side_of([ids(line[side]) for line in LINES_OF_TYPES], len(TYPES)) for side in (0, 1))
+    copying = Copying(codec, *sides)
+    found = [copying.replaced(Example(ids(source), ids(target)), Random(seed)) for seed in range(40)]
+    return {(text_of(one.source), text_of(one.target)) for one in found}
+
+
+def text_of(tokens: Sequence[int]) -> str:
+    return " ".join(TYPES[token] for token in tokens).replace("▁new", "NEW")
+
+
+def test_any_word_with_a_clear_translation_is_replaced() -> None:
+    assert replacements("▁der ▁haus ▁, ▁hund", "▁the ▁dog ▁, ▁house") == {
+        ("▁der NEW ▁, ▁hund", "▁the ▁dog ▁, NEW"),
+        ("▁der ▁haus ▁, NEW", "▁the NEW ▁, ▁house"),
+    }
+
+
+def test_the_mark_of_case_goes_with_its_word() -> None:
+    assert replacements(f"▁der {TITLE} ▁haus {TITLE} ▁x1", "▁the ▁house") == {(f"▁der NEW {TITLE} ▁x1", "▁the NEW")}
+    assert replacements(f"▁der {TITLE} ▁haus", f"{TITLE} ▁house") == {("▁der NEW", "NEW")}
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("▁haus chen", "▁house"),  # a part of a longer word
+        ("▁haus ▁haus", "▁house"),
+        ("▁haus", "▁house ▁house"),
+        ("▁haus", "▁dog"),
+        ("▁der", "▁the"),
+        ("▁,", "▁,"),
+    ],
+)
+def test_other_words_stay(pair: tuple[str, str]) -> None:
+    assert replacements(*pair) == {pair}

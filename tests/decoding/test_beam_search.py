@@ -1,0 +1,287 @@
+"""Search, on a toy, against all sequences there are and a beam written in plain Python."""
+
+import math
+from collections import Counter
+from itertools import pairwise, product
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from support.toy_search import END, SENTENCES, START, WORDS, Toy, in_order, search
+
+from nmt.decoding.beam_search import beam_search, beginning, length_penalty, select
+
+ALPHAS = pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+
+
+def all_sequences(max_length):
+    """Those that end by then, and those that are cut off there."""
+    ended = [(*words, END) for length in range(max_length) for words in product(WORDS, repeat=length)]
+    return ended + list(product(WORDS, repeat=max_length))
+
+
+def ranked(toy, sentence, sequences, alpha):
+    return sorted(((toy.score(sentence, ids, alpha), ids) for ids in sequences), reverse=True)
+
+
+def assert_same(found, expected):
+    """Hypotheses and (score, ids) pairs alike, in their order."""
+    assert [h.ids for h in found] == [ids for _, ids in expected]
+    assert [h.score for h in found] == pytest.approx([score for score, _ in expected], rel=0, abs=1e-9)
+
+
+def beam_by_hand(toy, sentence, beam_size, alpha, max_length):
+    """One sentence, lists, and no tensors: ended hypotheses leave the beam, which is filled up with the next best."""
+    open_, ended = [(0.0, ())], []
+    for _ in range(max_length):
+        grown = [
+            (score + toy.next(sentence, ids)[token], (*ids, token)) for score, ids in open_ for token in (*WORDS, END)
+        ]
+        grown.sort(reverse=True)
+        ended += [ids for _, ids in grown[:beam_size] if ids[-1] == END]
+        open_ = [(score, ids) for score, ids in grown if ids[-1] != END][:beam_size]
+        if len(ended) >= beam_size:
+            return ranked(toy, sentence, ended, alpha)
+    return ranked(toy, sentence, ended + [ids for _, ids in open_], alpha)
+
+
+@ALPHAS
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("max_length", [1, 2, 4])
+def test_a_wide_beam_finds_what_exhaustive_search_finds(seed, alpha, max_length):
+    toy = Toy(seed)
+    sequences = all_sequences(max_length)
+    found = search(toy, beam_size=len(sequences) + 1, n_best=len(sequences), alpha=alpha, max_length=max_length)
+    for sentence, hypotheses in zip(SENTENCES, found, strict=True):
+        assert_same(hypotheses, ranked(toy, sentence, sequences, alpha))
+
+
+@ALPHAS
+@pytest.mark.parametrize("beam_size", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize(("seed", "end_bonus"), [(0, 0.0), (1, 1.5), (2, -1.5), (3, -4.0)])
+def test_every_beam_finds_what_a_plain_one_finds(seed, end_bonus, beam_size, alpha):
+    toy = Toy(seed, end_bonus)
+    sentences = range(0, 300, 10)
+    found = search(toy, tuple(sentences), beam_size=beam_size, n_best=beam_size, alpha=alpha, max_length=7)
+    for sentence, hypotheses in zip(sentences, found, strict=True):
+        assert_same(hypotheses, beam_by_hand(toy, sentence, beam_size, alpha, 7)[:beam_size])
+
+
+@ALPHAS
+@pytest.mark.parametrize("seed", range(5))
+def test_a_beam_of_one_is_greedy_search(seed, alpha):
+    toy = Toy(seed)
+    for sentence, (hypothesis,) in zip(SENTENCES, search(toy, beam_size=1, alpha=alpha, max_length=9), strict=True):
+        ids = []
+        while len(ids) < 9 and END not in ids:
+            ids.append(int(np.argmax(toy.next(sentence, ids))))
+        assert hypothesis.ids == tuple(ids)
+        assert hypothesis.score == pytest.approx(toy.score(sentence, ids, alpha), abs=1e-9)
+
+
+@ALPHAS
+@pytest.mark.parametrize("beam_size", [1, 3, 6])
+@pytest.mark.parametrize("end_bonus", [-2.0, 0.0, 2.0])
+def test_hypotheses_are_distinct_sorted_and_scored_right_and_end_once(alpha, beam_size, end_bonus):
+    for seed in range(3):
+        toy = Toy(seed, end_bonus)
+        found = search(toy, tuple(range(40)), beam_size=beam_size, n_best=beam_size, alpha=alpha, max_length=8)
+        for sentence, hypotheses in enumerate(found):
+            assert len({h.ids for h in hypotheses}) == len(hypotheses) == beam_size
+            assert all(one.score >= other.score for one, other in pairwise(hypotheses))
+            for ids, score in ((h.ids, h.score) for h in hypotheses):
+                assert START not in ids
+                assert END not in ids[:-1]
+                assert 1 <= len(ids) <= 8
+                assert ids[-1] == END or len(ids) == 8
+                assert score == pytest.approx(toy.score(sentence, ids, alpha), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_beam_never_beats_exhaustive_search_and_equals_it_when_wide(seed):
+    toy = Toy(seed)
+    best = [ranked(toy, sentence, all_sequences(4), 0.0)[0][0] for sentence in SENTENCES]
+    for beam_size in range(1, 90, 8):
+        for hypotheses, limit in zip(search(toy, beam_size=beam_size, max_length=4), best, strict=True):
+            assert hypotheses[0].score <= limit + 1e-9
+    assert [h[0].score for h in search(toy, beam_size=90, max_length=4)] == pytest.approx(best, abs=1e-9)
+
+
+def sufficient_beam(toy, sentence, best):
+    """A size from which on, without a length penalty, no beam can lose this sequence.
+
+    A beam of K keeps each of its beginnings that is among the K best of all of that length, and does not stop before
+    it if less than K sequences are shorter.
+    """
+    ranks = []
+    for length in range(1, len(best) + 1):
+        rivals = list(product(WORDS, repeat=length))
+        if best[length - 1] == END:
+            rivals += [(*words, END) for words in product(WORDS, repeat=length - 1)]
+        ranks.append([ids for _, ids in ranked(toy, sentence, rivals, 0.0)].index(best[:length]) + 1)
+    shorter = sum(len(WORDS) ** words for words in range(len(best) - 1))
+    return max(*ranks, shorter + 1)
+
+
+def test_from_some_size_on_every_beam_finds_the_best_of_all():
+    """Below that size a beam may find it or not, and a wider one may lose it: better beginnings push its own out."""
+    sentences = tuple(range(0, 1000, 100))
+    counts = Counter()
+    for seed in range(5):
+        toy = Toy(seed)
+        best = [ranked(toy, sentence, all_sequences(4), 0.0)[0] for sentence in sentences]
+        enough = [sufficient_beam(toy, sentence, ids) for sentence, (_, ids) in zip(sentences, best, strict=True)]
+        hit_before = [False] * len(sentences)
+        for beam_size in range(1, 21):
+            for i, (hypothesis, *_) in enumerate(search(toy, sentences, beam_size=beam_size, max_length=4)):
+                score, ids = best[i]
+                hit = hypothesis.ids == ids
+                assert hit or beam_size < enough[i]
+                assert hypothesis.score == pytest.approx(score, abs=1e-9) if hit else hypothesis.score < score
+                if hit_before[i] and not hit:
+                    assert_same([hypothesis], beam_by_hand(toy, sentences[i], beam_size, 0.0, 4)[:1])
+                    counts["lost"] += 1
+                counts["certain" if beam_size >= enough[i] else "found" if hit else "not yet"] += 1
+                hit_before[i] = hit
+    assert min(counts[kind] for kind in ("certain", "found", "not yet")) > 30
+    assert 0 < counts["lost"] < 20
+
+
+@ALPHAS
+def test_the_batch_changes_no_result(alpha):
+    toy = Toy(6)
+    sentences = tuple(range(0, 200, 11))
+    options = {"beam_size": 4, "n_best": 4, "alpha": alpha, "max_length": 9}
+    together = search(toy, sentences, **options)
+    assert search(toy, sentences[::-1], **options)[::-1] == together
+    for sentence, hypotheses in zip(sentences, together, strict=True):
+        assert search(toy, (sentence,), **options) == [hypotheses]
+    lengths = {len(h[0].ids) for h in together}
+    assert len(lengths) > 2  # sentences end at different times
+
+
+def test_finished_sentences_leave_the_batch():
+    toy = Toy(1, end_bonus=1.0)
+    sentences = tuple(range(0, 200, 11))
+    search(toy, sentences, beam_size=2, max_length=12)
+    assert toy.rows_seen[0] == list(sentences)
+    for before, after in pairwise(toy.rows_seen):
+        assert [sentence for sentence in before if sentence in after] == after
+    assert len(toy.rows_seen[-1]) < len(sentences)
+
+
+@ALPHAS
+@pytest.mark.parametrize("max_length", [1, 2, 5])
+def test_at_the_maximal_length_open_hypotheses_are_returned_as_they_are(alpha, max_length):
+    toy = Toy(0)
+    toy.table[:, END] = -math.inf
+    found = search(toy, beam_size=3, n_best=3, alpha=alpha, max_length=max_length)
+    for sentence, hypotheses in zip(SENTENCES, found, strict=True):
+        assert_same(hypotheses, beam_by_hand(toy, sentence, 3, alpha, max_length))
+        for hypothesis in hypotheses:
+            assert len(hypothesis.ids) == max_length
+            assert END not in hypothesis.ids
+
+
+def test_an_end_does_not_stay_with_its_place_in_the_beam():
+    """The best hypothesis of the first step ends; the others, moved into its place, go on."""
+    table = {
+        (): [math.log(0.3), math.log(0.2), -math.inf, math.log(0.5)],
+        (0,): [-math.inf, math.log(0.9), -math.inf, math.log(0.1)],
+        (1,): [math.log(0.5), -math.inf, math.log(0.5), -math.inf],
+        (0, 1): [-math.inf, -math.inf, -math.inf, 0.0],
+    }
+
+    def step(tokens, state, _):
+        histories = [tuple(int(i) for i in row if i >= 0) for row in torch.cat([state[0], tokens.unsqueeze(1)], 1)]
+        rows = [table.get(history[1:], [-math.log(4)] * 4) for history in histories]
+        return torch.tensor(rows, dtype=torch.float64), (torch.cat([state[0], tokens.unsqueeze(1)], dim=1),)
+
+    empty = torch.full((1, 1), -1)
+    options = {"bos": START, "eos": END, "beam_size": 2, "alpha": 0.0, "max_length": 5, "n_best": 2}
+    [(_, found)] = beam_search(step, (empty,), (empty,), **options)
+    assert_same(found, [(math.log(0.5), (END,)), (math.log(0.27), (0, 1, END))])
+
+
+def test_the_length_penalty_is_that_of_the_paper():
+    for length, alpha in product((1, 2, 7, 30), (0.0, 0.2, 0.6, 1.0)):
+        assert length_penalty(length, alpha) == pytest.approx((5 + length) ** alpha / 6**alpha, rel=1e-14)
+    assert length_penalty(1, 0.7) == 1
+    assert length_penalty(7, 1.0) == 2
+
+
+def test_the_penalty_decides_between_short_and_long():
+    """p = 0.4 for a sentence of one token, 0.38 for one of six: the mean per token prefers the longer."""
+
+    def step(tokens, state, _):
+        rows = torch.full((len(tokens), 4), -math.inf, dtype=torch.float64)
+        length = int(state[0][0]) + 1
+        if length == 1:
+            rows[:, END], rows[:, 0] = math.log(0.4), math.log(0.38)
+        else:
+            rows[:, END if length == 6 else 0] = 0.0
+        return rows, (state[0] + 1,)
+
+    zero = torch.zeros(1, 1)
+    best = [
+        next(beam_search(step, (zero,), (zero,), bos=START, eos=END, beam_size=2, alpha=alpha, max_length=9))[1][0].ids
+        for alpha in (0.0, 1.0)
+    ]
+    assert best == [(END,), (0, 0, 0, 0, 0, END)]
+
+
+def test_more_hypotheses_than_the_beam_is_wide_are_refused():
+    with pytest.raises(ValueError, match=r"n_best \(4\) exceeds beam_size \(3\)"):
+        search(Toy(0), beam_size=3, n_best=4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_that_begins_with_given_ids_finds_the_best_of_those_that_do(seed):
+    """Each sentence has another beginning, of another length; the score is that of the whole."""
+    toy = Toy(seed)
+    prefixes = {17: (), 400: (2,), 801: (1, 0)}
+    numbers, none = torch.tensor(list(prefixes)).unsqueeze(1), 9
+    padded = torch.tensor([[*ids, *[none] * (2 - len(ids))] for ids in prefixes.values()])
+    toy.table = np.pad(toy.table, ((0, 0), (0, 6)), constant_values=-math.inf)  # so that 9 is an id, too
+    done = torch.zeros(3, dtype=torch.long)
+    for alpha, width in ((0.0, 200), (1.0, 200), (1.0, 2)):
+        options = {"beam_size": width, "n_best": min(width, 60), "alpha": alpha, "max_length": 4}
+        state, memory = ((torch.zeros_like(numbers),), done), ((numbers,), padded)
+        found = in_order(beam_search(beginning(toy, none), state, memory, bos=START, eos=END, **options))
+        for (sentence, prefix), hypotheses in zip(prefixes.items(), found, strict=True):
+            begun = [ids for ids in all_sequences(4) if ids[: len(prefix)] == prefix]
+            expected = ranked(toy, sentence, begun, alpha)
+            if width == 200:
+                assert_same(hypotheses, expected[:60])
+            else:
+                assert {h.ids for h in hypotheses} <= {ids for _, ids in expected}
+                assert hypotheses[0].score == pytest.approx(toy.score(sentence, hypotheses[0].ids, alpha), abs=1e-9)
+
+
+def test_select_takes_rows_of_every_tensor():
+    class Pair(NamedTuple):
+        numbers: torch.Tensor
+        rows: torch.Tensor
+
+    pair = Pair(torch.arange(4), torch.arange(8).view(4, 2))
+    chosen = select(pair, torch.tensor([2, 0, 2]))
+    assert isinstance(chosen, Pair)
+    assert chosen.numbers.tolist() == [2, 0, 2]
+    assert chosen.rows.tolist() == [[4, 5], [0, 1], [4, 5]]
+    plain = select(tuple(pair), torch.tensor([3]))
+    assert type(plain) is tuple
+    assert [t.tolist() for t in plain] == [[3], [[6, 7]]]
+
+
+def test_a_sentence_is_told_as_soon_as_its_search_has_ended():
+    """Not only when those of the other sentences have."""
+    toy, numbers = Toy(3, 1.0), torch.tensor(SENTENCES).unsqueeze(1)
+    options = {"beam_size": 2, "max_length": 30}
+    found = beam_search(toy, (torch.zeros_like(numbers),), (numbers,), bos=START, eos=END, alpha=0.0, **options)
+    steps = {}
+    for place, hypotheses in found:
+        steps[SENTENCES[place]] = len(toy.rows_seen)
+        assert hypotheses == search(Toy(3, 1.0), [SENTENCES[place]], **options)[0]
+    assert steps == {sentence: sum(sentence in seen for seen in toy.rows_seen) for sentence in SENTENCES}
+    assert len(set(steps.values())) > 1

@@ -1,0 +1,262 @@
+"""Unknown words in translations: replaced by the raw source word attended most, or by a dictionary's word for it."""
+
+import json
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from nmt.checkpoint.contents import save
+from nmt.cli import main
+from nmt.config.run import Config
+from nmt.decoding import batches as decoding
+from nmt.system.errors import UserError
+from nmt.text.vocabulary import UNK
+from nmt.translator import Translator
+
+Maker = Callable[..., tuple[Config, Translator]]
+KNOWN_AND_NOT = ["Ba UNBEKANNT de", "Xy Ba", "li ke JA Hu ja Fi", "Qu"]
+
+KINDS = {
+    "bahdanau": ["model.attention.wiring=bahdanau"],
+    "luong": ["model.attention.wiring=luong", "model.attention.input_feeding=false"],
+    "luong with input feeding": ["model.attention.wiring=luong", "model.attention.input_feeding=true"],
+    "local": ["model.attention.wiring=luong", "model.attention.scope=local_p", "model.attention.window=2"],
+}
+SUBWORDS = ["data.source.tokenizer=sentencepiece", "data.source.vocabulary_size=24"]
+EVERY_KIND = pytest.mark.parametrize("overrides", KINDS.values(), ids=KINDS)
+
+
+def unknowing(translator: Translator) -> Translator:
+    """The same translator, which now writes an unknown word at every step, or nearly."""
+    with torch.no_grad():
+        translator.model.decoder.output.bias[UNK] += 100
+    return translator
+
+
+@pytest.mark.parametrize("replace_unk", [True, False])
+def test_attention_can_be_left_out(make_translator: Maker, replace_unk: bool) -> None:
+    translator = unknowing(make_translator("model.attention.wiring=luong")[1])
+    with_attention = translator.translate(KNOWN_AND_NOT, replace_unk=replace_unk, n_best=2)
+    without = translator.translate(KNOWN_AND_NOT, replace_unk=replace_unk, n_best=2, attention=False)
+    for one, other in zip(with_attention, without, strict=True):
+        assert one.attention is not None
+        assert other.attention is None
+        assert all(t.attention is None for t in other.n_best)
+        assert one.text == other.text
+        assert one.score == other.score
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+def test_unknown_words_are_replaced_by_the_raw_word_attended_most(make_translator: Maker, wiring: str) -> None:
+    translator = unknowing(make_translator(f"model.attention.wiring={wiring}")[1])
+    before = translator.translate(KNOWN_AND_NOT)
+    after = translator.translate(KNOWN_AND_NOT, replace_unk=True)
+    copied = set()
+    for sentence, old, new in zip(KNOWN_AND_NOT, before, after, strict=True):
+        words = sentence.split()
+        assert "<unk>" in old.tokens
+        assert "<unk>" not in new.tokens
+        assert old.attention is not None
+        for token, replacement, weights in zip(old.tokens, new.tokens, old.attention, strict=True):
+            if token == "<unk>":
+                assert replacement == words[int(weights[:-1].argmax())]
+                copied.add(replacement)
+            else:
+                assert replacement == token
+        assert new.text == " ".join(token for token in new.tokens if token != "<eos>")
+        assert new.score == old.score
+    assert copied & {"UNBEKANNT", "Xy", "JA", "Hu", "Qu"}  # as they are written in the source
+
+
+def test_neither_the_end_mark_nor_padding_is_copied(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = unknowing(make_translator()[1])
+    real = decoding._weights
+
+    def mostly_the_end_mark(*arguments: Any) -> list[Tensor]:
+        weights = real(*arguments)
+        for matrix in weights:
+            matrix[:] = torch.tensor([*[0.1] * (matrix.shape[1] - 2), 0.2, 0.7])
+        return weights
+
+    monkeypatch.setattr(decoding, "_weights", mostly_the_end_mark)
+    for sentence, translation in zip(KNOWN_AND_NOT, translator.translate(KNOWN_AND_NOT, replace_unk=True), strict=True):
+        assert set(translation.tokens) - {"<eos>"} == {sentence.split()[-1]}
+
+
+def attend(monkeypatch: pytest.MonkeyPatch, row: list[float]) -> None:
+    """Let every step of every sentence attend to its source, the end mark last, with these weights."""
+    real = decoding._weights
+
+    def attention(*arguments: Any) -> list[Tensor]:
+        weights = real(*arguments)
+        for matrix in weights:
+            matrix[:] = torch.tensor(row)
+        return weights
+
+    monkeypatch.setattr(decoding, "_weights", attention)
+
+
+def words_of(tokens: list[str]) -> set[str]:
+    return set(tokens) - {"<eos>"}
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_raw_words_and_dictionary_in_every_wiring_and_n_best(
+    make_translator: Maker, overrides: list[str], beam_size: int
+) -> None:
+    translator = unknowing(make_translator(*overrides)[1])
+    sentences = ["Bä ÜBERMUT de", "Äh Ba", "li ke JA Hu ja Fi"]
+    dictionary = {"Bä": "ba", "Überm": "no", "übermut": "elation", "Hu": "WHO", "äh": "er", "li": "lee", "ja": "yes"}
+    options = {"beam_size": beam_size, "n_best": beam_size}
+    before = translator.translate(sentences, **options)
+    copied = translator.translate(sentences, **options, replace_unk=True)
+    found = translator.translate(sentences, **options, replace_unk=True, dictionary=dictionary)
+    for sentence, *translations in zip(sentences, before, copied, found, strict=True):
+        assert all(len(t.n_best) == (beam_size if beam_size > 1 else 0) for t in translations)
+        assert "<unk>" in translations[0].tokens
+        for old, raw, new in zip(*((t, *t.n_best) for t in translations), strict=True):
+            best = [sentence.split()[s] for s in old.attention[:, :-1].argmax(dim=1).tolist()]
+            unknown = [token == "<unk>" for token in old.tokens]
+            words = [dictionary.get(word, dictionary.get(word.lower(), word)) for word in best]
+            for after, expected in ((raw, best), (new, words)):
+                mixed = zip(unknown, expected, old.tokens, strict=True)
+                assert after.tokens == [word if replaced else token for replaced, word, token in mixed]
+                assert after.text == " ".join(token for token in after.tokens if token != "<eos>")
+                assert after.score == old.score
+                torch.testing.assert_close(after.attention, old.attention)
+
+
+@pytest.mark.parametrize(
+    ("weights", "word"),
+    [
+        ([0.6, 0.3, 0.1, 0.0], "BÄ"),
+        ([0.1, 0.2, 0.1, 0.6], "Straße"),
+        ([0.0, 0.0, 0.1, 0.9], "Ölü"),
+        ([0.0, 0.0, 1e-9, 1.0], "Ölü"),
+    ],
+)
+def test_the_best_real_word_keeps_its_capitals_and_umlauts(
+    make_translator: Maker, monkeypatch: pytest.MonkeyPatch, weights: list[float], word: str
+) -> None:
+    translator = unknowing(make_translator()[1])
+    attend(monkeypatch, weights)
+    (found,) = translator.translate(["BÄ Straße Ölü"], replace_unk=True)
+    assert found.source_tokens == ["bä", "straße", "ölü", "<eos>"]  # what the model reads
+    assert words_of(found.tokens) == {word}
+    (found,) = translator.translate(["BÄ Straße Ölü"], replace_unk=True, dictionary={word.lower(): "hit"})
+    assert words_of(found.tokens) == {"hit"}
+
+
+@EVERY_KIND
+def test_padding_is_never_copied(make_translator: Maker, overrides: list[str]) -> None:
+    translator = unknowing(make_translator(*overrides)[1])
+    together = translator.translate(["Qu", "a b c d e f g"], replace_unk=True, batch_size=2)
+    assert words_of(together[0].tokens) == {"Qu"}
+    assert words_of(together[1].tokens) <= set("abcdefg")
+
+
+def test_of_source_subwords_the_word_with_the_largest_sum_wins(
+    make_translator: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = unknowing(make_translator(*SUBWORDS)[1])
+    sentence = "Ba Fihugo, ja"
+    pieces = translator.source.tokenizer.tokenize(sentence)
+    words = list(accumulate(piece.startswith("▁") for piece in pieces))
+    long = [i for i, word in enumerate(words) if word == 2 and pieces[i] != ","]
+    assert "".join(pieces[i] for i in long) == "▁fihugo"
+    assert len(long) >= 3
+    row = [0.0] * len(pieces) + [0.9]
+    row[words.index(2) - 1] = 0.3  # the best piece of all
+    for i in long:
+        row[i] = 0.4 / len(long)
+    attend(monkeypatch, row)
+    (found,) = translator.translate([sentence], replace_unk=True)
+    assert words_of(found.tokens) == {"Fihugo"}
+    (found,) = translator.translate([sentence], replace_unk=True, dictionary={"fihugo": "hit", "Ba": "wrong"})
+    assert words_of(found.tokens) == {"hit"}
+
+
+def test_between_subwords_the_best_piece_is_copied(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [*SUBWORDS, *(override.replace("source", "target") for override in SUBWORDS)]
+    translator = unknowing(make_translator(*both)[1])
+    surfaces = translator.source.tokenizer.surfaces("ba BaFihu")
+    assert len(surfaces) > 3
+    for best, surface in enumerate(surfaces):
+        with monkeypatch.context() as patch:
+            attend(patch, [0.5 if i == best else 0.1 for i in range(len(surfaces))] + [0.9])
+            (found,) = translator.translate(["ba BaFihu"], replace_unk=True)
+        assert words_of(found.tokens) == {surface}
+
+
+def test_a_dictionary_serves_replacement_alone(make_translator: Maker) -> None:
+    translator = make_translator()[1]
+    for dictionary in ({}, {"Ba": "kip"}):
+        with pytest.raises(UserError, match="turn replace_unk on"):
+            translator.translate(["Ba"], dictionary=dictionary)
+    with torch.no_grad():
+        translator.model.decoder.output.bias[UNK] -= 100
+    known = translator.translate(["Ba de"])[0]
+    assert "<unk>" not in known.tokens
+    again = translator.translate(["Ba de"], replace_unk=True, dictionary=dict.fromkeys(["Ba", "de"], "no"))[0]
+    assert (known.tokens, known.text) == (again.tokens, again.text)  # words that the model knows stay
+
+
+# The command line
+
+
+@pytest.fixture
+def checkpoint(make_translator: Maker, tmp_path: Path) -> str:
+    config, translator = make_translator("model.attention.wiring=luong")
+    unknowing(translator)
+    path = tmp_path / "unknowing.pt"
+    save(path, config, translator.source, translator.target, translator.model)
+    return str(path)
+
+
+@pytest.mark.parametrize("more", [[], ["--attention", "picture.svg"], ["--n-best", "2"]])
+def test_the_command_line_replaces_in_text_and_json(
+    checkpoint: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    more: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.txt").write_text("übermut\telation\n\nÜBERMUT\tELATION\n", encoding="utf-8")
+    for options, word in (([], "Übermut"), (["--dictionary", "words.txt"], "elation")):
+        assert main(["translate", checkpoint, "Übermut", "--replace-unk", *options, *more, "--json"]) == 0
+        entry = json.loads(capsys.readouterr().out)
+        for each in (entry, *entry.get("n_best", [])):
+            assert words_of(each["tokens"]) >= {word}
+            assert "<unk>" not in each["tokens"]
+            assert each["text"] == " ".join(token for token in each["tokens"] if token != "<eos>")
+        assert entry["source_tokens"] == ["übermut", "<eos>"]
+        assert main(["translate", checkpoint, "Übermut", "--replace-unk", *options, *more]) == 0
+        assert entry["text"] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--replace-unk", "--dictionary", "bad.txt"], ["bad.txt, line 2", "not two columns", "tab"]),
+        (["--replace-unk", "--dictionary", "none.txt"], ["none.txt does not exist"]),
+        (["--dictionary", "bad.txt"], ["--dictionary", "--replace-unk", "give both"]),
+    ],
+)
+def test_bad_dictionaries_are_one_line_and_code_2(
+    checkpoint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: list[str]
+) -> None:
+    (tmp_path / "bad.txt").write_text("Hai shark\nUhu eagle owl\n", encoding="utf-8")
+    arguments = [str(tmp_path / option) if option.endswith(".txt") else option for option in options]
+    assert main(["translate", checkpoint, "Uhu", *arguments]) == 2
+    output, error = capsys.readouterr()
+    assert output == ""
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert all(word in error for word in words)

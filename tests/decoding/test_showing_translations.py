@@ -1,0 +1,71 @@
+"""How a translation shows its attention: as a picture, and by itself in a notebook."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nmt.decoding.translation import Translation
+from nmt.plots.table import MOST_CELLS, attention_table
+from nmt.system.errors import UserError
+
+WEIGHTS = torch.tensor([[0.75, 0.25, 0.0], [0.125, 0.5, 0.375]])
+SHOWN = Translation("a <b>", ["<b>", "<eos>"], ["ein", "&", "<eos>"], -1.234, WEIGHTS)
+EMPTY = Translation("", [], [], 0.0, torch.zeros(0, 0))
+WITHOUT = Translation("a <b>", ["<b>", "<eos>"], ["ein", "&", "<eos>"], -1.234, None)
+
+
+def test_plot_returns_the_figure_and_writes_it_where_asked(tmp_path: Path) -> None:
+    figure = SHOWN.plot()
+    words = {text.get_text() for axes in figure.axes for text in (*axes.get_xticklabels(), *axes.get_yticklabels())}
+    assert {"ein", "&", "<b>"} <= words
+    drawn = [mesh.get_array() for axes in figure.axes for mesh in axes.collections]
+    assert any(np.array_equal(np.ravel(array), WEIGHTS.numpy().ravel()) for array in drawn)
+    assert not list(tmp_path.iterdir())
+    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        path = tmp_path / f"attention{suffix}"
+        SHOWN.plot(path)
+        assert path.read_bytes().startswith(magic)
+
+
+@pytest.mark.parametrize(
+    ("translation", "path", "words"),
+    [
+        (WITHOUT, None, "has no attention"),
+        (EMPTY, None, "the sentence is empty"),
+        (SHOWN, "attention.gif", "'.gif' is not a picture format"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(translation: Translation, path: str | None, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        translation.plot(path)
+
+
+def test_a_notebook_shows_text_score_and_every_weight() -> None:
+    page = ET.fromstring(f"<div>{SHOWN._repr_html_()}</div>")  # well-formed, so every sign of a token is escaped
+    text = "".join(page.itertext())
+    assert "a <b> (score -1.23)" in text
+    assert [cell.get("title") for cell in page.iter("td") if cell.get("title")] == [
+        f"{weight:.3f}" for weight in WEIGHTS.flatten().tolist()
+    ]
+    names = ["".join(cell.itertext()) for cell in page.iter("th")]
+    assert names == ["ein", "&", "(end)", "<b>", "(end)"]
+    strengths = [float(x) for x in re.findall(r"rgba\(\d+, \d+, \d+, ([\d.]+)\)", SHOWN._repr_html_())]
+    assert strengths == pytest.approx((WEIGHTS / 0.75).flatten().tolist(), abs=0.006)
+
+
+def test_a_notebook_shows_what_there_is() -> None:
+    assert EMPTY._repr_html_() == "<div><i>(empty sentence)</i></div>"
+    assert "tokens: &lt;b&gt; &lt;eos&gt;" in WITHOUT._repr_html_()
+    several = Translation("a", ["a"], ["b"], -1.0, None, (WITHOUT, WITHOUT))
+    assert several._repr_html_().count("<li>a &lt;b&gt; (-1.23)</li>") == 2
+
+
+def test_a_table_has_its_limits() -> None:
+    nothing = attention_table(np.zeros((1, 1)), ["a"], ["b"])
+    assert "rgba(0, 114, 178, 0.00)" in nothing
+    rows = MOST_CELLS // 10 + 1
+    assert "too many for a table" in attention_table(np.zeros((rows, 10)), ["a"] * 10, ["b"] * rows)

@@ -1,0 +1,293 @@
+"""The comparison of attention mechanisms, on a corner of the sample corpus: results, page, going on, failing."""
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+from PIL import Image
+
+from nmt.cli import main
+from nmt.config.reading import load_config
+from nmt.config.run import Config
+from nmt.lab import result, runs
+from nmt.lab.measure import measure
+
+ROOT = Path(__file__).parents[2]
+PAIRS = {"train": 60, "validation": 10, "test": 30}
+ATTENTION = {"none": {"wiring": "none"}, "luong": {"wiring": "luong", "score": "dot", "input_feeding": False}}
+
+
+def write_configs(folder: Path) -> list[str]:
+    """A small sample corpus and two configs for it, whose runs take seconds; returns the configs' paths."""
+    corpus = folder / "data" / "sample"
+    corpus.mkdir(parents=True)
+    shutil.copy(ROOT / "data" / "sample" / "README.md", corpus)
+    for split, count in PAIRS.items():
+        for ending in ("de", "en", "align"):
+            lines = (ROOT / "data" / "sample" / f"{split}.{ending}").read_text(encoding="utf-8").split("\n")
+            (corpus / f"{split}.{ending}").write_text("\n".join(lines[:count]) + "\n", encoding="utf-8")
+    paths = []
+    for name, attention in ATTENTION.items():
+        values = {
+            "name": name,
+            "output_dir": str(folder / "runs"),
+            "data": {"corpus": "sample", "folder": str(folder / "data")},
+            "model": {
+                "embedding_size": 8,
+                "encoder": {"hidden_size": 8},
+                "decoder": {"hidden_size": 16},
+                "attention": attention,
+            },
+            "training": {"max_updates": 60, "validate_every": 500, "batch_size": 4, "log_every": 4}
+            | {"device": "cpu", "threads": 1},
+            "search": {"beam_size": 1, "max_length": 12},
+        }
+        paths.append(folder / f"{name}.yaml")
+        paths[-1].write_text(yaml.safe_dump(values), encoding="utf-8")
+    return [str(path) for path in paths]
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the two finished runs and their page."""
+    folder = tmp_path_factory.mktemp("ablation")
+    configs = write_configs(folder)
+    assert main(["ablation", *configs, "--output", str(folder / "page"), "--jobs", "2", "--machine", "an abacus"]) == 0
+    return folder
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    """The finished runs once more, at another place that belongs to the test alone."""
+    write_configs(tmp_path)
+    for name in ATTENTION:
+        shutil.copytree(finished / "runs" / name, tmp_path / "runs" / name)
+        for file in ("result.json", "config.yaml"):
+            path = tmp_path / "runs" / name / file
+            path.write_text(path.read_text(encoding="utf-8").replace(str(finished), str(tmp_path)), encoding="utf-8")
+    return tmp_path
+
+
+def ablation(folder: Path, *arguments: str) -> int:
+    configs = [str(folder / f"{name}.yaml") for name in ATTENTION]
+    return main(["ablation", *configs, "--output", str(folder / "page"), "--jobs", "2", *arguments])
+
+
+def results_of(folder: Path) -> dict[str, result.Result]:
+    return {name: result.read(folder / "runs" / name / "result.json") for name in ATTENTION}
+
+
+def modified(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_result_holds_what_was_measured(finished: Path) -> None:
+    results = results_of(finished)
+    for name, measured in results.items():
+        folder = finished / "runs" / name
+        (model,) = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))["models"]
+        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        events = [json.loads(line) for line in lines]
+        speeds = sorted(event["target_tokens_per_second"] for event in events if event["event"] == "train")
+        assert measured.config == load_config(finished / f"{name}.yaml")
+        assert measured.bleu == model["bleu_lowercase"]  # the configs' text is lower-cased
+        assert measured.signature == model["signatures"]["bleu_lowercase"]
+        assert measured.bleu_low <= measured.bleu <= measured.bleu_high
+        assert measured.validation_bleu == max(e["bleu"] for e in events if e["event"] == "validation")
+        assert 1 < measured.perplexity < 1000
+        assert measured.target_tokens_per_second is not None
+        assert speeds[0] <= measured.target_tokens_per_second <= speeds[-1]
+        assert measured.minutes == events[-1]["seconds"] / 60
+        assert "Python" in measured.machine
+        assert "PyTorch" in measured.machine
+        assert (None if measured.alignment is None else asdict(measured.alignment)) == model["alignment"]
+    assert results["none"].alignment is None
+    assert results["luong"].alignment is not None
+    assert results["luong"].parameters != results["none"].parameters
+
+
+def test_scores_are_cased_unless_the_text_is_lower_cased(finished: Path, copy: Path) -> None:
+    cased = measure(load_config(copy / "luong.yaml", ["data.target.lowercase=false"]))
+    (model,) = json.loads((copy / "runs" / "luong" / "evaluation.json").read_text(encoding="utf-8"))["models"]
+    assert cased.bleu == model["bleu"] < model["bleu_lowercase"]
+    assert cased.bleu_low <= cased.bleu <= cased.bleu_high
+    assert cased.signature == model["signatures"]["bleu"]
+    assert [bucket.bleu for bucket in cased.by_length] == [bucket["bleu"] for bucket in model["by_length"]]
+    pairs = zip(cased.by_length, results_of(finished)["luong"].by_length, strict=True)
+    assert any(one.bleu is not None and other.bleu is not None and one.bleu < other.bleu for one, other in pairs)
+
+
+def test_the_page_says_it_all(finished: Path) -> None:
+    markdown = (finished / "page" / "README.md").read_text(encoding="utf-8")
+    results = results_of(finished)
+    assert all(words in markdown for words in ("**synthetic**", "German→English", "30 sentence pairs", "60 updates"))
+    assert all(words in markdown for words in ("an abacus", "lower-cased sacreBLEU", "`nrefs:1|case:lc"))
+    assert f"nmt ablation {finished}" in markdown
+    rows = [line.split(" | ") for line in markdown.split("\n") if line.startswith(("| none ", "| luong "))]
+    assert [row[0] for row in rows] == ["| none", "| luong"] * 2
+    assert rows[0][1:5] == ["none", "–", "–", "–"]
+    assert rows[1][1:5] == ["luong", "dot", "global", "no input feeding"]
+    for row, measured in zip(rows, (results["none"], results["luong"]), strict=False):
+        low, high = measured.bleu_low, measured.bleu_high
+        assert row[5:7] == [f"{measured.validation_bleu:.2f}", f"{measured.bleu:.2f} ({low:.2f}–{high:.2f})"]
+        assert f"{measured.parameters:,}" in row
+    alignment = results["luong"].alignment
+    assert alignment is not None
+    rate, low, high = (100 * value for value in (alignment.error_rate, alignment.ci_low, alignment.ci_high))
+    assert [row[8] for row in rows[:2]] == ["–", f"{rate:.1f} ({low:.1f}–{high:.1f})"]
+    for picture in ("bleu_by_length.png", "alignment_error.png", "heat_maps.png"):
+        assert f"]({picture})" in markdown
+        with Image.open(finished / "page" / picture) as image:
+            assert image.width > 500
+
+
+def test_text_outside_of_the_markers_is_kept(copy: Path) -> None:
+    path = copy / "page" / "README.md"
+    path.parent.mkdir()
+    path.write_text("# Mine\n\n<!-- results -->\nof yesterday\n<!-- /results -->\n\nConclusions.\n", encoding="utf-8")
+    assert ablation(copy) == 0
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# Mine\n\n<!-- results -->\n")
+    assert text.endswith("\n<!-- /results -->\n\nConclusions.\n")
+    assert "yesterday" not in text
+    assert "| luong |" in text
+
+
+# Going on, failing
+
+
+def test_finished_runs_are_skipped(
+    copy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a run was started")
+
+    before = modified(copy / "runs")
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    assert ablation(copy) == 0
+    assert "2 of 2 runs are finished, and skipped" in capsys.readouterr().out
+    assert modified(copy / "runs") == before
+    assert (copy / "page" / "README.md").exists()
+
+
+def test_a_stop_saves_and_the_same_command_goes_on(finished: Path, tmp_path: Path) -> None:
+    configs = write_configs(tmp_path)
+    command = [sys.executable, str(ROOT / "scripts" / "ablation.py"), *configs]
+    with subprocess.Popen(
+        [*command, "--output", str(tmp_path / "page"), "--jobs", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    ) as process:
+        metrics = tmp_path / "runs" / "none" / "metrics.jsonl"
+        while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
+            time.sleep(0.005)
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors.decode()
+    assert "Traceback" not in errors.decode()
+    assert "0 of 2 runs are finished" in output.decode().splitlines()[-1]
+    assert metrics.with_name("last.pt").exists()
+    assert not metrics.with_name("result.json").exists()
+    assert not (tmp_path / "runs" / "luong").exists()
+    assert not (tmp_path / "page" / "README.md").exists()
+    assert main(["ablation", configs[0], "--output", str(tmp_path / "page")]) == 0
+    timed = {"config", "target_tokens_per_second", "minutes"}
+    again, whole = (result.read(folder / "runs" / "none" / "result.json") for folder in (tmp_path, finished))
+    assert again.model_dump(exclude=timed) == whole.model_dump(exclude=timed)
+
+
+@pytest.mark.parametrize(("how", "code"), [("exit code 2", 2), ("killed by signal 9", 1)])
+def test_a_failure_is_reported_and_loses_no_other(
+    copy: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str, code: int
+) -> None:
+    (copy / "runs" / "none" / "result.json").unlink()
+    if code == 2:
+        (copy / "runs" / "luong" / "result.json").unlink()
+        (copy / "runs" / "none" / "last.pt").write_bytes(b"damaged")
+        (copy / "runs" / "none" / "previous.pt").unlink(missing_ok=True)
+    else:
+        real = runs._start
+
+        def start(config: Config) -> runs.Child:
+            child = real(config)
+            if config.name == "none":
+                child.process.kill()
+            return child
+
+        monkeypatch.setattr(runs, "_start", start)
+    assert ablation(copy) == code
+    captured = capfd.readouterr()
+    (line,) = captured.err.splitlines()
+    log = copy / "runs" / "none" / "log.txt"
+    assert line.startswith(f"none: failed: {how} ")
+    assert str(log) in line
+    assert line.endswith(log.read_text(encoding="utf-8").splitlines()[-1])
+    assert ("luong: done" if code == 2 else "1 of 2 runs are finished") in captured.out
+    assert (copy / "runs" / "luong" / "result.json").exists()
+    markdown = (copy / "page" / "README.md").read_text(encoding="utf-8")
+    assert "| luong |" in markdown
+    assert "**Missing, because the run failed:** none" in markdown
+
+
+def test_a_run_in_progress_is_left_alone(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (copy / "runs" / "none" / "result.json").unlink()
+    before = modified(copy / "runs" / "none")
+    with (copy / "runs" / "none" / "log.txt").open("ab") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        assert ablation(copy) == 2
+    assert "another process" in capsys.readouterr().err
+    assert modified(copy / "runs" / "none") == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing.yaml"], ["missing.yaml", "No such file"]),
+        (["NONE", "NONE"], ["twice"]),
+        (["NONE", "LUONG", "--set", "name=x"], ["NONE", "LUONG", "x"]),
+        (["NONE", "OTHER"], ["OTHER", "training.seed"]),
+        (["NONE", "--set", "training.max_updates=7"], ["runs/none", "training.max_updates", "--set output_dir"]),
+        (["NONE", "--jobs", "0"], ["--jobs", "'0'"]),
+        (["NONE", "--output", "NONE"], ["cannot be created"]),
+        (["NONE", "--output", "PAGE"], ["PAGE", "<!-- results -->"]),
+        (["DAMAGED"], ["damaged/result.json", "delete"]),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_code_2(
+    copy: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: list[str],
+) -> None:
+    monkeypatch.chdir(copy)
+    text = (copy / "none.yaml").read_text(encoding="utf-8")
+    (copy / "other.yaml").write_text(text.replace("name: none", "name: other") + "\n", encoding="utf-8")
+    (copy / "damaged.yaml").write_text(text.replace("name: none", "name: damaged"), encoding="utf-8")
+    (copy / "runs" / "damaged").mkdir()
+    (copy / "runs" / "damaged" / "result.json").write_text("{}", encoding="utf-8")
+    values = yaml.safe_load((copy / "other.yaml").read_text(encoding="utf-8"))
+    values["training"]["seed"] = 2
+    (copy / "other.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    (copy / "written").mkdir()
+    (copy / "written" / "README.md").write_text("By hand.\n", encoding="utf-8")
+    names = {name.upper(): f"{name}.yaml" for name in ("none", "luong", "other", "damaged")} | {"PAGE": "written"}
+    before = modified(copy)
+    assert main(["ablation", *(names.get(argument, argument) for argument in arguments)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    for word in words:
+        assert names.get(word, word) in captured.err
+    assert modified(copy) == before

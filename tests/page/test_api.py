@@ -1,0 +1,294 @@
+"""The server's answers, against the translator's own values; and what it refuses."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from nmt.config.run import Config
+from nmt.page import work
+from nmt.page.api import CALLS
+from nmt.page.app import make_app
+from nmt.page.explanation import explain, read
+from nmt.page.guard import LARGEST_BODY
+from nmt.translator import Translator
+
+Maker = Callable[..., tuple[Config, Translator]]
+BASE = "http://127.0.0.1:8000"
+SENTENCE = "Ba de Fi Go Hu ja"
+PATHS = [call.path for call in CALLS]
+
+
+@pytest.fixture
+def translator(make_translator: Maker) -> Translator:
+    return make_translator("model.attention.wiring=bahdanau")[1]
+
+
+@pytest.fixture
+def client(translator: Translator, make_translator: Maker) -> Iterator[TestClient]:
+    other = make_translator("model.attention.wiring=none")[1]
+    with TestClient(make_app({"1": ("one", translator), "2": ("two", other)}), base_url=BASE) as client:
+        yield client
+
+
+def test_the_models_are_listed_without_their_files(client: TestClient, translator: Translator) -> None:
+    one, two = client.get("/api/models").json()
+    assert (one["id"], one["name"], one["attention"]) == ("1", "one", True)
+    assert (two["id"], two["name"], two["attention"]) == ("2", "two", False)
+    assert (one["source_language"], one["target_language"]) == ("de", "en")
+    assert one["beam_size"] == translator.search.beam_size
+    assert one["target_words"] == len(translator.target.vocabulary)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"beam_size": 3, "length_penalty": 0.5}, {"beam_size": 2.0, "length_penalty": 1.0}, {"prefix": "kip"}],
+)
+def test_a_translation_is_the_translators(client: TestClient, translator: Translator, options: dict[str, Any]) -> None:
+    answer = client.post("/api/translate", json={"text": SENTENCE, **options}).json()
+    [expected] = translator.translate([SENTENCE], **{k: int(v) if k == "beam_size" else v for k, v in options.items()})
+    assert (answer["text"], answer["tokens"], answer["source_tokens"]) == (
+        expected.text,
+        expected.tokens,
+        expected.source_tokens,
+    )
+    assert answer["score"] == pytest.approx(expected.score, abs=1e-5)
+    assert expected.attention is not None
+    for row, weights in zip(answer["attention"], expected.attention.tolist(), strict=True):
+        assert row == pytest.approx(weights, abs=1e-5)
+
+
+def test_a_model_searches_in_its_own_precision(make_translator: Maker) -> None:
+    translators = {precision: make_translator(f"search.precision={precision}")[1] for precision in ("float32", "bf16")}
+    models = {precision: (precision, translator) for precision, translator in translators.items()}
+    question = {"text": SENTENCE, "attention": False}
+    with TestClient(make_app(models), base_url=BASE) as client:
+        found = [client.post("/api/translate", json=question | {"model": model}).json()["score"] for model in models]
+    assert found == [translator.translate([SENTENCE])[0].score for translator in translators.values()]
+    assert found[0] != found[1]
+
+
+def test_attention_can_be_left_out(client: TestClient) -> None:
+    with_it = client.post("/api/translate", json={"text": SENTENCE}).json()
+    without = client.post("/api/translate", json={"text": SENTENCE, "attention": False}).json()
+    assert without == with_it | {"attention": None}
+
+
+@pytest.mark.parametrize("options", [{}, {"beam_size": 4, "prefix": ["kip", "lom"]}, {"forced": [[1, 3], [0, 0]]}])
+def test_an_explanation_is_that_of_nmt(client: TestClient, translator: Translator, options: dict[str, Any]) -> None:
+    answer = client.post("/api/explain", json={"text": SENTENCE, **options}).json()
+    forced = dict(options.get("forced", []))
+    found = explain(translator, SENTENCE, **{k: v for k, v in options.items() if k != "forced"}, forced=forced)
+    types = translator.target.vocabulary.tokens
+    assert [token["token"] for token in answer["source"]] == found.translation.source_tokens
+    assert [token["token"] for token in answer["target"]] == answer["tokens"] == found.translation.tokens
+    assert [one["tokens"] for one in answer["n_best"]] == [one.tokens for one in found.translation.n_best]
+    assert answer["greedy"]["tokens"] == found.greedy.tokens
+    for step, expected in zip(answer["steps"], found.steps, strict=True):
+        assert step["probability"] == pytest.approx(expected.probability, abs=1e-6)
+        assert [(one["token"]) for one in step["likeliest"]] == [types[token] for token, _ in expected.likeliest]
+        assert expected.look is not None
+        assert step["weights"] == pytest.approx(expected.look.weights.mean(dim=0).tolist(), abs=1e-6)
+        assert sum(step["parts"]) == pytest.approx(1, abs=1e-2)  # shares of the context
+        assert step["query"] == pytest.approx(expected.query.tolist(), abs=1e-3)
+    for node, other in zip(answer["tree"], found.tree, strict=True):
+        assert (node["parent"], node["token"], node["fate"], node["rank"]) == (
+            other.parent,
+            types[other.token],
+            other.fate,
+            other.rank,
+        )
+        assert node["score"] == pytest.approx(other.score, abs=1e-4)
+
+
+def test_a_reading_is_that_of_nmt(client: TestClient, translator: Translator) -> None:
+    answer = client.post("/api/read", json={"text": SENTENCE, "target": "tuk never kip"}).json()
+    tokens, steps = read(translator, SENTENCE, "tuk never kip")
+    assert answer["tokens"] == tokens
+    assert [step["probability"] for step in answer["steps"]] == pytest.approx([s.probability for s in steps], abs=1e-6)
+    assert (
+        client.post("/api/read", json={"model": "2", "text": "Ba", "target": "kip"}).json()["steps"][0]["weights"]
+        is None
+    )
+
+
+def test_an_empty_sentence_has_empty_answers(client: TestClient) -> None:
+    assert client.post("/api/translate", json={"text": " "}).json()["text"] == ""
+    answer = client.post("/api/explain", json={"text": ""}).json()
+    assert answer["steps"] == answer["tree"] == answer["n_best"] == answer["source"] == []
+    assert client.post("/api/read", json={"text": "", "target": "kip"}).json()["tokens"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "question", "status", "words"),
+    [
+        ("/api/translate", {"text": "Ba", "beam_size": 51}, 422, "beam_size"),
+        ("/api/translate", {"text": "Ba", "beam_size": 0}, 422, "beam_size"),
+        ("/api/translate", {"text": "Ba", "beam_size": True}, 422, "beam_size"),
+        ("/api/translate", {"text": "Ba", "beamsize": 5}, 422, "beamsize: there is no such field"),
+        *(("/api/translate", {"text": "Ba", "length_penalty": no}, 422, "length_penalty") for no in ("1", True, 11)),
+        ("/api/translate", {}, 422, "text"),
+        ("/api/translate", {"text": "Ba " * 600}, 422, "600 tokens"),
+        ("/api/translate", {"text": "x" * 20_001}, 422, "text"),
+        ("/api/translate", {"text": "Ba", "model": "3"}, 404, "'3'"),
+        ("/api/translate", {"text": "Ba", "prefix": "kip " * 200}, 422, "prefix"),
+        ("/api/explain", {"text": "Ba", "forced": [[0, 2]]}, 422, "positions 0 to 1"),
+        ("/api/explain", {"text": "Ba", "forced": [[0]]}, 422, "forced"),
+        ("/api/explain", {"model": "2", "text": "Ba", "forced": [[0, 0]]}, 422, "no attention"),
+        ("/api/read", {"text": "Ba", "target": "kip " * 200}, 422, "shorten"),
+    ],
+)
+def test_a_question_without_an_answer_is_refused(
+    client: TestClient, path: str, question: dict[str, Any], status: int, words: str
+) -> None:
+    answer = client.post(path, json=question)
+    assert (answer.status_code, list(answer.json())) == (status, ["error"])
+    assert words in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"host": "127.0.0.1.evil.example:8000"}, 421),
+        ({"host": ""}, 421),
+        ({"host": "localhost:8000"}, 200),
+        ({"host": "[::1]:8000"}, 200),
+        ({"host": "10.1.2.3"}, 200),  # whoever uses an address has no name that could be rebound
+        ({"origin": BASE}, 200),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "http://127.0.0.1:9000"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://[::"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-origin"}, 200),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-length": "-1"}, 400),
+        ({"content-length": str(LARGEST_BODY + 1)}, 413),
+    ],
+)
+def test_who_may_ask(client: TestClient, headers: dict[str, str], status: int) -> None:
+    body = json.dumps({"text": "Ba"}).encode()
+    answer = client.post("/api/translate", content=body, headers={"content-type": "application/json"} | headers)
+    assert answer.status_code == status
+    assert "script-src 'self';" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert (status == 200) == ("error" not in answer.json())
+
+
+def test_other_addresses_and_methods_are_refused(client: TestClient) -> None:
+    for answer, status, words in (
+        (client.get("/api/other"), 404, "there is no such address: /api lists them"),
+        (client.get("/static/other.js"), 404, "there is no such address: /api lists them"),
+        (client.put("/api/translate"), 405, "this address does not accept PUT"),
+    ):
+        assert (answer.status_code, answer.json()) == (status, {"error": words})
+
+
+def test_a_body_that_grows_too_large_is_refused(client: TestClient) -> None:
+    pieces = (b" " * 1000 for _ in range(66))
+    answer = client.post("/api/translate", content=pieces, headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+
+
+def test_a_token_is_asked_for_and_remembered(translator: Translator) -> None:
+    token = "abcdefgh-ABCDEFGH_0123"
+    with TestClient(make_app({"1": ("one", translator)}, token=token), base_url=BASE) as client:
+        assert client.get("/").status_code == client.get("/api/models").status_code == 401
+        for wrong in ("", "x", token[:-1], token + "x", "ä"):
+            assert client.get("/", params={"token": wrong}, follow_redirects=False).status_code == 401
+        for scheme, status in (("Bearer", 200), ("bearer", 200), ("Basic", 401)):
+            answer = client.get("/api/models", headers={"authorization": f"{scheme} {token}"})
+            assert answer.status_code == status
+        found = client.get(f"{BASE}//evil.example/?a=1&token={token}", follow_redirects=False)
+        assert (found.status_code, found.headers["location"]) == (303, "/evil.example/?a=1")
+        answer = client.get("/", params={"token": token}, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert "HttpOnly" in answer.headers["set-cookie"]
+        assert "SameSite=Strict" in answer.headers["set-cookie"]
+        assert client.get("/api/models").status_code == 200  # by the cookie
+        found = client.get("/ü€", params={"token": token}, follow_redirects=False)
+        assert found.headers["location"] == "/%C3%BC%E2%82%AC"
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+        client.cookies.clear()
+        for others in ('x={"a":1}', "foo", "a=x y", "a@b=1", "nmt-token-12345678=another-servers-token"):
+            assert client.get("/api/models", headers={"cookie": f"{others}; {cookie}"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/", 200),
+        ("/static/main.js", 200),
+        ("/static/vendor/d3-7.9.2.min.js", 200),
+        ("/static/../app.py", 404),
+        ("/static/%2e%2e/app.py", 404),
+        ("/static/..%2f..%2ftranslator.py", 404),
+        ("/static//etc/passwd", 404),
+        ("/nothing", 404),
+        ("/api/translate", 405),
+    ],
+)
+def test_only_what_the_page_is_made_of_is_served(client: TestClient, path: str, status: int) -> None:
+    assert client.get(path).status_code == status
+
+
+def test_the_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
+    page = client.get("/").text
+    for kind in ("src=", "href="):
+        for part in page.split(kind)[1:]:
+            assert part.startswith(('"/', '"#')), part[:40]
+    assert "<style" not in page
+    assert all("src=" in part.partition(">")[0] for part in page.split("<script")[1:])
+
+
+def test_a_full_queue_says_when_to_come_back(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_: Any) -> None:
+        raise work.FullQueue
+
+    monkeypatch.setattr(work.Work, "answer", full)
+    answer = client.post("/api/translate", json={"text": "Ba"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_subnormal=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+GOOD = {"text": "Ba", "model": "1", "beam_size": 2, "length_penalty": 1.0, "prefix": [], "forced": [], "target": ""}
+QUESTIONS = st.fixed_dictionaries({}, optional={name: ANYTHING | st.just(good) for name, good in GOOD.items()})
+
+
+# When an answer arrives, the thread that computed it may still be at work, where the type checker draws items to check.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
+@settings(max_examples=60, suppress_health_check=[])
+@given(data=st.data())
+def test_no_question_brings_the_server_down(data: st.DataObject) -> None:
+    client = _shared_client()
+    path = data.draw(st.sampled_from(PATHS))
+    body = data.draw(QUESTIONS.map(lambda q: json.dumps(q).encode()) | st.binary(max_size=60))
+    answer = client.post(path, content=body, headers={"content-type": "application/json"})
+    assert answer.status_code in (200, 404, 422)
+    assert client.post("/api/translate", json={"text": "Ba"}).status_code == 200
+
+
+_open: list[TestClient] = []
+
+
+def _shared_client() -> TestClient:
+    return _open[0]
+
+
+@pytest.fixture(autouse=True)
+def _one_client_for_all_examples(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.function.__name__.startswith("test_no_question"):
+        _open.append(request.getfixturevalue("client"))
+        yield
+        _open.clear()
+    else:
+        yield

@@ -1,0 +1,127 @@
+"""Clients who read or write slowly: they hold nobody up, and do not keep their connections for ever."""
+
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support.serving import asked, served
+
+from nmt.page import api, connections, explanation
+from nmt.translator import Translator
+
+HEAD = b"POST /api/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+LOOK = b"GET /api/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def place_of(address: str) -> tuple[str, int]:
+    return "127.0.0.1", int(address.rstrip("/").rpartition(":")[2])
+
+
+def received_until_closed(client: socket.socket) -> tuple[float, int]:
+    """How many seconds that took, and how many bytes came."""
+    begun, received = time.monotonic(), 0
+    client.settimeout(20)
+    with suppress(ConnectionResetError):
+        while piece := client.recv(1 << 16):
+            received += len(piece)
+    return time.monotonic() - begun, received
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET", HEAD, LOOK + b"GET /api", LOOK * 2 + HEAD],
+    ids=["nothing", "a method", "half a head", "a second one", "a third"],
+)
+def test_a_request_that_does_not_arrive_is_not_awaited_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(connections, "SLOW_REQUEST", 0.5)
+    monkeypatch.setattr(connections, "IDLE", 1)
+    with served({}, runs=tmp_path) as address, socket.create_connection(place_of(address)) as client:
+        client.sendall(sent)
+        assert 0.3 < received_until_closed(client)[0] < 10
+
+
+def test_a_slow_request_is_answered_if_it_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the last one was answered a while ago."""
+    monkeypatch.setattr(connections, "SLOW_REQUEST", 2.0)
+    with served({}, runs=tmp_path) as address, socket.create_connection(place_of(address)) as client:
+        client.settimeout(20)
+        for _ in range(2):
+            for byte in range(0, len(LOOK), 4):
+                client.sendall(LOOK[byte : byte + 4])
+                time.sleep(0.05)
+            answer = b""
+            while not answer.endswith(b"\r\n\r\n[]"):  # head and body may come one after the other
+                answer += client.recv(1 << 16)
+            assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_an_answer_that_is_not_read_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SLOW_READER", 0.5)
+    with served({}, runs=tmp_path) as address, socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(place_of(address))
+        library = b"GET /static/vendor/d3-7.9.2.min.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        client.sendall(library * 20)  # more than all buffers on the way hold
+        time.sleep(2.5)
+        assert received_until_closed(client)[1] < 20 * 250_000
+
+
+def test_slow_readers_and_writers_hold_nobody_up(best: str, tmp_path: Path) -> None:
+    translator = Translator.load(best)
+    [expected] = translator.translate(["der Hund"])
+    with served({"1": ("one", translator)}, runs=tmp_path) as address:
+        clients = [socket.create_connection(place_of(address)) for _ in range(90)]
+        for number, client in enumerate(clients):
+            if number % 3 == 0:
+                client.sendall(HEAD[: number // 3])
+            elif number % 3 == 1:
+                client.sendall(HEAD + b"Content-Length: 30\r\n\r\n{")
+            else:
+                client.sendall(b"GET /static/vendor/d3-7.9.2.min.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+        answers: list[str] = []
+        begun = time.monotonic()
+
+        def ask() -> None:
+            answers.append(asked(address, "/api/translate", {"text": "der Hund"})["text"])
+
+        threads = [threading.Thread(target=ask) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert answers == [expected.text] * 16
+        assert time.monotonic() - begun < 10
+        for client in clients:
+            client.close()
+
+
+def test_nothing_is_computed_for_clients_that_have_gone(best: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the page's own, which asks anew while somebody types."""
+    translator, begun, go_on = Translator.load(best), [], threading.Event()
+    real = explanation.explain
+
+    def explain(translator: Translator, sentence: str, **more: object) -> object:
+        begun.append(sentence)
+        assert go_on.wait(20)
+        return real(translator, sentence, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(api, "explain", explain)
+    with served({"1": ("one", translator)}) as address:
+        for word in ("Ba", "De", "Fi", "Go"):
+            body = f'{{"text": "{word}"}}'.encode()
+            with socket.create_connection(place_of(address)) as client:
+                client.sendall(
+                    HEAD.replace(b"translate", b"explain") + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+                )
+                while not begun:  # the first
+                    time.sleep(0.05)
+                time.sleep(0.2)
+        time.sleep(0.5)  # until the server knows that they have gone
+        go_on.set()
+        asked(address, "/api/explain", {"text": "Hu"})
+    assert begun == ["Ba", "Hu"]

@@ -1,0 +1,157 @@
+"""Runs of training, as the server lists them and sends on what they measure, beside the files themselves."""
+
+import http.client
+import json
+import time
+import urllib.error
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from support.runs import events
+from support.serving import asked, served
+
+from nmt.page import live
+from nmt.page.runs import config_of, runs_in
+from nmt.training.event_log import EventLog
+
+
+class Listener:
+    """What reads server-sent events, one message after the other."""
+
+    def __init__(self, address: str, path: str) -> None:
+        self.connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+        self.connection.request("GET", path)
+        self.answer = self.connection.getresponse()
+
+    def next(self, name: str) -> Any:
+        """The data of the next message of this name."""
+        while True:
+            lines = {}
+            while (line := self.answer.readline().decode().rstrip("\n")) or not lines:
+                if line:
+                    key, _, value = line.partition(": ")
+                    lines[key] = value
+            if lines.get("event") == name:
+                return json.loads(lines["data"])
+
+
+@contextmanager
+def listening(address: str, path: str) -> Iterator[Listener]:
+    listener = Listener(address, path)
+    try:
+        yield listener
+    finally:
+        listener.connection.close()
+
+
+def test_runs_are_listed_with_their_settings(runs: Path) -> None:
+    with served({}, runs=runs) as address:
+        listed = asked(address, "/api/runs")
+        assert {run["name"] for run in listed} == {"bahdanau", "none"}
+        assert [run["changed"] for run in listed] == sorted((run["changed"] for run in listed), reverse=True)
+        assert str(runs) not in json.dumps(listed)
+        for run in listed:
+            config = asked(address, f"/api/runs/{run['id']}")["config"]
+            given = yaml.safe_load((runs / run["name"] / "config.yaml").read_text(encoding="utf-8"))
+            assert config["model.attention.wiring"] == given["model"]["attention"]["wiring"] == run["name"]
+            assert config["training.batch_size"] == str(given["training"]["batch_size"])
+            assert {name.partition(".")[0] for name in config} == set(given)
+        for wrong in ("nothing", "..%2Fbahdanau", "%00"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                asked(address, f"/api/runs/{wrong}")
+
+
+def test_what_a_run_measures_is_sent_on_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "deep"
+    folder.mkdir(parents=True)
+    with closing(EventLog(folder)) as log:
+        log.write("train", 1, 1, loss=2.5)
+        size = log.size
+        log.write("train", 2, 1, loss=float("nan"))
+        with served({}, runs=tmp_path) as address:
+            [run] = asked(address, "/api/runs")
+            with listening(address, f"/api/runs/events?run={run['id']}") as listener:
+                assert listener.answer.headers["content-type"].startswith("text/event-stream")
+                assert [one["name"] for one in listener.next("runs")] == ["a/deep"]
+                first = listener.next("metrics")
+                assert first == {"run": run["id"], "begins": True, "events": events(folder)}
+                log.write("validation", 2, 1, bleu=7.0, examples=[{"source": "ä\u2028", "hypothesis": "<b>"}])
+                news = listener.next("metrics")
+                assert news["begins"] is False
+                assert news["events"] == events(folder)[-1:]
+                (tmp_path / "b").mkdir()
+                (tmp_path / "b" / "metrics.jsonl").write_text("", encoding="utf-8")
+                assert {one["name"] for one in listener.next("runs")} == {"a/deep", "b"}
+                with closing(EventLog(folder, size)) as resumed:  # cuts off what came after `size`
+                    resumed.write("train", 2, 1, loss=2.25)
+                    resumed.write("train", 3, 1, loss=2.0)
+                    resumed.write("train", 4, 1, loss=1.9)
+                    resumed.write("train", 5, 1, loss=1.8)
+                again = listener.next("metrics")
+                while again["events"][-1]["update"] != 5:
+                    news = listener.next("metrics")
+                    again["events"] += news["events"]
+                assert again["begins"] is True
+                assert [event.get("loss") for event in again["events"]] == [2.5, 2.25, 2.0, 1.9, 1.8]
+
+
+def test_lines_that_are_no_events_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    lines = [
+        b'{"update": 1, "loss": 1e999}',
+        b"[1]",
+        b"\xff\xfe",
+        b"{",
+        b"[" * 10_000,
+        b'{"update": NaN}',
+        b"",
+        b'{"cut',
+    ]
+    (tmp_path / "run" / "metrics.jsonl").write_bytes(b"\n".join(lines))
+    (tmp_path / "run" / "config.yaml").write_text("a: {b: 2024-01-01, c: [1, .inf]}\nd: 1e5\n", encoding="utf-8")
+    with served({}, runs=tmp_path) as address:
+        [run] = asked(address, "/api/runs")
+        assert set(asked(address, f"/api/runs/{run['id']}")["config"]) == {"a.b", "a.c", "d"}
+        with listening(address, f"/api/runs/events?run={run['id']}") as listener:
+            assert listener.next("metrics")["events"] == [{"update": 1, "loss": None}, {"update": None}]
+    (tmp_path / "run" / "config.yaml").write_text("{", encoding="utf-8")
+    [found] = runs_in(tmp_path).values()
+    assert config_of(found) == {}
+
+
+def test_an_id_is_the_same_in_every_process(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metrics.jsonl").write_text("{}\n", encoding="utf-8")
+    assert {run.id: run.name for run in runs_in(tmp_path).values()} == {
+        # the first 12 digits of SHA-256 of the name
+        "7692c3ad3540": "one",
+        "3fc4ccfe7458": "two",
+    }
+    assert runs_in(tmp_path / "nowhere") == {}
+
+
+def test_there_are_only_so_many_listeners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "MOST_STREAMS", 1)
+    with served({}, runs=tmp_path) as address:
+        with listening(address, "/api/runs/events") as first:
+            assert first.answer.status == 200
+            with listening(address, "/api/runs/events") as second:
+                assert (second.answer.status, second.answer.headers["retry-after"]) == (503, "10")
+        for _ in range(100):  # until the server has noticed that the first one has gone
+            with listening(address, "/api/runs/events") as third:
+                if third.answer.status == 200:
+                    return
+            time.sleep(0.1)
+        pytest.fail("the place of a listener who has gone stays taken")
+
+
+@pytest.mark.parametrize(("query", "status"), [("run=x", 404), ("&".join(f"run={n}" for n in range(9)), 422)])
+def test_streams_that_cannot_be(tmp_path: Path, query: str, status: int) -> None:
+    with served({}, runs=tmp_path) as address, listening(address, f"/api/runs/events?{query}") as listener:
+        assert listener.answer.status == status

@@ -1,0 +1,182 @@
+"""Test sets in the API, beside the translator's own values and sacreBLEU's."""
+
+import time
+import urllib.error
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sacrebleu
+from support.cli import error_of
+from support.serving import asked, served
+
+from nmt.cli import main
+from nmt.config.run import Config
+from nmt.evaluation import checkpoints
+from nmt.evaluation.alignment import best_links, score_alignment, word_pairs
+from nmt.page import sets
+from nmt.page.sets import load_set
+from nmt.text.corpus import ParallelText
+from nmt.translator import Translator
+
+Maker = Callable[..., tuple[Config, Translator]]
+SOURCE = ["Ba de Fi Go", "Hu ja", "Ba", "ke li Ba de Fi Go Hu", "li", "Ba Ba Fi", "de", "Go Hu", "ja ke li", "Fi"]
+LANGUAGES = ("de", "en")
+CASED = "data.target.lowercase=false"
+
+
+@pytest.fixture
+def translators(make_translator: Maker) -> dict[str, tuple[str, Translator]]:
+    wirings = {"1": "bahdanau", "2": "none"}
+    return {n: (name, make_translator(f"model.attention.wiring={name}", CASED)[1]) for n, name in wirings.items()}
+
+
+@pytest.fixture
+def test_set(tmp_path: Path, translators: dict[str, tuple[str, Translator]]) -> checkpoints.TestSet:
+    """References are the first model's own translations, two of them changed."""
+    said = [one.text or "kip" for one in translators["1"][1].translate(SOURCE)]
+    said[0], said[3] = "Kip lom mun", said[3] + " kip"
+    files = tmp_path / "set.src", tmp_path / "set.ref", tmp_path / "set.links"
+    files[0].write_text("".join(f"{line}\n" for line in SOURCE), encoding="utf-8")
+    files[1].write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+    files[2].write_text("0-0 1?2\n" + "0-0\n" * 9, encoding="utf-8")
+    return load_set(str(files[0]), str(files[1]), str(files[2]), LANGUAGES, "whitespace")
+
+
+@pytest.fixture
+def address(translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet) -> Iterator[str]:
+    with served(translators, sets={"1": test_set}) as address:
+        yield address
+
+
+def finished(address: str) -> Any:
+    for _ in range(600):
+        found = asked(address, "/api/sets/1")
+        if all(model["summary"] or model["error"] for model in found["models"]):
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"not done: {found}")
+
+
+def test_each_sentence_is_scored_as_sacrebleu_does(
+    address: str, translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet
+) -> None:
+    assert asked(address, "/api/sets") == [{"id": "1", "name": "set.src", "sentences": 10, "aligned": True}]
+    found = finished(address)
+    assert found["lowercase"] is False
+    table = asked(address, "/api/sets/1/sentences")
+    assert (table["source"], table["reference"]) == (SOURCE, test_set.text.target)
+    assert table["lengths"] == [len(line.split()) for line in SOURCE]
+    for model, summary in zip(table["models"], found["models"], strict=True):
+        expected = [one.text for one in translators[model["id"]][1].translate(SOURCE)]
+        assert model["hypotheses"] == expected
+        pairs = list(zip(expected, test_set.text.target, strict=True))
+        assert model["bleu"] == pytest.approx([sacrebleu.sentence_bleu(h, [r]).score for h, r in pairs])
+        assert model["chrf"] == pytest.approx([sacrebleu.sentence_chrf(h, [r]).score for h, r in pairs])
+        assert summary["done"] == 10
+        whole = summary["summary"]
+        assert whole["bleu"] == pytest.approx(sacrebleu.corpus_bleu(expected, [test_set.text.target], force=True).score)
+        assert whole["chrf"] == pytest.approx(sacrebleu.corpus_chrf(expected, [test_set.text.target]).score)
+        assert [(b["low"], b["high"], b["count"]) for b in whole["by_length"][:3]] == [
+            (1, 5, 9),
+            (6, 10, 1),
+            (11, 15, 0),
+        ]
+
+
+def test_attention_and_its_error_rate_are_those_of_nmt_evaluate(
+    address: str, translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet
+) -> None:
+    bahdanau = translators["1"][1]
+    gold = test_set.words
+    assert gold is not None
+    assert gold.links is not None
+    forced = bahdanau.forced_attention(SOURCE, test_set.text.target)
+    weights = [matrix[:-1, :-1].numpy() for matrix in forced]  # words are this model's tokens; without both ends
+    one, none = finished(address)["models"]
+    expected = score_alignment([best_links(matrix) for matrix in weights], gold.links).error_rate
+    assert one["summary"]["error_rate"] == pytest.approx(expected)
+    assert none["summary"]["error_rate"] is None  # it has no attention
+    shown = asked(address, "/api/sets/1/sentences/0")
+    assert (shown["source"], shown["reference"]) == (gold.source[0], gold.target[0])
+    assert (shown["sure"], shown["possible"]) == ([[0, 0]], [[0, 0], [1, 2]])
+    [model] = shown["models"]
+    assert model["id"] == "1"
+    for row, own in zip(model["weights"], weights[0].tolist(), strict=True):
+        assert row == pytest.approx(own, abs=1e-5)
+    assert model["error_rate"] == pytest.approx(score_alignment([best_links(weights[0])], gold.links[:1]).error_rate)
+
+
+def test_only_models_of_the_first_ones_languages_are_scored(
+    translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet, make_translator: Maker
+) -> None:
+    other = make_translator("model.attention.wiring=none", "data.target.language=fr")[1]
+    with served(translators | {"3": ("other", other)}, sets={"1": test_set}) as address:
+        assert [model["id"] for model in finished(address)["models"]] == ["1", "2"]
+        assert [model["id"] for model in asked(address, "/api/sets/1/sentences/0")["models"]] == ["1"]
+        assert [model["id"] for model in asked(address, "/api/models")] == ["1", "2", "3"]
+
+
+def test_others_are_answered_meanwhile(address: str, translators: dict[str, tuple[str, Translator]]) -> None:
+    assert any(model["summary"] is None for model in asked(address, "/api/sets/1")["models"])
+    [expected] = translators["1"][1].translate(["Hu ja"])
+    assert asked(address, "/api/translate", {"text": "Hu ja"})["text"] == expected.text
+
+
+@pytest.mark.parametrize(
+    "path", ["2", "2/sentences", *(f"1/sentences/{line}" for line in ("10", "-1", "x", "9" * 5000))]
+)
+def test_what_does_not_exist_is_said(address: str, path: str) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        asked(address, f"/api/sets/{path}")
+
+
+def test_a_defect_with_one_model_keeps_nobody_waiting(
+    translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translate = sets._translate
+
+    def fail(payload: tuple[Translator, Sequence[str]]) -> list[str]:
+        if payload[0] is translators["1"][1]:
+            raise RuntimeError("a defect")
+        return translate(payload)
+
+    monkeypatch.setattr(sets, "_translate", fail)
+    with served(translators, sets={"1": test_set}) as address:
+        broken, whole = finished(address)["models"]
+        assert broken["error"] == "failed: see the output of nmt serve"
+        assert whole["summary"]["bleu"] >= 0
+
+
+def test_capitals_count_only_where_all_models_write_them(make_translator: Maker) -> None:
+    lower = make_translator("data.target.lowercase=true")[1]
+    [said] = lower.translate(["Ba de"])
+    text = ParallelText(["Ba de"], [said.text.upper()])
+    one = checkpoints.TestSet("x", "x", text, word_pairs(text, LANGUAGES))
+    with served({"1": ("lower", lower)}, sets={"1": one}) as address:
+        found = finished(address)
+        assert found["lowercase"] is True
+        assert found["models"][0]["summary"]["chrf"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--alignment", "LINKS"], ["--alignment", "--test-set"]),
+        (["--test-set", "FILE", "no.ref"], ["no.ref"]),
+        (["--test-set", "FILE", "SHORT"], ["lines"]),
+        (["--test-set", "EMPTY", "EMPTY"], ["EMPTY"]),
+        (["--test-set", "FILE", "FILE", "--alignment", "FILE"], ["FILE", "line 1", "not a link"]),
+        (["--test-set", "LONG", "LONG"], ["10,001 sentences"]),
+    ],
+)
+def test_wrong_sets_are_one_line(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: list[str]
+) -> None:
+    contents = {"FILE": "a\nb\n", "SHORT": "a\n", "EMPTY": "", "LINKS": "0-0\n\n", "LONG": "a\n" * 10_001}
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    assert main(["serve", best, *(str(tmp_path / o) if o in contents else o for o in options)]) == 2
+    error = error_of(capsys)
+    assert all(word in error for word in words)

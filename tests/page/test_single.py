@@ -1,0 +1,81 @@
+"""The page of one sentence as a single file."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from support.cli import SOURCES, error_of
+
+from nmt.cli import main
+from nmt.page.explanation import explain
+from nmt.translator import Translator
+
+
+def test_the_file_holds_the_explanations_of_what_follows_other_words(best: str, tmp_path: Path) -> None:
+    file = tmp_path / "new" / "sentence.html"
+    options = ["--beam", "2", "--length-penalty", "0.5", "--alternatives", "1", "--device", "cpu", "--threads", "1"]
+    assert main(["explain", best, SOURCES[0], "--html", str(file), *options]) == 0
+    page = file.read_text(encoding="utf-8")
+    [stored] = re.findall(r'id="stored">(.*?)</script>', page)
+    models, first, *others = json.loads(stored)
+    forced = [one for one in others if one["question"]["forced"]]
+    others = [one for one in others if not one["question"]["forced"]]
+    assert models["answer"][0]["name"] == Path(best).parent.name
+    translator = Translator.load(best)
+    found = explain(translator, SOURCES[0], beam_size=2, length_penalty=0.5)
+    assert first["answer"]["tokens"] == found.translation.tokens
+    assert len(others) == len(found.steps)
+    for t, one in enumerate(others):
+        prefix = one["question"]["prefix"]
+        assert prefix[:-1] == found.translation.tokens[:t]
+        assert prefix[-1] != found.translation.tokens[t]
+        [expected] = translator.translate([SOURCES[0]], beam_size=2, length_penalty=0.5, prefix=[prefix])
+        assert one["answer"]["text"] == expected.text
+    assert len(forced) == 2 * len(found.steps)
+    for number, one in enumerate(forced):
+        [[t, s]] = one["question"]["forced"]
+        look = found.steps[t].look
+        assert t == number // 2
+        assert look is not None
+        assert (look.weights[0] > look.weights[0, s]).sum() == 1 + number % 2  # the second and the third most
+        expected_there = explain(translator, SOURCES[0], beam_size=2, length_penalty=0.5, forced={t: s})
+        assert one["answer"]["text"] == expected_there.translation.text
+        assert one["answer"]["steps"][t]["weights"][s] == 1
+    assert not re.search(r'(?:src|href)="(?!data:|#)', page)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a", "b", "--html", "FILE"], ["one sentence", "2 were given"]),
+        (["--html", "FILE"], ["one sentence", "0 were given"]),
+        (["BEST", "a", "--html", "FILE", "--beam", "51"], ["--beam 51"]),
+        (["BEST", "BEST", "a", "--html", "FILE"], ["one model"]),
+        (["BEST", "a"], ["--html"]),
+        (["BEST", "a", "--html", "THERE"], ["already exists"]),
+        (["BEST", "a", "--html", "LINK"], ["already exists"]),
+        (["BEST", "a", "--html", "FILE", "--device", "cuda:77"], ["device"]),
+    ],
+)
+def test_wrong_options_are_one_line(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]
+) -> None:
+    there = tmp_path / "there.html"
+    there.write_text("mine", encoding="utf-8")
+    link = tmp_path / "link.html"
+    link.symlink_to("nothing")
+    names = {"BEST": best, "FILE": str(tmp_path / "new" / "page.html"), "THERE": str(there), "LINK": str(link)}
+    assert main(["explain", *(names.get(argument, argument) for argument in arguments)]) == 2
+    error = error_of(capsys)
+    assert all(word in error for word in words)
+    assert there.read_text(encoding="utf-8") == "mine"
+    assert sorted(tmp_path.iterdir()) == [link, there]
+
+
+def test_without_a_checkpoint_the_bundled_model_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "dog.html"
+    assert main(["explain", "Ein Hund.", "--html", str(file), "--alternatives", "0", "--threads", "1"]) == 0
+    assert "dog" in file.read_text(encoding="utf-8")
+    assert main(["explain", "some.pt", "Ein Hund.", "--html", "other.html", "--from", "de"]) == 2
+    assert "--from and --to choose a bundled model" in capsys.readouterr().err

@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { exampleIn, isKnown } from "../../nmt/page/static/languages.js";
+
+test("only codes that browsers know are said to them", () => {
+  assert.deepEqual(["de", "en", "gsw", "xx", "toy", "a", "", "de-AT", "Deutsch"].map(isKnown), [
+    true,
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+    false,
+    false,
+  ]);
+});
+
+test("a language without an example has an empty one", () => {
+  assert.match(exampleIn("de"), /Hund/);
+  assert.deepEqual(["xx", "constructor", undefined].map(exampleIn), ["", "", ""]);
+});

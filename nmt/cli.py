@@ -21,7 +21,7 @@ from typing import TextIO
 from nmt import __version__
 from nmt.commands.options import Parser
 from nmt.system.errors import UserError
-from nmt.system.startup import imports_stopped_by_ctrl_c
+from nmt.system.startup import stop_imports_on_ctrl_c
 from nmt.system.streams import open_closed_streams
 
 COMMANDS = {  # modules of nmt.commands, each with what it is for
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if any("\ud800" <= character <= "\udfff" for character in argument):
                 raise UserError(f"the argument {argument!r} is not in UTF-8: convert the text, or rename the file")
         chosen = _parser().parse_args(given)
-        with imports_stopped_by_ctrl_c():
+        with stop_imports_on_ctrl_c():
             command = module_of(chosen.command)
             # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
             code: int = command.run(command.parser().parse_intermixed_args(chosen.arguments))

@@ -34,8 +34,8 @@ from nmt.commands.options import (
 )
 from nmt.system import bundled, files
 from nmt.system.errors import UserError, placing
-from nmt.system.parallel import in_parallel
-from nmt.system.startup import kept_for_good, without_meta_kernels, without_spacy_cli
+from nmt.system.process_pool import map_in_processes
+from nmt.system.startup import without_garbage_collection
 from nmt.system.streams import output_is_closed
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _run(options: argparse.Namespace) -> None:
     chosen = tuple(given_or_bundled(options, checkpoints, lines or first))
     share_threads(options)
     with _writer(options, chosen, lines) as (done, write):
-        with kept_for_good():
+        with without_garbage_collection():
             translator = _loaded(chosen, options)
         if options.attention is not None and not translator.has_attention:
             raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
@@ -206,12 +206,10 @@ _TRANSLATORS: dict[tuple[str, ...], Translator] = {}  # of this run in this proc
 
 def _loaded(checkpoints: tuple[str, ...], options: argparse.Namespace) -> Translator:
     if checkpoints not in _TRANSLATORS:
-        with without_meta_kernels():
-            from nmt.translator import Translator
+        from nmt.translator import Translator
 
         set_threads(options.threads)
-        with without_spacy_cli():
-            _TRANSLATORS[checkpoints] = Translator.load(*checkpoints, device=options.device)
+        _TRANSLATORS[checkpoints] = Translator.load(*checkpoints, device=options.device)
     return _TRANSLATORS[checkpoints]
 
 
@@ -266,7 +264,7 @@ def _translated(
     translate = partial(_translate_block, options, dictionary)
     if options.workers == 1:
         return (translate(*job) for job in jobs if job is not None)
-    return in_parallel(translate, jobs, options.workers)
+    return map_in_processes(translate, jobs, options.workers)
 
 
 def _translate_block(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.system.parallel import in_parallel
+from nmt.system.process_pool import map_in_processes
 from nmt.text.tokenizers import Tokenizer
 
 LINES = 50_000  # of a block: seconds of work, megabytes of memory
@@ -48,7 +48,7 @@ def number_pairs(
         while block := list(islice(lines[0], LINES)):
             yield tokenizers, (block, list(islice(lines[1], LINES))), with_text
 
-    return in_parallel(_number_both, jobs())
+    return map_in_processes(_number_both, jobs())
 
 
 def _number_both(

@@ -25,7 +25,7 @@ from nmt.model.protocol import Choice, TranslationModel
 from nmt.selection.lexical import Selection, candidates
 from nmt.system.denormals import flush_denormals
 from nmt.system.device import explaining_memory
-from nmt.system.forks import by_copies, copies
+from nmt.system.process_pool import can_fork, map_in_processes
 from nmt.text.vocabulary import BOS, EOS, PAD
 
 Found = TypeVar("Found")
@@ -54,9 +54,9 @@ def decode(
     With `search.sampling` the hypotheses are drawn at random, and come in the order of drawing.
 
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
-    `search.batch_size`, the longest first. A source is yielded as soon as its search ends; with `attention`, at the end
-    of its batch; if copies of this process search, at the end of all. With a `selection` a translation holds only the
-    types that it chooses for its sentence; scores are those among all types if the model was laid out with `always`.
+    `search.batch_size`, the longest first. A source is yielded as soon as its search ends; with `attention`, or if
+    worker processes search, at the end of its batch. With a `selection` a translation holds only the types that it
+    chooses for its sentence; scores are those among all types if the model was laid out with `always`.
     `attention` is for models that have it, and costs one more run of the decoder over the finished hypotheses.
     `prefixes`, if there are any, are the ids that each source's hypotheses begin with; there is no selection then.
     `watch` is shown what each step of a beam search chose from.
@@ -80,10 +80,13 @@ def decode(
         for row, hypotheses in _computed(found, partial(_searching, ready, search, out_of_memory)):
             yield chosen[row], hypotheses
 
-    alone = watch is not None or device.type != "cpu"
-    processes = 1 if alone else copies(len(order) // search.batch_size)
-    if processes > 1:
-        yield from chain.from_iterable(by_copies(lambda number: list(decoded(number)), len(batches), processes))
+    # Threads that share each operation wait for each other thousands of times a second; processes of one thread do not.
+    processes = torch.get_num_threads() if watch is None and device.type == "cpu" and can_fork() else 1
+    if 1 < processes <= len(order) // search.batch_size:
+        jobs = ((number,) for number in range(len(batches)))
+        yield from chain.from_iterable(
+            map_in_processes(lambda number: list(decoded(number)), jobs, processes, fork=True)
+        )
     else:
         yield from chain.from_iterable(map(decoded, range(len(batches))))
 

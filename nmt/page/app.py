@@ -37,8 +37,8 @@ from nmt.page.neighbours.index import SUFFIX, Index
 from nmt.page.runs import config_of
 from nmt.page.sets import Sets, load_set
 from nmt.page.work import FullQueue, Work
-from nmt.system import forks
 from nmt.system.device import choose_device
+from nmt.system.process_pool import can_fork
 from nmt.translator import Translator
 
 STATIC = Path(__file__).parent / "static"
@@ -143,7 +143,7 @@ def application(settings: Settings) -> Guard:
         runs=Path(settings.runs),
         sets=sets,
         indexes=indexes,
-        apart=device.type == "cpu" and forks.possible() and torch.get_num_threads() == 1,
+        apart=device.type == "cpu" and can_fork() and torch.get_num_threads() == 1,
     )
 
 

@@ -118,7 +118,7 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
         except BlockingIOError:
             if refusal is not None:
                 raise UserError(refusal) from None
-            from nmt.system.parallel import runs_script_again
+            from nmt.system.process_pool import runs_script_again
 
             if runs_script_again():
                 raise UserError(

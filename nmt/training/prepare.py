@@ -19,7 +19,7 @@ from nmt.kernels import in_use
 from nmt.kernels.precision import check_precision
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
-from nmt.system.startup import kept_for_good
+from nmt.system.startup import without_garbage_collection
 from nmt.text.corpus import ParallelText, read_pairs
 from nmt.text.limits import most_characters
 from nmt.training.distributed import ALONE, World, this_device
@@ -50,7 +50,7 @@ def prepare(config: Config, world: World = ALONE, resumed: Path | None = None) -
     check_precision("search.precision", config.search.precision, device)
     start = starting_point(config, resumed)
     codecs = start and (start.source, start.target)
-    with kept_for_good():
+    with without_garbage_collection():
         if not world.is_main:
             world.wait()
         pairs = load_training_set(config.data, codecs)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.system.startup import kept_for_good
+from nmt.system.startup import without_garbage_collection
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -15,7 +15,7 @@ def test_the_collector_rests_meanwhile_and_never_sees_what_was_made(enabled: boo
     (gc.enable if enabled else gc.disable)()
     before = gc.get_freeze_count()
     try:
-        with kept_for_good():
+        with without_garbage_collection():
             assert not gc.isenabled()
             made = [[number] for number in range(1000)]
         assert gc.isenabled() == enabled
@@ -23,37 +23,6 @@ def test_the_collector_rests_meanwhile_and_never_sees_what_was_made(enabled: boo
     finally:
         gc.enable()
         gc.unfreeze()
-
-
-def test_torch_without_meta_kernels_computes_the_same_and_can_have_them_later() -> None:
-    script = """
-import sys
-from nmt.system.startup import without_meta_kernels
-with without_meta_kernels():
-    import torch
-left_out = "torch._decomp.decompositions" not in sys.modules
-numbers = torch.arange(6.0).reshape(2, 3)
-print(left_out, (numbers @ numbers.T).tolist())
-from torch._meta_registrations import meta_mm
-empty = numbers.to("meta")
-print(callable(meta_mm), tuple(torch.mm(empty, empty.T).shape))
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["True [[5.0, 14.0], [14.0, 50.0]]", "True (2, 2)"]
-
-
-def test_spacy_without_its_cli_tokenizes_the_same_and_can_have_them_later() -> None:
-    script = """
-import sys
-from nmt.system.startup import without_spacy_cli
-with without_spacy_cli():
-    import spacy
-print("typer" in sys.modules, [token.text for token in spacy.blank("de")("Ein Hund läuft.")])
-import spacy.cli
-print(callable(spacy.cli.info), callable(spacy.cli.download))
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["False ['Ein', 'Hund', 'läuft', '.']", "True True"]
 
 
 IMPORTED = """
@@ -66,10 +35,10 @@ except BaseException:
 """
 IMPORTING = """
 import os, signal, sys, time
-from nmt.system.startup import imports_stopped_by_ctrl_c
+from nmt.system.startup import stop_imports_on_ctrl_c
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-with imports_stopped_by_ctrl_c():
+with stop_imports_on_ctrl_c():
     try:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(60)

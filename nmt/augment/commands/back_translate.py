@@ -28,7 +28,7 @@ from nmt.commands.options import (
 from nmt.config.yaml_text import in_yaml
 from nmt.system import files
 from nmt.system.errors import UserError
-from nmt.system.parallel import in_parallel
+from nmt.system.process_pool import map_in_processes
 from nmt.system.wording import counted
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _translated(
     """Of each block how many sentences it has, and its pairs as lines of JSON."""
     if options.workers == 1:
         return (_pairs_of(translator, options, block) for block in blocks)
-    return in_parallel(partial(_in_worker, options), ((block,) for block in blocks), options.workers)
+    return map_in_processes(partial(_in_worker, options), ((block,) for block in blocks), options.workers)
 
 
 _of_worker: list[Translator] = []  # that a worker has loaded

@@ -1,0 +1,108 @@
+"""One pool of worker processes, for searching, for tokenising and for `--workers`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from nmt.system.cores import cores
+from nmt.system.errors import UserError
+
+Result = TypeVar("Result")
+
+
+def map_in_processes(
+    function: Callable[..., Result],
+    jobs: Iterable[tuple[object, ...] | None],
+    workers: int | None = None,
+    *,
+    fork: bool = False,
+) -> Iterator[Result]:
+    """What a function returns for each job's arguments, in their order; at most twice as many jobs as workers wait.
+
+    Workers are new processes, by default as many as cores, which import the function by its name; a single job is done
+    in this process. With `fork` they are copies of this process (Linux only) on one thread each, which start in
+    milliseconds and share its memory, so that the function may be a closure over models and data.
+
+    None among the jobs says that the next one will take a while: finished results are returned before it is waited for.
+    Workers leave signals to this process, and end with the iterator or with this process, even if it is killed. Raises
+    what the function raises, and `UserError` if a worker is killed.
+    """
+    remaining = iter(jobs)
+    first = list(islice(remaining, 2))
+    if len(first) < 2:
+        yield from (function(*job) for job in first if job is not None)
+        return
+    count = workers or cores()
+    context = multiprocessing.get_context("fork" if fork else "spawn")
+    stopped, stop = context.Pipe(duplex=False)  # `stopped` can be read once no process has the other end
+    pool = ProcessPoolExecutor(count, context, initializer=_begin_worker, initargs=(function, stopped, stop, fork))
+    waiting: deque[Future[bytes]] = deque()
+    try:
+        for job in chain(first, remaining):
+            if job is not None:
+                with warnings.catch_warnings():  # about forks of a process with threads: its own are idle
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    waiting.append(pool.submit(_work, *job))
+            while waiting and (len(waiting) > 2 * count or (job is None and waiting[0].done())):
+                yield pickle.loads(waiting.popleft().result())
+        while waiting:
+            yield pickle.loads(waiting.popleft().result())
+    except BrokenProcessPool:
+        raise UserError(
+            "a worker process was killed: is there enough memory? If it printed an error above, that is why it ended; "
+            "with one thread and one worker, no further process is started"
+        ) from None
+    finally:
+        stop.close()  # a job that has begun is not waited for
+        pool.shutdown(cancel_futures=True)
+        stopped.close()
+
+
+def can_fork() -> bool:
+    """Whether copies of this process are safe (they are on Linux), and allowed: a daemon may have no processes."""
+    return sys.platform == "linux" and not multiprocessing.current_process().daemon
+
+
+def runs_script_again() -> bool:
+    """Whether this process is about to become a worker: it runs its parent's script first, to know its functions."""
+    return getattr(multiprocessing.current_process(), "_inheriting", False)  # as multiprocessing asks itself
+
+
+_function: Callable[..., Any]  # of this worker
+
+
+def _begin_worker(function: Callable[..., Any], stopped: Connection, stop: Connection, fork: bool) -> None:
+    global _function
+    _function = function
+    stop.close()
+    for number in (signal.SIGINT, signal.SIGTERM):  # they go to the whole group: the parent decides
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, args=(stopped,), daemon=True).start()
+    if fork:
+        import torch
+
+        torch.set_num_threads(1)
+
+
+def _end_with_the_parent(stopped: Connection) -> None:
+    """Wait until the parent has closed its end of the pipe, or has ended; then end this process at once."""
+    stopped.poll(None)
+    os._exit(1)
+
+
+def _work(*job: object) -> bytes:
+    """The function's result, pickled here: PyTorch changes multiprocessing's pickler to share tensors in files."""
+    return pickle.dumps(_function(*job))

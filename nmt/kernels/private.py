@@ -42,27 +42,40 @@ def backward_pass() -> int:
 @cache
 def has_product(dtype: torch.dtype) -> bool:
     """Whether `product` gives the numbers of `F.linear` for this type."""
+    if dtype == torch.bfloat16 and not _cpu_multiplies_bfloat16():
+        return False
     return _works("torch.ops.mkldnn._linear_pointwise", dtype, lambda: _is_linear(dtype, lambda weight: weight))
 
 
 @cache
 def has_blocks(dtype: torch.dtype) -> bool:
     """Whether `product` gives them from `blocks` too."""
-    if not has_product(dtype):  # which has been said
+    if not has_product(dtype):
         return False
     return _works("torch.ops.mkldnn._reorder_linear_weight", dtype, lambda: _is_linear(dtype, blocks))
 
 
 @cache
 def has_byte_product() -> bool:
-    """Whether `byte_product` sums in 32 bits: without VNNI, some kernels first sum two products in 16."""
-    return _works("torch._int_mm", torch.int8, _is_exact)
+    """Whether `byte_product` sums in 32 bits: without VNNI, some kernels first sum two products in 16.
+
+    That is a property of the CPU, so it is not reported; wrong products of small values are.
+    """
+    return _works("torch._int_mm", torch.int8, lambda: _is_exact(63)) and _is_exact(127)
 
 
 @cache
 def has_backward_passes() -> bool:
     """Whether `backward_pass` tells two of them apart."""
     return _works("torch._C._current_graph_task_id", None, _tells_passes_apart)
+
+
+def _cpu_multiplies_bfloat16() -> bool:
+    """False on a CPU for which oneDNN has no bfloat16 product, such as one with AVX2 alone: nothing is wrong then."""
+    try:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    except AttributeError:  # a version of PyTorch without this function: the trial decides
+        return True
 
 
 def _works(name: str, dtype: torch.dtype | None, trial: Callable[[], bool]) -> bool:
@@ -97,12 +110,13 @@ def _is_linear(dtype: torch.dtype, layout: Callable[[Tensor], Tensor]) -> bool:
     return all(x.dtype == dtype and torch.allclose(x.double(), expected, tolerance, tolerance) for x in found)
 
 
-def _is_exact() -> bool:
+def _is_exact(limit: int) -> bool:
+    """Whether products of weights up to `limit` are right: pairs of up to 63 fit into 16 bits in any kernel."""
     largest = torch.full((16, 64), 127, dtype=torch.int8)
-    weight = torch.arange(-64, 64, dtype=torch.int8).repeat(8).view(16, 64)
+    weight = torch.arange(-64, 64, dtype=torch.int8).clamp(-limit, limit).repeat(8).view(16, 64)
     return all(
         torch.equal(byte_product(largest, other.t()).long(), largest.long() @ other.t().long())
-        for other in (largest, weight)
+        for other in (torch.full_like(weight, limit), weight)
     )
 
 

@@ -7,7 +7,7 @@ import torch
 from support.attention_cases import draw
 from torch import nn
 
-from nmt.kernels import BidirectionalGRU, BidirectionalLSTM
+from nmt.kernels import BidirectionalGRU, BidirectionalLSTM, private
 from nmt.kernels.bidirectional import sequence_rnn
 from nmt.kernels.packed import packed
 from nmt.kernels.packed_recurrent import PackedBidirectional
@@ -107,7 +107,7 @@ def test_8_bits_stay_8_bits_with_other_kernels(kind):
         expected = first[0](inputs, lengths)
         with use("plain"):
             second = packed(first, "int8")
-            assert second is not first
+            assert second is not first or not private.has_byte_product()  # then the plain form is the only one
             for one, other in zip(second[0](inputs, lengths), expected, strict=True):
                 torch.testing.assert_close(one, other, rtol=0, atol=5e-3)
         for one, other in zip(packed(second, "int8")[0](inputs, lengths), expected, strict=True):

@@ -26,7 +26,7 @@ from nmt.config.reading import differences, explain, parse_config
 from nmt.config.run import Config
 from nmt.model.seq2seq import Seq2Seq
 from nmt.selection.lexical import Selection
-from nmt.system.errors import UserError, placing
+from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.values import is_unicode, shown
 from nmt.text.codec import Codec
 from nmt.text.sentencepiece_file import check_normalizer
@@ -222,7 +222,7 @@ def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
     if model is not None and (model.dtype != torch.uint8 or model.dim() != 1):
         raise DamagedFile(f"{what}.subword_model holds {model.dtype} of shape {tuple(model.shape)}, not bytes")
     try:
-        with placing(f"{what}."):
+        with prefix_errors_with(f"{what}."):
             codec = Codec.from_state(side.tokenizer, side.language, side.lowercase, state.model_dump())
         if model is not None:
             check_normalizer(codec.subword_model or b"")

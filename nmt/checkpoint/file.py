@@ -16,7 +16,7 @@ import torch
 from nmt.checkpoint import hub
 from nmt.checkpoint.unpickling import unpickle
 from nmt.system.errors import UserError
-from nmt.system.files import replacing, require_regular
+from nmt.system.files import replace_atomically, require_regular
 
 _MARK = b"sha256:"
 _COMMENT = len(_MARK) + 64  # bytes
@@ -35,7 +35,7 @@ def write(path: Path, contents: dict[str, Any], kept: Path | None = None) -> Non
     torch.save(contents, buffer)
     buffer.seek(-2, io.SEEK_END)  # an archive without a comment ends with the comment's length: two bytes
     buffer.write(_COMMENT.to_bytes(2, "little"))
-    with replacing(path, kept) as file:
+    with replace_atomically(path, kept) as file:
         file.write(buffer.getbuffer())
         file.write(_MARK + hashlib.sha256(buffer.getbuffer()).hexdigest().encode())
 

@@ -177,7 +177,7 @@ def _check_evaluate(options: argparse.Namespace) -> None:
     if options.output is not None:
         if (options.output / "evaluation.json").exists():
             raise UserError(f"{options.output} already holds an evaluation: choose another --output, or remove it")
-        files.require_place(options.output)
+        files.require_writable(options.output)
     elif output_is_closed():
         raise UserError("standard output is closed, so that the scores would be lost: give --output DIR")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from nmt.system.wording import beginning, counted
+from nmt.system.wording import counted, truncate
 from nmt.text.vocabulary import EOS_TOKEN
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def warn(sentences: Sequence[str], translations: Sequence[Translation], first: i
     for number, (sentence, translation) in enumerate(zip(sentences, translations, strict=True), first + 1):
         if translation.is_unlike_training:
             about = f"sentence {number} is unlike the text that this model was trained on"
-            print(f"{about}: {beginning(sentence)}", file=sys.stderr)
+            print(f"{about}: {truncate(sentence)}", file=sys.stderr)
         if translation.tokens and translation.tokens[-1] != EOS_TOKEN:
             most = counted(len(translation.tokens), "token")
             about = f"the translation of sentence {number} was cut off after {most} (raise --max-length)"
-            print(f"{about}: {beginning(sentence)}", file=sys.stderr)
+            print(f"{about}: {truncate(sentence)}", file=sys.stderr)
 
 
 def print_lines(_: int, lines: Sequence[str]) -> None:

@@ -33,7 +33,7 @@ from nmt.commands.options import (
     share_threads,
 )
 from nmt.system import bundled, files
-from nmt.system.errors import UserError, placing
+from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.process_pool import map_in_processes
 from nmt.system.startup import without_garbage_collection
 from nmt.system.streams import output_is_closed
@@ -192,7 +192,7 @@ def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Checkpoints, which come first and end in .pt or begin with hf://, and sentences. Any other file in the first
     place is a mistake."""
     count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
-    if count and not arguments[0].endswith(".pt") and files.lacks_mark(arguments[0], b"PK"):  # of a zip archive
+    if count and not arguments[0].endswith(".pt") and files.lacks_signature(arguments[0], b"PK"):  # of a zip archive
         raise UserError(f"{arguments[0]} is not a checkpoint: to translate its lines, use --input {arguments[0]}")
     while count < len(arguments) and (arguments[count].endswith(".pt") or hub.is_address(arguments[count])):
         count += 1
@@ -293,6 +293,6 @@ def _translate_block(
     )
     results.warn(block, translations, number)
     if options.attention is not None:
-        with placing("--attention: "):
+        with prefix_errors_with("--attention: "):
             translations[0].plot(options.attention)
     return len(block), results.lines_of(translations, number, options)

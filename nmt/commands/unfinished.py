@@ -18,8 +18,8 @@ from typing import IO, Any
 
 from nmt import __version__
 from nmt.system import files
+from nmt.system.checksum import with_checksum, without_checksum
 from nmt.system.errors import UserError
-from nmt.system.sealed import sealed, unsealed
 
 Writer = Callable[[int, Sequence[str]], None]
 
@@ -76,7 +76,7 @@ def growing(path: Path, made_by: Mapping[str, Any], *, resume: bool) -> Iterator
 
         def write(sentences: int, lines: Sequence[str]) -> None:
             nonlocal done
-            with files.writing(path):
+            with files.report_write_errors(path):
                 file.write("".join(f"{line}\n" for line in lines).encode())
                 file.flush()
                 os.fsync(file.fileno())
@@ -106,7 +106,7 @@ def explaining_a_stop() -> Iterator[None]:
 
 def _write_note(path: Path, made_by: Mapping[str, Any], sentences: int, size: int) -> None:
     note = {"sentences": sentences, "bytes": size, "made_by": dict(made_by)}
-    files.write(note_of(path), sealed(note))
+    files.write(note_of(path), with_checksum(note))
 
 
 def _noted(path: Path, made_by: Mapping[str, Any]) -> tuple[int, int]:
@@ -119,7 +119,7 @@ def _noted(path: Path, made_by: Mapping[str, Any]) -> tuple[int, int]:
             )
         return 0, 0
     try:
-        noted = unsealed(note.read_bytes())
+        noted = without_checksum(note.read_bytes())
         sentences, size, before = noted["sentences"], noted["bytes"], dict(noted["made_by"])
         if not all(type(number) is int and number >= 0 for number in (sentences, size)):
             raise ValueError("no numbers of sentences and bytes")
@@ -140,6 +140,6 @@ def _cut(file: IO[bytes], path: Path, size: int) -> None:
         raise UserError(
             f"{path} is shorter than when it was written: remove it and {note_of(path).name}, then start over"
         )
-    with files.writing(path):
+    with files.report_write_errors(path):
         file.truncate(size)
         file.seek(0, os.SEEK_END)

@@ -17,8 +17,8 @@ from nmt.augment.monolingual import Monolingual
 from nmt.config.data import DataConfig
 from nmt.data.numbering import Block, number_pairs
 from nmt.data.store import Store, building_folder, keep_store, open_store
-from nmt.system.errors import UserError, placing
-from nmt.system.files import writing
+from nmt.system.errors import UserError, prefix_errors_with
+from nmt.system.files import report_write_errors
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, check_pairs, iterate_lines
 from nmt.text.tokenizers import TOKENIZERS, Tokenizer, make_tokenizer
@@ -101,7 +101,7 @@ def _build(
             make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
             for side, model in zip(sides, models, strict=True)
         ]
-    with writing(folder):
+    with report_write_errors(folder):
         with_text = tuple(side.is_drawn for side in sides)
         numbered = _number(tokenizers, paths, with_text, folder, sum(lines))
         kept, skipped = _usable(numbered[0].tokens.lengths, numbered[1].tokens.lengths, config.max_length)
@@ -141,7 +141,7 @@ def _subword_models(
             others = tuple(filter(None, monolingual if config.joint_vocabulary else (more,)))
             most = max([lines, *(sum(1 for _ in other) for other in others)])
             text = SomeLines(paths if config.joint_vocabulary else (path,), others, -(-most // SUBWORD_LINES))
-            with placing(f"data.{name}."):
+            with prefix_errors_with(f"data.{name}."):
                 models.append(tokenizer.learn(text, side.lowercase, side.chosen("tokenizer")))
     return models
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt.system.errors import UserError
-from nmt.system.files import replacing, require_new
+from nmt.system.files import replace_atomically, require_new
 from nmt.text.corpus import check_pairs, iterate_lines
 
 SETS = ("train", "validation", "test")
@@ -58,7 +58,9 @@ def split(
     held_out |= dict.fromkeys(distinct[test : test + validation].tolist(), "validation")
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
-        files = {name: [stack.enter_context(replacing(path)) for path in pair] for name, pair in outputs.items()}
+        files = {
+            name: [stack.enter_context(replace_atomically(path)) for path in pair] for name, pair in outputs.items()
+        }
         for key, pair in _keyed(paths, seed):
             name = "empty" if key is None else held_out.get(key, "train")
             counts[name] += 1

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmt.system.checksum import with_checksum, without_checksum
 from nmt.system.errors import UserError
-from nmt.system.files import locked, make_folder, writing
-from nmt.system.sealed import sealed, unsealed
+from nmt.system.files import locked, make_folder, report_write_errors
 
 META, LOCK = "meta.json", ".lock"
 
@@ -61,7 +61,7 @@ class Store:
 def open_store(path: Path, *, quiet: bool = False) -> Store | None:
     """The store in a folder, or None if there is none. A damaged one counts as none, with a message unless `quiet`."""
     try:
-        meta = unsealed((path / META).read_bytes())
+        meta = without_checksum((path / META).read_bytes())
         for name, digest in meta["digests"].items():
             if file_digest(path / name) != digest:
                 raise ValueError(f"{name} has changed")
@@ -92,9 +92,9 @@ def building_folder(path: Path) -> Iterator[Path]:
 def keep_store(building: Path, path: Path, meta: dict[str, Any]) -> Store:
     """Complete a `building_folder`, move it to `path`, where there is no readable store, and return the store."""
     digests = {file.name: file_digest(file) for file in sorted(building.glob("*.npy"))}
-    with writing(path):
+    with report_write_errors(path):
         with (building / META).open("wb") as file:
-            file.write(sealed(meta | {"digests": digests}))
+            file.write(with_checksum(meta | {"digests": digests}))
             file.flush()
             os.fsync(file.fileno())
         shutil.rmtree(path, ignore_errors=True)

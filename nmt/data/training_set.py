@@ -30,11 +30,11 @@ from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
 from nmt.selection import lexical
 from nmt.selection.lexical import Selection
-from nmt.system.errors import placing
+from nmt.system.errors import prefix_errors_with
 from nmt.system.wording import counted
 from nmt.text import vocabulary
 from nmt.text.codec import Codec
-from nmt.text.corpus import Skipped, reading
+from nmt.text.corpus import Skipped, report_read_errors
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import EOS, Vocabulary
 
@@ -196,7 +196,7 @@ def load_training_set(config: DataConfig, known: tuple[Codec, Codec] | None = No
 
 def _monolingual(config: DataConfig, name: str) -> Monolingual | None:
     side = getattr(config, name)
-    with placing(f"data.{name}.monolingual: "):
+    with prefix_errors_with(f"data.{name}.monolingual: "):
         return None if side.monolingual is None else load_monolingual(side.monolingual, side.language, config)
 
 
@@ -209,7 +209,7 @@ def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:
     """Of each file whether it is compressed, and a hash."""
     digests = []
     for path in paths:
-        with reading(path):
+        with report_read_errors(path):
             digests.append((path.suffix == ".gz", file_digest(path)))
     return digests
 
@@ -231,7 +231,7 @@ def _key(config: DataConfig, texts: list[tuple[bool, str]], others: list[Any]) -
         side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn} for side in (config.source, config.target)
     ]
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
-        with placing(f"data.{name}."):
+        with prefix_errors_with(f"data.{name}."):
             if TOKENIZERS[side.tokenizer].rules_are_foreign(side.language):
                 libraries += sorted(f"{package.name} {package.version}" for package in distributions())
     tags = [extra.tag for extra in config.source.extra]

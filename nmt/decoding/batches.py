@@ -24,7 +24,7 @@ from nmt.model.laid_out import LaidOut
 from nmt.model.protocol import Choice, TranslationModel
 from nmt.selection.lexical import Selection, candidates
 from nmt.system.denormals import flush_denormals
-from nmt.system.device import explaining_memory
+from nmt.system.device import report_out_of_memory
 from nmt.system.process_pool import can_fork, map_in_processes
 from nmt.text.vocabulary import BOS, EOS, PAD
 
@@ -69,7 +69,7 @@ def decode(
     device, at_once = laid_out.model.device, search.beam_size if search.sampling is None else n_best
     rows = at_once * sum(map(len, sources))  # translations are about as long as sources
     too_large = "out of memory while preparing the search: translate fewer sentences at a time, or use a smaller model"
-    with torch.inference_mode(), _in_precision(device, search.precision), explaining_memory(lambda: too_large):
+    with torch.inference_mode(), _in_precision(device, search.precision), report_out_of_memory(lambda: too_large):
         ready = laid_out.for_search(search.precision, rows, at_once, choosing=selection is not None)
 
     def decoded(number: int) -> Iterator[tuple[int, list[Decoded]]]:
@@ -119,7 +119,7 @@ def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
 @contextmanager
 def _searching(model: TranslationModel, search: SearchConfig, out_of_memory: Callable[[], str]) -> Iterator[None]:
     in_precision = _in_precision(model.device, search.precision)
-    with torch.inference_mode(), without_dropout(model), in_precision, explaining_memory(out_of_memory):
+    with torch.inference_mode(), without_dropout(model), in_precision, report_out_of_memory(out_of_memory):
         yield
 
 

@@ -18,7 +18,7 @@ from nmt.export.graphs import trace
 from nmt.export.precision import Precision, write
 from nmt.model.ensemble import Ensemble
 from nmt.system.errors import UserError
-from nmt.system.files import TEMPORARY, make_folder, require_new, writing
+from nmt.system.files import TEMPORARY, make_folder, report_write_errors, require_new
 from nmt.text.tokenizers import TOKENIZERS, case
 
 FORMAT = 1  # of the folder, which `translate.py` names, too
@@ -60,7 +60,7 @@ def complete(output: Path) -> Iterator[Path]:
     require_new(output)
     make_folder(output.parent)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}{TEMPORARY}")
-    with writing(output):
+    with report_write_errors(output):
         try:
             unfinished.mkdir()
             yield unfinished

@@ -22,41 +22,34 @@ MODEL = ROOT / "checkpoints" / "multi30k-de-en" / "model.pt"  # German→English
 def models() -> dict[tuple[str, str], Path]:
     """The bundled models by their source and target languages, German→English first."""
     folders = sorted(MODEL.parents[1].glob(FOLDERS), key=lambda folder: folder != MODEL.parent)
-    found = {(folder.name[-5:-3], folder.name[-2:]): folder / MODEL.name for folder in folders}
-    return {languages: path for languages, path in found.items() if path.exists()}
+    paths = {(folder.name[-5:-3], folder.name[-2:]): folder / MODEL.name for folder in folders}
+    return {languages: path for languages, path in paths.items() if path.exists()}
 
 
 def missing() -> UserError:
-    """What is said where a bundled model is wanted and there is none."""
+    """The error of a command that needs a bundled model where there is none."""
     return UserError(f"the bundled model {MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
 
 
 def bundled_config(name: str | Path) -> Path | None:
-    """The bundled config with this name, or None.
-
-    `quickstart`, `quickstart.yaml` and `configs/quickstart.yaml` name the same file, and `ablation/luong_dot` one in
-    the folder of the attention mechanisms' comparison.
-    """
+    """The bundled config with this name, or None: `quickstart` and `configs/quickstart.yaml` are the same file."""
     parts = Path(name).parts
-    inside = Path(*(parts[1:] if parts[:1] == ("configs",) else parts))
-    if inside.is_absolute() or ".." in inside.parts or not inside.name:
+    relative = Path(*(parts[1:] if parts[:1] == ("configs",) else parts))
+    if relative.is_absolute() or ".." in relative.parts or not relative.name:
         return None
-    if inside.suffix != ".yaml":
-        inside = inside.with_name(f"{inside.name}.yaml")
-    path = CONFIGS / inside
+    path = CONFIGS / (relative if relative.suffix == ".yaml" else relative.with_name(f"{relative.name}.yaml"))
     return path if path.is_file() else None
 
 
 def find_config(name: str | Path) -> Path:
-    """The file that a command's CONFIG names: a path, or else the name of a bundled config.
+    """The file that a command's CONFIG names: a path, or else the name of a bundled config, which standard error names.
 
-    A line on standard error says so if a bundled one is used. If neither exists, the path is returned as it is, so that
-    whoever reads it reports that it is missing.
+    If neither exists, the path is returned as it is, so that reading it reports that it is missing.
     """
-    if Path(name).is_file() or (found := bundled_config(name)) is None:
+    if Path(name).is_file() or (path := bundled_config(name)) is None:
         return Path(name)
-    print(f"Using the bundled config {found}", file=sys.stderr)
-    return found
+    print(f"Using the bundled config {path}", file=sys.stderr)
+    return path
 
 
 def ablation_configs() -> list[Path]:

@@ -17,6 +17,9 @@ from nmt.system.cores import cores
 from nmt.system.errors import UserError
 from nmt.system.values import shown
 
+_OUT_OF_MEMORY = ("can't allocate memory", "bad_alloc", "overflow", "negative dimension")  # the last two: of sizes
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # in malloc.h
+
 
 def choose_device(name: str) -> torch.device:
     """The device with that name; `auto` is a GPU if there is one. Raises `UserError` if there is no such device."""
@@ -24,10 +27,10 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device).item()  # the "meta" device always exists, but holds no numbers
+        torch.empty(1, device=device).item()  # the "meta" device always exists, but holds no values
     except Exception:  # of many kinds, such as an ImportError for a device whose package is missing
-        others = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
-        raise UserError(f"device: {shown(name)} cannot be used here; choose {others}") from None
+        choices = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
+        raise UserError(f"device: {shown(name)} cannot be used here; choose {choices}") from None
     return device
 
 
@@ -36,11 +39,8 @@ def memory() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-_OUT_OF_MEMORY = ("can't allocate memory", "bad_alloc", "overflow", "negative dimension")  # the last two: of sizes
-
-
 @contextmanager
-def explaining_memory(message: Callable[[], str]) -> Iterator[None]:
+def report_out_of_memory(message: Callable[[], str]) -> Iterator[None]:
     """Raise `UserError` with that message if the block runs out of memory."""
     try:
         yield
@@ -66,22 +66,14 @@ def keep_freed_memory() -> None:
         mallopt(_MMAP_THRESHOLD, 2**25)
 
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # in bytes; the numbers are those of malloc.h
-
-
 def describe_machine(device: torch.device) -> str:
     """The machine and the versions that a measured time belongs to, as text."""
-    what = f"{cores()} cores of {_processor()}"
-    if device.type == "cuda":
-        what += f", {torch.cuda.get_device_name(device)}"
-    return f"{what}; Python {platform.python_version()}, PyTorch {torch.__version__}"
-
-
-def _processor() -> str:
-    """The processor's name, if the system knows it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or platform.machine())
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    machine = f"{cores()} cores of {next(names, platform.processor() or platform.machine())}"
+    if device.type == "cuda":
+        machine += f", {torch.cuda.get_device_name(device)}"
+    return f"{machine}; Python {platform.python_version()}, PyTorch {torch.__version__}"

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+MOST = 1000  # characters of a message, which fit a screen
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # what would move a terminal's cursor, or is no text
+
 
 class UserError(Exception):
     """Input that cannot be used: a file, a config, an option.
@@ -15,11 +18,7 @@ class UserError(Exception):
     def __init__(self, text: str) -> None:
         # It may quote a file or another program: lines, control characters, and far more than fits a screen.
         line = " ".join(_cut(text).splitlines())
-        super().__init__(_cut(_CONTROLS.sub(lambda found: repr(found[0])[1:-1], line)))
-
-
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # what would move a terminal's cursor, or is no text
-MOST = 1000  # characters of a message, which fit a screen
+        super().__init__(_cut(_CONTROLS.sub(lambda match: repr(match[0])[1:-1], line)))
 
 
 def _cut(text: str) -> str:
@@ -28,9 +27,9 @@ def _cut(text: str) -> str:
 
 
 @contextmanager
-def placing(where: str) -> Iterator[None]:
-    """Put a place, such as "model.pt: data.source.", before the text of a `UserError` raised within."""
+def prefix_errors_with(prefix: str) -> Iterator[None]:
+    """Put a prefix, such as "model.pt: data.source.", before the text of a `UserError` raised in the block."""
     try:
         yield
     except UserError as error:
-        raise type(error)(f"{where}{error}") from None
+        raise type(error)(f"{prefix}{error}") from None

@@ -18,23 +18,23 @@ TEMPORARY = ".tmp"
 
 
 @contextmanager
-def replacing(path: Path, kept: Path | None = None) -> Iterator[IO[bytes]]:
+def replace_atomically(path: Path, previous: Path | None = None) -> Iterator[IO[bytes]]:
     """A binary file that replaces `path` if the block succeeds, and leaves no trace if it fails.
 
     A reader sees either the old content or the new, even if two processes write at the same time. The folder is created
-    if necessary. If `kept` is given, the old file is renamed to it. If the process is killed at that moment, the old
-    file is found there, and there is none at `path`. Raises `UserError` if the file cannot be written.
+    if necessary. If `previous` is given, the old file is renamed to it; if the process is killed at that moment, there
+    is none at `path`. Raises `UserError` if the file cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     make_folder(path.parent)
-    with writing(path):
+    with report_write_errors(path):
         try:
             with temporary.open("wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            if kept is not None and path.exists():
-                path.replace(kept)
+            if previous is not None and path.exists():
+                path.replace(previous)
             temporary.replace(path)
             _flush_folder(path.parent)
         finally:
@@ -42,8 +42,22 @@ def replacing(path: Path, kept: Path | None = None) -> Iterator[IO[bytes]]:
                 temporary.unlink()
 
 
+def write(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all, as `replace_atomically` does."""
+    with replace_atomically(path) as file:
+        file.write(content)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder unless it exists. Raises `UserError` if that is not possible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be created ({error.strerror or error}): choose another place") from None
+
+
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def report_write_errors(path: Path) -> Iterator[None]:
     """Turn a system error while writing a file into a `UserError`."""
     try:
         yield
@@ -52,13 +66,13 @@ def writing(path: Path) -> Iterator[None]:
         raise UserError(f"{path} cannot be written ({reason}): free some space or choose another place") from None
 
 
-def lacks_mark(path: str, mark: bytes) -> bool:
+def lacks_signature(path: str, signature: bytes) -> bool:
     """Whether a regular file begins with other bytes than these; False if it cannot be read."""
     try:
         if not os.path.isfile(path):
             return False
         with open(path, "rb") as file:
-            return file.read(len(mark)) != mark
+            return file.read(len(signature)) != signature
     except OSError:
         return False
 
@@ -67,21 +81,21 @@ def require_new(path: Path, option: str = "--output") -> None:
     """Raise `UserError` if anything is at `path`, or if nothing can be written there: before the work, not after it."""
     if path.exists() or path.is_symlink():
         raise UserError(f"{path} already exists: choose another {option}, or remove it")
-    require_place(path, option)
+    require_writable(path, option)
 
 
-def require_place(path: Path, option: str = "--output") -> None:
+def require_writable(path: Path, option: str = "--output") -> None:
     """Raise `UserError` if nothing can be written at `path`, be it a file or a folder. Nothing is created."""
-    if (there := obstacle(path)) is not None:
+    if (blocking := obstacle(path)) is not None:
         raise UserError(
-            f"{path} cannot be written: {there} is not a folder that can be written; choose another {option}"
+            f"{path} cannot be written: {blocking} is not a folder that can be written; choose another {option}"
         )
 
 
 def obstacle(path: Path) -> Path | None:
-    """The file or folder, `path` or the nearest one above it that is there, because of which it cannot be written."""
-    there = next(place for place in (path, *path.absolute().parents) if os.path.exists(place))
-    return None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else there
+    """The path, or the nearest existing one above it, if that is not a folder that can be written."""
+    existing = next(parent for parent in (path, *path.absolute().parents) if os.path.exists(parent))
+    return None if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) else existing
 
 
 def require_regular(path: Path) -> None:
@@ -95,7 +109,7 @@ def require_regular(path: Path) -> None:
 
 
 def remove_temporary(folder: Path) -> None:
-    """Remove the temporary files of processes that were killed inside `replacing`. No process may be inside it now."""
+    """Remove the temporary files of processes that were killed while they wrote. No process may be writing now."""
     for path in folder.glob(f".*{TEMPORARY}"):
         with suppress(OSError):  # such as a folder of that name
             path.unlink()
@@ -110,7 +124,7 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
     cannot be opened, or in a process whose parent waits for it and may hold the lock.
     """
     make_folder(path.parent)
-    with writing(path):
+    with report_write_errors(path):
         file = path.open("ab")
     with file:
         try:
@@ -140,17 +154,3 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all, as `replacing` does."""
-    with replacing(path) as file:
-        file.write(content)
-
-
-def make_folder(folder: Path) -> None:
-    """Create a folder unless it exists. Raises `UserError` if that is not possible."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder} cannot be created ({error.strerror or error}): choose another place") from None

@@ -19,11 +19,8 @@ def open_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             _closed.add(number)
-            nothing = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number: this one
-            if nothing != number:
-                os.dup2(nothing, number)
-                os.close(nothing)
-            os.set_inheritable(number, True)
+            null = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number: this one
+            os.set_inheritable(null, True)
     if 1 in _closed or sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if 2 in _closed or sys.stderr is None:

@@ -12,6 +12,8 @@ from nmt.system.errors import UserError
 LONGEST_STRING = 10_000  # characters: no path or name is as long
 LARGEST = 2**64
 _PLAIN = (str, int, float, bytes, date, type(None))  # a date and bytes are refused by the field, by its name
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 def is_unicode(text: str) -> bool:
@@ -28,14 +30,13 @@ def sentences_of(function: str, *texts: Iterable[str]) -> list[list[str]]:
 
     Raises TypeError for anything but iterables of strings, such as one string, and `UserError` if the numbers differ.
     """
-    found = [list(text) if isinstance(text, Iterable) and not isinstance(text, str) else [None] for text in texts]
-    lists = [[each for each in one if isinstance(each, str)] for one in found]
-    if lists != found:
+    lists = [list(text) if isinstance(text, Iterable) and not isinstance(text, str) else [None] for text in texts]
+    if not all(isinstance(sentence, str) for sentences in lists for sentence in sentences):
         raise TypeError(f"{function} takes lists of sentences, each of them a string")
-    if len({len(one) for one in lists}) > 1:
-        counts = " and ".join(str(len(one)) for one in lists)
+    if len(set(map(len, lists))) > 1:
+        counts = " and ".join(str(len(sentences)) for sentences in lists)
         raise UserError(f"{function}: lists of {counts} sentences: give one target for each source")
-    return lists
+    return lists  # type: ignore[return-value]
 
 
 def shown(value: object) -> str:
@@ -56,9 +57,8 @@ def unusable(value: Any, path: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from unusable(key, path)
-            yield from unusable(
-                inner, f"{path}.{key}" if path and _is_name(key) else f"{key}" if _is_name(key) else path
-            )
+            is_name = isinstance(key, str) and len(key) < 100 and is_unicode(key)
+            yield from unusable(inner, ".".join(filter(None, [path, key])) if is_name else path)
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from unusable(inner, path)
@@ -70,11 +70,3 @@ def unusable(value: Any, path: str = "") -> Iterator[str]:
         yield f"{where}{shown(value)} is not valid Unicode text; write the character itself"
     elif isinstance(value, str) and len(value) > LONGEST_STRING:
         yield f"{where}text of {len(value):,} characters is too long; give at most {LONGEST_STRING:,}"
-
-
-def _is_name(key: object) -> bool:
-    return isinstance(key, str) and len(key) < 100 and is_unicode(key)
-
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60

@@ -8,7 +8,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def beginning(sentence: str, characters: int = 40) -> str:
+def truncate(sentence: str, characters: int = 40) -> str:
     """A sentence on one line, cut off with dots where it is longer than so many characters."""
     text = " ".join(sentence[: 4 * characters].split())
     return text if len(text) <= characters and len(sentence) <= 4 * characters else f"{text[:characters].rstrip()} …"

@@ -54,7 +54,7 @@ def iterate_lines(path: Path) -> Iterator[str]:
     is one line in which "\\r" seems to end lines.
     """
     number = 0
-    with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+    with report_read_errors(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         while line := file.readline(LONGEST_LINE + 1):
             if len(line) > LONGEST_LINE:
                 raise UserError(
@@ -113,7 +113,7 @@ def _check_alike(source_path: Path, source: int, target_path: Path, target: int)
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def report_read_errors(path: Path) -> Iterator[None]:
     """Turn a system error while reading a file into a `UserError`."""
     try:
         require_regular(path)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode
-from nmt.system.wording import beginning, counted
+from nmt.system.wording import counted, truncate
 from nmt.text.tokenizers import Tokenizer
 
 # So many characters are read for each token that the search takes, but never fewer than these in all.
@@ -35,7 +35,7 @@ def read(sentences: Sequence[str], limit: int, tokenizer: Tokenizer) -> tuple[li
         if is_cut or len(own) > limit:
             del own[limit:]
             about = f"cut off after {counted(len(own), 'token')} (search.max_source_length)"
-            print(f"{about}: {beginning(sentence)}", file=sys.stderr)
+            print(f"{about}: {truncate(sentence)}", file=sys.stderr)
     return kept, tokens
 
 

@@ -12,7 +12,7 @@ from nmt.config.run import Config
 from nmt.data.batching import Batches, collate
 from nmt.data.training_set import TrainingSet
 from nmt.system import files
-from nmt.system.device import explaining_memory, memory
+from nmt.system.device import memory, report_out_of_memory
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
 from nmt.training.folder import LAST, PREVIOUS, refuse_other_files, refuse_used
@@ -61,7 +61,7 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     largest = collate(pairs.examples(batches[_largest(pairs, batches)], "check"))
     chosen = [largest] * min(config.training.accumulate, 2)  # a third one would take no more memory
     updates = 1 if learner.recorder is None else 2  # the second one is recorded, in memory of its own
-    with explaining_memory(lambda: out_of_memory(chosen, 1)):
+    with report_out_of_memory(lambda: out_of_memory(chosen, 1)):
         for _ in range(updates):
             update(learner, chosen, config.training, rate=0.0, done=0)
     partners = 0 if learner.partner is None else learner.partner.peak_memory

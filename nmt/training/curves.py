@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nmt.system.files import writing
+from nmt.system.files import report_write_errors
 
 
 class Curves:
@@ -23,7 +23,7 @@ class Curves:
 
         self._folder = folder
         _silence_writing_threads()
-        with writing(folder):
+        with report_write_errors(folder):
             self._writer: Any = SummaryWriter(str(folder), purge_step=update + 1)
 
     def add_scalar(self, name: str, value: int | float, update: int) -> None:

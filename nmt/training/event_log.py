@@ -13,7 +13,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from nmt.system.errors import UserError
-from nmt.system.files import writing
+from nmt.system.files import report_write_errors
 from nmt.training.curves import Curves
 
 NAME = "metrics.jsonl"
@@ -36,7 +36,7 @@ class EventLog:
         Without a folder, which is for processes other than the first, nothing is kept.
         """
         self._path = Path(NAME) if folder is None else folder / NAME
-        with writing(self._path):
+        with report_write_errors(self._path):
             self._file = TemporaryFile() if folder is None else self._path.open("ab")  # noqa: SIM115  # until `close`
             self._file.truncate(min(size, self._file.tell()))
             self._file.seek(0, os.SEEK_END)
@@ -46,7 +46,7 @@ class EventLog:
     @property
     def size(self) -> int:
         """The file's length in bytes, after all events so far are written to disk."""
-        with writing(self._path):
+        with report_write_errors(self._path):
             self._file.flush()
             os.fsync(self._file.fileno())
             return self._file.tell()
@@ -58,7 +58,7 @@ class EventLog:
         """
         entry = {"event": event, "update": update, "epoch": epoch} | values
         self.refuse_removed()
-        with writing(self._path):
+        with report_write_errors(self._path):
             self._file.write(json.dumps(finite(entry), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
         if self._tensorboard is not None:

@@ -11,7 +11,7 @@ from typing import Any
 from nmt.checkpoint.file import DamagedFile
 from nmt.data.batching import Batch, Batches, collate
 from nmt.schedules.learning_rate import Now
-from nmt.system.device import explaining_memory
+from nmt.system.device import report_out_of_memory
 from nmt.system.errors import UserError
 from nmt.training.event_log import EventLog, RemovedFile, ReplacedFile
 from nmt.training.folder import LAST
@@ -152,7 +152,7 @@ def _make_update(session: Session, batches: Batches) -> Tokens:
     )
     now = Now(state.update + 1, state.epoch + 1, state.reductions, share_done(state, config, len(batches)))
     rate = config.schedule.chosen("kind").rate(config.learning_rate, now)
-    with explaining_memory(lambda: out_of_memory(chosen, state.update + 1)):
+    with report_out_of_memory(lambda: out_of_memory(chosen, state.update + 1)):
         nll = update(learner, chosen, config, rate, state.update, task.world)
     state.record_update(nll, int(tokens.target), len(chosen), rate)
     if math.isfinite(nll):

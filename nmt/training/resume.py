@@ -20,7 +20,7 @@ from nmt.config.reading import differences, explain
 from nmt.config.run import Config
 from nmt.config.training import OptimizerFields
 from nmt.system.errors import UserError
-from nmt.system.files import writing
+from nmt.system.files import report_write_errors
 from nmt.system.values import shown
 from nmt.training.distributed import World
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS
@@ -170,7 +170,7 @@ def load_last(config: Config, prepared: Prepared, folder: Path, world: World) ->
     if damaged is not None:
         last, previous = folder / LAST, folder / PREVIOUS
         print(f"{damaged}. Continuing from the checkpoint before it, {previous}", file=sys.stderr)
-        with writing(kept := folder / "damaged.pt"):
+        with report_write_errors(kept := folder / "damaged.pt"):
             if last.exists():
                 last.replace(kept)
             previous.replace(last)

@@ -15,7 +15,7 @@ from nmt.decoding.batches import longest_first
 from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.selection.lexical import Selection
-from nmt.system.device import explaining_memory
+from nmt.system.device import report_out_of_memory
 from nmt.text.codec import Codec
 from nmt.text.corpus import ParallelText
 from nmt.training.distributed import ALONE, World
@@ -69,7 +69,7 @@ def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, worl
     try:
         for begin in range(0, len(own), batch_size):
             batch = collate([examples[i] for i in own[begin : begin + batch_size]])
-            with explaining_memory(partial(_out_of_memory, batch)):
+            with report_out_of_memory(partial(_out_of_memory, batch)):
                 losses.append((own[begin], batch_loss(model, batch, smoothing=0.0).nll.item()))
     finally:
         model.train(was_training)

@@ -11,8 +11,8 @@ import pytest
 from support.texts import KINDS, TEXT, everything, learn
 
 from nmt.data import building, training_set
+from nmt.system.checksum import with_checksum, without_checksum
 from nmt.system.errors import UserError
-from nmt.system.sealed import sealed, unsealed
 from nmt.text.corpus import ParallelText
 
 # Read again
@@ -114,9 +114,9 @@ def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[st
     expected = everything(learn(tmp_path, TEXT, "whitespace"))
     (store,) = stores(tmp_path)
     np.save(store / "source.npy", np.array([print], dtype=object), allow_pickle=True)
-    meta = unsealed((store / "meta.json").read_bytes())
+    meta = without_checksum((store / "meta.json").read_bytes())
     meta["digests"]["source.npy"] = training_set.file_digest(store / "source.npy")
-    (store / "meta.json").write_bytes(sealed(meta))
+    (store / "meta.json").write_bytes(with_checksum(meta))
     assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
     assert "building it again" in capsys.readouterr().err
 

@@ -28,7 +28,7 @@ def test_what_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path
     files.write(path, b"old")
 
     def write_half() -> None:
-        with files.replacing(path) as file:
+        with files.replace_atomically(path) as file:
             file.write(b"ne")
             raise error
 

@@ -187,7 +187,11 @@ def _pairs_of(translator: Translator, options: argparse.Namespace, block: list[s
 
 def _split(pairs: Path, outputs: Sequence[Path]) -> int:
     """Write each side of the pairs into a file of its own; returns how many pairs there are."""
-    with files.replacing(outputs[0]) as source, files.replacing(outputs[1]) as target, pairs.open("rb") as lines:
+    with (
+        files.replace_atomically(outputs[0]) as source,
+        files.replace_atomically(outputs[1]) as target,
+        pairs.open("rb") as lines,
+    ):
         count = 0
         for line in lines:
             count += 1

@@ -101,7 +101,7 @@ def save(index: Index, path: Path) -> None:
     arrays: dict[str, NDArray[Any]] = {"text": np.frombuffer(text, np.uint8)}
     for side in SIDES:
         arrays |= {f"{side}_vectors": index.vectors(side), f"{side}_ends": index.ends[side]}
-    with files.replacing(path) as file:
+    with files.replace_atomically(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # its stub takes no names from a mapping
 
 

@@ -13,7 +13,7 @@ from random import Random
 from nmt.commands.unfinished import growing
 from nmt.data.training_set import load_training_set
 from nmt.evaluation.alignment import word_pairs
-from nmt.system.sealed import sealed
+from nmt.system.checksum import with_checksum
 from nmt.text.corpus import ParallelText, read_pairs
 from nmt.text.unknown_words import read_dictionary
 from nmt.translator import Translator
@@ -162,7 +162,7 @@ def begin_notes(folder: Path) -> tuple[Try, int]:
         place = chance.choice([*good])
         if chance.random() < 0.3:
             good[place] = chance.choice([None, -1, 2**70, 1e300, "x", [], {}, {"--beam": None}, True, "3"])
-        content = chance.choice([sealed(good), json.dumps(good, indent=1).encode()])
+        content = chance.choice([with_checksum(good), json.dumps(good, indent=1).encode()])
         note.write_bytes(altered(content, chance) if chance.random() < 0.5 else content)
         path.write_bytes(b"a\nb\nc"[: chance.randrange(6)])
 

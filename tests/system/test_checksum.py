@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt.system.sealed import sealed, unsealed
+from nmt.system.checksum import with_checksum, without_checksum
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
@@ -18,15 +18,15 @@ NOTES = st.dictionaries(st.sampled_from(["sentences", "bytes", "ä", ""]), PLAIN
 
 @given(NOTES)
 def test_what_is_sealed_is_read_as_it_was(values: dict[str, object]) -> None:
-    assert unsealed(sealed(values)) == values
+    assert without_checksum(with_checksum(values)) == values
 
 
 @given(NOTES, st.data())
 def test_any_other_byte_is_noticed(values: dict[str, object], data: st.DataObject) -> None:
-    content = bytearray(sealed(values))
+    content = bytearray(with_checksum(values))
     content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
     with pytest.raises(ValueError, match="cut off or changed"):
-        unsealed(bytes(content))
+        without_checksum(bytes(content))
 
 
 FALSE = json.dumps({"a": 1, "sha256": "0" * 64}, indent=1).encode()
@@ -47,4 +47,4 @@ FALSE = json.dumps({"a": 1, "sha256": "0" * 64}, indent=1).encode()
 )
 def test_what_was_never_sealed_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match="cut off or changed"):
-        unsealed(content)
+        without_checksum(content)

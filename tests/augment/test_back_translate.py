@@ -7,10 +7,11 @@ import pytest
 import yaml
 from support.cli import SOURCES, TARGETS, all_named, error_of, write_corpus
 
+from nmt.augment.commands import back_translate
 from nmt.augment.noise import FARTHEST, noisy
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
-from nmt.commands import back_translate, sentences
+from nmt.commands import sentences
 from nmt.config.data import DataConfig
 from nmt.data.training_set import load_training_set
 

@@ -8,12 +8,12 @@ import torch
 from support.formulas import log_softmax
 from support.tiny_models import (
     REPRESENTATIVE,
-    SOURCE_WORDS,
-    SOURCES,
+    TEXTS,
     VARIANTS,
     WIRINGS,
     decoder_weights,
     encode_alone,
+    ids_of,
     parametrised,
     tiny_codecs,
     tiny_model,
@@ -39,17 +39,6 @@ def translator_of(variant, layers=1, seed=0, **options):
         "precision": "float32",
     } | options
     return Translator(tiny_model(variant, layers, seed), *tiny_codecs(), SearchConfig(**options))
-
-
-def text_of(source):
-    return " ".join(SOURCE_WORDS[i - 4] for i in source)
-
-
-TEXTS = [text_of(source) for source in (*SOURCES[:2], [4], [8, 8, 5], [11, 10, 9, 8, 7, 6, 5, 4], [5, 6])]
-
-
-def ids_of(translation):
-    return tuple(tiny_codecs()[1].vocabulary.tokens.index(token) for token in translation.tokens)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands import serve
+from nmt.page.commands import serve
 from nmt.system import bundled
 
 ROOT = Path(__file__).parents[2]

@@ -4,8 +4,16 @@ import math
 
 import pytest
 import torch
-from support.tiny_models import EMBEDDING, SOURCE_TYPES, TARGET_TYPES, WIRINGS, parametrised, tiny_codecs, tiny_model
-from test_search_model import TEXTS
+from support.tiny_models import (
+    EMBEDDING,
+    SOURCE_TYPES,
+    TARGET_TYPES,
+    TEXTS,
+    WIRINGS,
+    parametrised,
+    tiny_codecs,
+    tiny_model,
+)
 
 from nmt.config.search import SearchConfig
 from nmt.decoding.batches import decode

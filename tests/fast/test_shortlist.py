@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from nmt.data import ibm1
 from nmt.data.ibm1 import side_of, translations
-from nmt.selection import ibm1, lexical
+from nmt.selection import lexical
 from nmt.selection.lexical import Selection, candidates, joined, learn
 from nmt.text.vocabulary import PAD, SPECIALS, Vocabulary
 

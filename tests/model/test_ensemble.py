@@ -4,8 +4,7 @@ from itertools import product
 
 import pytest
 import torch
-from support.tiny_models import VARIANTS, tiny_codecs, tiny_model
-from test_search_model import TEXTS, ids_of
+from support.tiny_models import TEXTS, VARIANTS, ids_of, tiny_codecs, tiny_model
 
 from nmt.checkpoint.contents import Loaded
 from nmt.config.run import Config

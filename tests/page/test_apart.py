@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.tiny_models import WIRINGS, tiny_codecs, tiny_model
-from test_search_model import TEXTS
+from support.tiny_models import TEXTS, WIRINGS, tiny_codecs, tiny_model
 
 from nmt.config.search import SearchConfig
 from nmt.page import api

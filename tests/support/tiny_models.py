@@ -119,6 +119,10 @@ ENDS = (5, 7)  # source ids that end a segment
 # B = 3, S = 8 (one sentence of EOS alone), T = 5: all different from each other, and from the sizes above.
 SOURCES = [[4, 9, 11, 5], [7, 6, 5, 4, 8, 10, 4], []]
 TARGETS = [[10, 4, 7, 5], [6, 6], [9]]
+TEXTS = [
+    " ".join(SOURCE_WORDS[i - len(SPECIALS)] for i in source)
+    for source in (*SOURCES[:2], [4], [8, 8, 5], [11, 10, 9, 8, 7, 6, 5, 4], [5, 6])
+]
 
 
 def parametrised(variants):
@@ -175,6 +179,10 @@ def tiny_codecs():
         Codec(tokenizer, Vocabulary(SPECIALS + SOURCE_WORDS), language="de"),
         Codec(tokenizer, Vocabulary(SPECIALS + TARGET_WORDS), language="en"),
     )
+
+
+def ids_of(translation):
+    return tuple(tiny_codecs()[1].vocabulary.tokens.index(token) for token in translation.tokens)
 
 
 def encode(model, sources: Sequence[Sequence[int]] = SOURCES):

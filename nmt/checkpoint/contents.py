@@ -29,7 +29,6 @@ from nmt.selection.lexical import Selection
 from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.values import is_unicode, shown
 from nmt.text.codec import Codec
-from nmt.text.sentencepiece_file import check_normalizer
 from nmt.text.vocabulary import SPECIALS
 
 FORMAT, OLDEST = 3, 2  # that is written, and that is read: files of format 2 have no selection
@@ -225,8 +224,7 @@ def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
         with prefix_errors_with(f"{what}."):
             codec = Codec.from_state(side.tokenizer, side.language, side.lowercase, state.model_dump())
         if model is not None:
-            check_normalizer(codec.subword_model or b"")
-            codec.tokenizer.types()
+            codec.tokenizer.subwords()
             codec.encode("a")  # sentencepiece reads its model when it is first used
     except (TypeError, ValueError, RuntimeError) as error:
         raise DamagedFile(f"{what}.subword_model cannot be used ({type(error).__name__}): use another copy") from None

@@ -210,7 +210,7 @@ def _vocabularies(
         counter = Counter({token: int(count) for token, count in zip(side.types, counts, strict=True) if count})
         if config_side.is_drawn or config.copying is not None:
             least = config_side.min_frequency  # drawing may bring up any of them
-            counter.update(dict.fromkeys(tokenizer.types(), least))
+            counter.update(dict.fromkeys(tokenizer.subwords(), least))
         counter.update(token for line in more or () for token in tokenizer.tokenize(line))
         counters.append(counter)
     if config.joint_vocabulary:

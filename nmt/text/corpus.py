@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nmt.system.errors import UserError
 from nmt.system.files import require_regular
+from nmt.system.wording import counted
 
 GZIP = b"\x1f\x8b"  # how such a file begins
 LONGEST_LINE = 1 << 24  # bytes: what decompresses without end has no longer lines
@@ -38,10 +39,8 @@ class Skipped:
     max_length: int
 
     def __str__(self) -> str:
-        total = self.empty + self.too_long
-        noun = "pair" if total == 1 else "pairs"
         counts = f"{self.empty} with an empty side, {self.too_long} longer than {self.max_length} tokens"
-        return f"skipped {total} {noun}: {counts}"
+        return f"skipped {counted(self.empty + self.too_long, 'pair')}: {counts}"
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
@@ -56,27 +55,30 @@ def iterate_lines(path: Path) -> Iterator[str]:
     number = 0
     with report_read_errors(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         while line := file.readline(LONGEST_LINE + 1):
-            if len(line) > LONGEST_LINE:
-                raise UserError(
-                    f"{path}, line {number + 1}: more than {LONGEST_LINE:,} bytes: give one sentence per line"
-                )
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError:
-                if number == 0 and line.startswith(GZIP):
-                    raise UserError(f"{path} is compressed by gzip: rename it to end in .gz") from None
-                raise UserError(f"{path}, line {number + 1}: not valid UTF-8 text; save the file as UTF-8") from None
-            if number == 0:
+            number += 1
+            text = _decoded(line, path, number)
+            if number == 1:
                 text = text.removeprefix("\ufeff")
                 if not text:  # a byte order mark and nothing else
+                    number = 0
                     break
-            number += 1
             text = text.removesuffix("\n").removesuffix("\r")
             if number == 1 and "\r" in text and not line.endswith(b"\n"):
                 raise UserError(f"{path}: its lines end with CR alone: convert it to LF, such as by tr '\\r' '\\n'")
             yield text
     if number == 0:
         raise UserError(f"{path} is empty: give a file that holds text")
+
+
+def _decoded(line: bytes, path: Path, number: int) -> str:
+    if len(line) > LONGEST_LINE:
+        raise UserError(f"{path}, line {number}: more than {LONGEST_LINE:,} bytes: give one sentence per line")
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        if number == 1 and line.startswith(GZIP):
+            raise UserError(f"{path} is compressed by gzip: rename it to end in .gz") from None
+        raise UserError(f"{path}, line {number}: not valid UTF-8 text; save the file as UTF-8") from None
 
 
 def read_lines(path: Path) -> list[str]:
@@ -89,9 +91,9 @@ def read_pairs(source_path: Path, target_path: Path) -> ParallelText:
 
     Raises UserError as `iterate_lines` does, and if the files have different numbers of lines.
     """
-    source, target = read_lines(source_path), read_lines(target_path)
-    _check_alike(source_path, len(source), target_path, len(target))
-    return ParallelText(source, target)
+    text = ParallelText(read_lines(source_path), read_lines(target_path))
+    _require_equal(source_path, len(text.source), target_path, len(text.target))
+    return text
 
 
 def check_pairs(source_path: Path, target_path: Path) -> int:
@@ -100,11 +102,11 @@ def check_pairs(source_path: Path, target_path: Path) -> int:
     Raises UserError as `read_pairs` does.
     """
     source, target = (sum(1 for _ in iterate_lines(path)) for path in (source_path, target_path))
-    _check_alike(source_path, source, target_path, target)
+    _require_equal(source_path, source, target_path, target)
     return source
 
 
-def _check_alike(source_path: Path, source: int, target_path: Path, target: int) -> None:
+def _require_equal(source_path: Path, source: int, target_path: Path, target: int) -> None:
     if source != target:
         raise UserError(
             f"{source_path} has {source} lines but {target_path} has {target}: "
@@ -119,15 +121,13 @@ def report_read_errors(path: Path) -> Iterator[None]:
         require_regular(path)
         yield
     except FileNotFoundError:
-        raise UserError(f"{path} does not exist: {_where_from(path)}") from None
+        start = (
+            "check the path" if path.is_absolute() else f"relative paths start from the current folder, {Path.cwd()}"
+        )
+        raise UserError(f"{path} does not exist: {start}") from None
     except IsADirectoryError:
         raise UserError(f"{path} is a folder: give the path of a text file") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise UserError(f"{path} is not a complete gzip file: fetch or compress it again") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): check the path and its permissions") from None
-
-
-def _where_from(path: Path) -> str:
-    """What to check about a path that leads nowhere."""
-    return "check the path" if path.is_absolute() else f"relative paths start from the current folder, {Path.cwd()}"

@@ -13,13 +13,10 @@ from nmt.system.values import is_unicode
 from nmt.system.wording import counted, truncate
 from nmt.text.tokenizers import Tokenizer
 
-# So many characters are read for each token that the search takes, but never fewer than these in all.
-CHARACTERS_OF_A_TOKEN, SHORTEST_CUT = 20, 10_000
-
 
 def most_characters(limit: int) -> int:
     """How many characters of a sentence are read at most, before tokens are counted."""
-    return max(SHORTEST_CUT, CHARACTERS_OF_A_TOKEN * limit)
+    return max(10_000, 20 * limit)
 
 
 def read(sentences: Sequence[str], limit: int, tokenizer: Tokenizer) -> tuple[list[str], list[list[str]]]:
@@ -30,11 +27,11 @@ def read(sentences: Sequence[str], limit: int, tokenizer: Tokenizer) -> tuple[li
     """
     kept = all_readable(sentences, limit)
     tokens = [tokenizer.tokenize(sentence) for sentence in kept]
-    for sentence, own, whole in zip(kept, tokens, sentences, strict=True):
+    for sentence, sentence_tokens, whole in zip(kept, tokens, sentences, strict=True):
         is_cut = len(sentence) < len(whole) and len(sentence) < len(" ".join(whole.split()))
-        if is_cut or len(own) > limit:
-            del own[limit:]
-            about = f"cut off after {counted(len(own), 'token')} (search.max_source_length)"
+        if is_cut or len(sentence_tokens) > limit:
+            del sentence_tokens[limit:]
+            about = f"cut off after {counted(len(sentence_tokens), 'token')} (search.max_source_length)"
             print(f"{about}: {truncate(sentence)}", file=sys.stderr)
     return kept, tokens
 
@@ -44,11 +41,8 @@ def all_readable(sentences: Sequence[str], limit: int) -> list[str]:
 
     Raises `UserError` if one is not Unicode: usually it holds bytes of another encoding.
     """
-    return [_readable(number, sentence, limit) for number, sentence in enumerate(sentences, start=1)]
-
-
-def _readable(number: int, sentence: str, limit: int) -> str:
-    if not is_unicode(sentence):
-        raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
     most = most_characters(limit)
-    return sentence if len(sentence) <= most else " ".join(sentence.split())[:most]
+    for number, sentence in enumerate(sentences, start=1):
+        if not is_unicode(sentence):
+            raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
+    return [text if len(text) <= most else " ".join(text.split())[:most] for text in sentences]

@@ -1,4 +1,4 @@
-"""Tokens ↔ ids. A vocabulary is a plain value; torchtext selects and orders its types."""
+"""Tokens ↔ ids. A vocabulary is a plain value; torchtext selects and orders its tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNK, PAD, BOS, EOS = range(4)
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The types of one language, in the order of their ids; the first four are `SPECIALS`."""
+    """The distinct tokens of one language, in the order of their ids; the first four are `SPECIALS`."""
 
     tokens: tuple[str, ...]
 
@@ -40,7 +40,7 @@ def without_end(tokens: Sequence[str]) -> Sequence[str]:
 
 
 def build_vocabulary(counts: Counter[str], min_frequency: int = 1, max_size: int | None = None) -> Vocabulary:
-    """The `max_size` most frequent of the types seen at least `min_frequency` times; ties are alphabetical."""
+    """The `max_size` most frequent of the tokens seen at least `min_frequency` times; ties are alphabetical."""
     from torchtext.vocab import Vocab
 
     vocabulary = Vocab(counts, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS))
@@ -48,5 +48,5 @@ def build_vocabulary(counts: Counter[str], min_frequency: int = 1, max_size: int
 
 
 def with_tags(vocabulary: Vocabulary, tags: Iterable[str]) -> Vocabulary:
-    """The vocabulary with some more types behind its own, unless it has them."""
+    """The vocabulary with some tags at its end, unless it has them."""
     return Vocabulary(tuple(dict.fromkeys([*vocabulary.tokens, *tags])))

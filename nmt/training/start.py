@@ -45,7 +45,7 @@ def starting_point(config: Config, resumed: Path | None = None) -> Loaded | None
             raise UserError(f"data.source.extra: {path} was trained without the tag {tag}: leave it out")
     for side, codec in (("source", loaded.source), ("target", loaded.target)):
         before, now = (_fields_that_draw(data, side) for data in (loaded.config.data, config.data))
-        if now and not before and UNK in codec.vocabulary.encode(codec.tokenizer.types()):
+        if now and not before and UNK in codec.vocabulary.encode(codec.tokenizer.subwords()):
             raise UserError(f"{now[0]}: {path} was trained without it, and does not know all subwords: leave it out")
     return loaded
 

@@ -18,9 +18,6 @@ from nmt.checkpoint.unpickling import unpickle
 from nmt.config.run import Config
 from nmt.selection.lexical import Selection
 from nmt.system.errors import UserError
-from nmt.text import sentencepiece_file
-from nmt.text.sentencepiece_file import check_normalizer
-from nmt.text.tokenizers.sentencepiece import train_sentencepiece
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -227,27 +224,3 @@ def test_a_module_that_is_not_a_language_is_refused(tmp_path: Path, contents: di
     contents["config"]["data"]["source"] |= {"tokenizer": "spacy", "language": language}
     said = "not a language code" if language == "../en" else "spaCy has no tokenizer rules for"
     assert f"language: {said}" in refusal(tmp_path, contents)
-
-
-def test_a_subword_model_whose_table_leads_out_of_itself_is_refused() -> None:
-    """sentencepiece would follow it: its table for normalising text is a trie of offsets."""
-    model = train_sentencepiece(["ba de fi go hu ja ke li"] * 3, 18, "unigram", True)
-    check_normalizer(model)
-    begin = model.index((table := _table(model))[:64])
-    first_unit = begin + 4
-    for place, content in (
-        (begin, b"\xff\xff\xff\x7f"),  # the trie's size
-        (first_unit, b"\xff\xff\xff\x7f"),  # an offset far behind the end
-        (first_unit + 4, b"\xff\xff\xff\xff"),  # a leaf whose text lies behind the end
-        (begin + len(table) - 1, b"x"),  # a last text that does not end
-    ):
-        with pytest.raises(ValueError, match="its normalisation table"):
-            check_normalizer(model[:place] + content + model[place + len(content) :])
-    with pytest.raises(ValueError, match="cut short"):
-        check_normalizer(model[:-5])
-
-
-def _table(model: bytes) -> bytes:
-    [table] = sentencepiece_file._all(model, 3, 2)
-    assert isinstance(table, bytes)
-    return table

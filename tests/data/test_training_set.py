@@ -240,7 +240,7 @@ def test_a_vocabulary_larger_than_the_text_gives_is_capped(tmp_path: Path, model
 def test_every_subword_that_may_be_drawn_stays_however_rare(tmp_path: Path, joint: bool) -> None:
     pairs = learn(tmp_path, TEXT, "sentencepiece", 40, joint=joint, min_frequency=3, subword_sampling=0.1)
     for side in (pairs.source, pairs.target):
-        assert set(side.tokenizer.types()) <= set(side.vocabulary.tokens)
+        assert set(side.tokenizer.subwords()) <= set(side.vocabulary.tokens)
 
 
 def test_a_language_without_rules_is_an_error(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_words_share_their_subwords_whatever_their_case(model: str) -> None:
         assert pieces == [token for token in tokenizer.tokenize(line.title().lower()) if token not in MARKS]
     assert TITLE in tokenizer.tokenize("Hund")
     assert tokenizer.tokenize("hund") == tokenizer.tokenize("Hund")[1:]
-    assert set(tokenizer.tokenize(" ".join(LINES))) <= set(tokenizer.types())
+    assert set(tokenizer.tokenize(" ".join(LINES))) <= set(tokenizer.subwords())
 
 
 def test_surfaces_are_the_raw_text(tokenizer: CasedSentencePieceTokenizer) -> None:

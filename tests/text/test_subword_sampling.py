@@ -42,7 +42,7 @@ def test_segmentations_are_drawn_by_their_probability_to_the_power_alpha(alpha: 
     """Against all segmentations of a word, scored by the product of their subwords' probabilities."""
     tokenizer = tokenizer_of("unigram")
     model = loaded(tokenizer.model)
-    possible = segmentations("▁huntende", set(tokenizer.types()))
+    possible = segmentations("▁huntende", set(tokenizer.subwords()))
     weights = [math.exp(alpha * sum(model.get_score(model.piece_to_id(piece)) for piece in s)) for s in possible]
     count = 20_000
     drawn = Counter(map(tuple, tokenizer.sample(["huntende"] * count, alpha, seed=1)))
@@ -87,7 +87,7 @@ def test_merges_are_left_out_with_probability_alpha(alpha: float) -> None:
     """Against all decisions, enumerated, and against sentencepiece's own sampling."""
     tokenizer = tokenizer_of("bpe")
     model = loaded(tokenizer.model)
-    scores = {piece: model.get_score(model.piece_to_id(piece)) for piece in tokenizer.types()}
+    scores = {piece: model.get_score(model.piece_to_id(piece)) for piece in tokenizer.subwords()}
     expected = possible_merges(tuple("▁huntende"), frozenset(), alpha, scores)
     count = 20_000
     drawn = Counter(map(tuple, tokenizer.sample(["huntende"] * count, alpha, seed=1)))
@@ -155,7 +155,7 @@ def test_samples_spell_the_text_and_come_again_with_their_seed(kind: str) -> Non
     assert drawn[0] == drawn[2] != drawn[1]
     assert drawn[0] != [tokenizer.tokenize(text) for text in texts]
     for tokens in drawn[0] + drawn[1]:
-        assert set(tokens) <= set(tokenizer.types())
+        assert set(tokens) <= set(tokenizer.subwords())
     assert [tokenizer.detokenize(tokens) for tokens in drawn[0]] == LINES
 
 

@@ -289,3 +289,21 @@ def test_sentencepiece_without_text(text: list[str]) -> None:
 def test_sentencepiece_vocabulary_of_no_size(size: int) -> None:
     with pytest.raises(UserError, match=rf"vocabulary_size: {size}\b"):
         train_sentencepiece(GERMAN, size, "bpe", lowercase=True)
+
+
+@pytest.mark.parametrize(
+    ("offset", "content"),
+    [
+        (0, b"\xff\xff\xff\x7f"),  # the size of the trie
+        (4, b"\xff\xff\xff\x7f"),  # an offset far behind its end
+        (8, b"\xff\xff\xff\xff"),  # a leaf whose text lies behind the end
+    ],
+)
+def test_sentencepiece_follows_no_damaged_table(model: bytes, offset: int, content: bytes) -> None:
+    """Its table for normalising text is a trie of offsets. Following one out of the table would end the process."""
+    begin = model.index(b"nmt_nfkc") + 9  # behind the name and the next field's tag comes the table's length
+    while model[begin] & 128:
+        begin += 1
+    place = begin + 1 + offset
+    with pytest.raises(RuntimeError, match="INTERNAL"):
+        SentencePieceTokenizer(model[:place] + content + model[place + len(content) :], False).tokenize("ein")

@@ -19,7 +19,7 @@ class TokenizerOptions(Section):
     """The config fields that every tokenizer reads."""
 
     vocabulary_size: Count | None = None
-    """How many of the most frequent types are kept. By default all of them."""
+    """How many of the most frequent tokens are kept. By default all of them."""
 
 
 class Tokenizer(Part, ABC):
@@ -40,10 +40,7 @@ class Tokenizer(Part, ABC):
 
     @classmethod
     def learn(cls, lines: Iterable[str], lowercase: bool, options: Any) -> bytes | None:
-        """The model that `make` takes, learnt from training text; `options` are those of the class.
-
-        The lines may be read twice.
-        """
+        """The model that `make` takes, learnt from lines, which may be read twice; `options` are those of the class."""
         return None
 
     @classmethod
@@ -68,13 +65,23 @@ class Tokenizer(Part, ABC):
         """The number of pieces of a learnt model, which is below `vocabulary_size` if the text gives no more."""
         return None
 
-    def types(self) -> list[str]:
-        """All tokens that a random segmentation may bring up, for those that draw any."""
+    def subwords(self) -> list[str]:
+        """All tokens that `sample` may draw."""
         return []
 
     def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
         """Other tokens of each sentence, drawn at random: the same for the same texts, α and seed."""
         raise TypeError(f"{type(self).__name__} has one way to cut a text")
+
+
+class SurfaceTokenizer(Tokenizer):
+    """A tokenizer without a model, whose tokens are pieces of the raw text, lower-cased if asked for."""
+
+    lowercase: bool
+
+    def tokenize(self, text: str) -> list[str]:
+        surfaces = self.surfaces(text)
+        return [token.lower() for token in surfaces] if self.lowercase else surfaces
 
 
 def single_spaces(text: str) -> str:
@@ -83,7 +90,3 @@ def single_spaces(text: str) -> str:
 
 def lower(text: str, lowercase: bool) -> str:
     return text.lower() if lowercase else text
-
-
-def lower_each(tokens: list[str], lowercase: bool) -> list[str]:
-    return [token.lower() for token in tokens] if lowercase else tokens

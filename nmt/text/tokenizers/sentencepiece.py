@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import io
-import random
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from random import Random
 from typing import Any, ClassVar, Literal, Self
 
 from nmt.registry import Count, Fraction
 from nmt.system.errors import UserError
-from nmt.text.sentencepiece_file import is_bpe
 from nmt.text.subword_sampling import Sampler, bpe_sampler, unigram_sampler
 from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, TokenizerOptions, lower, single_spaces
+from nmt.text.tokenizers.case import MARKS
 
 
 class SentencePieceOptions(TokenizerOptions):
@@ -60,7 +60,7 @@ class SentencePieceTokenizer(Tokenizer):
     def size(self) -> int:
         return loaded(self.model).get_piece_size()
 
-    def types(self) -> list[str]:
+    def subwords(self) -> list[str]:
         """All subwords that a text can be cut into."""
         model = loaded(self.model)
         ids = range(model.get_piece_size())
@@ -72,35 +72,38 @@ class SentencePieceTokenizer(Tokenizer):
         A unigram model draws from all segmentations, whose probabilities it takes to the power α (Kudo 2018, section
         3.3); of a BPE model each merge is left out with probability α (Provilkov et al. 2020, section 3).
         """
-        generator = random.Random(seed)
-        cut = sampler(self, alpha)
-        model = loaded(self.model)
-        normal = (model.normalize(lower(words_only(text), self.lowercase)) for text in texts)
-        return [
-            [piece for word in text.split(SPACE_MARK)[1:] for piece in cut(SPACE_MARK + word, generator)]
-            for text in normal
-        ]
+        generator, draw = Random(seed), sampler(self, alpha)
+        return [[piece for word in self.words(text) for piece in draw(SPACE_MARK + word, generator)] for text in texts]
 
     def surfaces(self, text: str) -> list[str]:
-        """As in `Tokenizer`. Of a character that lies in two tokens ("½" in "1", "⁄2") the last gets it whole."""
+        """As in `Tokenizer`. Of a character that lies in two tokens ("½" in "1", "⁄2") the last gets it whole.
+
+        A mark of case has "▁" at a word's beginning, which belongs to the word, and elsewhere itself.
+        """
         raw = words_only(text)
-        lowered = lower(raw, self.lowercase)
-        pieces = loaded(self.model).encode(lowered, out_type=str)
         # The pieces, joined, are the normalised text, of which sentencepiece knows the way back to its input.
-        _, to_lowered = loaded(self.model).normalize(lowered, with_offsets=True)
+        normal, to_lowered = loaded(self.model).normalize(lower(raw, self.lowercase), with_offsets=True)
         to_raw = _raw_positions(raw) if self.lowercase else range(len(raw) + 1)
         surfaces, begin = [], 0
-        for piece in pieces:
-            end = begin + len(piece)
-            behind = "".join(raw[to_raw[to_lowered[begin]] : to_raw[to_lowered[end]]].split())
-            mark = SPACE_MARK if piece.startswith(SPACE_MARK) else ""
-            surfaces.append(mark + behind if behind else piece)
+        for token in self.tokenize(text):
+            if token in MARKS:
+                surfaces.append(SPACE_MARK if normal[begin : begin + 1] == SPACE_MARK else token)
+                continue
+            end = begin + len(token)
+            surface = "".join(raw[to_raw[to_lowered[begin]] : to_raw[to_lowered[end]]].split())
+            mark = SPACE_MARK if token.startswith(SPACE_MARK) else ""
+            surfaces.append(mark + surface if surface else token)
             begin = end
         return surfaces
 
     def detokenize(self, tokens: list[str]) -> str:
         # Not the model's own decode: it would drop a word that happens to read "</s>".
         return single_spaces("".join(tokens).replace(SPACE_MARK, " "))
+
+    def words(self, text: str) -> list[str]:
+        """The words of the normalised text."""
+        normal: str = loaded(self.model).normalize(lower(words_only(text), self.lowercase))
+        return normal.split(SPACE_MARK)[1:]
 
 
 def train_sentencepiece(
@@ -113,34 +116,29 @@ def train_sentencepiece(
 
     Raises UserError if `vocabulary_size` is too small for the text's characters, or if the text has no words.
     """
-    try:
-        return _train(lines, vocabulary_size, model_type, lowercase)
-    except RuntimeError as error:
-        most = re.search(r"too high.*<= (\d+)", str(error))
-        if most is None or int(most[1]) >= vocabulary_size:
-            raise UserError(_sentencepiece_complaint(str(error), vocabulary_size)) from None
-    return train_sentencepiece(lines, int(most[1]), model_type, lowercase)
-
-
-def _train(lines: Iterable[str], vocabulary_size: int, model_type: str, lowercase: bool) -> bytes:
-    """The model. Raises RuntimeError with sentencepiece's own message."""
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
-    SentencePieceTrainer.train(
-        sentence_iterator=(lower(words_only(line), lowercase) for line in lines),
-        model_writer=model,
-        vocab_size=vocabulary_size,
-        model_type=model_type,
-        character_coverage=1.0,
-        max_sentence_length=1 << 20,  # by default, lines of more than 4192 bytes are left out without a word
-        num_threads=1,  # the result depends on it
-        minloglevel=2,
-    )
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=(lower(words_only(line), lowercase) for line in lines),
+            model_writer=model,
+            vocab_size=vocabulary_size,
+            model_type=model_type,
+            character_coverage=1.0,
+            max_sentence_length=1 << 20,  # by default, lines of more than 4192 bytes are left out without a word
+            num_threads=1,  # the result depends on it
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        most = re.search(r"too high.*<= (\d+)", str(error))
+        if most is None or int(most[1]) >= vocabulary_size:
+            raise UserError(_explain_training_error(str(error), vocabulary_size)) from None
+        return train_sentencepiece(lines, int(most[1]), model_type, lowercase)
     return model.getvalue()
 
 
-def _sentencepiece_complaint(message: str, vocabulary_size: int) -> str:
+def _explain_training_error(message: str, vocabulary_size: int) -> str:
     field = f"vocabulary_size: {vocabulary_size}"
     if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return f"{field} is too small: this text has too many characters; set it to {smallest[1]} or more"
@@ -162,13 +160,19 @@ def _raw_positions(text: str) -> list[int]:
 
 @cache
 def sampler(tokenizer: SentencePieceTokenizer, alpha: float) -> Sampler:
+    """What cuts a word at random, by the scores of the tokenizer's model."""
     model = loaded(tokenizer.model)
-    scores = {piece: model.get_score(model.piece_to_id(piece)) for piece in tokenizer.types()}
-    return (bpe_sampler if is_bpe(tokenizer.model) else unigram_sampler)(scores, alpha)
+    scores = {piece: model.get_score(model.piece_to_id(piece)) for piece in tokenizer.subwords()}
+    try:
+        model.nbest_encode_as_pieces("a", 1)
+    except RuntimeError:  # sentencepiece lists several ways to cut a text for unigram models only
+        return bpe_sampler(scores, alpha)
+    return unigram_sampler(scores, alpha)
 
 
 @cache
 def loaded(model: bytes) -> Any:
+    """The model as sentencepiece's processor. Raises `RuntimeError` if it is damaged."""
     from sentencepiece import SentencePieceProcessor
 
     return SentencePieceProcessor(model_proto=model)

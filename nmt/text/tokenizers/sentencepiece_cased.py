@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
+from random import Random
 
 from nmt.text.tokenizers.base import SPACE_MARK, single_spaces
 from nmt.text.tokenizers.case import MARKS, cased, marked, unmarked
@@ -20,7 +20,6 @@ from nmt.text.tokenizers.sentencepiece import (
 )
 
 WORDS_KEPT = 1 << 16  # whose tokens are kept in memory
-Cut = Callable[[str], Sequence[str]]  # a space mark and a word → its pieces
 
 
 @dataclass(frozen=True)
@@ -37,43 +36,19 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
         return train_sentencepiece(_Lowered(lines), options.vocabulary_size, options.subword_model, lowercase=False)
 
     def tokenize(self, text: str) -> list[str]:
-        return [*chain.from_iterable(map(_cutter(self.model), self._words(text)))]
+        return [*chain.from_iterable(map(_cutter(self.model), self.words(text)))]
 
-    def types(self) -> list[str]:
+    def subwords(self) -> list[str]:
         """All subwords that a text can be cut into, and the marks of case."""
-        return [*super().types(), *MARKS]
+        return [*super().subwords(), *MARKS]
 
     def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
         """As `SentencePieceTokenizer.sample`."""
-        generator = random.Random(seed)
-        draw = sampler(self, alpha)
-        known = _known(self.model)
-        return [cased(self._words(text), lambda word: draw(word, generator), known) for text in texts]
-
-    def surfaces(self, text: str) -> list[str]:
-        """As in `Tokenizer`. A mark at a word's beginning has "▁", which belongs to the word, and others themselves."""
-        raw = words_only(text)
-        normal, to_raw = loaded(self.model).normalize(raw, with_offsets=True)
-        surfaces, begin, tokens = [], 0, self.tokenize(text)
-        for token in tokens:
-            if token in MARKS:
-                begins_word = normal[begin : begin + 1] == SPACE_MARK
-                surfaces.append(SPACE_MARK if begins_word else token)
-                continue
-            end = begin + len(token)
-            behind = "".join(raw[to_raw[begin] : to_raw[end]].split())
-            mark = SPACE_MARK if token.startswith(SPACE_MARK) else ""
-            surfaces.append(mark + behind if behind else token)
-            begin = end
-        return surfaces
+        generator, draw, pieces = Random(seed), sampler(self, alpha), _pieces(self.model)
+        return [cased(self.words(text), lambda word: draw(word, generator), pieces) for text in texts]
 
     def detokenize(self, tokens: list[str]) -> str:
         return single_spaces(unmarked(tokens).replace(SPACE_MARK, " "))
-
-    def _words(self, text: str) -> list[str]:
-        """The words of the normalised text."""
-        normal: str = loaded(self.model).normalize(words_only(text))
-        return normal.split(SPACE_MARK)[1:]
 
 
 @dataclass(frozen=True)
@@ -88,17 +63,17 @@ class _Lowered:
 
 
 @cache
-def _cutter(model: bytes) -> Cut:
+def _cutter(model: bytes) -> Callable[[str], tuple[str, ...]]:
     """What cuts a word, with marks of its case."""
-    encode, known = loaded(model).encode, _known(model)
+    encode, pieces = loaded(model).encode, _pieces(model)
 
-    def pieces(word: str) -> list[str]:
-        cut: list[str] = encode(word.removeprefix(SPACE_MARK), out_type=str)
-        return cut
+    def cut(word: str) -> list[str]:
+        cut_word: list[str] = encode(word.removeprefix(SPACE_MARK), out_type=str)
+        return cut_word
 
-    return lru_cache(WORDS_KEPT)(lambda word: tuple(cased([word], pieces, known)))
+    return lru_cache(WORDS_KEPT)(lambda word: tuple(cased([word], cut, pieces)))
 
 
 @cache
-def _known(model: bytes) -> frozenset[str]:
-    return frozenset(SentencePieceTokenizer(model, False).types())
+def _pieces(model: bytes) -> frozenset[str]:
+    return frozenset(SentencePieceTokenizer(model, False).subwords())

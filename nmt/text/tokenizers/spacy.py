@@ -10,17 +10,17 @@ from typing import Any, Self
 
 from nmt.system.errors import UserError
 from nmt.system.values import shown
-from nmt.text.tokenizers.base import Tokenizer, lower_each
+from nmt.text.tokenizers.base import SurfaceTokenizer
 
 # Where spaCy cuts and Moses' rules, made for Moses' own tokens, do not join again.
 _CONTRACTION = re.compile(r"n['’]t|['’](s|m|d|re|ve|ll)", re.IGNORECASE)
-LONGEST_WORD, PART = 500, 100  # characters
-_CODE = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
 _HALVES = {("can", "not"), ("gon", "na"), ("got", "ta")}
+_CODE = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
+LONGEST_WORD, PIECE = 500, 100  # characters
 
 
 @dataclass(frozen=True)
-class SpacyTokenizer(Tokenizer):
+class SpacyTokenizer(SurfaceTokenizer):
     """The tokens of spaCy's rules for a language (no model), detokenised by Moses' rules.
 
     Raises UserError if spaCy has no rules for the language.
@@ -43,32 +43,19 @@ class SpacyTokenizer(Tokenizer):
     def __post_init__(self) -> None:
         _spacy_rules(self.language)  # a wrong language shows here, not in the middle of a corpus
 
-    def tokenize(self, text: str) -> list[str]:
-        return lower_each(self.surfaces(text), self.lowercase)
-
     def surfaces(self, text: str) -> list[str]:
-        return [token.text for token in _spacy_rules(self.language)(_without_endless_words(text))]
+        # spaCy takes punctuation off a word one character after the other, and copies the rest each time: 100,000
+        # brackets would take half an hour.
+        text = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", _in_pieces, text)
+        return [token.text for token in _spacy_rules(self.language)(" ".join(text.split()))]
 
     def detokenize(self, tokens: list[str]) -> str:
         return _moses(self.language).detokenize(_rejoin(tokens, self.language), unescape=False)
 
 
-def _without_endless_words(text: str) -> str:
-    """The text with single spaces, and words of more than `LONGEST_WORD` characters cut into parts.
-
-    spaCy takes punctuation off a word one character after the other, and copies the rest each time: 100,000 brackets
-    would take half an hour.
-    """
-    words = text.split()
-    if len(text) > LONGEST_WORD and max(map(len, words), default=0) > LONGEST_WORD:
-        words = [part for word in words for part in _parts(word)]
-    return " ".join(words)
-
-
-def _parts(word: str) -> list[str]:
-    if len(word) <= LONGEST_WORD:
-        return [word]
-    return [word[begin : begin + PART] for begin in range(0, len(word), PART)]
+def _in_pieces(match: re.Match[str]) -> str:
+    word = match[0]
+    return " ".join(word[begin : begin + PIECE] for begin in range(0, len(word), PIECE))
 
 
 def _rejoin(tokens: list[str], language: str) -> list[str]:
@@ -79,19 +66,16 @@ def _rejoin(tokens: list[str], language: str) -> list[str]:
     joints = "/" if language == "de" else "/-"
     openers, closers = ("", "”") if language == "de" else ("“‘#", "”’")
     words: list[str] = []
-    glued = False  # whether the last of the words goes on with the next token
+    is_open = False  # whether the last of the words goes on with the next token
     for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
         joint = token in joints and before[-1:].isalnum() and after[:1].isalnum()
         ending = token in closers or _CONTRACTION.fullmatch(token) or (before.lower(), token.lower()) in _HALVES
-        if words and (glued or joint or ending):
+        if words and (is_open or joint or ending):
             words[-1] += token
         else:
             words.append(token)
-        glued = joint or token in openers
+        is_open = joint or token in openers
     return words
-
-
-# What follows takes time to import or to build, and is built once for all tokenizers that share it.
 
 
 @cache
@@ -102,8 +86,8 @@ def _spacy_rules(language: str) -> Any:
         # spaCy imports the module of this name, which may come from a file: only packages are languages.
         if not _CODE.fullmatch(language):
             raise ValueError
-        found = find_spec(f"spacy.lang.{language}")
-        if found is not None and found.submodule_search_locations is None:
+        module = find_spec(f"spacy.lang.{language}")
+        if module is not None and module.submodule_search_locations is None:
             raise ValueError
         return spacy.blank(language).tokenizer
     except (ImportError, ValueError):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from nmt.text.tokenizers.base import Tokenizer, lower_each
+from nmt.text.tokenizers.base import SurfaceTokenizer
 
 
 @dataclass(frozen=True)
-class WhitespaceTokenizer(Tokenizer):
+class WhitespaceTokenizer(SurfaceTokenizer):
     """What stands between whitespace: for text that is tokenised already."""
 
     beyond_export = None
@@ -19,9 +19,6 @@ class WhitespaceTokenizer(Tokenizer):
     @classmethod
     def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
         return cls(lowercase)
-
-    def tokenize(self, text: str) -> list[str]:
-        return lower_each(self.surfaces(text), self.lowercase)
 
     def surfaces(self, text: str) -> list[str]:
         return text.split()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.formulas import log_softmax
 from support.tiny_models import (
-    REPRESENTATIVE,
+    EACH_ONCE,
     TEXTS,
     VARIANTS,
     WIRINGS,
@@ -27,7 +27,7 @@ from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from nmt.translator import Translator
 
 EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
-EACH = pytest.mark.parametrize("variant", **parametrised(REPRESENTATIVE))
+EACH = pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 
 
 def translator_of(variant, layers=1, seed=0, **options):

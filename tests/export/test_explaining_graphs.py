@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from support.tiny_models import PAIRWISE, Variant, parametrised, tiny_model
+from support.tiny_models import EACH_ONCE, Variant, parametrised, tiny_model
 
 from nmt.data.batching import pad_source
 from nmt.export.graphs import trace_explaining
@@ -21,7 +21,7 @@ FORCED = {1: 0, 3: 1}
 FIELDS = ("scores", "weights", "shares", "centre", "coverage")
 
 
-@pytest.mark.parametrize("variant", **parametrised(PAIRWISE))
+@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 @torch.no_grad()
 def test_a_step_and_the_look_at_it_are_pytorchs(variant: Variant) -> None:
     model = tiny_model(variant).float()

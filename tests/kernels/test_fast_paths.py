@@ -6,8 +6,6 @@ import pytest
 import torch
 from attention_growth import kept
 from support.tiny_models import (
-    BAHDANAU,
-    LUONG_FEEDING,
     SOURCE_TYPES,
     SOURCES,
     TARGETS,
@@ -154,7 +152,11 @@ def test_the_logits_of_all_tokens_never_exist(variant, sampling):
     assert max(made.sizes) <= chunk
 
 
-STEP_BY_STEP = [v for v in (*BAHDANAU, *LUONG_FEEDING) if v.scope == "global" and v.extra != "coverage"]
+STEP_BY_STEP = [
+    v
+    for v in VARIANTS
+    if (v.wiring == "bahdanau" or v.input_feeding) and v.scope == "global" and v.extra != "coverage" and not v.other
+]
 
 
 @pytest.mark.parametrize("variant", [v for v in STEP_BY_STEP if v.score in ("additive", "dot", "general")], ids=str)
@@ -174,7 +176,12 @@ def test_steps_make_no_gradients_of_all_keys_or_values(variant, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "variant", [v for v in (*BAHDANAU, Variant("luong")) if v.score in ("additive", "concat")], ids=str
+    "variant",
+    [
+        Variant("luong"),
+        *(v for v in VARIANTS if v.wiring == "bahdanau" and v.score in ("additive", "concat") and not v.other),
+    ],
+    ids=str,
 )
 def test_no_sums_of_all_queries_and_positions_are_made_or_kept(variant):
     size = 50

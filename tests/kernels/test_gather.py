@@ -3,7 +3,7 @@
 import pytest
 import torch
 from attention_growth import kept
-from support.tiny_models import PAIRWISE, tiny_model
+from support.tiny_models import VARIANTS, tiny_model
 
 from nmt.data.batching import Example, collate
 from nmt.kernels.gather import gather_windows, plain_gather_windows
@@ -84,7 +84,7 @@ def kept_of_a_step(variant, source, target):
     return kept(model, collate([Example([5] * (source - 1), [5] * (target - 1))] * 2))
 
 
-STEP_BY_STEP = [v for v in PAIRWISE if (v.wiring == "bahdanau" or v.input_feeding) and v.extra != "coverage"]
+STEP_BY_STEP = [v for v in VARIANTS if (v.wiring == "bahdanau" or v.input_feeding) and v.extra != "coverage"]
 
 
 @pytest.mark.parametrize("variant", STEP_BY_STEP, ids=str)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from support.tiny_models import PAIRWISE, parametrised, tiny_model
+from support.tiny_models import EACH_ONCE, parametrised, tiny_model
 from torch import nn
 
 from nmt.kernels.linear import Linear
@@ -37,7 +37,7 @@ def test_what_is_packed_stays_as_it_is(precision: str) -> None:
 @pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
 @pytest.mark.parametrize("before", ["float32", "bf16", "int8"])
 def test_what_is_packed_for_another_precision_is_packed_anew(precision: str, before: str, kernels: Kernels) -> None:
-    module = tiny_model(PAIRWISE[0], layers=1, seed=3).float().eval().decoder
+    module = tiny_model(EACH_ONCE[0], layers=1, seed=3).float().eval().decoder
     inputs = torch.randn(5, module.output.in_features)
     with torch.inference_mode(), use(kernels):
         expected = packed(module, precision).output(inputs)
@@ -46,7 +46,7 @@ def test_what_is_packed_for_another_precision_is_packed_anew(precision: str, bef
         assert torch.equal(packed(first, precision).output(inputs), expected)
 
 
-@pytest.mark.parametrize("variant", **parametrised(PAIRWISE))
+@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_packed_decoder_takes_the_decoders_steps(variant, layers) -> None:
     model = tiny_model(variant, layers, seed=3).float().eval()

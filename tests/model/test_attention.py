@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from support.attention_cases import (
     CASES,
     LENGTHS,
-    PAIRWISE_CASES,
     TOGETHER,
     B,
     M,
@@ -18,7 +17,7 @@ from support.attention_cases import (
     draw,
     encoded,
     make,
-    named,
+    parametrised,
     queries,
     run,
     source_of,
@@ -30,8 +29,7 @@ from torch import nn
 
 from nmt.model.attention import Alignment, FixedContext
 
-EVERY = pytest.mark.parametrize("case", **named(CASES))
-SPREAD = pytest.mark.parametrize("case", **named(PAIRWISE_CASES))
+SPREAD = parametrised()
 
 
 # Against the formulas
@@ -51,14 +49,12 @@ def assert_equal_to_the_formulas(attention, score, query, values, lengths):
             assert (weights[b, i, length:] == 0).all()
 
 
-@EVERY
-@pytest.mark.parametrize("window", [1, 2, 50])
-@pytest.mark.parametrize("count", [1, T])
+@parametrised(window=[1, 2, 50], count=[1, T])
 def test_weights_and_context_are_those_of_the_formulas(case, window, count):
     assert_equal_to_the_formulas(make(case, window), case[0], queries(case, count=count), draw(B, S, M), LENGTHS)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 25), min_size=1, max_size=4),
     padding=st.integers(0, 3),
@@ -94,8 +90,7 @@ def test_additive_is_concat_with_its_matrix_split_in_two(score):
 # Weights
 
 
-@EVERY
-@pytest.mark.parametrize("window", [1, 3, 50])
+@parametrised(window=[1, 3, 50])
 def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(case, window):
     score, scope, extras = case
     attention = make(case, window)
@@ -146,8 +141,7 @@ def test_a_sentence_alone_has_the_weights_that_it_has_in_a_batch(case):
         torch.testing.assert_close(weights[b, :, :length], alone_weights[0], rtol=0, atol=1e-12)
 
 
-@SPREAD
-@pytest.mark.parametrize("window", [1, 2])
+@parametrised(window=[1, 2])
 def test_queries_do_not_meet(case, window):
     attention, query = make(case, window), queries(case)
     coverage = covered(attention)

@@ -2,7 +2,20 @@
 
 import pytest
 import torch
-from support.attention_cases import CASES, B, M, S, T, covered, draw, make, named, queries, run, value_size
+from support.attention_cases import (
+    PAIRWISE_CASES,
+    B,
+    M,
+    S,
+    T,
+    covered,
+    draw,
+    make,
+    parametrised,
+    queries,
+    run,
+    value_size,
+)
 
 import nmt.model.attention
 
@@ -27,8 +40,7 @@ def assert_gradients_are_those_of_finite_differences(gradients, inputs, objectiv
         assert (gradient * direction).sum().item() == pytest.approx(expected, rel=1e-5, abs=1e-6), name
 
 
-@pytest.mark.parametrize("case", **named(CASES))
-@pytest.mark.parametrize("count", [1, T])  # with one query the windows are gathered, whatever the score
+@parametrised(count=[1, T])  # with one query the windows are gathered, whatever the score
 def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):
     score, scope, extras = case
     attention, query, values = make(case, window=1), queries(case, count=count), draw(B, S, M)
@@ -61,7 +73,7 @@ def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):
     assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case[1] == "local_p"], ids=str)
+@pytest.mark.parametrize("case", [case for case in PAIRWISE_CASES if case[1] == "local_p"], ids=str)
 def test_the_gradient_reaches_the_predicted_position(case):
     attention = make(case)
     context, weights = run(attention, queries(case))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from support.attention_cases import draw
-from support.decoding import COVERING, EVERY, SPREAD, TOLERANCE, random_state, step
+from support.decoding import COVERING, SPREAD, TOLERANCE, random_state, step
 from support.formulas import DecoderState, layered
 from support.tiny_models import (
     OTHER,
@@ -12,6 +12,7 @@ from support.tiny_models import (
     TARGET_TYPES,
     WIRINGS,
     decoder_weights,
+    each_crossed,
     encode,
     encode_alone,
     parametrised,
@@ -101,8 +102,7 @@ def test_the_reference_is_torchs_too(kind):
 # Against the formulas
 
 
-@EVERY
-@pytest.mark.parametrize("layers", [1, 2])
+@each_crossed(layers=[1, 2])
 def test_one_step_is_that_of_the_formulas(variant, layers):
     model = tiny_model(variant, layers)
     formula = decoder_weights(model, variant)
@@ -126,9 +126,8 @@ def test_one_step_is_that_of_the_formulas(variant, layers):
 
 
 @pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING, *OTHER]))
-@pytest.mark.parametrize("layers", [1, 3])
-def test_the_initial_state_is_the_bridge_of_the_final_states(variant, layers):
-    model = tiny_model(variant, layers)
+def test_the_initial_state_is_the_bridge_of_the_final_states(variant):
+    model = tiny_model(variant, layers=3)
     state, _ = encode(model)
     for b, source in enumerate(SOURCES):
         values, final = encode_alone(model, [*source, EOS])
@@ -140,9 +139,8 @@ def test_the_initial_state_is_the_bridge_of_the_final_states(variant, layers):
 
 
 @SPREAD
-@pytest.mark.parametrize("layers", [1, 2])
-def test_hypotheses_of_one_sentence_share_its_memory(variant, layers):
-    model = tiny_model(variant, layers)
+def test_hypotheses_of_one_sentence_share_its_memory(variant):
+    model = tiny_model(variant, layers=2)
     beam = 4
     state, memory = encode(model)
     rows = torch.arange(len(SOURCES)).repeat_interleave(beam)

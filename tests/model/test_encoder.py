@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.all_pairs import all_pairs
 from support.attention_cases import draw
 from support.formulas import bidirectional
 from support.tiny_models import SOURCE_TYPES, randomise, rnn_weights
@@ -150,10 +151,11 @@ def rnn_results(run, rnn, inputs, lengths):
     return [values.detach(), final.detach(), *gradients]
 
 
-@LAYERS
-@pytest.mark.parametrize("lengths", [LENGTHS, (6, 1, 8, 4), (1, 4, 6, 8), (5, 5), (1, 1, 1), (7,), (1,)], ids=str)
-@pytest.mark.parametrize("wider", [0, 2])
-@CELLS
+@pytest.mark.parametrize(
+    ("lengths", "layers", "wider", "cell"),
+    all_pairs([LENGTHS, (6, 1, 8, 4), (1, 4, 6, 8), (5, 5), (1, 1, 1), (7,), (1,)], [1, 2, 3], [0, 2], ["gru", "lstm"]),
+    ids=str,
+)
 def test_the_rnn_by_hand_is_pytorchs(layers, lengths, wider, cell):
     rnn = make(layers, cell=cell).rnn
     inputs = draw(len(lengths), max(lengths) + wider, E)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 import torch
-from support.tiny_models import PAIRWISE, SOURCE_WORDS, WIRINGS, parametrised, tiny_codecs, tiny_model
+from support.tiny_models import EACH_ONCE, SOURCE_WORDS, WIRINGS, parametrised, tiny_codecs, tiny_model
 
 from nmt.config.search import SearchConfig
 from nmt.kernels.switch import use
@@ -76,7 +76,7 @@ def test_a_translators_calls_share_a_form(made):
     assert made == {"packed": 1, "for_search": 1}
 
 
-@pytest.mark.parametrize("variant", **parametrised(PAIRWISE[:6]))
+@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE[:6]))
 @pytest.mark.parametrize("beam_size", [1, 2])
 def test_a_form_is_the_one_that_is_made_anew(variant, beam_size):
     model = tiny_model(variant, 2).float().eval()

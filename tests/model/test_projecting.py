@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.tiny_models import REPRESENTATIVE, SOURCES, WIRINGS, encode, parametrised, tiny_model
+from support.tiny_models import EACH_ONCE, SOURCES, WIRINGS, encode, parametrised, tiny_model
 from torch.nn.modules.module import register_module_forward_hook
 
 from nmt.decoding.beam_search import select
@@ -28,7 +28,7 @@ def log_probabilities(model: Seq2Seq) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("variant", **parametrised(REPRESENTATIVE))
+@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 def test_it_is_the_same_decoder(variant, layers):
     model = tiny_model(variant, layers)
     keep = variant.extra in ("heads", "projected") or issubclass(SCOPES[variant.scope], LocalScope)
@@ -53,7 +53,7 @@ def test_a_packed_one_is_the_same_but_for_rounding(variant, precision, tolerance
             torch.testing.assert_close(found, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("variant", **parametrised(REPRESENTATIVE))
+@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 def test_layers_that_are_bounded_read_nothing_beyond_1(variant):
     model = tiny_model(variant, layers=2, seed=1)
     with torch.no_grad():  # states close to 1 and −1

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.all_pairs import all_pairs
 from support.attention_cases import (
     LENGTHS,
     A,
@@ -22,7 +23,6 @@ from support.formulas.scopes.local_p import predicted_position, weights_around
 from support.tiny_models import COMBINATIONS, LOCAL
 
 from nmt.model.attention import Alignment
-from nmt.model.scopes import SCOPES
 from nmt.model.scopes.local_p import LocalPredictiveScope
 from nmt.model.scores import SCORES
 
@@ -32,9 +32,7 @@ EVERY_SCORE_AND_SCOPE = pytest.mark.parametrize(("score", "scope"), COMBINATIONS
 # Scopes
 
 
-@pytest.mark.parametrize("window", [1, 2, 3])
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("scope", LOCAL)
+@pytest.mark.parametrize(("score", "scope", "window"), all_pairs(SCORES, LOCAL, [1, 2, 3]))
 def test_weights_are_zero_outside_the_window_and_only_there(score, scope, window):
     case = (score, scope, ())
     attention, query = make(case, window), queries(case)
@@ -107,9 +105,7 @@ def test_a_centre_at_either_end_leaves_positions_in_the_window(sign, centre_of, 
         assert weights[b, 0].sum() > 0
 
 
-@pytest.mark.parametrize("scope", LOCAL)
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize(("count", "window"), [(1, 1), (1, 2), (2, 1), (4, 2)])
+@pytest.mark.parametrize(("score", "scope", "count", "window"), all_pairs(SCORES, LOCAL, [1, 2, 4], [1, 2]))
 def test_windows_are_gathered_where_they_look_at_fewer_positions_than_there_are(score, scope, count, window):
     """Of a score that answers all queries by one product, only if all windows together do."""
     case = (score, scope, ())
@@ -239,8 +235,7 @@ def test_key_value_scores_one_half_of_each_direction_and_averages_the_other():
     torch.testing.assert_close(memory.keys, scored @ attention.score.memory.weight.T, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("score", [s for s in SCORES if SCORES[s].reads_memory])
+@pytest.mark.parametrize(("score", "scope"), [c for c in COMBINATIONS if SCORES[c[0]].reads_memory])
 def test_covered_positions_have_other_weights_and_no_coverage_is_no_feature(score, scope):
     case = (score, scope, ("coverage",))
     attention, query = make(case), queries(case)

@@ -6,7 +6,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.tiny_models import (
     EACH_ONCE,
-    PAIRWISE,
     SOURCE_TYPES,
     SOURCES,
     TARGET_TYPES,
@@ -29,7 +28,7 @@ from nmt.training.loss import batch_loss
 from nmt.translator import Translator
 
 EXAMPLES = [Example(source, target) for source, target in zip(SOURCES, TARGETS, strict=True)]
-SPREAD = pytest.mark.parametrize("variant", **parametrised(PAIRWISE))
+SPREAD = pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
 
 
@@ -59,9 +58,8 @@ def assert_each_gives_the_same_alone(model, examples):
 
 
 @SPREAD
-@pytest.mark.parametrize("layers", [1, 2])
-def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant, layers):
-    assert_each_gives_the_same_alone(tiny_model(variant, layers), EXAMPLES)
+def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant):
+    assert_each_gives_the_same_alone(tiny_model(variant, layers=2), EXAMPLES)
 
 
 WORDS = st.lists(st.integers(4, 10), max_size=9)

@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 import torch
 from support.attention_cases import draw
-from support.decoding import COVERING, EVERY, SPREAD, TOLERANCE, step
+from support.decoding import COVERING, SPREAD, TOLERANCE, step
 from support.tiny_models import (
     EMBEDDING,
-    LUONG,
     OTHER,
     SOURCES,
     TARGET_TYPES,
     TARGETS,
+    VARIANTS,
     WINDOW,
     WIRINGS,
     Variant,
     decoder_inputs,
     decoder_weights,
+    each_crossed,
     encode,
     encode_alone,
     parametrised,
@@ -30,7 +31,7 @@ from nmt.text.vocabulary import BOS, EOS, PAD
 EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
 
 
-AT_ONCE = [*LUONG, *(variant for variant in OTHER if variant.wiring == "luong" and not variant.input_feeding)]
+AT_ONCE = [variant for variant in VARIANTS if variant.wiring == "luong" and not variant.input_feeding]
 CHECKED = ("attention", "recurrent", "readout")  # by finite differences
 
 
@@ -43,9 +44,9 @@ def run(model, state, memory, inputs, use_reference=None):
 # Against the formulas
 
 
-@EVERY
-@pytest.mark.parametrize(("layers", "window"), [(1, WINDOW), (2, 1), (1, 50)])
-def test_a_whole_pass_is_that_of_the_formulas(variant, layers, window):
+@each_crossed(layers_and_window=[(1, WINDOW), (2, 1), (1, 50)])
+def test_a_whole_pass_is_that_of_the_formulas(variant, layers_and_window):
+    layers, window = layers_and_window
     model = tiny_model(variant, layers, window=window)
     formula = decoder_weights(model, variant)
     state, memory = encode(model)
@@ -72,10 +73,9 @@ def test_the_targets_make_all_sizes_different():
 # All of the target at once
 
 
-@pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("variant", **parametrised(AT_ONCE))
-def test_all_of_the_target_at_once_is_the_loop_over_it(variant, layers):
-    model = tiny_model(variant, layers)
+def test_all_of_the_target_at_once_is_the_loop_over_it(variant):
+    model = tiny_model(variant, layers=2)
     state, memory = encode(model)
     inputs = pad(decoder_inputs())
     readouts, weights = run(model, state, memory, inputs)
@@ -139,10 +139,9 @@ def test_reading_the_reference_everywhere_is_teacher_forcing(variant):
         torch.testing.assert_close(one, other, **TOLERANCE)
 
 
-@SPREAD
-@pytest.mark.parametrize("use_reference", [choose(0), choose(0.3), choose(0.7)], ids=["never", "seldom", "often"])
-def test_elsewhere_the_model_reads_its_own_best_token(variant, use_reference):
-    model = tiny_model(variant)
+@each_crossed(share=[0, 0.3, 0.7])
+def test_elsewhere_the_model_reads_its_own_best_token(variant, share):
+    model, use_reference = tiny_model(variant), choose(share)
     decoder, inputs = model.decoder, pad(decoder_inputs())
     state, memory = encode(model)
     readouts, weights = run(model, state, memory, inputs, use_reference)
@@ -205,9 +204,12 @@ def everything_in(model):
 
 
 @SPREAD
-@pytest.mark.parametrize("training", [False, True])
-def test_running_a_model_leaves_nothing_in_it(variant, training):
-    model = tiny_model(variant, layers=2).train(training)
+def test_running_a_model_leaves_nothing_in_it(variant):
+    for training in (False, True):
+        assert_running_leaves_nothing(tiny_model(variant, layers=2).train(training), training)
+
+
+def assert_running_leaves_nothing(model, training):
     before = everything_in(model)
     state, memory = encode(model)
     inputs = pad(decoder_inputs())

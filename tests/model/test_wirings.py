@@ -3,7 +3,9 @@
 import pytest
 import torch
 from support.decoding import TOLERANCE, random_state, step
-from support.tiny_models import BAHDANAU, EMBEDDING, LUONG, LUONG_FEEDING, VARIANTS, encode, parametrised, tiny_model
+from support.tiny_models import EACH_ONCE, EMBEDDING, VARIANTS, crossed, encode, parametrised, tiny_model
+
+LAYERED = [(variant, layers) for variant, layers in crossed([1, 2]) if not variant.other]
 
 
 def after_each_word(variant, layers=1):
@@ -20,8 +22,7 @@ def context_of(decoder, readout):
     return readout[:, hidden:-EMBEDDING]
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("variant", **parametrised(BAHDANAU))
+@pytest.mark.parametrize(("variant", "layers"), [c for c in LAYERED if c[0].wiring == "bahdanau"], ids=str)
 def test_bahdanau_asks_with_the_previous_state(variant, layers):
     (readout, state, weights), (other_readout, other_state, other_weights) = after_each_word(variant, layers)
     assert torch.equal(weights, other_weights)
@@ -31,10 +32,8 @@ def test_bahdanau_asks_with_the_previous_state(variant, layers):
         assert not torch.isclose(one, other).all(1).any()
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize(
-    "variant",  # hard: the largest weight often stays the largest
-    **parametrised([v for v in [*LUONG, *LUONG_FEEDING] if v.extra != "hard"]),
+@pytest.mark.parametrize(  # hard: the largest weight often stays the largest
+    ("variant", "layers"), [c for c in LAYERED if c[0].wiring == "luong" and c[0].extra != "hard"], ids=str
 )
 def test_luong_asks_with_the_new_state(variant, layers):
     (_, _, weights), (_, _, other_weights) = after_each_word(variant, layers)
@@ -45,7 +44,7 @@ def test_luong_asks_with_the_new_state(variant, layers):
         assert not torch.isclose(weights[longer], other_weights[longer]).all(1).any()
 
 
-@pytest.mark.parametrize("variant", **parametrised([v for v in VARIANTS if v.wiring != "none" and v.other != "lstm"]))
+@pytest.mark.parametrize("variant", **parametrised([v for v in EACH_ONCE if v.wiring != "none" and v.other != "lstm"]))
 def test_the_top_layers_state_is_the_query(variant):
     model = tiny_model(variant, layers=2)
     state, memory = encode(model)
@@ -56,7 +55,7 @@ def test_the_top_layers_state_is_the_query(variant):
     torch.testing.assert_close(weights, expected.dense(memory.mask.shape[1]), **TOLERANCE)
 
 
-@pytest.mark.parametrize("variant", **parametrised([*LUONG, *LUONG_FEEDING]))
+@pytest.mark.parametrize("variant", **parametrised([v for v in VARIANTS if v.wiring == "luong" and v.other != "lstm"]))
 def test_only_input_feeding_feeds_the_attentional_vector_back(variant):
     model = tiny_model(variant)
     state, memory = encode(model)

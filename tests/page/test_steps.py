@@ -5,8 +5,8 @@ import pytest
 import torch
 from support.formulas import AttentionWeights, formula_of, halves, log_softmax
 from support.tiny_models import (
+    EACH_ONCE,
     POSITIONS,
-    REPRESENTATIVE,
     SOURCE_WORDS,
     VARIANTS,
     WIRINGS,
@@ -31,7 +31,7 @@ from nmt.translator import Translator
 
 EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
 HEADS = [v for v in VARIANTS if v.extra == "heads"]
-EACH = pytest.mark.parametrize("variant", **parametrised(list(dict.fromkeys(REPRESENTATIVE + HEADS))))
+EACH = pytest.mark.parametrize("variant", **parametrised(list(dict.fromkeys(EACH_ONCE + HEADS))))
 SOURCE, TARGET = [7, 6, 5, 4, 8, 10, 4], [10, 4, 7, 5, EOS]
 SENTENCE = " ".join(SOURCE_WORDS[i - 4] for i in SOURCE)
 FORCED = {1: 4, 3: 0, 8: 2}  # the last one never comes

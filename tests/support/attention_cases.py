@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import pytest
 import torch
 
 from nmt.build import make_attention
@@ -9,33 +10,43 @@ from nmt.config.model import AttentionConfig
 from nmt.model.encoder import Encoded
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
-from support.tiny_models import COMBINATIONS, ENDS, EXTRAS, randomise, tiny_options
+from support.all_pairs import all_pairs
+from support.tiny_models import ENDS, EXTRAS, LOCAL, randomise, tiny_options
 
 LENGTHS = (4, 7, 1)
 B, T, S, M, A, H = 3, 5, 7, 8, 10, 6
 
 TOGETHER = ("hard", "key_value", "heads", "coverage")
 EXTRA_SETS = [(), *((extra,) for extra in EXTRAS), TOGETHER]
-ALONE = ("projected",)  # what heads do as well: with each score it meets a scope, not every one
 
 
-def pairwise():
-    """One case for each score with each set of extras; the scopes take turns."""
-    kinds = [kind for kind in product(SCORES, EXTRA_SETS) if SCORES[kind[0]].reads_memory or kind[1] in ((), ("hard",))]
-    for number, (score, extras) in enumerate(kinds):
-        yield score, list(SCOPES)[(number + number // len(SCOPES)) % len(SCOPES)], extras
+def is_valid(score, extras, *_):
+    return SCORES[score].reads_memory or extras in ((), ("hard",))
 
 
-def named(cases):
-    return {"argvalues": cases, "ids": ["-".join([score, scope, *extras]) for score, scope, extras in cases]}
+def spread(*axes, valid=is_valid):
+    """Cases of a score, a scope and a set of extras, and values of further axes: each two of them meet."""
+    cases = all_pairs(SCORES, EXTRA_SETS, SCOPES, *axes, valid=valid)
+    return [((score, scope, extras), *values) for score, extras, scope, *values in cases]
 
 
-PAIRWISE_CASES = list(pairwise())
+def parametrised(**axes):
+    """Parametrizes a test by `case` and further axes, pairwise. Only local scopes have windows but the first."""
+    names = tuple(axes)
+
+    def valid(score, extras, scope, *values):
+        window, windows = dict(zip(names, values, strict=True)).get("window"), axes.get("window", [None])
+        return is_valid(score, extras) and (scope in LOCAL or window == windows[0])
+
+    cases = spread(*axes.values(), valid=valid)
+    ids = ["-".join([case[0], case[1], *case[2], *map(str, values)]) for case, *values in cases]
+    return pytest.mark.parametrize(("case", *names), cases, ids=ids)
+
+
+# Without further axes, each score meets each set of extras; and all that is valid, for random choices
+PAIRWISE_CASES = [case for (case,) in spread()]
 CASES = [
-    (score, scope, extras)
-    for (score, scope), extras in product(COMBINATIONS, EXTRA_SETS)
-    if (SCORES[score].reads_memory or extras in ((), ("hard",)))
-    and (extras != ALONE or (score, scope, extras) in PAIRWISE_CASES)
+    (score, scope, extras) for score, scope, extras in product(SCORES, SCOPES, EXTRA_SETS) if is_valid(score, extras)
 ]
 
 

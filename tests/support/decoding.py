@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from support.attention_cases import draw
-from support.tiny_models import PAIRWISE, VARIANTS, parametrised
+from support.tiny_models import EACH_ONCE, VARIANTS, parametrised
 
 TOLERANCE = {"rtol": 0, "atol": 1e-12}
 EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
-SPREAD = pytest.mark.parametrize("variant", **parametrised(PAIRWISE))
+SPREAD = pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 COVERING = [v for v in VARIANTS if v.extra == "coverage"]
 
 

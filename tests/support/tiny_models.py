@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import cycle, pairwise, product
 
 import numpy as np
+import pytest
 import torch
 
 from nmt.build import build_model
@@ -17,6 +18,7 @@ from nmt.registry import options_of
 from nmt.text.codec import Codec
 from nmt.text.tokenizers import make_tokenizer
 from nmt.text.vocabulary import BOS, EOS, SPECIALS, Vocabulary
+from support.all_pairs import all_pairs
 from support.formulas import AttentionWeights, DecoderWeights, Memory, bidirectional, self_attention
 
 torch.set_num_threads(1)  # the tensors here are so small that threads would only wait for each other
@@ -57,14 +59,14 @@ OTHERS = {
 }
 LOCAL = [name for name, scope in SCOPES.items() if issubclass(scope, LocalScope)]
 COMBINATIONS = list(product(SCORES, SCOPES))
-# With each variant the score that its paper used, or Luong's own.
-VARIED = [("additive" if extra == "coverage" else "general", scope, extra) for extra in EXTRAS for scope in SCOPES]
-BAHDANAU = [Variant("bahdanau", *axes) for axes in COMBINATIONS]
-BAHDANAU += [Variant("bahdanau", score, scope, extra=extra) for score, scope, extra in VARIED]
-LUONG = [Variant("luong", *axes) for axes in COMBINATIONS]
-LUONG += [Variant("luong", score, scope, extra=extra) for score, scope, extra in VARIED]
-LUONG_FEEDING = [Variant(v.wiring, v.score, v.scope, True, v.extra) for v in LUONG]
+# Each score, and each extra with the score that its paper used, or Luong's own
+KINDS = [
+    *((score, "") for score in SCORES),
+    *(("additive" if extra == "coverage" else "general", extra) for extra in EXTRAS),
+]
+FEEDINGS = [("bahdanau", False), ("luong", False), ("luong", True)]
 OTHER = [
+    Variant("none"),
     *(Variant(wiring, other=readout) for wiring in ("bahdanau", "none") for readout in ("maxout", "linear")),
     Variant("bahdanau", "general", "local_p", extra="key_value", other="self_attention"),
     Variant("luong", input_feeding=True, other="self_attention"),
@@ -77,35 +79,27 @@ OTHER = [
     Variant("bahdanau", "dot", extra="projected", other="maxout"),
     Variant("bahdanau", "general", "hierarchical", extra="heads", other="linear"),
 ]
-VARIANTS = [*BAHDANAU, *LUONG, *LUONG_FEEDING, Variant("none"), *OTHER]
-# Each score, in each wiring each scope and each variant, and the others: for what the axes do not decide together.
-REPRESENTATIVE = [
-    *(Variant("bahdanau", score) for score in SCORES),
-    *(v for v in BAHDANAU + LUONG + LUONG_FEEDING if v.score == "additive" and v.scope != "global" and not v.extra),
-    *(v for v in BAHDANAU + LUONG + LUONG_FEEDING if v.extra and v.scope == "global"),
-    *(Variant("luong", input_feeding=feeding) for feeding in (False, True)),
-    Variant("none"),
+
+
+def crossed(*axes):
+    """Variants that cover the pairs of wiring, score or extra, scope and more axes; and OTHER, with these in turns."""
+    spread = [
+        (Variant(wiring, score, scope, feeding, extra), *values)
+        for (wiring, feeding), (score, extra), scope, *values in all_pairs(FEEDINGS, KINDS, SCOPES, *axes)
+    ]
+    return [*spread, *((variant, *values) for variant, values in zip(OTHER, cycle(product(*axes)), strict=False))]
+
+
+VARIANTS = [variant for (variant,) in crossed()]
+# Each score, extra, scope and wiring, for what they do not decide together
+EACH_ONCE = [
+    *(
+        Variant(wiring, score, scope, feeding, extra)
+        for (score, extra), (wiring, feeding), scope in zip(KINDS, cycle(FEEDINGS), cycle(SCOPES), strict=False)
+    ),
     *OTHER,
 ]
 WIRINGS = [Variant("bahdanau"), Variant("luong"), Variant("luong", input_feeding=True), Variant("none")]
-
-
-def in_turns(alike, turn):
-    """Of one wiring's variants one for each score and each extra; the scopes take turns, beginning with another one."""
-    for number, kind in enumerate(dict.fromkeys((v.score, v.extra) for v in alike)):
-        scope = list(SCOPES)[(number + turn) % len(SCOPES)]
-        yield next(v for v in alike if (v.score, v.extra) == kind and v.scope == scope)
-
-
-TURNS = [list(in_turns(alike, turn)) for turn, alike in enumerate((BAHDANAU, LUONG, LUONG_FEEDING))]
-# Some in which each two of wiring, score and scope meet, and each two of wiring, extra and scope
-PAIRWISE = [*TURNS[0], *TURNS[1], *TURNS[2], Variant("none"), *OTHER]
-# Each score, scope, extra and wiring at least once, for tests that train
-EACH_ONCE = [
-    *(kinds[number % len(TURNS)] for number, kinds in enumerate(zip(*TURNS, strict=True))),
-    Variant("none"),
-    *OTHER,
-]
 
 SOURCE_WORDS = tuple("abcdefgh")
 TARGET_WORDS = tuple("klmnopq")
@@ -127,6 +121,11 @@ TEXTS = [
 
 def parametrised(variants):
     return {"argvalues": variants, "ids": str}
+
+
+def each_crossed(**axes):
+    """Parametrizes a test by `variant` and further axes, pairwise."""
+    return pytest.mark.parametrize(("variant", *axes), crossed(*axes.values()), ids=str)
 
 
 def tiny_options(part, **others):

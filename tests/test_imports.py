@@ -49,7 +49,7 @@ NO_CONFIG = [
         "nmt.text.corpus",
         "nmt.text.unknown_words",
     ],
-    *["nmt.data.numbering", "nmt.data.store", "nmt.data.batching"],
+    *["nmt.data.blocks", "nmt.data.store", "nmt.data.batching"],
 ]
 
 

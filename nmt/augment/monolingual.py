@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from nmt.augment.descriptions import DESCRIPTIONS, fetch_descriptions
 from nmt.config.data import DataConfig
 from nmt.data import multi30k
 from nmt.data.splits import MULTI30K_NAMES, split_paths
@@ -47,10 +48,7 @@ def load_monolingual(name: str, language: str, config: DataConfig, held_out: tup
     Raises `UserError` if the text or the validation set cannot be fetched or read.
     """
     folder = Path(config.folder)
-    if name == multi30k.DESCRIPTIONS:
-        paths = multi30k.fetch_descriptions(language, folder / name, config.mirror)
-    else:
-        paths = [Path(name)]
+    paths = fetch_descriptions(language, folder / name, config.mirror) if name == DESCRIPTIONS else [Path(name)]
     judged = [*_judged_by(config, language, name), *held_out]
     lines = {normalised(line) for path in judged for line in iterate_lines(path)}
     return Monolingual(tuple(paths), frozenset(lines))
@@ -73,7 +71,7 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
                         yield path
                     else:  # a checkpoint's config may be of elsewhere
                         _say_not_left_out(path, "it does not exist here")
-    if config.corpus == "multi30k" or name == multi30k.DESCRIPTIONS:
+    if config.corpus == "multi30k" or name == DESCRIPTIONS:
         folder, missing = Path(config.folder) / "multi30k", dict[str, UserError]()
         yield multi30k.fetch(MULTI30K_NAMES["validation"], language, folder, config.mirror)
         for split in multi30k.splits(language):

@@ -6,8 +6,9 @@ million it would take a minute and a gigabyte.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -55,36 +56,33 @@ class Batch:
         return int(self.target_lengths.sum())
 
     @property
-    def places(self) -> Int[Tensor, " N"]:
-        """Where in the flattened (B T) the N real target positions are: those that carry loss."""
-        return self.real.flatten().nonzero().squeeze(1)
-
-    @property
     def real(self) -> Bool[Tensor, "B T"]:
         """Which target positions carry loss: all but padding."""
-        places = torch.arange(self.target_output.shape[1], device=self.target_lengths.device)
-        return places < self.target_lengths.unsqueeze(1)
+        positions = torch.arange(self.target_output.shape[1], device=self.target_lengths.device)
+        return positions < self.target_lengths.unsqueeze(1)
 
-    def part(self, number: int, count: int) -> Batch:
+    @property
+    def loss_positions(self) -> Int[Tensor, " N"]:
+        """The indices of the N target positions that carry loss, in the flattened (B T)."""
+        return self.real.flatten().nonzero().squeeze(1)
+
+    def shard(self, number: int, count: int) -> Batch:
         """Every `count`-th sentence from `number` on, without the padding that these do not need."""
-        source_lengths, target_lengths = (
-            x[number::count].contiguous() for x in (self.source_lengths, self.target_lengths)
-        )
-        longest = int(target_lengths.max())
-        return Batch(
-            self.source[number::count, : int(source_lengths.max())].contiguous(),
+        source, source_lengths, *targets, target_lengths = (x[number::count] for x in vars(self).values())
+        target_input, target_output = (x[:, : int(target_lengths.max())] for x in targets)
+        sentences = (
+            source[:, : int(source_lengths.max())],
             source_lengths,
-            self.target_input[number::count, :longest].contiguous(),
-            self.target_output[number::count, :longest].contiguous(),
+            target_input,
+            target_output,
             target_lengths,
         )
+        return Batch(*(x.contiguous() for x in sentences))
 
     def to(self, device: torch.device) -> Batch:
         """The batch with its ids on another device."""
-        source, target_input, target_output = (
-            send(x, device) for x in (self.source, self.target_input, self.target_output)
-        )
-        return Batch(source, self.source_lengths, target_input, target_output, self.target_lengths)
+        ids = {name: send(x, device) for name, x in vars(self).items() if not name.endswith("lengths")}
+        return replace(self, **ids)
 
 
 def pad(sequences: Sequence[Sequence[int]]) -> Int[Tensor, "B L"]:
@@ -114,7 +112,7 @@ def collate(examples: Sequence[Example]) -> Batch:
 
 @dataclass(frozen=True)
 class Batches:
-    """The batches of an epoch, as the numbers of the examples in them."""
+    """The batches of an epoch, as the indices of the examples in them."""
 
     order: NDArray[np.int32]  # of the examples, one batch after the other
     begins: NDArray[np.int64]  # of each batch in it
@@ -144,7 +142,7 @@ def epoch_batches(
     order = random.permutation(np.arange(len(lengths[0]), dtype=np.int32))
     longest = np.maximum(*lengths) + 1
     ends: list[int] = []
-    for begin, end in _pools(longest[order] if unit == "tokens" else None, len(order), 100 * batch_size):
+    for begin, end in pairwise([0, *_pool_ends(longest[order] if unit == "tokens" else None, len(order), batch_size)]):
         pool = order[begin:end]
         # By target length in steps of two, and within each by source length, up and down in turn: neighbours are then
         # alike on both sides. On Multi30k this fills 93 % of the cells, plain sorting 90 %.
@@ -153,27 +151,22 @@ def epoch_batches(
         if unit == "sentences":
             ends += [*range(begin + batch_size, end, batch_size), end]
         else:
-            ends += [begin + place for place in _token_ends(longest[pool], batch_size)]
+            ends += [begin + batch_end for batch_end in _batch_ends(longest[pool], batch_size)]
     shuffled = random.permutation(len(ends))
     begins = np.array([0, *ends[:-1]], dtype=np.int64)[: len(ends)]
     return Batches(order, begins[shuffled], np.array(ends, dtype=np.int64)[shuffled])
 
 
-def _pools(costs: NDArray[np.int32] | None, count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Where each pool begins and ends. A pool gives about a hundred batches; its size is a cost, or a number."""
-    if costs is None:
-        ends = [*range(size, count, size), count]
-    else:
-        spent = costs.cumsum(dtype=np.int64)
-        ends = [*np.searchsorted(spent, np.arange(size, spent[-1], size), side="left").tolist(), count] if count else []
-    begin = 0
-    for end in ends:
-        if end > begin:
-            yield begin, end
-            begin = end
+def _pool_ends(cells: NDArray[np.int32] | None, count: int, batch_size: int) -> list[int]:
+    """Where each pool ends. A pool gives about a hundred batches, of so many sentences or cells of a side."""
+    size = 100 * batch_size
+    if cells is None or not count:
+        return sorted({*range(size, count, size), count} - {0})
+    total = cells.cumsum(dtype=np.int64)
+    return sorted({*np.searchsorted(total, np.arange(size, total[-1], size)).tolist(), count} - {0})
 
 
-def _token_ends(longest: NDArray[np.int32], size: int) -> list[int]:
+def _batch_ends(longest: NDArray[np.int32], size: int) -> list[int]:
     """Where the batches end that take as many neighbours as fit into `size` cells of a side."""
     ends = []
     begin = 0
@@ -187,11 +180,10 @@ def _token_ends(longest: NDArray[np.int32], size: int) -> list[int]:
 
 def fill_rate(lengths: tuple[NDArray[np.int32], NDArray[np.int32]], batches: Batches) -> float:
     """Share of the padded batches' cells, both sides together, that hold a token."""
-    sizes = batches.ends - batches.begins
     filled = cells = 0
-    in_order = np.argsort(batches.begins)
-    for side in lengths:
-        ended = side[batches.order] + 1
-        filled += int(ended.sum(dtype=np.int64))
-        cells += int((np.maximum.reduceat(ended, batches.begins[in_order]) * sizes[in_order]).sum())
+    for begin, end in zip(batches.begins, batches.ends, strict=True):
+        for side in lengths:
+            ended = side[batches.order[begin:end]] + 1
+            filled += int(ended.sum())
+            cells += int(ended.max()) * len(ended)
     return filled / cells

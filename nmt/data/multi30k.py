@@ -1,8 +1,5 @@
 """Multi30k's raw text: fetched from its public repository on first use, each file checked by SHA-256.
 
-Task 1 has captions and their translations. Of task 2 these are the five captions of each training image in German and
-in English, written independently of each other: lines of the same number describe one image, and are no translations.
-
 Elliott, Frank, Sima'an, Specia: Multi30K: Multilingual English-German Image Descriptions. VL 2016. French and the test
 sets of 2017: Elliott et al., WMT 2017. Czech and those of 2018: Barrault et al., WMT 2018.
 """
@@ -23,11 +20,9 @@ from nmt.system.errors import UserError
 
 SPLITS = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
 LANGUAGES = ("de", "en", "fr", "cs")
-DESCRIPTIONS = "multi30k_descriptions"  # what configs call the captions of task 2, and the folder that holds them
 FOLDER = Path("data/multi30k")
 MIRROR_VARIABLE = "NMT_MULTI30K_MIRROR"
 UPSTREAM = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
-DESCRIPTIONS_UPSTREAM = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task2/raw"
 
 _SHA256 = {
     "test_2016_flickr.cs.gz": "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1",
@@ -53,20 +48,13 @@ _SHA256 = {
     "val.en.gz": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
     "val.fr.gz": "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9",
 }
-_DESCRIPTIONS = {
-    "train.1.de.gz": "0002241b52aba5160c08d644ea0d64a9bf46a2dfffcf619c9e3cdaa55b357004",
-    "train.1.en.gz": "a0e057f07a9733199c0d755d77f6d583dc6f40a3180734b1130a216e2fdf3a3b",
-    "train.2.de.gz": "ac7c29258b90aec0b64d677c5bfc831fc402e6296d0aa9cc7a3433ddbff85c37",
-    "train.2.en.gz": "d79dd70a9eafb2d1fe40151621278c4ae69b3c148c5052a53d7c7a41bf3ba023",
-    "train.3.de.gz": "ec5e6508813814aa31311b34e26e24f903dd7701f8d0668313259b7f975d7aa0",
-    "train.3.en.gz": "86e16fdcc699bcb6bca0f87c3cf1051f7de5ee3674dd588cedc5200194282749",
-    "train.4.de.gz": "bcee8ac6eb47d8a7dc8cff47d9a0fbd80b4363cfda22021bacd297f9604221a4",
-    "train.4.en.gz": "3771b84e010ad6197806d2a1188cb07c12149e3e0d178dd5966dee5763733686",
-    "train.5.de.gz": "dccb0ca6ff25e0b1f0d385f59fb809184e0db89622d88371725e3ec46d43bfc0",
-    "train.5.en.gz": "73988689307fe836994eae59735dc840c15da9775455fa76e6ed22606a042a91",
-}
 _TIMEOUT = 30.0  # seconds without an answer
 _CHUNK = 1 << 16  # bytes
+
+
+def splits(language: str) -> list[str]:
+    """The splits that Multi30k has in a language: Czech lacks the test sets of 2017."""
+    return [split for split in SPLITS if f"{split}.{language}.gz" in _SHA256]
 
 
 def fetch(split: str, language: str, folder: Path = FOLDER, mirror: str | None = None) -> Path:
@@ -80,64 +68,45 @@ def fetch(split: str, language: str, folder: Path = FOLDER, mirror: str | None =
     """
     name = f"{split}.{language}.gz"
     if name not in _SHA256:
-        lacking = split in SPLITS and language in LANGUAGES
-        choices = (
-            f"the splits of {language!r} are {', '.join(splits(language))}"
-            if lacking
-            else f"choose the split from {', '.join(SPLITS)}, the language from {', '.join(LANGUAGES)}"
-        )
+        if split in SPLITS and language in LANGUAGES:
+            choices = f"the splits of {language!r} are {', '.join(splits(language))}"
+        else:
+            choices = f"choose the split from {', '.join(SPLITS)}, the language from {', '.join(LANGUAGES)}"
         raise UserError(f"Multi30k has no {name!r}: {choices}")
-    origin = _mirror(mirror)
-    return _fetched(folder / name, _SHA256[name], [f"{origin or UPSTREAM}/{name}"], UPSTREAM)
+    return fetch_file(folder / name, _SHA256[name], [origin_of(mirror) or UPSTREAM], UPSTREAM)
 
 
-def fetch_descriptions(language: str, folder: Path, mirror: str | None = None) -> list[Path]:
-    """The paths of the five files of independent captions, `folder/train.N.language.gz`, fetched as `fetch` does.
-
-    A mirror holds them beside task 1's files, or in a folder `multi30k_descriptions` beside its own.
-    """
-    names = [name for name in _DESCRIPTIONS if name.split(".")[2] == language]
-    if not names:
-        raise UserError(f"{DESCRIPTIONS} has captions in de and en, and none in {language!r}: choose one of these")
-    origin = _mirror(mirror)
-    folders = [origin, f"{origin.rpartition('/')[0]}/{DESCRIPTIONS}"] if origin else [DESCRIPTIONS_UPSTREAM]
-    return [
-        _fetched(folder / name, _DESCRIPTIONS[name], [f"{there}/{name}" for there in folders], DESCRIPTIONS_UPSTREAM)
-        for name in names
-    ]
-
-
-def splits(language: str) -> list[str]:
-    """The splits that Multi30k has in a language: Czech lacks the test sets of 2017."""
-    return [split for split in SPLITS if f"{split}.{language}.gz" in _SHA256]
-
-
-def _mirror(mirror: str | None) -> str | None:
+def origin_of(mirror: str | None) -> str | None:
+    """The folder or URL that replaces the public repository, if there is one: the environment's, else the mirror."""
     origin = os.environ.get(MIRROR_VARIABLE) or mirror
-    if origin is None or "://" in origin:
-        return origin and (origin if origin.endswith("://") else origin.rstrip("/"))
-    return os.path.abspath(os.path.expanduser(origin))
+    if not origin or origin.endswith("://"):
+        return origin
+    return origin.rstrip("/") if "://" in origin else os.path.abspath(os.path.expanduser(origin))
 
 
-def _fetched(path: Path, checksum: str, places: Sequence[str], upstream: str) -> Path:
-    """The file at `path`, after fetching it, unless it is there already, from the first of the places that has it."""
+def fetch_file(path: Path, checksum: str, origins: Sequence[str], upstream: str) -> Path:
+    """The path, after fetching its file, unless it is there already, from the first of the origins that has it.
+
+    Raises UserError as `fetch` does; it names `upstream`, where people can get the file.
+    """
     if path.is_file():
         if _checksum(_read(path)) == checksum:
             return path
         print(f"{path} is not the published file (its SHA-256 differs): fetching it again", file=sys.stderr)
-    complaints = []
-    for place in places:
+    errors = []
+    for origin in origins:
+        address = f"{origin}/{path.name}"
         try:
-            data = _download(place, path.name) if "://" in place else _read(Path(place))
+            data = _download(address, path.name) if "://" in address else _read(Path(address))
             if _checksum(data) != checksum:
-                raise UserError(f"{place} is not the published file (its SHA-256 differs)")
+                raise UserError(f"{address} is not the published file (its SHA-256 differs)")
         except UserError as error:
-            complaints.append(error)
+            errors.append(error)
         else:
             files.write(path, data)
             return path
     raise UserError(
-        f"{complaints[0]}: download {upstream}/{path.name} into {path.parent}, "
+        f"{errors[0]}: download {upstream}/{path.name} into {path.parent}, "
         f"or set {MIRROR_VARIABLE} or data.mirror to a folder or URL that holds it"
     )
 
@@ -166,11 +135,10 @@ def _download(url: str, name: str) -> bytes:
     except urllib.error.HTTPError as error:
         error.close()
         raise UserError(f"{url} cannot be fetched (HTTP {error.code} {error.reason})") from None
-    except urllib.error.URLError as error:
-        raise UserError(f"{url} cannot be fetched ({error.reason})") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        what = " ".join(str(error).split()) or type(error).__name__  # a server's garbage may hold line ends
-        raise UserError(f"{url} cannot be fetched ({what})") from None
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        text = " ".join(str(reason).split()) or type(error).__name__  # a server's garbage may hold line ends
+        raise UserError(f"{url} cannot be fetched ({text})") from None
     if len(data) < size:  # a connection that ends early is no error to urllib
         raise UserError(f"{url} is incomplete: {len(data)} of {size} bytes arrived")
     return bytes(data)

@@ -10,6 +10,7 @@ from nmt.system import bundled
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
 
+SPLITS = ("train", "validation", "test")
 MULTI30K_NAMES = {"validation": "val", "test": "test_2016_flickr"}
 
 
@@ -22,35 +23,35 @@ def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
     """The files, source and target, of `train`, `validation`, `test`, or another of Multi30k's test sets by its name.
 
     Multi30k is fetched if it is not in `data.folder` yet. The sample corpus comes with nmt; a copy of it in
-    `data.folder` is used instead.
-    Raises `UserError` for an unknown split, and where fetching fails.
+    `data.folder` is used instead. Raises `UserError` for an unknown split, and where fetching fails.
     """
+    source, target = config.source.language, config.target.language
     match config.corpus:
         case "sample":
-            return _sample_paths(Path(config.folder) / "sample", split, config.source.language, config.target.language)
+            return _sample_paths(Path(config.folder) / "sample", split, source, target)
         case "multi30k":
             name = MULTI30K_NAMES.get(split, split)
-            languages = (config.source.language, config.target.language)
             if name not in multi30k.SPLITS:
-                both = [n for n in multi30k.splits(languages[0]) if n in multi30k.splits(languages[1])]
-                raise _unknown(split, ("train", *MULTI30K_NAMES, *(n for n in both if n.startswith("test_"))))
+                tests = [
+                    name for name in multi30k.splits(source) if name in multi30k.splits(target) and "test_" in name
+                ]
+                raise _unknown(split, ("train", *MULTI30K_NAMES, *tests))
             folder = Path(config.folder) / "multi30k"
-            source, target = (multi30k.fetch(name, language, folder, config.mirror) for language in languages)
-            return source, target
+            return (
+                multi30k.fetch(name, source, folder, config.mirror),
+                multi30k.fetch(name, target, folder, config.mirror),
+            )
         case "files":
-            known = ("train", "validation", "test") if config.source.test else ("train", "validation")
-            if split not in known:
-                raise _unknown(split, known)
+            splits = SPLITS if config.source.test else SPLITS[:2]
+            if split not in splits:
+                raise _unknown(split, splits)
             return Path(getattr(config.source, split)), Path(getattr(config.target, split))
 
 
 def training_paths(config: DataConfig) -> list[tuple[Path, Path]]:
     """The files, source and target, of all training pairs: first the corpus's own, then those of `extra`."""
-    extra = (
-        (Path(source.path), Path(target))
-        for source, target in zip(config.source.extra, config.target.extra, strict=True)
-    )
-    return [split_paths(config, "train"), *extra]
+    extra = zip(config.source.extra, config.target.extra, strict=True)
+    return [split_paths(config, "train"), *((Path(source.path), Path(target)) for source, target in extra)]
 
 
 def gold_links(config: DataConfig, split: str) -> Path | None:
@@ -63,8 +64,8 @@ def gold_links(config: DataConfig, split: str) -> Path | None:
 def _sample_paths(folder: Path, split: str, source: str, target: str) -> tuple[Path, Path]:
     if {source, target} != {"de", "en"}:
         raise UserError(f"data: the sample corpus is German and English, not {source} and {target}; use de and en")
-    if split not in (known := ("train", "validation", "test")):
-        raise _unknown(split, known)
+    if split not in SPLITS:
+        raise _unknown(split, SPLITS)
     if not (folder / f"{split}.{source}").exists():
         folder = bundled.SAMPLE
     return folder / f"{split}.{source}", folder / f"{split}.{target}"

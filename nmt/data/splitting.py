@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmt.data.splits import SPLITS
 from nmt.system.errors import UserError
 from nmt.system.files import replace_atomically, require_new
 from nmt.text.corpus import check_pairs, iterate_lines
-
-SETS = ("train", "validation", "test")
 
 
 class Split(NamedTuple):
@@ -44,9 +43,10 @@ def split(
     Raises `UserError` if the files cannot be read or do not fit each other, if they have too few pairs, or if the
     folder already has such files.
     """
-    outputs = {name: tuple(folder / f"{name}.{language}" for language in languages) for name in SETS}
-    for path in (path for pair in outputs.values() for path in pair):
-        require_new(path)
+    outputs = {name: (folder / f"{name}.{languages[0]}", folder / f"{name}.{languages[1]}") for name in SPLITS}
+    for pair in outputs.values():
+        for path in pair:
+            require_new(path)
     check_pairs(*paths)
     distinct = np.unique(np.fromiter((key for key, _ in _keyed(paths, seed) if key is not None), dtype=np.uint64))
     if len(distinct) <= validation + test:
@@ -58,24 +58,20 @@ def split(
     held_out |= dict.fromkeys(distinct[test : test + validation].tolist(), "validation")
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
-        files = {
-            name: [stack.enter_context(replace_atomically(path)) for path in pair] for name, pair in outputs.items()
-        }
-        for key, pair in _keyed(paths, seed):
+        files = {n: [stack.enter_context(replace_atomically(path)) for path in pair] for n, pair in outputs.items()}
+        for key, lines in _keyed(paths, seed):
             name = "empty" if key is None else held_out.get(key, "train")
             counts[name] += 1
             if key in held_out:
                 held_out[key] = "copies"
-            for file, line in zip(files.get(name, ()), pair, strict=False):
+            for file, line in zip(files.get(name, ()), lines, strict=False):
                 file.write(f"{line}\n".encode())
-    written = {name: (source, target) for name, (source, target) in outputs.items()}
-    return Split(written, {name: counts[name] for name in SETS}, counts["empty"], counts["copies"])
+    return Split(outputs, {name: counts[name] for name in SPLITS}, counts["empty"], counts["copies"])
 
 
-def _keyed(paths: tuple[Path, Path], seed: int) -> Iterator[tuple[int | None, tuple[str, str]]]:
-    """Each pair with a random number that its words and the seed decide; None if a side is empty."""
+def _keyed(paths: tuple[Path, Path], seed: int) -> Iterator[tuple[int | None, tuple[str, ...]]]:
+    """Each pair of lines with a random number that its words and the seed decide; None if a side is empty."""
     for pair in zip(*map(iterate_lines, paths), strict=True):
-        words = [" ".join(line.lower().split()) for line in pair]
-        text = f"{seed}\n{words[0]}\n{words[1]}".encode()
-        key = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
-        yield (key if all(words) else None), (pair[0], pair[1])
+        source, target = (" ".join(line.lower().split()) for line in pair)
+        digest = hashlib.blake2b(f"{seed}\n{source}\n{target}".encode(), digest_size=8).digest()
+        yield (int.from_bytes(digest, "big") if source and target else None), pair

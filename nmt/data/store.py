@@ -1,10 +1,9 @@
 """Training pairs as ids on disk: text is tokenised once, and an epoch reads of it what the next batch needs.
 
-A store is a folder of plain NumPy arrays, which are memory-mapped, so that a corpus may be larger than the memory.
-(Arrow, through `datasets`, would do the same with a package and a hundred modules more; nothing but rows of numbers is
-needed.) Its name is a hash of all that decides its content: the text, the settings, the code and the versions of the
-libraries that it uses. So a store is never out of date, and any store may be deleted. It is built under a temporary
-name, by one run at a time, and renamed.
+A store is a folder of plain NumPy arrays, which are memory-mapped, so that a corpus may be larger than the memory. Its
+name is a hash of all that decides its content: the text, the settings, the code and the versions of the libraries that
+it uses. So a store is never out of date, and any store may be deleted. It is built under a temporary name, by one run
+at a time, and renamed.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ class Rows:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def __getitem__(self, number: int) -> NDArray[Any]:
-        return self.values[self.ends[number - 1] if number else 0 : self.ends[number]]
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        return self.values[self.ends[row - 1] if row else 0 : self.ends[row]]
 
     @property
     def lengths(self) -> NDArray[np.int32]:
@@ -79,8 +78,8 @@ def open_store(path: Path, *, quiet: bool = False) -> Store | None:
 def building_folder(path: Path) -> Iterator[Path]:
     """A new folder to build the store in. Until the block ends, other runs wait to build theirs."""
     with locked(path.parent / LOCK, None):
-        for left in path.parent.glob(".pairs-*"):  # by processes that were killed
-            shutil.rmtree(left, ignore_errors=True)
+        for abandoned in path.parent.glob(".pairs-*"):  # by processes that were killed
+            shutil.rmtree(abandoned, ignore_errors=True)
         folder = path.with_name(f".{path.name}")
         make_folder(folder)
         try:
@@ -98,8 +97,7 @@ def keep_store(building: Path, path: Path, meta: dict[str, Any]) -> Store:
             file.flush()
             os.fsync(file.fileno())
         shutil.rmtree(path, ignore_errors=True)
-        if path.is_file():
-            path.unlink()
+        path.unlink(missing_ok=True)  # of a file with that name
         building.rename(path)
     store = open_store(path)
     if store is None:

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmt.augment import monolingual
 from nmt.augment.copying import Copying
 from nmt.augment.monolingual import Monolingual, load_monolingual
 from nmt.augment.typos import respelled
-from nmt.config.data import DataConfig, SourceConfig
-from nmt.data import building, numbering
+from nmt.config.data import DataConfig, SideConfig, SourceConfig
+from nmt.data import blocks, building, store
 from nmt.data.batching import Example
 from nmt.data.ibm1 import Side
 from nmt.data.splits import training_paths
@@ -32,13 +33,13 @@ from nmt.selection import lexical
 from nmt.selection.lexical import Selection
 from nmt.system.errors import prefix_errors_with
 from nmt.system.wording import counted
-from nmt.text import vocabulary
+from nmt.text import corpus, vocabulary
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, report_read_errors
-from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
+from nmt.text.tokenizers import TOKENIZERS, case, make_tokenizer
 from nmt.text.vocabulary import EOS, Vocabulary
 
-# What a side's settings say of other text, or of what is drawn from the stored one
+# Fields of a side about other text, or about what is drawn from the stored text
 NOT_STORED = {"train", "validation", "test", "extra", "monolingual", "subword_sampling", "respelling"}
 
 
@@ -52,24 +53,28 @@ class TrainingSet:
     config: DataConfig
     store: Store
     text: str  # a digest of all of it, in its order
-    start: tuple[Selection | None, ...] = ()  # what the checkpoint that training starts from selects, if there is one
+    start: tuple[Selection | None, ...] = ()  # the selection of the checkpoint that training starts from, if any
 
     def __len__(self) -> int:
         return len(self.order)
 
+    @property
+    def sides(self) -> list[tuple[str, SideConfig, Codec]]:
+        """The name, the settings and the codec of source and target."""
+        return [("source", self.config.source, self.source), ("target", self.config.target, self.target)]
+
     @cached_property
     def order(self) -> NDArray[np.int32]:
         """The row of each pair. Each file's rows come as often as its weight says."""
-        ends = np.cumsum(self.store.meta["pairs"])
+        rows = np.split(np.arange(sum(self.store.meta["pairs"]), dtype=np.int32), np.cumsum(self.store.meta["pairs"]))
         weights = [self.config.corpus_weight, *(extra.weight for extra in self.config.source.extra)]
-        parts = zip([0, *ends[:-1]], ends, weights, strict=True)
-        return np.concatenate([np.tile(np.arange(begin, end, dtype=np.int32), weight) for begin, end, weight in parts])
+        return np.concatenate([np.tile(file, weight) for file, weight in zip(rows, weights, strict=False)])
 
     @cached_property
     def tags(self) -> NDArray[np.int32]:
         """Of each row the id of the tag before its source, or −1 for none."""
-        named = [None, *(extra.tag for extra in self.config.source.extra)]
-        ids = [-1 if tag is None else self.source.vocabulary.tokens.index(tag) for tag in named]
+        tags = [None, *(extra.tag for extra in self.config.source.extra)]
+        ids = [-1 if tag is None else self.source.vocabulary.tokens.index(tag) for tag in tags]
         return np.repeat(np.array(ids, dtype=np.int32), self.store.meta["pairs"])
 
     @cached_property
@@ -85,37 +90,39 @@ class TrainingSet:
 
     @cached_property
     def target_counts(self) -> NDArray[np.int64]:
-        """How often an epoch has each target type, marks of the end included."""
-        types, rows = len(self.target.vocabulary), self.rows[1]
-        times = np.bincount(self.order, minlength=len(rows))
-        counts = np.bincount(rows.values, weights=np.repeat(times, rows.lengths), minlength=types).astype(np.int64)
+        """How often an epoch has each target token, marks of the end included."""
+        rows = self.rows[1]
+        times = np.repeat(np.bincount(self.order, minlength=len(rows)), rows.lengths)
+        counts = np.bincount(rows.values, weights=times, minlength=len(self.target.vocabulary)).astype(np.int64)
         counts[EOS] += len(self)
         return counts
 
     @cached_property
     def selection(self) -> Selection | None:
-        """Which target types search takes beside which source types. Learning it takes seconds.
+        """The target tokens that search considers for each source token. Learning them takes seconds.
 
-        What the checkpoint that training starts from takes stays: the text may be too little to learn all of it anew.
+        Those of the checkpoint that training starts from stay: the text may be too little to learn all of them anew.
         """
-        types = self.source.vocabulary, self.target.vocabulary
-        source, target = (Side(rows.values, rows.lengths, len(own)) for rows, own in zip(self.rows, types, strict=True))
-        return lexical.joined([*self.start, lexical.learn(source, target, types)])
+        vocabularies = self.source.vocabulary, self.target.vocabulary
+        source, target = (
+            Side(rows.values, rows.lengths, len(vocabulary))
+            for rows, vocabulary in zip(self.rows, vocabularies, strict=True)
+        )
+        return lexical.joined([*self.start, lexical.learn(source, target, vocabularies)])
 
     @cached_property
     def copying(self) -> Copying:
         """What replaces words by made-up ones, by the translations of words in the corpus's own pairs."""
-        own, types = self.store.meta["pairs"][0], len(self.source.vocabulary)
-        sides = (Side(rows.values[: rows.ends[own - 1]], rows.lengths[:own], types) for rows in self.rows)
+        count, size = self.store.meta["pairs"][0], len(self.source.vocabulary)
+        sides = (Side(rows.values[: rows.ends[count - 1]], rows.lengths[:count], size) for rows in self.rows)
         return Copying(self.source, *sides)
 
     @property
     def notes(self) -> list[str]:
         """What to say about the text: lines that were left out, and sizes that it cannot give."""
-        sides = zip(building.SIDES, (self.config.source, self.config.target), self.store.meta["dropped"], strict=True)
         left_out = [
             f"data.{name}.monolingual: {counted(dropped, 'line')} left out, equal to one of a validation or test set"
-            for name, side, dropped in sides
+            for (name, side, _), dropped in zip(self.sides, self.store.meta["dropped"], strict=True)
             if side.monolingual is not None
         ]
         return [*left_out, *self.capped]
@@ -123,22 +130,20 @@ class TrainingSet:
     @property
     def capped(self) -> list[str]:
         """A line for each `vocabulary_size` that is larger than what the text gives."""
-        sides = zip(building.SIDES, (self.config.source, self.config.target), (self.source, self.target), strict=True)
-        lines = []
-        for name, side, codec in sides:
-            size, asked = codec.tokenizer.size, side.vocabulary_size
-            if size is not None and asked is not None and size < asked:
-                lines.append(f"data.{name}.vocabulary_size: {asked} is more than this text gives: using {size} pieces")
-        return lines
+        return [
+            f"data.{name}.vocabulary_size: {side.vocabulary_size} is more than this text gives: using {size} pieces"
+            for name, side, codec in self.sides
+            if (size := codec.tokenizer.size) is not None and size < (side.vocabulary_size or 0)
+        ]
 
-    def examples(self, numbers: Sequence[int], draw: str) -> list[Example]:
-        """The pairs of these numbers.
+    def examples(self, indices: Sequence[int], draw: str) -> list[Example]:
+        """The pairs with these indices.
 
         A side with `subword_sampling` is cut into other subwords each time (Kudo 2018; Provilkov et al. 2020), and a
         source with `respelling` is written in other ways; with `copying`, words are replaced. All of it is the same
         for the same `draw`. The lengths are those of the text as it is, in its best subwords.
         """
-        rows = self.order[list(numbers)].tolist()
+        rows = self.order[list(indices)].tolist()
         pairs = list(map(Example, *(self._ids(side, rows, draw) for side in (0, 1))))
         if self.config.copying is not None:
             chance = random.Random(f"{draw} copying")
@@ -151,28 +156,26 @@ class TrainingSet:
             for tag, pair in zip(tags, pairs, strict=True)
         ]
 
-    def _ids(self, side: int, numbers: Sequence[int], draw: str) -> list[list[int]]:
-        """The ids of some rows of a side."""
-        config = (self.config.source, self.config.target)[side]
-        if not config.is_drawn:
-            return [self.rows[side][number].tolist() for number in numbers]
-        codec, name = (self.source, self.target)[side], building.SIDES[side]
+    def _ids(self, n: int, rows: Sequence[int], draw: str) -> list[list[int]]:
+        """The ids of some rows of the source (0) or the target (1)."""
+        name, side, codec = self.sides[n]
+        if not side.is_drawn:
+            return [self.rows[n][row].tolist() for row in rows]
         text = self.store.rows(f"{name}_text")
-        lines = [text[number].tobytes().decode() for number in numbers]
+        lines = [text[row].tobytes().decode() for row in rows]
         chance = random.Random(f"{draw} {name}")
         seed = chance.getrandbits(32)
-        if isinstance(config, SourceConfig) and config.respelling is not None:
-            lines = [respelled(line, config.language, config.respelling, chance) for line in lines]
-        if config.subword_sampling is None:
+        if isinstance(side, SourceConfig) and side.respelling is not None:
+            lines = [respelled(line, side.language, side.respelling, chance) for line in lines]
+        if side.subword_sampling is None:
             return [codec.encode(line) for line in lines]
-        sampled = codec.tokenizer.sample(lines, config.subword_sampling, seed)
-        return [codec.vocabulary.encode(tokens) for tokens in sampled]
+        return [codec.vocabulary.encode(s) for s in codec.tokenizer.sample(lines, side.subword_sampling, seed)]
 
 
-def load_training_set(config: DataConfig, known: tuple[Codec, Codec] | None = None) -> TrainingSet:
+def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = None) -> TrainingSet:
     """The training set of a corpus, which `data.folder/cache` keeps from one run to the next.
 
-    Tokens are learnt from the text, unless codecs of source and target are `known`. Raises `UserError` if the corpus
+    Tokens are learnt from the text, unless `codecs` of source and target have them. Raises `UserError` if the corpus
     cannot be fetched, if a file cannot be read, if their numbers of lines differ, if no pair is left, if the text
     cannot give the vocabulary that is asked for, or if the folder cannot be written.
     """
@@ -180,18 +183,17 @@ def load_training_set(config: DataConfig, known: tuple[Codec, Codec] | None = No
     texts = _digests(chain.from_iterable(paths))
     source, target = (_monolingual(config, name) for name in building.SIDES)
     others = [text and [_digests(text.paths), sorted(text.held_out)] for text in (source, target)]
-    path = Path(config.folder) / "cache" / f"pairs-{_key(config, texts, [*others, *map(_digest, known or ())])}"
-    store = open_store(path) or building.build(config, paths, (source, target), path, known)
-    codecs = []
+    path = Path(config.folder) / "cache" / f"pairs-{_key(config, texts, [*others, *map(_digest, codecs or ())])}"
+    stored = open_store(path) or building.build(config, paths, (source, target), path, codecs)
+    learnt = []
     for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
-        model = store.arrays[f"{name}_model"].tobytes() or None
-        tokens = Vocabulary(tuple(store.meta[f"{name}_types"]))
+        model = stored.arrays[f"{name}_model"].tobytes() or None
         tokenizer = make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
-        codecs.append(Codec(tokenizer, tokens, model, side.language))
-    weighed = [config.corpus_weight, *([extra.weight, extra.tag] for extra in config.source.extra)]
-    content = texts if weighed == [1, *[[1, None]] * len(config.source.extra)] else [texts, weighed]
+        learnt.append(Codec(tokenizer, Vocabulary(tuple(stored.meta[f"{name}_tokens"])), model, side.language))
+    weights = [config.corpus_weight, *([extra.weight, extra.tag] for extra in config.source.extra)]
+    content = texts if weights == [1, *[[1, None]] * len(config.source.extra)] else [texts, weights]
     text = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-    return TrainingSet(codecs[0], codecs[1], Skipped(**store.meta["skipped"]), config, store, text)
+    return TrainingSet(learnt[0], learnt[1], Skipped(**stored.meta["skipped"]), config, stored, text)
 
 
 def _monolingual(config: DataConfig, name: str) -> Monolingual | None:
@@ -216,25 +218,19 @@ def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:
 
 def _key(config: DataConfig, texts: list[tuple[bool, str]], others: list[Any]) -> str:
     """A hash of all that decides what is stored."""
-    from nmt.augment import monolingual
-    from nmt.data import store
-    from nmt.text import corpus
-    from nmt.text.tokenizers import case
-
-    modules = [building, case, corpus, monolingual, numbering, store, vocabulary]
-    for name in (config.source.tokenizer, config.target.tokenizer):
-        ancestors = TOKENIZERS[name].__mro__
+    sides: tuple[SideConfig, SideConfig] = (config.source, config.target)
+    modules = [building, case, corpus, monolingual, blocks, store, vocabulary]
+    for side in sides:
+        ancestors = TOKENIZERS[side.tokenizer].__mro__
         modules += [sys.modules[kind.__module__] for kind in ancestors if kind.__module__.startswith("nmt.text.")]
     rules = [inspect.getsource(module) for module in modules]
     libraries = [version(name) for name in ("numpy", "sacremoses", "sentencepiece", "spacy", "torchtext")]
-    sides = [
-        side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn} for side in (config.source, config.target)
-    ]
-    for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
+    for name, side in zip(building.SIDES, sides, strict=True):
         with prefix_errors_with(f"data.{name}."):
             if TOKENIZERS[side.tokenizer].rules_are_foreign(side.language):
                 libraries += sorted(f"{package.name} {package.version}" for package in distributions())
+    fields = [side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn} for side in sides]
     tags = [extra.tag for extra in config.source.extra]
-    settings = [sides, config.joint_vocabulary, config.max_length, tags, config.copying is not None]
+    settings = [fields, config.joint_vocabulary, config.max_length, tags, config.copying is not None]
     content = [rules, libraries, unicodedata.unidata_version, settings, texts, others]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

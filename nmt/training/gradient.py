@@ -48,7 +48,7 @@ def _halves(batch: Batch, use_reference: Bool[Tensor, "B T"] | None, done: int, 
     """Every other sentence each: neighbours are alike in length."""
     halves = []
     for first, seed in enumerate(torch.randint(2**63 - 1, (2,)).tolist()):
-        half = batch.part(first, 2)
+        half = batch.shard(first, 2)
         coins = None if use_reference is None else use_reference[first::2, : half.target_input.shape[1]].contiguous()
         halves.append(Part(half, seed, coins, done, precision))
     return halves

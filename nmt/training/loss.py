@@ -32,7 +32,7 @@ def batch_loss(
     """
     if r_drop is not None:
         batch, use_reference = _twice(batch, use_reference)
-    places = batch.places  # found on the CPU: for a GPU's own count one would have to wait
+    places = batch.loss_positions  # found on the CPU: for a GPU's own count one would have to wait
     if r_drop is not None:
         places = _neighbours(places)
     places = send(places, model.device)

@@ -175,6 +175,6 @@ def test_a_part_of_a_batch_is_the_batch_of_its_sentences() -> None:
     whole = collate([first, second, third])
     assert torch.equal(whole.real, whole.target_output != PAD)
     for number, own in enumerate(([first, third], [second])):
-        part, alone = vars(whole.part(number, 2)), vars(collate(own))
+        part, alone = vars(whole.shard(number, 2)), vars(collate(own))
         assert part.keys() == alone.keys()
         assert all(torch.equal(part[name], alone[name]) for name in alone)

@@ -1,4 +1,7 @@
+"""Multi30k's files: fetched whole and checked, or an error that says where to get them."""
+
 import hashlib
+import importlib.util
 import threading
 import time
 from collections.abc import Iterator
@@ -7,26 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from nmt.augment.monolingual import load_monolingual
-from nmt.config.data import DataConfig
 from nmt.data import multi30k
 from nmt.data.multi30k import LANGUAGES, MIRROR_VARIABLE, SPLITS, fetch
 from nmt.system.errors import UserError
 
 NAME = "val.de.gz"
 DATA = bytes(range(256)) * 1000  # more than one chunk
-LACKING = {f"test_2017_{kind}.cs.gz" for kind in ("flickr", "mscoco")}
-HANDMADE = {
-    name: name.encode()
-    for name in (f"{split}.{language}.gz" for split in SPLITS for language in LANGUAGES)
-    if name not in LACKING
-}
-TOLD = {
-    f"train.{number}.{language}.gz": f"{number} {language}".encode()
-    for number in range(1, 6)
-    for language in ("de", "en")
-}
-HANDMADE[NAME] = DATA
+NO_CZECH = ("test_2017_flickr", "test_2017_mscoco")
+FILES = {
+    f"{split}.{language}.gz": f"{split} {language}".encode()
+    for language in LANGUAGES
+    for split in SPLITS
+    if language != "cs" or split not in NO_CZECH
+} | {NAME: DATA}
 
 
 class Server(ThreadingHTTPServer):
@@ -42,9 +38,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
         _, folder, name = self.path.split("/")
-        data = (HANDMADE | TOLD)[name]
-        if folder == "busy" or (folder == "good" and name in TOLD):
-            self.send_error(503 if folder == "busy" else 404)
+        data = FILES[name]
+        if folder == "busy":
+            self.send_error(503)
             return
         if folder == "slow":
             time.sleep(1)
@@ -63,12 +59,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(autouse=True)
-def handmade(monkeypatch: pytest.MonkeyPatch) -> None:
+def published(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of our own in place of upstream's, and no way out to the network."""
-    for kind, held in (("_SHA256", HANDMADE), ("_DESCRIPTIONS", TOLD)):
-        monkeypatch.setattr(multi30k, kind, {name: hashlib.sha256(data).hexdigest() for name, data in held.items()})
+    monkeypatch.setattr(multi30k, "_SHA256", {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()})
     monkeypatch.setattr(multi30k, "UPSTREAM", "http://127.0.0.1:9/upstream")
-    monkeypatch.setattr(multi30k, "DESCRIPTIONS_UPSTREAM", "http://127.0.0.1:9/told")
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
 
@@ -88,14 +82,18 @@ def server() -> Iterator[Server]:
 def mirror(tmp_path: Path) -> Path:
     folder = tmp_path / "mirror"
     folder.mkdir()
-    for name, data in HANDMADE.items():
+    for name, data in FILES.items():
         (folder / name).write_bytes(data)
     return folder
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return tmp_path / "data" / "multi30k"
+    """Where files are kept, with an old one."""
+    folder = tmp_path / "data" / "multi30k"
+    folder.mkdir(parents=True)
+    (folder / NAME).write_bytes(b"the old file")
+    return folder
 
 
 def url(server: Server, folder: str) -> str:
@@ -107,23 +105,20 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_table_of_checksums() -> None:
-    import importlib.util
-
     spec = importlib.util.find_spec("nmt.data.multi30k")
     assert spec is not None
     assert spec.loader is not None
     pristine = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(pristine)
-    assert set(pristine._SHA256) == set(HANDMADE)
+    assert set(pristine._SHA256) == set(FILES)
+    assert len(set(pristine._SHA256.values())) == len(FILES)
     assert all(len(bytes.fromhex(checksum)) == 32 for checksum in pristine._SHA256.values())
-    assert set(pristine._DESCRIPTIONS) == set(TOLD)
-    assert len({*pristine._SHA256.values(), *pristine._DESCRIPTIONS.values()}) == len(HANDMADE) + len(TOLD)
-    assert all(len(bytes.fromhex(checksum)) == 32 for checksum in pristine._DESCRIPTIONS.values())
     assert pristine.UPSTREAM.startswith("https://")
 
 
 @pytest.mark.parametrize("place", ["good", "good/", "unsized"])
-def test_from_url(server: Server, folder: Path, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_url(server: Server, tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "data" / "multi30k"
     assert fetch("val", "de", folder, mirror=url(server, place)) == folder / NAME
     assert contents(folder) == {NAME: DATA}  # the file asked for, and no other
     printed = capsys.readouterr()
@@ -131,45 +126,28 @@ def test_from_url(server: Server, folder: Path, place: str, capsys: pytest.Captu
     assert not printed.out
 
 
-def test_from_upstream_by_default(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multi30k, "UPSTREAM", url(server, "good"))
-    fetch("train", "en", folder)
-    assert server.asked == ["/good/train.en.gz"]
-    assert contents(folder) == {"train.en.gz": HANDMADE["train.en.gz"]}
-
-
-def test_from_folder(mirror: Path, folder: Path) -> None:
-    assert fetch("val", "de", folder, mirror=str(mirror)).read_bytes() == DATA
-    assert contents(folder) == {NAME: DATA}
-
-
-def test_environment_overrides_argument(
-    server: Server, mirror: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_upstream_folder_and_environment(
+    server: Server, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(MIRROR_VARIABLE, str(mirror))
-    fetch("val", "de", folder, mirror=url(server, "good"))
-    assert server.asked == []
+    monkeypatch.setattr(multi30k, "UPSTREAM", url(server, "good"))
+    fetch("train", "en", tmp_path)
+    assert server.asked == ["/good/train.en.gz"]
+    monkeypatch.setenv(MIRROR_VARIABLE, str(mirror))  # overrides the argument
+    assert fetch("val", "de", tmp_path, mirror=url(server, "good")).read_bytes() == DATA
     monkeypatch.setenv(MIRROR_VARIABLE, "")  # as good as unset
-    fetch("val", "en", folder, mirror=url(server, "good"))
-    assert server.asked == ["/good/val.en.gz"]
-
-
-def test_present_file_needs_nothing_else(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    (folder / NAME).write_bytes(DATA)
-    assert fetch("val", "de", folder, mirror="/nowhere") == folder / NAME
+    fetch("val", "en", tmp_path, mirror=str(mirror))
+    assert server.asked == ["/good/train.en.gz"]
+    assert fetch("val", "de", tmp_path, mirror="/nowhere") == tmp_path / NAME  # it is there: nothing else is needed
 
 
 def test_present_wrong_file_is_fetched_again(mirror: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.mkdir(parents=True)
-    (folder / NAME).write_bytes(b"something else")
     fetch("val", "de", folder, mirror=str(mirror))
     assert contents(folder) == {NAME: DATA}
     assert "fetching it again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("place", "complaint"),
+    ("place", "message"),
     [
         ("busy", "HTTP 503"),
         ("slow", "timed out"),
@@ -179,47 +157,38 @@ def test_present_wrong_file_is_fetched_again(mirror: Path, folder: Path, capsys:
     ],
 )
 def test_failing_download_leaves_everything_as_it_was(
-    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, complaint: str
+    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, message: str
 ) -> None:
-    if place == "slow":
-        monkeypatch.setattr(multi30k, "_TIMEOUT", 0.3)
-    folder.mkdir(parents=True)
-    before = {NAME: b"the old file"}
-    (folder / NAME).write_bytes(before[NAME])
-    with pytest.raises(UserError, match=complaint) as raised:
+    monkeypatch.setattr(multi30k, "_TIMEOUT", 0.3 if place == "slow" else 30)
+    before = contents(folder)
+    with pytest.raises(UserError, match=message) as raised:
         fetch("val", "de", folder, mirror=url(server, place))
     assert contents(folder) == before
-    message = str(raised.value)
-    assert f"{url(server, place)}/{NAME}" in message
-    assert f".gz into {folder}" in message
-    assert MIRROR_VARIABLE in message
-    assert "\n" not in message
+    text = str(raised.value)
+    assert f"{url(server, place)}/{NAME}" in text
+    assert f".gz into {folder}" in text
+    assert MIRROR_VARIABLE in text
+    assert "\n" not in text
 
 
-def test_no_network(folder: Path) -> None:
-    with pytest.raises(UserError, match=f"cannot be fetched .*refused.*{MIRROR_VARIABLE}"):
-        fetch("val", "de", folder)
-    assert contents(folder) == {}
-
-
-@pytest.mark.parametrize("address", ["nonsense://host/folder", "http://", "http://[::1/folder"])
-def test_unusable_address(folder: Path, address: str) -> None:
-    with pytest.raises(UserError, match="cannot be fetched"):
-        fetch("val", "de", folder, mirror=address)
-
-
-def test_mirror_folder_without_the_file(mirror: Path, folder: Path) -> None:
-    (mirror / NAME).unlink()
-    with pytest.raises(UserError, match=r"val\.de\.gz cannot be read .*gz into"):
-        fetch("val", "de", folder, mirror=str(mirror))
-    assert contents(folder) == {}
-
-
-def test_mirror_folder_with_a_wrong_file(mirror: Path, folder: Path) -> None:
-    (mirror / NAME).write_bytes(DATA[:-1])
-    with pytest.raises(UserError, match=r"mirror/val\.de\.gz is not the published"):
-        fetch("val", "de", folder, mirror=str(mirror))
-    assert contents(folder) == {}
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        (None, "cannot be fetched .*refused"),
+        ("nonsense://host/folder", "cannot be fetched"),
+        ("http://", "cannot be fetched"),
+        ("http://[::1/folder", "cannot be fetched"),
+        ("/nowhere", r"val\.de\.gz cannot be read .*gz into"),
+        ("wrong", r"wrong/val\.de\.gz is not the published"),
+    ],
+)
+def test_unusable_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, message: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong").mkdir()
+    (tmp_path / "wrong" / NAME).write_bytes(DATA[:-1])
+    with pytest.raises(UserError, match=f"{message}.*{MIRROR_VARIABLE}"):
+        fetch("val", "de", tmp_path / "data", mirror=address)
+    assert contents(tmp_path / "data") == {}
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
@@ -230,18 +199,16 @@ def test_interrupted_write_leaves_the_old_file(
         assert len(contents(folder)) == 2  # the old file, untouched, and the new one in the making
         raise error
 
-    folder.mkdir(parents=True)
-    (folder / NAME).write_bytes(b"the old file")
+    before = contents(folder)
     monkeypatch.setattr(multi30k.os, "fsync", fsync)
     with pytest.raises(UserError if isinstance(error, OSError) else KeyboardInterrupt):
         fetch("val", "de", folder, mirror=str(mirror))
-    assert contents(folder) == {NAME: b"the old file"}
+    assert contents(folder) == before
 
 
-def test_folder_that_cannot_be_made(mirror: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+def test_folder_that_cannot_be_made(mirror: Path, folder: Path) -> None:
     with pytest.raises(UserError, match=r"cannot be created \(.*\): choose another place"):
-        fetch("val", "de", tmp_path / "file" / "multi30k", mirror=str(mirror))
+        fetch("val", "de", folder / NAME / "multi30k", mirror=str(mirror))
 
 
 @pytest.mark.parametrize(("split", "language"), [("test", "de"), ("val", "eo"), ("../val", "de")])
@@ -254,47 +221,3 @@ def test_czech_has_two_test_sets(folder: Path) -> None:
     with pytest.raises(UserError, match=r"splits of 'cs' are train, val, test_2016_flickr, test_2018_flickr$"):
         fetch("test_2017_mscoco", "cs", folder)
     assert multi30k.splits("fr") == list(SPLITS)
-
-
-def test_descriptions_lack_the_lines_of_validation_and_all_test_sets(
-    mirror: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judged = {name: f"From {name}\n".encode() for name in HANDMADE if name.split(".")[1] == "de"}
-    told = dict.fromkeys(TOLD, b"a line\nfrom  VAL.de.gz\nFrom test_2018_flickr.de.gz\nfrom train.de.gz\n")
-    for name, data in (judged | told).items():
-        (mirror / name).write_bytes(data)
-        table = multi30k._SHA256 if name in judged else multi30k._DESCRIPTIONS
-        monkeypatch.setitem(table, name, hashlib.sha256(data).hexdigest())
-    monkeypatch.setattr("nmt.augment.monolingual.iterate_lines", lambda path: path.read_text().splitlines())
-    config = DataConfig(corpus="multi30k", folder=str(folder.parent), mirror=str(mirror))
-    text = load_monolingual("multi30k_descriptions", "de", config)
-    assert list(text) == ["a line", "from train.de.gz"] * 5
-    assert (text.dropped(), len(text.held_out), capsys.readouterr().err) == (10, 5, "")
-    for there in (mirror, folder):
-        (there / "test_2018_flickr.de.gz").unlink()
-    assert load_monolingual("multi30k_descriptions", "de", config).dropped() == 5
-    assert "lines that equal one of test_2018_flickr.de are not left out: " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("place", ["beside", "among"])
-def test_descriptions_from_a_folder(mirror: Path, folder: Path, place: str) -> None:
-    there = mirror if place == "among" else mirror.parent / "multi30k_descriptions"
-    there.mkdir(exist_ok=True)
-    for name, data in TOLD.items():
-        (there / name).write_bytes(data)
-    paths = multi30k.fetch_descriptions("de", folder, f"{mirror}/")
-    assert [path.read_bytes() for path in paths] == [f"{number} de".encode() for number in range(1, 6)]
-    assert multi30k.fetch_descriptions("de", folder, "/nowhere") == paths
-
-
-def test_descriptions_from_a_url(server: Server, folder: Path) -> None:
-    paths = multi30k.fetch_descriptions("en", folder, url(server, "good"))
-    assert [path.read_bytes() for path in paths] == [f"{number} en".encode() for number in range(1, 6)]
-    assert server.asked[:2] == ["/good/train.1.en.gz", "/multi30k_descriptions/train.1.en.gz"]
-
-
-def test_descriptions_that_cannot_be_had(folder: Path) -> None:
-    with pytest.raises(UserError, match=rf"9/told/train\.1\.en\.gz cannot be fetched .*{MIRROR_VARIABLE}"):
-        multi30k.fetch_descriptions("en", folder)
-    with pytest.raises(UserError, match="in de and en, and none in 'fr'"):
-        multi30k.fetch_descriptions("fr", folder)

@@ -9,7 +9,7 @@ from support.texts import KINDS, MORE, TEXT, data_config, everything, learn
 
 from nmt.augment.monolingual import load_monolingual
 from nmt.config.data import DataConfig
-from nmt.data import building, numbering
+from nmt.data import blocks, building
 from nmt.data.batching import Example
 from nmt.data.training_set import load_training_set
 from nmt.system.errors import UserError
@@ -264,7 +264,7 @@ def test_blocks_and_processes_change_nothing(tmp_path: Path, monkeypatch: pytest
     whole = tmp_path / "whole"
     whole.mkdir()
     expected = learn(whole, text, "whitespace")
-    monkeypatch.setattr(numbering, "LINES", 9)
+    monkeypatch.setattr(blocks, "LINES", 9)
     monkeypatch.setattr(building, "ROWS_AT_ONCE", 13)
     pairs = learn(tmp_path, text, "whitespace")
     assert (pairs.source, pairs.target) == (expected.source, expected.target)

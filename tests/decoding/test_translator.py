@@ -99,7 +99,7 @@ def test_attention_is_that_of_a_teacher_forced_pass(
         batch = collate([Example(translator.source.encode(sentence), ids[:-1])])
         with torch.no_grad():
             model = translator.model
-            features, alignment = model(batch.source, batch.source_lengths, batch.target_input, batch.places)
+            features, alignment = model(batch.source, batch.source_lengths, batch.target_input, batch.loss_positions)
             logits = model.decoder.output(features)
         attention = translation.attention
         assert attention is not None

@@ -35,7 +35,9 @@ EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
 def run(model, examples, use_reference=None):
     """Logits of each sentence's own positions, and its weights at them."""
     batch = collate(examples)
-    features, alignment = model(batch.source, batch.source_lengths, batch.target_input, batch.places, use_reference)
+    features, alignment = model(
+        batch.source, batch.source_lengths, batch.target_input, batch.loss_positions, use_reference
+    )
     logits = model.decoder.output(features)
     weights = alignment.dense(1 if isinstance(model.decoder.attention, FixedContext) else batch.source.shape[1])
     lengths = batch.target_lengths.tolist()

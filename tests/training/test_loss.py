@@ -92,7 +92,7 @@ def test_a_sampled_softmax_is_its_formula(model: Seq2Seq, examples: list[Example
     assert len(types) < 11
     torch.manual_seed(3)
     loss = BatchLoss(model, smoothing, sampler=sampler)(batch)
-    features, _ = model(batch.source, batch.source_lengths, batch.target_input, batch.places)
+    features, _ = model(batch.source, batch.source_lengths, batch.target_input, batch.loss_positions)
     logits = model.decoder.output(features).detach().numpy()[:, types]
     weights = stand_for.numpy()
     expected = nll = 0.0
@@ -114,7 +114,7 @@ def test_r_drop_is_its_formula(model: Seq2Seq, examples: list[Example], alpha: f
     twice = collate(examples[:5] * 2)
     model.train()
     torch.manual_seed(3)
-    places = twice.places.view(2, -1).t().flatten()  # both readings of a token, one after the other
+    places = twice.loss_positions.view(2, -1).t().flatten()  # both readings of a token, one after the other
     features, _ = model(twice.source, twice.source_lengths, twice.target_input, places)
     logits = model.decoder.output(features).detach().numpy()
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))

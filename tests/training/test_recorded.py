@@ -62,7 +62,7 @@ def test_a_batch_comes_back_from_one_tensor() -> None:
         assert (again.source[:, source:] == PAD).all()
         assert torch.equal(again.target_input[:, :target], batch.target_input)
         assert torch.equal(again.target_output[:, :target], batch.target_output)
-        assert torch.equal(again.places % shape.target, batch.places % target)
+        assert torch.equal(again.loss_positions % shape.target, batch.loss_positions % target)
         assert torch.equal(again.source_lengths, batch.source_lengths)
         assert coins_again is not None
         assert torch.equal(coins_again[:, :target], coins)

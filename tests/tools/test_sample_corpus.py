@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 import spacy
 
-from nmt.config.data import DataConfig
-from nmt.data.splits import load_split
 from nmt.system.errors import UserError
 from tools.sample_corpus import Pair, detokenise, generate, write
 from tools.sample_corpus.grammar import (
@@ -65,7 +63,7 @@ def test_the_committed_files_are_what_the_generator_writes(tmp_path: Path) -> No
 def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sample").write_bytes(b"")
     with pytest.raises(UserError, match="sample cannot be created"):
-        load_split(DataConfig(folder=str(tmp_path)), "train")
+        write(tmp_path / "sample")
 
 
 def test_counts_and_lengths(corpus: dict[str, list[Pair]]) -> None:

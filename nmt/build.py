@@ -49,7 +49,7 @@ def segment_ends(config: AttentionConfig, source: Vocabulary) -> tuple[int, ...]
     """
     if config.wiring == "none" or not SCOPES[config.scope].has_segments:
         return ()
-    texts = config.chosen("scope").segment_ends
+    texts = config.component("scope").segment_ends
     ids = tuple(i for i, token in enumerate(source.tokens) if token.removeprefix(SPACE_MARK) in texts)
     if not ids:
         raise UserError(
@@ -166,12 +166,12 @@ def make_attention(
     if config.heads > 1 or config.projected:
         heads = Heads(config.heads, query_size, value_size)
         score_query = score_memory = query_size // config.heads
-    kind, options = SCORES[config.score], config.chosen("score").arguments(config.heads)
+    kind, options = SCORES[config.score], config.component("score").arguments(config.heads)
     score = kind(score_query, score_memory, coverage=config.coverage, **options)
     scope_kind = SCOPES[config.scope]
     if scope_kind.has_segments:
         of_segments = kind(score_query, score_memory, **options)
         scope = scope_kind(score_query, score=of_segments, ends=segment_ends)  # type: ignore[call-arg]
     else:
-        scope = scope_kind(score_query, **config.chosen("scope").model_dump())
+        scope = scope_kind(score_query, **config.options("scope"))
     return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value)

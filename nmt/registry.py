@@ -1,20 +1,24 @@
-"""Parts and their options: how a file in a folder becomes a choice in the config.
+"""The registry of components, and the sections of the configuration that take their options.
 
-A score, a scope, a tokenizer, a schedule or an optimizer is one class in one file. The folder that holds the file is a
-family: a mapping from each file's name, which is what the config calls the part, to the class in it. A part declares
-the config fields that it alone reads as `Options`; a section of the config takes them all in, and refuses those that
-the chosen parts do not read.
+A component is what the configuration selects by name: a score, a scope, a tokenizer, a schedule, an optimizer. It is a
+concrete subclass of its kind's base class, in a file of the project, in a file of the user's own (`load_plugin`), or in
+an installed package that names it as an entry point of the group `nmt.components`. Its `Options` are the config fields
+that it alone reads: a frozen dataclass, or a `Section`.
+
+`nmt.config.union` makes them fields of the section that selects the component.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
+from types import ModuleType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +26,6 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
-    ValidationError,
     ValidationInfo,
     create_model,
     field_validator,
@@ -30,6 +33,9 @@ from pydantic import (
     model_validator,
 )
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticKnownError, core_schema
+
+from nmt.system.errors import UserError
 
 Count = Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)]  # a product of two such sizes fits into 64 bits
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -37,181 +43,204 @@ BelowOne = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
-Updates = Annotated[int, Field(ge=0, le=1_000_000_000)]
-WantedPrecision = Literal["auto", "float32", "bf16", "int8"]  # of matrix products
-Place = Annotated[str, AfterValidator(os.path.expanduser)]  # of a file or folder; ~ is the home folder, as in a shell
+StepCount = Annotated[int, Field(ge=0, le=1_000_000_000)]
+PrecisionOption = Literal["auto", "float32", "bf16", "int8"]  # of matrix products
+PathString = Annotated[str, AfterValidator(os.path.expanduser)]  # ~ is the home folder, as in a shell
+
+ENTRY_POINTS = "nmt.components"  # the group, whose values are component classes
 
 
-class Idle(NamedTuple):
-    """Why a field has no effect, such as "scope: global", and what gives it one, such as "scope to local_m"."""
+class Unused(NamedTuple):
+    """Why a field is not used, such as "scope: global", and what uses it, such as "scope to local_m"."""
 
     because: str
     unless: str
 
 
 class Section(BaseModel):
-    """A part of the configuration: immutable, and closed to keys that it does not know or that have no effect.
+    """A section of the configuration: immutable, and closed to unknown and to unused fields.
 
-    `families` maps each field that names a part to the family that the part belongs to. If the validation context is a
-    list, fields that have no effect are dropped, and the list gets a line for each.
+    If the validation context is a list, unused fields are dropped instead, and the list gets a line for each.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # most sections only serve to build others
-    families: ClassVar[Mapping[str, Mapping[str, type[Any]]]] = {}
+    choices: ClassVar[Mapping[str, Registry[Any]]] = {}  # of each field that selects a component: its registry
 
     @classmethod
-    def idle(cls, values: Mapping[str, Any]) -> dict[str, Idle]:
-        """The fields that have no effect beside the other values."""
-        found: dict[str, Idle] = {}
-        read: set[str] = set()
-        for choice, family in cls.families.items():
-            name = values.get(choice, cls.model_fields[choice].default)
-            if not isinstance(name, str) or name not in family:
-                return {}  # an error of its own
-            read |= options_of(family[name]).model_fields.keys()
-            for field in _all_options(family).keys() - options_of(family[name]).model_fields.keys():
-                users = [other for other, part in family.items() if field in options_of(part).model_fields]
-                found[field] = Idle(f"{choice}: {name}", f"{choice} to {alternatives(users)}")
-        return {field: why for field, why in found.items() if field not in read}
+    def all_fields(cls) -> dict[str, str | None]:
+        """The fields in the order in which they are written; of an option: the field that selects its component."""
+        return dict.fromkeys(cls.model_fields)
 
-    def chosen(self, choice: str) -> Any:
-        """The options of the part that the field `choice` names, as an instance of its own `Options`."""
-        options = options_of(self.families[choice][getattr(self, choice)])
-        return options(**{field: getattr(self, field) for field in options.model_fields})
+    @classmethod
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
+        """The fields that have no effect beside the other values; None where another error says why."""
+        return {}
 
     @model_validator(mode="before")
     @classmethod
-    def _has_an_effect(cls, values: Any, info: ValidationInfo) -> Any:
+    def _no_unused_field(cls, values: Any, info: ValidationInfo) -> Any:
         if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
             return values
-        idle = cls.idle(values)
+        unused = cls.unused(values)
         complaints = [
-            f"{f} ({spelled(values[f])}) has no effect with {idle[f].because}; remove it, or set {idle[f].unless}"
-            for f in values
-            if f in idle and values[f] is not None
+            f"{field} ({spelled(value)}) has no effect with {why.because}; remove it, or set {why.unless}"
+            for field, value in values.items()
+            if (why := unused.get(field)) is not None and value is not None
         ]
         if isinstance(info.context, list):
             info.context.extend(complaints)
         elif complaints:
             raise ValueError("; ".join(complaints))
-        return {f: v for f, v in values.items() if f not in idle} | cls._defaults(values)
-
-    @classmethod
-    def _defaults(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The defaults of the chosen parts' options, which differ from part to part, where no value is given."""
-        defaults: dict[str, Any] = {}
-        for choice, family in cls.families.items():
-            name = values.get(choice, cls.model_fields[choice].default)
-            if isinstance(name, str) and name in family:
-                defaults |= {f: info.default for f, info in options_of(family[name]).model_fields.items()}
-        return {field: default for field, default in defaults.items() if values.get(field) is None}
-
-    @model_validator(mode="after")
-    def _options_fit(self) -> Self:
-        for choice in self.families:
-            try:
-                self.chosen(choice)
-            except ValidationError as error:
-                raise ValueError(_first_reason(error)) from None
-        return self
-
-    @classmethod
-    def in_order(cls) -> list[str]:
-        """All fields, as they are written: after each one that names a part, the options of these parts."""
-        chooses = {option: choice for choice, family in cls.families.items() for option in _all_options(family)}
-        places = {field: number for number, field in enumerate(cls.model_fields)}
-
-        def place(field: str) -> tuple[int, bool]:
-            return places[chooses.get(field, field)], field in chooses
-
-        return sorted(cls.model_fields, key=place)
+        return {field: value for field, value in values.items() if field not in unused}
 
     @model_serializer(mode="wrap")
-    def _with_an_effect(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        idle = self.idle({field: getattr(self, field) for field in type(self).model_fields})
-        written = write(self)
-        return {field: written[field] for field in self.in_order() if field in written and field not in idle}
+    def _write_used_fields(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        unused = self.unused({field: getattr(self, field) for field in type(self).model_fields})
+        return {field: value for field, value in write(self).items() if field not in unused}
 
     @field_validator("*", mode="before")
     @classmethod
     def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
         """Python counts true as 1."""
-        field = cls.model_fields[info.field_name or ""]
-        kinds = _kinds(field.annotation)
-        if isinstance(value, bool) and bool not in kinds and (int in kinds or float in kinds):
-            raise ValueError(f"input should be a number (here: {value})")
+        if isinstance(value, bool):
+            types = _types_in(cls.model_fields[info.field_name or ""].annotation)
+            if bool not in types and (int in types or float in types):
+                raise ValueError(f"input should be a number (here: {value})")
         return value
 
     @field_validator("*")
     @classmethod
     def _no_nul(cls, value: object) -> object:
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, str) and "\0" in part:
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and "\0" in text:
                 raise ValueError("contains a NUL character, which no path or name can; remove it")
         return value
 
 
-class Part:
-    """What the config chooses by name. The class docstring begins with a line that says what it is."""
-
-    Options: ClassVar[type[Section]] = Section
+C = TypeVar("C")
 
 
-P = TypeVar("P")
+class Registry(Mapping[str, type[C]]):
+    """The components of one kind: the name of each → its class, a concrete subclass of `base`.
 
-
-def family(package: str, base: type[P]) -> Mapping[str, type[P]]:
-    """The parts in a package: the name of each module → the concrete subclass of `base` that it defines.
-
-    A module that defines none, such as that of an abstract base class, is no part. Raises TypeError for one that
-    defines several.
+    It annotates the config field that selects one of them. Those of the project are the classes in `package`, which is
+    imported on first use; installed ones are looked for when a name is not among these.
     """
-    parts: dict[str, type[P]] = {}
-    for name in sorted(module.name for module in iter_modules(import_module(package).__path__)):
-        module = import_module(f"{package}.{name}")
-        found = [
-            value
-            for value in vars(module).values()
-            if inspect.isclass(value)
-            and issubclass(value, base)
-            and value.__module__ == module.__name__
-            and not inspect.isabstract(value)
-        ]
-        if len(found) > 1:
-            raise TypeError(f"{package}.{name} defines {len(found)} parts: give each a file of its own")
-        parts.update((name, part) for part in found)
-    return MappingProxyType(parts)
+
+    def __init__(self, package: str, base: type[C]) -> None:
+        self.base = base
+        self._package = package
+        self._classes: dict[str, type[C]] = {}
+        self._has_built_in = self._has_installed = False
+
+    def __getitem__(self, name: str) -> type[C]:
+        if name not in self._built_in():
+            self._add_installed()
+        return self._classes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._built_in()
+        self._add_installed()
+        return iter(sorted(self._classes))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    __hash__ = object.__hash__
+
+    def option_users(self) -> dict[str, list[str]]:
+        """Each option, with the names of the components that have it."""
+        users: dict[str, list[str]] = {}
+        for name, component in sorted(self._built_in().items()):
+            for option in options_of(component).model_fields:
+                users.setdefault(option, []).append(name)
+        return users
+
+    def add_from(self, module: ModuleType) -> bool:
+        """Register the components that a module defines; whether there are any.
+
+        A class is called by its own attribute `name`, or else as its module. Raises TypeError for two of one name.
+        """
+        classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
+        components = [c for c in classes if issubclass(c, self.base) and not inspect.isabstract(c)]
+        for component in components:
+            self._add(str(vars(component).get("name", module.__name__.rpartition(".")[2])), component)
+        return bool(components)
+
+    def _add(self, name: str, component: type[C]) -> None:
+        if self._classes.setdefault(name, component) is not component:
+            raise TypeError(
+                f"{component.__module__}.{component.__name__} and {self._classes[name].__module__}."
+                f"{self._classes[name].__name__} are both called {name}: give each a `name` of its own"
+            )
+
+    def _built_in(self) -> dict[str, type[C]]:
+        if not self._has_built_in:
+            self._has_built_in = True
+            package = import_module(self._package)
+            names = (module.name for module in iter_modules(getattr(package, "__path__", ())))
+            for module in [package, *(import_module(f"{self._package}.{name}") for name in sorted(names))]:
+                self.add_from(module)
+        return self._classes
+
+    def _add_installed(self) -> None:
+        if self._has_installed:
+            return
+        self._has_installed = True
+        from importlib.metadata import entry_points
+
+        for point in entry_points(group=ENTRY_POINTS):
+            try:
+                component = point.load()
+            except Exception as error:  # whatever somebody else's code raises
+                raise UserError(f"the installed component {point.value} cannot be loaded: {error!r}") from None
+            if inspect.isclass(component) and issubclass(component, self.base):
+                self._add(point.name, component)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._known_name)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self)}
+
+    def _known_name(self, value: Any) -> str:
+        if isinstance(value, str) and value in self:
+            return value
+        raise PydanticKnownError("literal_error", {"expected": alternatives([repr(name) for name in self])})
 
 
-def options_of(part: type[Any]) -> type[Section]:
-    """The config fields that a part reads: a section that it declares as `Options`, or is itself."""
-    return part if issubclass(part, Section) else part.Options
+_registries: dict[tuple[str, type[Any]], Registry[Any]] = {}
 
 
-def section_of(name: str, *families: Mapping[str, type[Any]]) -> type[Section]:
-    """A section whose fields are the options of all parts of some families.
+def registry(package: str, base: type[C]) -> Registry[C]:
+    """The registry of the subclasses of `base`, whose built-in ones are in a package or module: the same at each call.
 
-    Where parts disagree about a field's type it takes any of them, and where they disagree about its default it has
-    none: the chosen part checks and fills it.
+    Modules that `load_plugin` loads are searched for such subclasses, too.
     """
-    fields: dict[str, Any] = {}
-    for parts in families:
-        for field, declared in _all_options(parts).items():
-            types = list(dict.fromkeys(_annotation(info) for info in declared))
-            same = all(info.default == declared[0].default for info in declared)
-            kind = types[0] if len(types) == 1 and same else _any_of([*types, type(None)])
-            fields[field] = (kind, declared[0].default if same else None)
-    return create_model(name, __base__=Section, __module__=__name__, **fields)
+    return _registries.setdefault((package, base), Registry(package, base))
 
 
-def names_of(parts: Mapping[str, type[Any]]) -> Any:
-    """The type of a field that names a part of a family."""
-    return Literal[tuple(parts)]
+def options_of(component: type[Any]) -> type[Section]:
+    """The config fields that a component reads, as a section."""
+    return _as_section(options_class(component))
 
 
-def _kinds(annotation: Any) -> set[Any]:
-    """The types in a field's type, such as `int` and `None` in an optional number between bounds."""
-    return {annotation}.union(*map(_kinds, get_args(annotation)))
+@cache
+def _as_section(declared: Any) -> type[Section]:
+    if issubclass(declared, Section):
+        return declared
+    hints = get_type_hints(declared, include_extras=True)
+    fields: dict[str, Any] = {field.name: (hints[field.name], field.default) for field in dataclasses.fields(declared)}
+    return create_model(declared.__name__, __base__=Section, __module__=declared.__module__, **fields)
+
+
+def options_class(component: type[Any]) -> Any:
+    """The class of its options: the section that it is itself, or `Options`, a section or a dataclass."""
+    return component if issubclass(component, Section) else getattr(component, "Options", Section)
+
+
+def annotation_of(info: FieldInfo) -> Any:
+    return Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
 
 
 def alternatives(names: Sequence[str]) -> str:
@@ -224,29 +253,18 @@ def spelled(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _all_options(parts: Mapping[str, type[Any]]) -> dict[str, list[FieldInfo]]:
-    """Each option of any part, with all that the parts say of it."""
-    options: dict[str, list[FieldInfo]] = {}
-    for part in parts.values():
-        for field, info in options_of(part).model_fields.items():
-            options.setdefault(field, []).append(info)
-    return options
+def _types_in(annotation: Any) -> set[Any]:
+    """The types in a field's type, such as `int` and `None` in an optional number between bounds."""
+    return {annotation}.union(*map(_types_in, get_args(annotation)))
 
 
-def _annotation(info: FieldInfo) -> Any:
-    return Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+class Part:
+    """The base class of components, until `nmt.model` needs none."""
+
+    Options: ClassVar[type[Any]] = Section
 
 
-def _any_of(types: Sequence[Any]) -> Any:
-    union = types[0]
-    for kind in types[1:]:
-        union = union | kind
-    return union
-
-
-def _first_reason(error: ValidationError) -> str:
-    first = error.errors()[0]
-    if first["type"] == "value_error":
-        return str(first["ctx"]["error"])
-    message = first["msg"][0].lower() + first["msg"][1:]
-    return f"{'.'.join(map(str, first['loc']))}: {message} (here: {spelled(first['input'])})"
+# the names of version 0.3
+Updates = StepCount
+WantedPrecision = PrecisionOption
+Place = PathString

@@ -30,7 +30,7 @@ def markdown() -> str:
         labelled = (f'| <a id="{anchor}{field}"></a>`{field}` {row}' for field, row in rows.items())
         parts.append("\n".join(["| field | type | default | meaning |", "|---|---|---|---|", *labelled]))
         if alike is None:
-            parts += [_family(choice, family) for choice, family in section.families.items()]
+            parts += [_family(choice, family) for choice, family in section.choices.items()]
     return "\n\n".join(parts)
 
 

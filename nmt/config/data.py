@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nmt.registry import Count, Fraction, Idle, Place, Section, names_of, section_of
+from nmt.config.union import UnionSection
+from nmt.registry import Count, Fraction, PathString, Section, Unused
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import SPECIALS
-
-if TYPE_CHECKING:
-    TokenizerName = str
-
-    class TokenizerFields(Section):
-        """The options of all tokenizers, as far as the program reads them by name."""
-
-        vocabulary_size: Count | None = None
-        subword_sampling: float | None = None
-else:
-    TokenizerName = names_of(TOKENIZERS)
-    TokenizerFields = section_of("TokenizerFields", TOKENIZERS)
-
 
 CODE = r"^\w[\w.-]{0,40}$"  # of a language: it becomes a part of file names
 REGION = r"(?<=^[a-z]{2})[_-](\w{2}|\w{4})$"  # or script, as in en-US, de_DE and zh-Hant
@@ -40,35 +29,36 @@ Language = Annotated[str, Field(pattern=CODE), BeforeValidator(_code)]
 Weight = Annotated[int, Field(ge=1, le=100, strict=True)]  # how often pairs come in an epoch
 
 
-class SideConfig(TokenizerFields):
+class SideConfig(UnionSection):
     """One language of the corpus."""
-
-    families: ClassVar = {"tokenizer": TOKENIZERS}
 
     language: Language
     """The language's ISO 639-1 code, such as `de` or `en`."""
-    tokenizer: TokenizerName = "spacy"
+    tokenizer: Annotated[str, TOKENIZERS] = "spacy"
     """How text is cut into tokens."""
     lowercase: bool = True
     """Whether text is lower-cased first."""
     min_frequency: Count = 1
     """Types seen less often in the training text become `<unk>`. Where tokens are drawn anew in each epoch
     (`subword_sampling`, `respelling`, `copying`), all subwords stay."""
-    train: Place | None = None
+    train: PathString | None = None
     """With `corpus: files`: the file of training sentences, one per line."""
-    validation: Place | None = None
+    validation: PathString | None = None
     """With `corpus: files`: the file of validation sentences."""
-    test: Place | None = None
+    test: PathString | None = None
     """With `corpus: files`: the file of test sentences. Without one, a run is scored on the validation set."""
-    monolingual: Place | None = None
+    monolingual: PathString | None = None
     """More text in this language alone: a file, or `multi30k_descriptions`, five captions of each of Multi30k's
     training images. Subwords and vocabulary are learnt from it, too. Lines that equal, lower-cased, a line of the
     validation set or of a test set are left out. `nmt back-translate` makes training pairs of such text."""
 
+    if TYPE_CHECKING:
+        vocabulary_size: Count | None = None
+
     @property
     def is_drawn(self) -> bool:
         """Whether the tokens of a training sentence change from epoch to epoch, so that its text is needed again."""
-        return self.subword_sampling is not None
+        return getattr(self, "subword_sampling", None) is not None
 
     @model_validator(mode="after")
     def _case_is_not_lost(self) -> Self:
@@ -86,7 +76,7 @@ TAG = r"^\S+$"
 class ExtraText(Section):
     """A file of more source sentences, whose translations `target.extra` names. A path alone is enough."""
 
-    path: Place
+    path: PathString
     """The file of sentences, one per line."""
     weight: Weight = 1
     """How often each of its pairs comes in an epoch."""
@@ -131,7 +121,7 @@ class TargetConfig(SideConfig):
 
     language: Language = "en"
     """The language's ISO 639-1 code, such as `de` or `en`."""
-    extra: tuple[Place, ...] = ()
+    extra: tuple[PathString, ...] = ()
     """The files of translations of `source.extra`, as many and in the same order."""
 
 
@@ -143,9 +133,9 @@ class DataConfig(Section):
     use. `files`: your own text, named in `source` and `target`."""
     corpus_weight: Weight = 1
     """How often each of the corpus's own pairs comes in an epoch, beside those of `extra`."""
-    folder: Place = "data"
+    folder: PathString = "data"
     """The folder that holds the sample corpus, Multi30k's files, and (in `cache/`) tokenized text."""
-    mirror: Place | None = None
+    mirror: PathString | None = None
     """With `corpus: multi30k` or `monolingual: multi30k_descriptions`: a folder or URL that holds Multi30k's files. The
     environment variable `NMT_MULTI30K_MIRROR` overrides it. The descriptions may lie among them, or in a folder
     `multi30k_descriptions` beside."""
@@ -162,14 +152,14 @@ class DataConfig(Section):
     """Training pairs with more tokens than this on either side are skipped, and counted."""
 
     @classmethod
-    def idle(cls, values: Any) -> dict[str, Idle]:
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
         sides = (values.get(side) for side in ("source", "target"))
         texts = [
             side.get("monolingual") if isinstance(side, dict) else getattr(side, "monolingual", None) for side in sides
         ]
         if values.get("corpus", "sample") == "multi30k" or "multi30k_descriptions" in texts:
             return {}
-        return {"mirror": Idle(f"corpus: {values.get('corpus', 'sample')}", "corpus to multi30k")}
+        return {"mirror": Unused(f"corpus: {values.get('corpus', 'sample')}", "corpus to multi30k")}
 
     @model_validator(mode="after")
     def _sides_fit(self) -> Self:
@@ -212,7 +202,7 @@ class DataConfig(Section):
         return self
 
     def _require_equal_sides(self) -> None:
-        for field in ("tokenizer", "lowercase", "min_frequency", *type(self.source.chosen("tokenizer")).model_fields):
+        for field in ("tokenizer", "lowercase", "min_frequency", *self.source.options("tokenizer")):
             source, target = getattr(self.source, field), getattr(self.target, field)
             if source != target and field != "subword_sampling":
                 raise ValueError(

@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
+from nmt.config.union import UnionSection
 from nmt.model.scopes import SCOPES
 from nmt.model.scopes.local import LocalOptions
 from nmt.model.scores import SCORES
-from nmt.registry import BelowOne, Count, Idle, Section, names_of, section_of, spelled
+from nmt.registry import BelowOne, Count, Section, Unused, spelled
 
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 
-if TYPE_CHECKING:
-    ScoreName = str
-    ScopeName = str
-    AttentionFields = Section
-else:
-    ScoreName, ScopeName = names_of(SCORES), names_of(SCOPES)
-    AttentionFields = section_of("AttentionFields", SCORES, SCOPES)
 
-
-class AttentionConfig(AttentionFields):
+class AttentionConfig(UnionSection):
     """The three axes of attention (when it is computed, how positions are scored, which are seen) and its variants."""
-
-    families: ClassVar = {"score": SCORES, "scope": SCOPES}
 
     wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"
     """When attention is computed. `bahdanau`: before the RNN step, queried by the previous state. `luong`: after it,
     queried by the new state. `none`: never; the decoder reads a fixed context."""
-    score: ScoreName = "additive"
+    score: Annotated[str, SCORES] = "additive"
     """How well a query fits a source position."""
-    scope: ScopeName = "global"
+    scope: Annotated[str, SCOPES] = "global"
     """Which source positions a query sees."""
     input_feeding: bool = True
     """With `wiring: luong`: the next step reads the previous attentional state."""
@@ -49,19 +40,19 @@ class AttentionConfig(AttentionFields):
     """The score sees how much weight each position has got so far."""
 
     @classmethod
-    def idle(cls, values: Mapping[str, Any]) -> dict[str, Idle]:
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
         wiring = values.get("wiring", "bahdanau")
         if wiring == "none":
             return dict.fromkeys(
-                cls.model_fields.keys() - {"wiring"}, Idle("wiring: none", "wiring to bahdanau or luong")
+                cls.all_fields().keys() - {"wiring"}, Unused("wiring: none", "wiring to bahdanau or luong")
             )
-        found = super().idle(values)
+        found = super().unused(values)
         if wiring == "bahdanau":
-            found["input_feeding"] = Idle("wiring: bahdanau", "wiring to luong")
+            found["input_feeding"] = Unused("wiring: bahdanau", "wiring to luong")
         for field, why in _without_narrowing(values).items():
             found.setdefault(field, why)
         if isinstance(heads := values.get("heads"), int) and heads > 1:
-            found["projected"] = Idle(f"heads: {heads}, which are projected", "heads to 1")
+            found["projected"] = Unused(f"heads: {heads}, which are projected", "heads to 1")
         return found
 
     @model_validator(mode="after")
@@ -78,7 +69,7 @@ class AttentionConfig(AttentionFields):
         return self
 
 
-def _without_narrowing(values: Mapping[str, Any]) -> dict[str, Idle]:
+def _without_narrowing(values: Mapping[str, Any]) -> dict[str, Unused]:
     """Why the fields of a window that narrows have no effect where it does not."""
     defaults = LocalOptions()
     window, wide, updates = (
@@ -86,10 +77,10 @@ def _without_narrowing(values: Mapping[str, Any]) -> dict[str, Idle]:
         for field in ("window", "narrow_from", "narrow_updates")
     )
     if isinstance(window, int) and isinstance(wide, int) and wide <= window:
-        why = Idle(f"window: {window}", f"narrow_from to a number above {window}")
+        why = Unused(f"window: {window}", f"narrow_from to a number above {window}")
         return dict.fromkeys(("narrow_from", "narrow_updates", "fixed_above"), why)
     if updates == 0:
-        why = Idle("narrow_updates: 0", "narrow_updates to a number above 0")
+        why = Unused("narrow_updates: 0", "narrow_updates to a number above 0")
         return {"narrow_from": why, "fixed_above": why}
     return {}
 
@@ -135,10 +126,10 @@ class DecoderConfig(Section):
     output layer. By default `embedding_size`."""
 
     @classmethod
-    def idle(cls, values: Mapping[str, Any]) -> dict[str, Idle]:
-        found = super().idle(values)
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
+        found = super().unused(values)
         if values.get("readout") == "linear":
-            found["readout_size"] = Idle("readout: linear", "readout to tanh or maxout")
+            found["readout_size"] = Unused("readout: linear", "readout to tanh or maxout")
         return found
 
 
@@ -234,7 +225,7 @@ class ModelConfig(Section):
                 f"({vector}); set decoder.hidden_size to {vector}, or attention.score to {score.equal_sizes_or}"
             )
         sizes = [("decoder.hidden_size", hidden), (formula, vector)]
-        size = getattr(attention.chosen("score"), "size", None)
+        size = getattr(attention, "size", None)
         if size is not None:
             sizes.append(("attention.size", size))
         for name, size in sizes:

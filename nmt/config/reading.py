@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import types
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -65,6 +65,9 @@ def parse_config(
     try:
         for complaint in unusable(values):
             raise UserError(f"{origin}: {complaint}")
+        for warning in rename(values):
+            if ignored is None:
+                print(f"{origin}: {warning}", file=sys.stderr)
         return Config.model_validate(values, context=ignored)
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
@@ -79,6 +82,29 @@ def _set_by(location: tuple[int | str, ...], overrides: Sequence[str]) -> str | 
     field = ".".join(map(str, location))
     setting = [each for each in overrides if f"{field}.".startswith(f"{each.partition('=')[0]}.")]
     return f"--set {setting[-1][:200]}" if setting else None
+
+
+# Names of version 0.3: of fields by their dotted names, and of values by "field: value".
+RENAMED = {"training.schedule.kind: trapezoid": "warmup_stable_decay"}
+
+
+def rename(values: dict[str, Any]) -> list[str]:
+    """Replace old names in plain values, and return a warning for each that was replaced."""
+    warnings = []
+    for old, new in RENAMED.items():
+        path, _, value = old.partition(": ")
+        *parents, field = path.split(".")
+        section: Any = values
+        for parent in parents:
+            section = section.get(parent) if isinstance(section, dict) else None
+        if not isinstance(section, dict) or field not in section or (value and section[field] != value):
+            continue
+        warnings.append(f"{old} is now called {new}; the old name ends with the next version")
+        if value:
+            section[field] = new
+        else:
+            section.setdefault(new, section.pop(field))
+    return warnings
 
 
 def override_search(
@@ -157,7 +183,7 @@ def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
             return (f"{field}: " if field else "") + str(error["ctx"]["error"])
         case "model_type" if of_config:
             section = _section_at(path)
-            first = next(iter([*section.families, *section.model_fields]))  # a choice says most
+            first = next(iter([*section.choices, *section.model_fields]))  # a choice says most
             name = "" if path[-1].isdecimal() else f"{path[-1]}: "  # of a list's entry there is none
             return f"{field}: a section is expected, such as {name}{{{first}: …}} (here: {shown(given)})"
         case "string_pattern_mismatch" if of_config and error["ctx"]["pattern"] in _PATTERNS:
@@ -173,7 +199,7 @@ def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
 
 def _hint(path: Sequence[str]) -> str:
     """What may have been meant by an unknown field: one of that name elsewhere, one of a like name here, or any."""
-    known = list(_section_at(path[:-1]).model_fields)
+    known = list(_section_at(path[:-1]).all_fields())
     elsewhere = [other for other in _all_fields(Config) if other.split(".")[-1] == path[-1]]
     near = elsewhere or difflib.get_close_matches(path[-1][:100], known, n=1, cutoff=0.5)
     return f"did you mean {alternatives(near)}?" if near else "known fields: " + ", ".join(known)
@@ -181,26 +207,27 @@ def _hint(path: Sequence[str]) -> str:
 
 def _all_fields(section: type[Section], prefix: str = "") -> Iterator[str]:
     """The dotted names of all fields."""
-    for name, field in section.model_fields.items():
+    for name in section.all_fields():
         yield f"{prefix}{name}"
-        for inner in sections_in(field.annotation):
+        for inner in sections_in(section, name):
             yield from _all_fields(inner, f"{prefix}{name}.")
 
 
 def _section_at(path: Sequence[str]) -> type[Section]:
     section: type[Section] = Config
     for part in (part for part in path if not part.isdecimal()):  # which counts the values of a list
-        section = next(sections_in(section.model_fields[part].annotation))
+        section = next(sections_in(section, part))
     return section
 
 
-def sections_in(annotation: Any) -> Iterator[type[Section]]:
-    if (
-        isinstance(annotation, type)
-        and not isinstance(annotation, types.GenericAlias)
-        and issubclass(annotation, Section)
-    ):
+def sections_in(section: type[Section], field: str) -> Iterator[type[Section]]:
+    """The sections that a section's field holds, or may hold."""
+    info = section.model_fields.get(field)  # an option of a component is no field of the section itself
+    return _sections_of_type(info.annotation if info else None)
+
+
+def _sections_of_type(annotation: Any) -> Iterator[type[Section]]:
+    if isinstance(annotation, type) and get_origin(annotation) is None and issubclass(annotation, Section):
         yield annotation
-    elif get_origin(annotation) is not None:
-        for argument in get_args(annotation):
-            yield from sections_in(argument)
+    for argument in get_args(annotation):
+        yield from _sections_of_type(argument)

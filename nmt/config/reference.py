@@ -1,7 +1,7 @@
 """What each field of the configuration means, as its class says it: for the reference page and for editors.
 
-A field's meaning is the string below it in its class. A field that only some parts of a family read (scores, scopes,
-tokenizers, schedules, optimizers) is declared by these parts, and they may disagree about its meaning or its default.
+A field's meaning is the string below it in its class. The options of components (scores, scopes, tokenizers, schedules,
+optimizers) are declared by these, which may differ in an option's meaning and in its default.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 from nmt.config.reading import sections_in
 from nmt.config.run import Config
-from nmt.registry import Section, alternatives, options_of
+from nmt.registry import Section, alternatives, options_class, options_of
 
 
 class Meaning(NamedTuple):
-    """What a field means to the parts of a family that read it; without a `choice` it means that whatever is chosen."""
+    """What a field means, of an option with some of the components that have it."""
 
     text: str
-    defaults: dict[str, Any]  # with each of these parts, such as local_m and local_p; of a field of no part's under ""
-    choice: str | None = None  # the field that names the parts, such as "scope"
+    defaults: dict[str, Any]  # of each of these components, such as local_m and local_p; "" if the field is no option
+    choice: str | None = None  # the field that selects the component, such as "scope"; None with all components
 
     @property
     def condition(self) -> str:
@@ -38,8 +38,8 @@ class Meaning(NamedTuple):
 def sections(section: type[Section] = Config, path: str = "") -> Iterator[tuple[str, type[Section]]]:
     """The dotted path and the class of every section; the whole configuration comes first, with the empty path."""
     yield path, section
-    for name, field in section.model_fields.items():
-        for inner in sections_in(field.annotation):
+    for name in section.model_fields:
+        for inner in sections_in(section, name):
             yield from sections(inner, f"{path}.{name}".lstrip("."))
 
 
@@ -48,34 +48,30 @@ def fields(section: type[Section]) -> dict[str, list[Meaning]]:
 
     Raises ValueError for a field without a docstring.
     """
-    return {field: _meanings(section, field) for field in section.in_order()}
+    return {field: _meanings(section, field, choice) for field, choice in section.all_fields().items()}
 
 
-def _meanings(section: type[Section], field: str) -> list[Meaning]:
-    found: dict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
-    for choice, family in section.families.items():
-        for name, part in family.items():
-            declared = options_of(part).model_fields.get(field)
-            if declared is not None:
-                found[choice, _docstring(options_of(part), field)][name] = declared.default
-    if not found:
+def _meanings(section: type[Section], field: str, choice: str | None) -> list[Meaning]:
+    if choice is None:
         return [Meaning(_docstring(section, field), {"": section.model_fields[field].default})]
-    return [
-        Meaning(text, defaults, None if len(defaults) == len(section.families[choice]) else choice)
-        for (choice, text), defaults in found.items()
-    ]
+    registry = section.choices[choice]
+    defaults: dict[str, dict[str, Any]] = defaultdict(dict)
+    for name in registry.option_users()[field]:
+        text = _docstring(options_class(registry[name]), field)
+        defaults[text][name] = options_of(registry[name]).model_fields[field].default
+    return [Meaning(text, d, None if len(d) == len(registry) else choice) for text, d in defaults.items()]
 
 
-def _docstring(section: type[Section], field: str) -> str:
+def _docstring(section: Any, field: str) -> str:
     """The string below a field, on one line: in the class that declares it last, of those that say what it means."""
     for owner in section.__mro__:
-        if issubclass(owner, Section) and field in (texts := _docstrings(owner)):
+        if field in vars(owner).get("__annotations__", ()) and field in (texts := _docstrings(owner)):
             return texts[field]
     raise ValueError(f"{section.__module__}.{section.__qualname__}.{field} has no docstring: write one below it")
 
 
 @cache
-def _docstrings(section: type[Section]) -> dict[str, str]:
+def _docstrings(section: Any) -> dict[str, str]:
     """The strings that follow the fields in a class's own source."""
     [body] = ast.parse(textwrap.dedent(inspect.getsource(section))).body
     assert isinstance(body, ast.ClassDef)

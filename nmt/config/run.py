@@ -14,7 +14,7 @@ from nmt.config.data import DataConfig
 from nmt.config.model import ModelConfig
 from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
-from nmt.registry import Place, Section
+from nmt.registry import PathString, Section
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -24,7 +24,7 @@ class Config(Section):
 
     name: Annotated[str, Field(pattern=NAME, max_length=100, coerce_numbers_to_str=True)]
     """The run's name. Its folder is `output_dir/name`; a run never overwrites another."""
-    output_dir: Place = "checkpoints"
+    output_dir: PathString = "checkpoints"
     """Where the run's folder is created."""
     data: DataConfig = DataConfig()
     """The corpus and its tokens."""

@@ -9,23 +9,33 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
+
+from pydantic import Field, create_model
+from pydantic.json_schema import GenerateJsonSchema
 
 from nmt.config.data import ExtraText
 from nmt.config.reference import Meaning, fields, sections
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
-from nmt.registry import Section, options_of
+from nmt.registry import Section, annotation_of, options_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema() -> dict[str, Any]:
     """The schema of a config file (JSON Schema, draft 2020-12)."""
-    made = Config.model_json_schema()
+    made = Config.model_json_schema(schema_generator=_Generator)
+    defined = made["$defs"]
+    described = {"": made}
     for path, section in sections():
-        described = made["$defs"][section.__name__] if path else made
-        _describe(described, section)
+        parent, _, field = path.rpartition(".")
+        if path and section.__name__ not in defined:  # a union's, which pydantic does not define apart
+            defined[section.__name__] = described[parent]["properties"][field]
+            described[parent]["properties"][field] = {"$ref": f"#/$defs/{section.__name__}"}
+        described[path] = defined[section.__name__] if path else made
+    for path, section in sections():
+        _describe(described[path], section)
     # teacher_forcing: 0.5 is short for {ratio: 0.5}, a path of extra text for {path: …}, and a name may be a number.
     forcing = made["$defs"][TeacherForcingConfig.__name__]
     made["$defs"][TeacherForcingConfig.__name__] = {
@@ -36,6 +46,7 @@ def schema() -> dict[str, Any]:
     made["$defs"][ExtraText.__name__] = {"description": extra.pop("description"), "anyOf": [{"type": "string"}, extra]}
     name = made["properties"]["name"]
     name["type"] = [name["type"], "number"]
+    made["$defs"] = dict(sorted(defined.items()))
     return {"$schema": DIALECT, "title": "A config of nmt", **_without(made, "title")}
 
 
@@ -43,45 +54,56 @@ def as_json() -> str:
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+class _Generator(GenerateJsonSchema):
+    """Pydantic's generator, for which a union is one section with the options of all components."""
+
+    def function_plain_schema(self, schema: Any) -> dict[str, Any]:
+        if (union := schema.get("metadata", {}).get("union")) is None:
+            return super().function_plain_schema(schema)
+        fields = {field: _field(union, field, choice) for field, choice in union.all_fields().items()}
+        open_section = create_model(union.__name__, __base__=Section, __module__=union.__module__, **fields)
+        open_section.__doc__ = union.__doc__
+        open_section.model_rebuild(force=True)
+        return self.generate_inner(open_section.__pydantic_core_schema__)
+
+
+def _field(union: type[Section], field: str, choice: str | None) -> Any:
+    """The type and the default of a union's field: for an option any type that a component has for it."""
+    if choice is None:
+        return annotation_of(union.model_fields[field]), union.model_fields[field]
+    registry = union.choices[choice]
+    infos = [options_of(registry[name]).model_fields[field] for name in registry.option_users()[field]]
+    default = infos[0].default
+    alike = all(info.default == default for info in infos)
+    types = dict.fromkeys(annotation_of(info) for info in infos)
+    return Union[tuple(types)], default if alike else Field(default_factory=lambda: None)  # noqa: UP007
+
+
 def _describe(described: dict[str, Any], section: type[Section]) -> None:
     """Add the meaning of each field, and what each option needs, to a section's part of the schema."""
     properties = described["properties"]
-    for field, meanings in fields(section).items():
-        properties[field]["description"] = " ".join(map(_sentence, meanings))
-        if not any(None in meaning.defaults.values() for meaning in meanings):
-            properties[field] = _without_null(properties[field])
+    meanings = fields(section)
+    for field in meanings:
+        properties[field]["description"] = " ".join(map(_sentence, meanings[field]))
         if "$ref" in properties[field]:
-            del properties[field]["default"]  # its own fields have their own
-    needs = [need for field, meanings in fields(section).items() for need in _needs(section, field, meanings)]
-    if needs:
+            properties[field].pop("default", None)  # its own fields have their own
+    needs = [_need(section, field, choice) for field, choice in section.all_fields().items() if choice is not None]
+    if needs := [need for need in needs if need]:
         described["allOf"] = needs
-
-
-def _without_null(described: dict[str, Any]) -> dict[str, Any]:
-    """A field that is null only where the default differs from part to part (see `nmt.registry.section_of`)."""
-    if described.get("default", ...) is not None:
-        return described
-    forms = [form for form in described["anyOf"] if form != {"type": "null"}]
-    rest = {key: value for key, value in described.items() if key not in ("anyOf", "default")}
-    return rest | (forms[0] if len(forms) == 1 else {"anyOf": forms})
 
 
 def _sentence(meaning: Meaning) -> str:
     return f"{meaning.condition}: {meaning.text}" if meaning.choice else meaning.text
 
 
-def _needs(section: type[Section], field: str, meanings: list[Meaning]) -> list[dict[str, Any]]:
-    """For an option of some parts: unless it is null, one of them must be chosen."""
-    if any(meaning.choice is None for meaning in meanings):
-        return []
-    chosen = []
-    for choice, family in section.families.items():
-        users = [name for name, part in family.items() if field in options_of(part).model_fields]
-        by_default = section.model_fields[choice].default in users
-        if users:
-            chosen.append({"properties": {choice: {"enum": users}}} | ({} if by_default else {"required": [choice]}))
-    given = {"properties": {field: {"not": {"type": "null"}}}, "required": [field]}
-    return [{"if": given, "then": chosen[0] if len(chosen) == 1 else {"anyOf": chosen}}]
+def _need(section: type[Section], option: str, choice: str) -> dict[str, Any] | None:
+    """Unless an option is null, a component that has it must be selected."""
+    users = section.choices[choice].option_users()[option]
+    if len(users) == len(section.choices[choice]):
+        return None
+    by_default = section.model_fields[choice].default in users
+    selected = {"properties": {choice: {"enum": users}}} | ({} if by_default else {"required": [choice]})
+    return {"if": {"properties": {option: {"not": {"type": "null"}}}, "required": [option]}, "then": selected}
 
 
 def _without(node: Any, key: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from nmt.registry import Count, Positive, Section, WantedPrecision
+from nmt.registry import Count, Positive, PrecisionOption, Section
 
 
 class SamplingConfig(Section):
@@ -42,7 +42,7 @@ class SearchConfig(Section):
     They are learnt from the training text, if there are more than 4,000 target types; with fewer, search
     takes all of them. Search is 1.1 to 1.8 times as fast. How likely all others are is estimated, so that scores are
     nearly those of search among all words. No other computation is affected, such as that of the validation loss."""
-    precision: WantedPrecision = "float32"
+    precision: PrecisionOption = "float32"
     """Matrix products with the weights: `float32`, `bf16`, or on processors `int8` (factors are whole numbers to ±127).
 
     `auto` is the fastest of them on the machine that searches, by its processor's features: `bf16` with AMX, otherwise

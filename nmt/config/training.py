@@ -3,74 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from nmt.config.union import UnionSection
 from nmt.optimizers import OPTIMIZERS
-from nmt.registry import (
-    BelowOne,
-    Count,
-    Fraction,
-    Idle,
-    Place,
-    Positive,
-    Section,
-    WantedPrecision,
-    names_of,
-    section_of,
-)
+from nmt.registry import BelowOne, Count, Fraction, PathString, Positive, PrecisionOption, Section, Unused
 from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
 from nmt.schedules.teacher_forcing import TEACHER_FORCING_SCHEDULES
 
 Threads = Annotated[int, Field(ge=1, le=1024, strict=True)]
 
-if TYPE_CHECKING:
-    TeacherForcingName = str
-    ScheduleName = str
-    OptimizerName = str
 
-    class TeacherForcingFields(Section):
-        """The options of all schedules of teacher forcing, as far as the program reads them by name."""
-
-        ratio: float = 1.0
-
-    class ScheduleFields(Section):
-        """The options of all schedules of the learning rate, as far as the program reads them by name."""
-
-        patience: int = 1
-
-    class OptimizerFields(Section):
-        """The options of all optimizers, as far as the program reads them by name."""
-
-        learning_rate: float = 1e-3
-else:
-    TeacherForcingName = names_of(TEACHER_FORCING_SCHEDULES)
-    TeacherForcingFields = section_of("TeacherForcingFields", TEACHER_FORCING_SCHEDULES)
-    ScheduleName = names_of(LEARNING_RATE_SCHEDULES)
-    ScheduleFields = section_of("ScheduleFields", LEARNING_RATE_SCHEDULES)
-    OptimizerName = names_of(OPTIMIZERS)
-    OptimizerFields = section_of("OptimizerFields", OPTIMIZERS)
-
-
-class TeacherForcingConfig(TeacherForcingFields):
+class TeacherForcingConfig(UnionSection):
     """How often the decoder reads the reference's previous token, not its own (Bengio et al. 2015, section 2.4).
 
     `teacher_forcing: 0.5` is short for `teacher_forcing: {ratio: 0.5}`.
     """
 
-    families: ClassVar = {"schedule": TEACHER_FORCING_SCHEDULES}
-
-    schedule: TeacherForcingName = "constant"
+    schedule: Annotated[str, TEACHER_FORCING_SCHEDULES] = "constant"
     """How the probability of reading the reference falls during training."""
+    if TYPE_CHECKING:
+        ratio: float = 1.0
     granularity: Literal["token", "step", "batch"] = "token"
     """What one toss of the coin decides: a token; a time step of all sentences of a batch; a whole batch."""
 
     @classmethod
-    def idle(cls, values: Mapping[str, Any]) -> dict[str, Idle]:
-        found = super().idle(values)
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
+        found = super().unused(values)
         if values.get("schedule", "constant") == "constant" and values.get("ratio", 1) == 1:
-            found["granularity"] = Idle("ratio: 1", "ratio below 1")
+            found["granularity"] = Unused("ratio: 1", "ratio below 1")
         return found
 
 
@@ -78,13 +41,13 @@ def _ratio_alone(value: Any) -> Any:
     return {"ratio": value} if isinstance(value, int | float | str) and not isinstance(value, bool) else value
 
 
-class ScheduleConfig(ScheduleFields):
+class ScheduleConfig(UnionSection):
     """How the learning rate moves."""
 
-    families: ClassVar = {"kind": LEARNING_RATE_SCHEDULES}
-
-    kind: ScheduleName = "constant"
+    kind: Annotated[str, LEARNING_RATE_SCHEDULES] = "constant"
     """The schedule."""
+    if TYPE_CHECKING:
+        patience: int = 1
 
 
 class EarlyStoppingConfig(Section):
@@ -97,10 +60,8 @@ class EarlyStoppingConfig(Section):
     """Training ends after this many validations without a better score. By default never."""
 
 
-class TrainingConfig(OptimizerFields):
+class TrainingConfig(UnionSection):
     """How the model is trained."""
-
-    families: ClassVar = {"optimizer": OPTIMIZERS}
 
     max_epochs: Count | None = 10
     """Training ends after this many epochs. null if `max_updates` alone is set."""
@@ -112,8 +73,10 @@ class TrainingConfig(OptimizerFields):
     """`tokens`: those of the longer side, padding included."""
     accumulate: Count = 1
     """Batches per update."""
-    optimizer: OptimizerName = "adam"
+    optimizer: Annotated[str, OPTIMIZERS] = "adam"
     """How an update changes the weights."""
+    if TYPE_CHECKING:
+        learning_rate: float = 1e-3
     schedule: ScheduleConfig = ScheduleConfig()
     """How the learning rate moves."""
     label_smoothing: BelowOne = 0.1
@@ -142,14 +105,14 @@ class TrainingConfig(OptimizerFields):
     them. By default none."""
     log_every: Count = 50
     """Updates between two `train` events of `metrics.jsonl`."""
-    start_from: Place | None = None
+    start_from: PathString | None = None
     """A checkpoint, or `hf://OWNER/NAME`, whose weights and tokens training begins with. Its model and tokenizers must
     be those of this config; dropout and the text may be others."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """The seed of all random numbers: initial weights, order of batches, dropout, random rounding in `int8`."""
     device: str = "auto"
     """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …"""
-    precision: WantedPrecision = "auto"
+    precision: PrecisionOption = "auto"
     """The matrix products of updates. `bf16`: their factors are bfloat16, and their sums float32. `int8`, on processors
     only: products by large weights, and the gradient of a large output layer's weight, have factors that are whole
     numbers to ±127; all others are those of `float32`. `auto`: `bf16` on processors that multiply it (AMX,

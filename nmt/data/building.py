@@ -151,7 +151,7 @@ def _subword_models(
             most = max([lines, *(sum(1 for _ in other) for other in others)])
             text = SomeLines(paths if config.joint_vocabulary else (path,), others, -(-most // SUBWORD_LINES))
             with prefix_errors_with(f"data.{name}."):
-                models.append(tokenizer.learn(text, side.lowercase, side.chosen("tokenizer")))
+                models.append(tokenizer.learn(text, side.lowercase, side.component("tokenizer")))
     return models
 
 

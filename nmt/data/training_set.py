@@ -167,9 +167,10 @@ class TrainingSet:
         seed = chance.getrandbits(32)
         if isinstance(side, SourceConfig) and side.respelling is not None:
             lines = [respelled(line, side.language, side.respelling, chance) for line in lines]
-        if side.subword_sampling is None:
+        sampling = getattr(side, "subword_sampling", None)  # an option of some tokenizers
+        if sampling is None:
             return [codec.encode(line) for line in lines]
-        return [codec.vocabulary.encode(s) for s in codec.tokenizer.sample(lines, side.subword_sampling, seed)]
+        return [codec.vocabulary.encode(s) for s in codec.tokenizer.sample(lines, sampling, seed)]
 
 
 def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = None) -> TrainingSet:

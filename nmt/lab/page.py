@@ -230,7 +230,7 @@ def _alignment(score: AlignmentScore | None) -> str:
 
 
 def _scope(attention: AttentionConfig) -> str:
-    options = attention.chosen("scope").model_dump()
+    options = attention.options("scope")
     if (window := options.get("window")) is None:
         return attention.scope
     narrowing = f"{options['narrow_from']} → " if options["narrow_updates"] and options["narrow_from"] > window else ""

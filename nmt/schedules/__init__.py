@@ -1,1 +1,1 @@
-"""Numbers that move during training: the learning rate, and the share of teacher forcing."""
+"""Values that change during training: the learning rate, and the share of teacher forcing."""

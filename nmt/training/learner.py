@@ -52,7 +52,7 @@ def make_learner(
     alone = world.size == 1
     losses = own if alone else DistributedDataParallel(own, gradient_as_bucket_view=True)
     partner = Partner(own) if alone and Partner.is_possible() else None
-    optimizer = config.chosen("optimizer")
+    optimizer = config.component("optimizer")
     average = None if config.moving_average is None else MovingAverage(model, config.moving_average)
     recorder = Recorder(own) if alone and Recorder.is_possible(model) else None
     return Learner(model, losses, optimizer.of(model.parameters()), optimizer.moments, average, partner, recorder)

@@ -10,7 +10,7 @@ from typing import Any
 
 from nmt.checkpoint.file import DamagedFile
 from nmt.data.batching import Batch, Batches, collate
-from nmt.schedules.learning_rate import Now
+from nmt.schedules.learning_rate import ScheduleStep
 from nmt.system.device import report_out_of_memory
 from nmt.system.errors import UserError
 from nmt.training.event_log import EventLog, RemovedFile, ReplacedFile
@@ -150,8 +150,8 @@ def _make_update(session: Session, batches: Batches) -> Tokens:
             sum(batch.source_tokens for batch in chosen if batch), sum(batch.target_tokens for batch in chosen if batch)
         )
     )
-    now = Now(state.update + 1, state.epoch + 1, state.reductions, share_done(state, config, len(batches)))
-    rate = config.schedule.chosen("kind").rate(config.learning_rate, now)
+    step = ScheduleStep(state.update + 1, state.epoch + 1, state.reductions, share_done(state, config, len(batches)))
+    rate = config.schedule.component("kind").rate(config.learning_rate, step)
     with report_out_of_memory(lambda: out_of_memory(chosen, state.update + 1)):
         nll = update(learner, chosen, config, rate, state.update, task.world)
     state.record_update(nll, int(tokens.target), len(chosen), rate)

@@ -18,7 +18,7 @@ from nmt.checkpoint.file import DamagedFile
 from nmt.checkpoint.weights import check_weights
 from nmt.config.reading import differences, explain
 from nmt.config.run import Config
-from nmt.config.training import OptimizerFields
+from nmt.optimizers import OPTIMIZERS
 from nmt.system.errors import UserError
 from nmt.system.files import report_write_errors
 from nmt.system.values import shown
@@ -224,7 +224,7 @@ _FIXED: Any = {
         "batch_unit": True,
         "seed": True,
         "optimizer": True,
-        **{option: True for option in OptimizerFields.model_fields if option != "learning_rate"},
+        **{option: True for option in OPTIMIZERS.option_users() if option != "learning_rate"},
         "moving_average": True,
         "early_stopping": {"metric"},
         "start_from": True,

@@ -53,7 +53,7 @@ def starting_point(config: Config, resumed: Path | None = None) -> Loaded | None
 def _fields_that_draw(data: DataConfig, side: str) -> list[str]:
     """The fields that are set and bring up subwords of a side which the text as it stands need not have."""
     fields = {
-        f"data.{side}.subword_sampling": getattr(data, side).subword_sampling,
+        f"data.{side}.subword_sampling": getattr(getattr(data, side), "subword_sampling", None),
         "data.source.respelling": data.source.respelling if side == "source" else None,
         "data.copying": data.copying,
     }

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from pydantic.fields import FieldInfo
 
 from nmt.config.run import Config
 from nmt.data.batching import fill_rate
 from nmt.data.training_set import TrainingSet
 from nmt.model.seq2seq import Seq2Seq
-from nmt.registry import Section, options_of
+from nmt.registry import Section
 from nmt.system.wording import counted
 from nmt.training.distributed import ALONE, World
 from nmt.training.event_log import tensorboard_folder
@@ -139,15 +138,12 @@ def _many_are_too_long(pairs: TrainingSet) -> str | None:
 
 
 def changed_settings(section: Section, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The dotted names and values of the fields that differ from their defaults, those of the chosen parts included."""
-    options: dict[str, FieldInfo] = {}
-    for choice, family in section.families.items():
-        options |= options_of(family[getattr(section, choice)]).model_fields
+    """The dotted names and values of the fields that differ from their defaults, options of components included."""
     for name, plain in section.model_dump(mode="json").items():
         value = getattr(section, name)
         if isinstance(value, Section):
             yield from changed_settings(value, f"{prefix}{name}.")
-        elif value != options.get(name, type(section).model_fields[name]).get_default(call_default_factory=True):
+        elif value != type(section).model_fields[name].get_default(call_default_factory=True):
             yield f"{prefix}{name}", plain
 
 

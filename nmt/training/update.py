@@ -42,7 +42,7 @@ def update(
     model, optimizer = learner.model, learner.optimizer
     [tokens] = world.total(sum(batch.target_tokens for batch in batches if batch))
     forcing = config.teacher_forcing
-    ratio = forcing.chosen("schedule").at(done)
+    ratio = forcing.component("schedule").at(done)
     optimizer.zero_grad()
     nll = torch.zeros((), device=model.device)
     in_graphs = learner.recorder is not None

@@ -26,7 +26,6 @@ STABLE = {
     "model.attention.wiring": "bahdanau",
     "model.attention.score": "additive",
     "model.attention.scope": "global",
-    "model.attention.window": 10,
     "model.attention.input_feeding": True,
     "training.max_updates": None,
     "training.max_epochs": 10,
@@ -53,7 +52,7 @@ def test_stable_fields_keep_their_names_and_defaults(field: str, value: object) 
 def test_all_defaults_are_written_out_and_read_back(tmp_path: Path) -> None:
     config = Config(name="x")
     assert read(tmp_path, to_yaml(config)) == config
-    without_effect = {"data.mirror", "model.attention.window", "model.attention.input_feeding"}
+    without_effect = {"data.mirror", "model.attention.input_feeding"}
     for field in STABLE:
         assert (f"{field.split('.')[-1]}:" in to_yaml(config)) == (field not in without_effect)
 
@@ -63,7 +62,7 @@ def test_configs_are_frozen() -> None:
     with pytest.raises(ValidationError):
         config.name = "y"
     with pytest.raises(ValidationError):
-        config.model.attention.window = 3
+        config.model.attention.heads = 3
 
 
 def test_teacher_forcing_by_its_ratio_alone(tmp_path: Path) -> None:

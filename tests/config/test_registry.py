@@ -1,43 +1,100 @@
-"""Families of parts: what is found in a folder, and what the config makes of it."""
+"""The registry of components: where they are found, and what the config makes of their options."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import ValidationError
+from pydantic_core import core_schema
 
+from nmt.config import reference
+from nmt.config.union import UnionSection
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
 from nmt.optimizers import OPTIMIZERS
-from nmt.registry import Part, Section, family, options_of, section_of
+from nmt.registry import Registry, Section, options_of, registry
 from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
 from nmt.schedules.teacher_forcing import TEACHER_FORCING_SCHEDULES
 from nmt.text.tokenizers import TOKENIZERS
 
-FAMILIES = {
-    "scores": (SCORES, "additive concat dot general linear location scaled_dot scaled_general"),
-    "scopes": (SCOPES, "global local_m local_p"),
-    "tokenizers": (TOKENIZERS, "char sentencepiece spacy whitespace"),
-    "learning rate": (LEARNING_RATE_SCHEDULES, "constant cosine halving inverse_sqrt plateau trapezoid"),
-    "optimizers": (OPTIMIZERS, "adadelta adam adamw sgd"),
-    "teacher forcing": (TEACHER_FORCING_SCHEDULES, "constant exponential inverse_sigmoid linear"),
-}
+REGISTRIES = [
+    (SCORES, "additive concat dot general linear location scaled_dot scaled_general"),
+    (SCOPES, "global hierarchical local_m local_p"),
+    (TOKENIZERS, "char sentencepiece sentencepiece_cased spacy whitespace"),
+    (LEARNING_RATE_SCHEDULES, "constant cosine halving inverse_sqrt plateau warmup_stable_decay"),
+    (OPTIMIZERS, "adadelta adam adamw sgd"),
+    (TEACHER_FORCING_SCHEDULES, "constant exponential inverse_sigmoid linear"),
+]
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_the_parts_that_configs_name_are_found(name: str) -> None:
-    parts, expected = FAMILIES[name]
-    assert set(expected.split()) <= set(parts)
-    for part in parts.values():
-        assert issubclass(options_of(part), Section)
-        assert part.__doc__
+def test_the_components_that_configs_name_are_found() -> None:
+    for components, expected in REGISTRIES:
+        assert set(expected.split()) <= set(components)
+        for component in components.values():
+            assert issubclass(options_of(component), Section)
+            assert component.__doc__
 
 
-class Sum(Part):
+class Positive:
+    """A bound as `nmt.model` writes it, which does not import pydantic."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.int_schema(ge=1)
+
+
+class Sum:
+    """A sum."""
+
+    name = "plus"
+
     class Options(Section):
         size: int = 3
+        """How much is added."""
 
-    def add(self, number: int) -> int:
-        raise NotImplementedError
+
+class Product(Sum):
+    """A product."""
+
+    name = "times"
+
+    @dataclass(frozen=True)
+    class Options:
+        factor: Annotated[int, Positive()] = 2
+        """How much it is multiplied by."""
+        order: Literal["first", "last"] = "first"
+        """When."""
+
+        def __post_init__(self) -> None:
+            if self.factor == 7:
+                raise ValueError("factor: 7 brings bad luck; set another")
+
+
+SUMS: Registry[Sum] = registry(__name__, Sum)
+
+
+class AnySum(UnionSection):
+    sum: Annotated[str, SUMS] = "times"
+    other: int = 1
+
+
+def test_the_options_of_a_dataclass_are_fields_of_the_section() -> None:
+    assert list(SUMS) == ["plus", "times"]
+    assert list(AnySum.all_fields()) == ["sum", "size", "factor", "order", "other"]
+    assert AnySum().model_dump() == {"sum": "times", "factor": 2, "order": "first", "other": 1}
+    assert AnySum(factor=5).component("sum") == Product.Options(factor=5)
+    for values, reason in (
+        ({"factor": 0}, "greater than or equal to 1"),
+        ({"order": "middle"}, "'first' or 'last'"),
+        ({"factor": 7}, "brings bad luck"),
+        ({"size": 2}, r"size \(2\) has no effect with sum: times; remove it, or set sum to plus"),
+        ({"sum": "minus"}, "'plus' or 'times'"),
+    ):
+        with pytest.raises(ValidationError, match=reason):
+            AnySum.model_validate(values)
+    assert AnySum.model_validate({"sum": "plus", "size": 4}).component("sum") == Sum.Options(size=4)
+    assert reference._docstring(Product.Options, "factor") == "How much it is multiplied by."
 
 
 @pytest.fixture
@@ -52,20 +109,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "sums"
 
 
-def test_a_new_file_is_a_new_part(package: Path) -> None:
-    part = "from made_up_base import Sum\n\n\nclass {name}(Sum):\n    pass\n"
-    (package / "first.py").write_text(part.format(name="First"))
-    (package / "second.py").write_text(
-        part.format(name="Second") + "    class Options(Sum.Options):\n        size: int = 5\n"
+def test_a_component_is_called_as_its_file_or_by_its_name(package: Path) -> None:
+    (package / "first.py").write_text("from made_up_base import Sum\n\nclass First(Sum): pass\n")
+    (package / "others.py").write_text(
+        "from made_up_base import Sum\n\nclass A(Sum): name = 'a'\n\nclass B(A): name = 'b'\n"
     )
     (package / "none.py").write_text("from made_up_base import Sum\n")
-    parts = family("sums", Sum)
-    assert {name: part.__name__ for name, part in parts.items()} == {"first": "First", "second": "Second"}
-    assert section_of("Sums", parts).model_fields["size"].default is None  # they disagree about it
-    assert section_of("Sums", {"first": parts["first"]}).model_fields["size"].default == 3
+    names = {name: component.__name__ for name, component in Registry("sums", Sum).items()}
+    assert names == {"a": "A", "b": "B", "first": "First"}
 
 
-def test_two_parts_in_one_file_are_refused(package: Path) -> None:
+def test_two_components_of_one_name_are_refused(package: Path) -> None:
     (package / "both.py").write_text("from made_up_base import Sum\n\nclass A(Sum): pass\n\nclass B(Sum): pass\n")
-    with pytest.raises(TypeError, match=r"sums\.both defines 2 parts"):
-        family("sums", Sum)
+    with pytest.raises(TypeError, match=r"sums\.both\.B and sums\.both\.A are both called both: give each a `name`"):
+        list(Registry("sums", Sum))

@@ -75,7 +75,7 @@ def test_every_optimizer_has_its_equations_here() -> None:
     ids=str,
 )
 def test_steps_are_those_of_the_paper(name: str, options: dict[str, Any]) -> None:
-    part = TrainingConfig.model_validate({"optimizer": name, **options}).chosen("optimizer")
+    part = TrainingConfig.model_validate({"optimizer": name, **options}).component("optimizer")
     weights = nn.Parameter(torch.from_numpy(START.copy()))
     optimizer = part.of([weights])
     for gradient, expected in zip(GRADIENTS, EQUATIONS[name](**options), strict=True):

@@ -6,17 +6,17 @@ import pytest
 import torch
 
 from nmt.config.training import ScheduleConfig, TeacherForcingConfig
-from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES, Now
+from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES, ScheduleStep
 from nmt.training.update import toss
 
 
 def rate(update: int = 1, epoch: int = 1, reductions: int = 0, share_done: float = 0.0, **config: Any) -> float:
-    schedule = ScheduleConfig.model_validate(config).chosen("kind")
-    return schedule.rate(0.8, Now(update, epoch, reductions, share_done))
+    schedule = ScheduleConfig.model_validate(config).component("kind")
+    return schedule.rate(0.8, ScheduleStep(update, epoch, reductions, share_done))
 
 
 def ratio(done: int, **config: Any) -> float:
-    return TeacherForcingConfig.model_validate(config).chosen("schedule").at(done)
+    return TeacherForcingConfig.model_validate(config).component("schedule").at(done)
 
 
 def test_constant_rate() -> None:
@@ -57,8 +57,10 @@ def test_cosine_falls_to_zero_over_the_whole_training() -> None:
     assert rate(1, share_done=0.5, kind="cosine", warmup=4) == pytest.approx(0.1)
 
 
-def test_trapezoid_stays_and_falls_at_the_end() -> None:
-    rates = [rate(100, share_done=share, kind="trapezoid", decay=0.25) for share in (0.0, 0.75, 0.85, 0.95, 1.0)]
+def test_warmup_stable_decay_stays_and_falls_at_the_end() -> None:
+    rates = [
+        rate(100, share_done=share, kind="warmup_stable_decay", decay=0.25) for share in (0.0, 0.75, 0.85, 0.95, 1.0)
+    ]
     assert rates == pytest.approx([0.8, 0.8, 0.48, 0.16, 0.0])
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nmt.registry import family
+from nmt.registry import registry
 from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, TokenizerOptions
 
-TOKENIZERS = family(__name__, Tokenizer)
+TOKENIZERS = registry(__name__, Tokenizer)
 
 __all__ = ["SPACE_MARK", "TOKENIZERS", "Tokenizer", "TokenizerOptions", "make_tokenizer"]
 

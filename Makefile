@@ -51,7 +51,7 @@ serve: .venv/serve-installed
 demo: setup $(DEMO)/index.html
 	@echo "Written: $(DEMO). To see it: python3 -m http.server --directory $(DEMO)"
 
-$(DEMO)/index.html: $(BUNDLED) build/npm/node_modules $(shell find nmt/export nmt/model nmt/page nmt/page/steps.py -type f -not -name '*.pyc')
+$(DEMO)/index.html: $(BUNDLED) build/npm/node_modules $(shell find nmt/export nmt/model nmt/page -type f -not -name '*.pyc')
 	rm -rf $(DEMO)
 	$(BIN)/python -m nmt export $(BUNDLED) --precision int8 --page build/npm/node_modules/onnxruntime-web --output $(DEMO)
 

@@ -14,34 +14,25 @@ import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TextIO
 
-from nmt import __version__
+from nmt import __version__, addons
 from nmt.commands.options import Parser
 from nmt.system.errors import UserError
 from nmt.system.startup import stop_imports_on_ctrl_c
 from nmt.system.streams import open_closed_streams
 
-COMMANDS = {  # modules of nmt.commands, each with what it is for
+COMMANDS = {  # modules of nmt.commands with their purposes; add-ons register more
     "train": "train a model from a YAML config, then score it on the test set",
     "translate": "translate sentences, a file or standard input",
-    "explain": "write a web page, as a single file, that shows how a sentence is translated",
-    "serve": "start a web page that shows models translating, live",
     "evaluate": "score models on a test set, also by sentence length, and compare them",
     "score": "print how probable a model finds given translations",
-    "back-translate": "make training pairs from monolingual text (back-translation)",
     "split": "make training, validation and test sets from one pair of files",
     "average": "average checkpoints of one run, or of runs from one checkpoint; store one in 16 or 8 bits",
     "select": "add vocabulary selection to an older checkpoint: its search gets faster",
-    "index": "index a model's states on its training text, so that the page of nmt serve shows words like a chosen one",
-    "export": "export a model to ONNX, to translate without PyTorch",
-    "push": "upload a model to the Hugging Face Hub",
     "calibrate": "fit the score below which nmt translate warns that a text is unlike the training data",
-    "ablation": "train one model per attention mechanism and write a page that compares them",
-}
-
+} | addons.commands()
 
 # What the system says against a path, wherever it is first used.
 _OF_A_PATH = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EIO, errno.ESTALE)
@@ -90,12 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def module_of(command: str) -> ModuleType:
     """The module of a command, which has its `parser()` and `run()`."""
-    name = command.replace("-", "_")
-    for part in ("", ".page", ".export", ".lab", ".augment"):
-        package = f"nmt{part}.commands"
-        if find_spec(f"{package}.{name}") is not None:
-            return import_module(f"{package}.{name}")
-    raise AssertionError(f"{command} has no module")
+    package = addons.command_package(command) or "nmt"
+    return import_module(f"{package}.commands.{command.replace('-', '_')}")
 
 
 def _is_broken(stream: TextIO) -> bool:
@@ -122,9 +109,16 @@ def _parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"nmt {__version__}")
-    parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
+    parser.add_argument("command", type=_command, choices=COMMANDS, help=argparse.SUPPRESS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
+
+
+def _command(name: str) -> str:
+    """The name of a command. Raises `UserError` for one whose add-on is not installed."""
+    if name not in COMMANDS and name in addons.HOME:
+        raise UserError(f"{name} belongs to the add-on nmt.{addons.HOME[name]}, which is not installed")
+    return name
 
 
 if __name__ == "__main__":

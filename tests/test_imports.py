@@ -17,39 +17,32 @@ from nmt.decoding.translation import Translation
 from nmt.translator import Translator
 
 ROOT = Path(nmt.__file__).parent
-# From the bottom to the top. A module imports from layers below its own, and inside its own package.
-LAYERS = [
-    ["nmt.system.errors", "nmt.system.startup"],
-    ["nmt.system"],
-    ["nmt.registry"],
-    ["nmt.kernels"],
-    ["nmt.text", "nmt.schedules", "nmt.optimizers", "nmt.data.ibm1", "nmt.augment.typos"],
-    ["nmt.selection"],
-    ["nmt.model"],
-    ["nmt.config"],
-    ["nmt.build"],
-    ["nmt.data", "nmt.augment.monolingual", "nmt.augment.copying"],
-    ["nmt.checkpoint"],
-    ["nmt.plots"],
-    ["nmt.decoding"],
-    ["nmt.translator"],
-    ["nmt.evaluation"],
-    ["nmt.training"],
-    ["nmt.commands.options", "nmt.commands.sentences", "nmt.commands.directions", "nmt.commands.results"],
-    ["nmt.page", "nmt.export", "nmt.lab", "nmt.augment"],
-    ["nmt.commands"],
-    ["nmt.cli"],
-    ["nmt.__main__"],
+ROOMS = ("fast", "page", "export", "lab", "augment")  # folders that can be taken away: each imports the core alone
+LAYERS = [  # the core's folders from the bottom to the top; an import points to a folder further up in this list
+    ("system",),
+    ("registry", "addons"),
+    ("kernels",),
+    ("text", "schedules", "optimizers"),
+    ("model",),
+    ("config",),
+    ("build",),
+    ("plots",),
+    ("data", "selection"),
+    ("checkpoint",),
+    ("decoding",),
+    ("translator",),
+    ("evaluation",),
+    ("training",),
+    ("commands",),
+    ("cli",),
+    ("__main__",),
 ]
+LAYER = {folder: number for number, folders in enumerate(LAYERS) for folder in folders}
+AUGMENTATION = {"nmt.data.building", "nmt.data.training_set"}  # import it still
+LIMITS: dict[str, int] = {}  # lines of ours that an import may load
 NO_CONFIG = [
-    *[
-        "nmt.decoding.beam_search",
-        "nmt.text.tokenizers",
-        "nmt.text.vocabulary",
-        "nmt.text.corpus",
-        "nmt.text.unknown_words",
-    ],
-    *["nmt.data.blocks", "nmt.data.store", "nmt.data.batching"],
+    *("nmt.decoding.beam_search", "nmt.text.tokenizers", "nmt.text.vocabulary", "nmt.text.corpus"),
+    *("nmt.text.unknown_words", "nmt.data.blocks", "nmt.data.store", "nmt.data.batching"),
 ]
 
 
@@ -63,49 +56,66 @@ MODULES = {name_of(path): path for path in ROOT.rglob("*.py")}
 
 def imports_of(path: Path) -> set[str]:
     """The modules that a file imports anywhere in it, those of nmt by their full names."""
-    found = set()
+    imported = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: write the import in full"
             for alias in node.names:
                 module = f"{node.module}.{alias.name}"
-                found.add(module if module in MODULES else str(node.module))
-    return found
+                imported.add(module if module in MODULES else str(node.module))
+    return imported
 
 
 IMPORTS = {name: imports_of(path) for name, path in MODULES.items()}
 
 
-def layer_of(module: str) -> tuple[int, str]:
-    """The number of a module's layer, from the bottom, and its place there."""
-    for number, places in enumerate(LAYERS):
-        for place in places:
-            if module == place or module.startswith(f"{place}."):
-                return number, place
-    raise AssertionError(f"{module} has no layer: give it a place in LAYERS")
+def folder_of(module: str) -> str:
+    """The folder of `nmt` that a module is in, or the module's own name."""
+    return module.split(".")[1]
 
 
-@pytest.mark.parametrize("module", sorted(MODULES.keys() - {"nmt", "nmt.model"}))
-def test_imports_point_downwards(module: str) -> None:
-    number, place = layer_of(module)
-    for imported in IMPORTS[module] & MODULES.keys() - {"nmt"}:  # of which only the version is imported
-        below, other = layer_of(imported)
-        assert below < number or place == other, f"{module} imports {imported}"
+EDGES = [  # each import of one of our modules by another
+    (name, other) for name, imported in IMPORTS.items() for other in imported & MODULES.keys() if name != "nmt" != other
+]
+
+
+def test_the_core_imports_no_room() -> None:
+    wrong = [edge for edge in EDGES if folder_of(edge[0]) not in ROOMS and folder_of(edge[1]) in ROOMS]
+    assert {name for name, _ in wrong} <= AUGMENTATION
+
+
+def test_a_room_imports_the_core_and_itself() -> None:
+    for name, other in EDGES:
+        if folder_of(name) in ROOMS and folder_of(other) in ROOMS:
+            assert folder_of(name) == folder_of(other), f"{name} imports {other}"
+
+
+def test_imports_in_the_core_point_downwards() -> None:
+    for name, other in EDGES:
+        above, below = folder_of(name), folder_of(other)
+        if above not in ROOMS and below not in ROOMS and above != below:
+            assert LAYER[below] <= LAYER[above], f"{name} imports {other}"
 
 
 def test_packages_import_nothing_by_themselves() -> None:
     assert IMPORTS["nmt"] <= {"os", "typing", "nmt.decoding.translation", "nmt.translator"}
-    for package in ("nmt.model", "nmt.data", "nmt.training", "nmt.evaluation", "nmt.lab", "nmt.plots"):
-        assert IMPORTS[package] == set()
+    for package in ("model", "data", "training", "evaluation", "plots", *ROOMS):
+        assert IMPORTS.get(f"nmt.{package}", set()) == set(), package
 
 
-def test_there_is_no_circle() -> None:
-    graph = {
-        name: {i for i in found if i in MODULES and i != "nmt"} for name, found in IMPORTS.items() if name != "nmt"
-    }
-    assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES) - 1
+def test_there_is_no_cycle() -> None:
+    graph: dict[str, set[str]] = {name: set() for name in MODULES}
+    for name, other in EDGES:
+        graph[name].add(other)
+    assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES)
+
+
+def test_an_import_loads_few_lines() -> None:
+    for module, limit in LIMITS.items():
+        loaded = loaded_by(f"import {module}") & MODULES.keys()
+        assert sum(len(MODULES[name].read_text(encoding="utf-8").splitlines()) for name in loaded) <= limit, module
 
 
 def test_leaf_modules_do_not_know_the_config() -> None:
@@ -164,7 +174,10 @@ def test_translating_imports_what_the_model_needs_and_no_more(
     others = {"torchtext", "matplotlib", "sacrebleu", "tensorboard", "sympy", "scipy", "pandas", "IPython", "beartype"}
     assert "torch" in loaded
     assert loaded & (tokenizers | others) == its_own
-    assert not any(name.startswith(("nmt.training", "nmt.evaluation", "nmt.lab")) for name in loaded)
+    ours = loaded - {f"nmt.{room}{addon}" for room in ROOMS for addon in ("", ".addon")}
+    assert not any(
+        name.startswith(("nmt.training.", "nmt.evaluation.", *(f"nmt.{room}." for room in ROOMS))) for name in ours
+    )
 
 
 def loaded_by(program: str) -> set[str]:

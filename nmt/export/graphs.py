@@ -24,8 +24,6 @@ from nmt.export.tracing import leaves, like, numbered, quietly, traced, without_
 from nmt.kernels.packed import with_child
 from nmt.model.ensemble import Ensemble
 from nmt.model.seq2seq import Seq2Seq
-from nmt.page.forced_attention import forced_by
-from nmt.page.steps import looks_of
 from nmt.text.vocabulary import BOS, SPECIALS
 
 _BEAM = 3  # of the example that is traced; any number but 1
@@ -45,9 +43,9 @@ class Graphs(NamedTuple):
 class ExplainingGraphs(NamedTuple):
     """The same, except that encoder and step are of a model whose attention may be forced, and a third graph.
 
-    The step has one more input, if the model has attention: `forced` (L), as in `nmt.page.forced_attention.forced_by`.
+    The step has one more input, if the model has attention: `forced` (L), as the page's `forced_by` has it.
     `look`: a step's state before (1 …) and after (1 …), the memory (1 …) and `forced` → the query (H) and the context
-    (M); with attention the scores (n S), weights (n S) and shares (S) of `nmt.page.steps.Look`, and of some models its
+    (M); with attention the scores (n S), weights (n S) and shares (S) of the page's `Look`, and of some models its
     centre (n) and coverage (S).
     """
 
@@ -66,12 +64,15 @@ def trace(model: Seq2Seq | Ensemble) -> Graphs:
         return Graphs(_traced_encoder(members, small, large, read), step)
 
 
-def trace_explaining(model: Seq2Seq) -> ExplainingGraphs:
-    """The graphs of one model that can be told where to look, and that tell where it looked. All are in 32 bits."""
+def trace_explaining(model: Seq2Seq, page: Any) -> ExplainingGraphs:
+    """The graphs of one model whose attention may be forced, and the graph of what attention did, all in float32.
+
+    `page` is what the page offers: its `forced_by` and `looks_of` are traced.
+    """
     with kernels.use("plain"), torch.no_grad(), quietly():
         small, large = (_Example.of([model], lengths) for lengths in ((3, 2), (7, 5, 2)))
-        step = _traced_step([model], small, large, forced=model.has_attention)
-        look = _traced_look(model, *(_Example.of([model], [length]) for length in (3, 7)))
+        step = _traced_step([model], small, large, force=page.forced_by if model.has_attention else None)
+        look = _traced_look(page, model, *(_Example.of([model], [length]) for length in (3, 7)))
         read = {value.name for graph in (step, look) for value in graph.graph.input}
         return ExplainingGraphs(_traced_encoder([model], small, large, read), step, look)
 
@@ -121,17 +122,17 @@ def _with_operator(model: Seq2Seq) -> Seq2Seq:
 class _Step(nn.Module):
     """Tokens, states and memories → log-probabilities, the mean of the members', weights if any, and new states."""
 
-    def __init__(self, members: Sequence[Any], example: _Example, forced: bool = False) -> None:
+    def __init__(self, members: Sequence[Any], example: _Example, force: Callable[..., Any] | None = None) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
         self.example = example
-        self.forced = forced
+        self.force = force
 
     def forward(self, tokens: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
         members: list[Any] = list(self.members)
-        if self.forced:
+        if self.force is not None:
             table, *values = values  # type: ignore[assignment]  # the rest are as good as a tuple
-            members = [forced_by(model, table) for model in members]
+            members = [self.force(model, table) for model in members]
         beams = tokens.shape[0], tokens.shape[1]
         count = len(list(leaves(self.example.states)))
         states = like(self.example.states, (x.flatten(0, 1) for x in values[:count]))
@@ -153,19 +154,20 @@ class _Step(nn.Module):
 class _Look(nn.Module):
     """The table of forced positions, the states before and after a step, and a memory → what attention did."""
 
-    def __init__(self, model: Seq2Seq, example: _Example) -> None:
+    def __init__(self, page: Any, model: Seq2Seq, example: _Example) -> None:
         super().__init__()
+        self.page = page
         self.model = model
         self.example = example
         self.names: list[str] = []  # of what it returned last
 
     def forward(self, table: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
-        model = forced_by(self.model, table) if self.model.has_attention else self.model
+        model = self.page.forced_by(self.model, table) if self.model.has_attention else self.model
         each = iter(values)
         [before], [after] = (like(self.example.states, each) for _ in range(2))
         [memory] = like(self.example.memories, each)
         query = model.decoder.query(before, after)
-        [look], contexts = looks_of(model, query, before, memory)
+        [look], contexts = self.page.looks_of(model, query, before, memory)
         found = {"query": query[0], "context": contexts[0]}
         if look is not None:
             found |= {"scores": look.scores, "weights": look.weights, "shares": look.shares}
@@ -174,12 +176,12 @@ class _Look(nn.Module):
         return tuple(found.values())
 
 
-def _traced_look(model: Seq2Seq, small: _Example, large: _Example) -> onnx.ModelProto:
+def _traced_look(page: Any, model: Seq2Seq, small: _Example, large: _Example) -> onnx.ModelProto:
     states, memories = list(leaves(small.states)), numbered("memory", small.memories)
     names = [*(f"{when}state_{i}" for when in ("", "new_") for i in range(len(states))), *memories]
     axes = _varying(small, large, lambda example: (example.states, example.states, example.memories))
     inputs = [torch.tensor([2, -1]), *states, *states, *leaves(small.memories)]
-    look = _Look(model.eval(), small)
+    look = _Look(page, model.eval(), small)
     look(*inputs)
     dynamic = {"forced": {0: "L"}, **dict(zip(names, axes, strict=True))}
     positions = {"scores": {1: "S"}, "weights": {1: "S"}, "shares": {0: "S"}, "coverage": {0: "S"}}
@@ -187,7 +189,9 @@ def _traced_look(model: Seq2Seq, small: _Example, large: _Example) -> onnx.Model
     return without_unread(traced(look, inputs, ["forced", *names], look.names, dynamic))
 
 
-def _traced_step(members: Sequence[Any], small: _Example, large: _Example, *, forced: bool = False) -> onnx.ModelProto:
+def _traced_step(
+    members: Sequence[Any], small: _Example, large: _Example, *, force: Callable[..., Any] | None = None
+) -> onnx.ModelProto:
     """The step, without those of the memories' tensors that it does not read."""
     states, memories = numbered("state", small.states), numbered("memory", small.memories)
     weights = ["weights"] if any(model.has_attention for model in members) else []
@@ -201,10 +205,10 @@ def _traced_step(members: Sequence[Any], small: _Example, large: _Example, *, fo
         dynamic[f"new_{name}"] = dynamic[name]
     dynamic |= {"log_probabilities": {0: "B", 1: "K"}} | {name: {0: "B", 1: "K", 2: "S"} for name in weights}
     first = ["tokens"]
-    if forced:
+    if force is not None:
         first, dynamic["forced"] = ["tokens", "forced"], {0: "L"}
         inputs.insert(1, torch.tensor([2, -1]))
-    graph = traced(_Step(members, small, forced), inputs, [*first, *names], outputs, dynamic)
+    graph = traced(_Step(members, small, force), inputs, [*first, *names], outputs, dynamic)
     return without_unread(graph, memories)
 
 

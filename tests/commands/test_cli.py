@@ -220,6 +220,14 @@ def test_help_says_what_each_command_is_for(
             assert purpose in shown
 
 
+def test_a_command_that_is_not_installed_names_its_addon(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(COMMANDS, "ablation", raising=False)
+    assert main(["ablation"]) == 2
+    assert error_of(capsys) == "error: ablation belongs to the add-on nmt.lab, which is not installed\n"
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_its_own_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from nmt.addons import is_offered
 from nmt.commands.options import Parser, refuse_twice
 from nmt.system import files
 from nmt.system.errors import UserError
@@ -14,11 +15,16 @@ PRECISIONS = ("float32", "float16", "int8")
 
 
 def parser() -> Parser:
+    page = is_offered("static_page")
     parser = Parser(
         prog="nmt export",
         description="Write a folder with the model as ONNX graphs and a script, translate.py, that translates with "
-        "NumPy, onnxruntime and, for subwords, sentencepiece. Several checkpoints make one folder, an ensemble. With "
-        "--page, write the page of nmt serve as static files, whose model runs in the browser.",
+        "NumPy, onnxruntime and, for subwords, sentencepiece. Several checkpoints make one folder, an ensemble."
+        + (
+            " With --page, write the page of nmt serve as static files, whose model runs in the browser."
+            if page
+            else ""
+        ),
     )
     parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
@@ -29,13 +35,15 @@ def parser() -> Parser:
         help="of the weights: float16 halves the files, int8 makes them still smaller and, except for --page, "
         "computes in whole numbers (default: float32)",
     )
-    parser.add_argument(
-        "--page",
-        type=Path,
-        metavar="PACKAGE",
-        help="write a web page instead, with the npm package onnxruntime-web that is in this folder, such as "
-        "node_modules/onnxruntime-web",
-    )
+    parser.set_defaults(page=None)
+    if page:
+        parser.add_argument(
+            "--page",
+            type=Path,
+            metavar="PACKAGE",
+            help="write a web page instead, with the npm package onnxruntime-web that is in this folder, such as "
+            "node_modules/onnxruntime-web",
+        )
     return parser
 
 
@@ -64,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"{path} draws translations at random; the exported model searches with a beam", file=sys.stderr)
     about = _about(options.checkpoints)
     if options.page:
-        from nmt.page.local import write_page
+        from nmt.export.static_site import write_page
 
         [(path, contents)] = loaded.items()
         write_page(path, contents, options.output, options.precision, options.page, about)

@@ -23,7 +23,7 @@ from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.tokenizers.sentencepiece import SentencePieceOptions, SentencePieceTokenizer, train_sentencepiece
 from nmt.text.vocabulary import EOS_TOKEN
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCRIPT = Path(__file__).with_name("tokenize.mjs")
 CAPTIONS = (ROOT / "data" / "sample" / "train.de").read_text(encoding="utf-8").split("\n")[:-1]
 ODD = [

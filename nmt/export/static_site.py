@@ -1,4 +1,7 @@
-"""The page as a folder of static files, which needs no server of its own: the model runs in the reader's browser."""
+"""The page of `nmt.page` as a folder of static files: no server, the model runs in the reader's browser.
+
+The page comes from the add-on that offers it (`nmt.addons.offered`). Without that add-on there is no `--page`.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from nmt import export
+from nmt.addons import offered
 from nmt.checkpoint.contents import Loaded
 from nmt.checkpoint.hub import model_name
 from nmt.export.folder import check_tokenizers, complete, described, write_text_files
 from nmt.export.graphs import trace_explaining
 from nmt.export.precision import Precision, write
 from nmt.model.scopes.local import LocalScope
-from nmt.page import answers
 from nmt.system.errors import UserError
 from nmt.translator import Translator
 
-STATIC = Path(__file__).parent / "static"
-ENGINE = Path(export.__file__).parent / "browser"
+ENGINE = Path(__file__).parent / "browser"
 RUNTIME = ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")  # of onnxruntime-web
 ON_PAGE = ("ask.js", "from_disk.js")  # files of the engine that belong to the page
 POLICY = (
@@ -60,13 +61,13 @@ def write_page(path: str, loaded: Loaded, output: Path, precision: Precision, pa
 
 def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) -> None:
     model, place = loaded.model, folder / "model"
-    for graph, contents in trace_explaining(model)._asdict().items():
+    for graph, contents in trace_explaining(model, offered("static_page"))._asdict().items():
         write(contents, place / f"{graph}.onnx", precision, products=False)
     subwords = write_text_files(place, loaded, with_target=True)
     scope = getattr(model.decoder.attention, "scope", None)
     files = [*sorted(place.iterdir()), folder / "runtime" / RUNTIME[-1]]
     config: dict[str, Any] = {
-        "model": answers.of_model("1", name, Translator.of({name: loaded})),
+        "model": offered("static_page").of_model("1", name, Translator.of({name: loaded})),
         "window": scope.window if isinstance(scope, LocalScope) else None,
         "segment_ends": list(model.segment_ends),
         **{
@@ -80,7 +81,11 @@ def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) 
 
 def _write_static(folder: Path) -> None:
     """The page's own modules, of which one is replaced, and those of the engine."""
-    shutil.copytree(STATIC, folder / "static", ignore=shutil.ignore_patterns("index.html", "ask.js", "stored.js"))
+    shutil.copytree(
+        offered("static_page").STATIC,
+        folder / "static",
+        ignore=shutil.ignore_patterns("index.html", "ask.js", "stored.js"),
+    )
     style = folder / "static" / "page.css"
     style.write_text(style.read_text(encoding="utf-8").replace("/static/icon.svg", "icon.svg"), encoding="utf-8")
     for file in ENGINE.glob("*.js"):
@@ -90,7 +95,7 @@ def _write_static(folder: Path) -> None:
 
 def _index() -> str:
     """The page, whose parts lie beside it."""
-    page = (STATIC / "index.html").read_text(encoding="utf-8").replace('"/static/', '"static/')
+    page = (offered("static_page").STATIC / "index.html").read_text(encoding="utf-8").replace('"/static/', '"static/')
     for pattern, replacement in (
         (r"(?=<title>)", f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />\n    '),
         (r"(?=<script )", '<script src="static/from_disk.js"></script>\n    '),

@@ -11,6 +11,7 @@ from support.tiny_models import EACH_ONCE, Variant, parametrised, tiny_model
 from nmt.data.batching import pad_source
 from nmt.export.graphs import trace_explaining
 from nmt.model.seq2seq import Seq2Seq
+from nmt.page import static_page
 from nmt.page.forced_attention import forcing
 from nmt.page.steps import steps
 from nmt.text.vocabulary import BOS
@@ -27,7 +28,10 @@ def test_a_step_and_the_look_at_it_are_pytorchs(variant: Variant) -> None:
     model = tiny_model(variant).float()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
-    sessions = [onnxruntime.InferenceSession(graph.SerializeToString(), options) for graph in trace_explaining(model)]
+    sessions = [
+        onnxruntime.InferenceSession(graph.SerializeToString(), options)
+        for graph in trace_explaining(model, static_page)
+    ]
     for source in SOURCES:
         assert_same_steps(model, sessions, source)
 

@@ -22,10 +22,10 @@ from support.tiny_models import Variant, tiny_codecs, tiny_model
 from nmt.checkpoint.contents import Loaded
 from nmt.cli import main
 from nmt.config.search import SearchConfig
+from nmt.export.static_site import write_page
 from nmt.page import answers, api
 from nmt.page.explanation import explain, read
 from nmt.page.guard import Refusal
-from nmt.page.local import write_page
 from nmt.system import bundled
 from nmt.translator import Translator
 

@@ -1,8 +1,8 @@
 // node tokenize.mjs KIND LOWERCASE MODEL < lines as JSON > their tokens, texts again, and labels, as JSON
 
 import { readFileSync } from "node:fs";
-import { described } from "../../nmt/export/browser/labels.js";
-import { tokenizerOf } from "../../nmt/export/browser/tokenizer.js";
+import { described } from "../../../nmt/export/browser/labels.js";
+import { tokenizerOf } from "../../../nmt/export/browser/tokenizer.js";
 
 const [kind, lowercase, path] = process.argv.slice(2);
 const model = path ? new Uint8Array(readFileSync(path)) : null;

@@ -10,7 +10,7 @@ import pytest
 from support.cli import error_of
 
 from nmt.cli import main
-from nmt.page.local import RUNTIME
+from nmt.export.static_site import RUNTIME
 
 IMPORT = re.compile(r'(?:from|import) "(\./[^"]+)"')
 

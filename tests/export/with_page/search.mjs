@@ -3,9 +3,9 @@
 // A row of the toy's table holds the log-probabilities that follow a history; its number is the search's state.
 
 import { readFileSync } from "node:fs";
-import { beamTree } from "../../nmt/export/browser/beam_tree.js";
-import { beamSearch } from "../../nmt/export/browser/search.js";
-import { BOS } from "../../nmt/export/browser/vocabulary.js";
+import { beamTree } from "../../../nmt/export/browser/beam_tree.js";
+import { beamSearch } from "../../../nmt/export/browser/search.js";
+import { BOS } from "../../../nmt/export/browser/vocabulary.js";
 
 const { table, ...options } = JSON.parse(readFileSync(0, "utf8"));
 const after = (number, token) => (token === BOS ? 0 : (number * 31 + token * 7 + 1) % table.length);

@@ -1,0 +1,68 @@
+"""Add-ons: folders that the core works without. This is the only place where the core meets them.
+
+An add-on is a package in `nmt` with a module `addon`, or a package of your own with an entry point in the group
+`nmt.addons`. Its `ADDON` is an `AddOn`, which registers commands, config sections and offers to other add-ons. Add-ons
+import the core and never each other. Delete a folder, and its commands are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+HOME = {  # the add-on of each command that the project itself has outside the core
+    **dict.fromkeys(("explain", "serve", "index"), "page"),
+    **dict.fromkeys(("export", "push"), "export"),
+    "ablation": "lab",
+    "back-translate": "augment",
+}
+
+
+@dataclass(frozen=True)
+class AddOn:
+    """What a package adds. Modules are named, not imported, so that a command starts fast.
+
+    `commands` maps names to purposes; the module `PACKAGE.commands.NAME` has `parser()` and `run()`. `sections` maps
+    sections of the config to `module:class`. `offers` maps a name, agreed between add-ons, to a module.
+    """
+
+    package: str
+    commands: Mapping[str, str] = field(default_factory=dict)
+    sections: Mapping[str, str] = field(default_factory=dict)
+    offers: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def addons() -> tuple[AddOn, ...]:
+    """The add-ons that are installed: those in this package by name, then those of entry points."""
+    names = sorted(path.parent.name for path in Path(__file__).parent.glob("*/addon.py"))
+    inside = [import_module(f"nmt.{name}.addon").ADDON for name in names]
+    return (*inside, *(entry.load() for entry in entry_points(group="nmt.addons")))
+
+
+def commands() -> dict[str, str]:
+    """The commands of all add-ons with their purposes."""
+    return {name: purpose for addon in addons() for name, purpose in addon.commands.items()}
+
+
+def command_package(command: str) -> str | None:
+    """The package of the add-on that has a command, or None."""
+    return next((addon.package for addon in addons() if command in addon.commands), None)
+
+
+def is_offered(name: str) -> bool:
+    """Whether an installed add-on offers a module under a name."""
+    return any(name in addon.offers for addon in addons())
+
+
+def offered(name: str) -> Any:
+    """The module that an add-on offers under a name. Raises `LookupError` if no installed add-on does."""
+    for addon in addons():
+        if name in addon.offers:
+            return import_module(addon.offers[name])
+    raise LookupError(f"no add-on offers {name}")

@@ -1,0 +1,11 @@
+"""What export adds: its commands."""
+
+from nmt.addons import AddOn
+
+ADDON = AddOn(
+    package="nmt.export",
+    commands={
+        "export": "export a model to ONNX, to translate without PyTorch",
+        "push": "upload a model to the Hugging Face Hub",
+    },
+)

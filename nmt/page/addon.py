@@ -1,0 +1,13 @@
+"""What the page adds: its commands, and itself for export as static files."""
+
+from nmt.addons import AddOn
+
+ADDON = AddOn(
+    package="nmt.page",
+    commands={
+        "explain": "write a web page, as a single file, that shows how a sentence is translated",
+        "serve": "start a web page that shows models translating, live",
+        "index": "index a model's states on its training text, so that the page shows words like a selected one",
+    },
+    offers={"static_page": "nmt.page.static_page"},
+)

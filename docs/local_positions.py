@@ -38,8 +38,8 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.text.corpus import read_lines
 from nmt.training import loop
 from nmt.training.loss import batch_loss
-from nmt.training.pace import Tokens
-from nmt.training.session import Session
+from nmt.training.throughput import Tokens
+from nmt.training.trainer import Trainer
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample" / "validation"
 HALF_EPOCH, MIDDLE, TOGETHER = 89, 445, 50  # updates
@@ -82,9 +82,9 @@ def _noting_centres(model: Any) -> Iterator[list[Tensor]]:
         yield noted
 
 
-def words_of(session: Session) -> Words:
+def words_of(trainer: Trainer) -> Words:
     """Each word's position, the length of its source, its gold position, p_t, and the gradient with respect to p_t."""
-    model, pairs, rows = session.task.model, session.task.pairs, []
+    model, pairs, rows = trainer.train_state.model, trainer.pairs, []
     model.eval()
     for source, target, gold in islice(linked_pairs(), 0, None, 4):
         example = Example(pairs.source.encode(source), pairs.target.encode(target))
@@ -108,10 +108,10 @@ def _logit(share: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.log(share) - np.log1p(-share)
 
 
-def tell(session: Session, is_last: bool) -> None:
+def tell(trainer: Trainer, is_last: bool) -> None:
     """Print where the centres stand after this update."""
-    update, scope = session.state.update, session.task.model.decoder.attention.scope
-    words = words_of(session)
+    update, scope = trainer.counters.update, trainer.train_state.model.decoder.attention.scope
+    words = words_of(trainer)
     distance, u = np.abs(words["centre"] - words["gold"]), learnt(words, scope.initial_position == "diagonal")
     beyond = (distance > scope.window).mean()
     print(
@@ -140,16 +140,16 @@ def shares(model: Seq2Seq) -> list[float]:
 
 def run(config: str, overrides: Sequence[str]) -> int:
     """Train, and print the tables meanwhile."""
-    make_update: Callable[[Session, Batches], Tokens] = loop._make_update
+    make_update: Callable[[Trainer, Batches], Tokens] = loop._make_update
     noted: list[list[float]] = []
 
-    def watched(session: Session, batches: Batches) -> Tokens:
-        if session.state.update == 0:
-            tell(session, is_last=False)
-        tokens = make_update(session, batches)
-        noted.append(shares(session.task.model))
-        if session.state.update % HALF_EPOCH == 0:
-            tell(session, is_last=session.state.update == session.task.config.training.max_updates)
+    def watched(trainer: Trainer, batches: Batches) -> Tokens:
+        if trainer.counters.update == 0:
+            tell(trainer, is_last=False)
+        tokens = make_update(trainer, batches)
+        noted.append(shares(trainer.train_state.model))
+        if trainer.counters.update % HALF_EPOCH == 0:
+            tell(trainer, is_last=trainer.counters.update == trainer.config.training.max_updates)
         return tokens
 
     with patch.object(loop, "_make_update", watched):

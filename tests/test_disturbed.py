@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from nmt.cli import main
 from nmt.config.reading import to_yaml
 from nmt.system import files, streams
 from nmt.system.errors import UserError
-from nmt.training import loop
-from nmt.training.curves import Curves
+from nmt.training import event_log, loop
+from nmt.training.event_log import EventLog
 
+SUMMARY_WRITER = event_log._summary_writer  # which the tests' fixture replaces
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(nmt.__file__).parents[1]), *sys.path])}
 
 
@@ -130,18 +132,20 @@ def test_a_run_saves_nothing_in_a_folder_that_became_anothers(
     } == dict.fromkeys(("metrics.jsonl", "last.pt"), "the other run's")
 
 
-def test_curves_that_cannot_be_written_are_reported_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_curves_that_cannot_be_written_are_reported_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("tensorboard")
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(UserError, match="file cannot be written"):
-        Curves(tmp_path / "file", 0)
-    folder = tmp_path / "tensorboard"
-    curves = Curves(folder, 0)
-    curves.add_scalar("train/loss", 1.0, 1)
-    folder.rename(tmp_path / "elsewhere")  # at once, while a thread writes
-    for update in range(2, 2000):
-        curves.add_scalar("train/loss", 1.0, update)
-    curves.close()
+    monkeypatch.setattr(event_log, "_summary_writer", SUMMARY_WRITER)
+    (tmp_path / "tensorboard").write_bytes(b"")
+    with pytest.raises(UserError, match="tensorboard cannot be written"):
+        EventLog(tmp_path)
+    (tmp_path / "tensorboard").unlink()
+    with closing(EventLog(tmp_path)) as log:
+        log.write("train", 1, 1, loss=1.0)
+        (tmp_path / "tensorboard").rename(tmp_path / "elsewhere")  # at once, while a thread writes
+        for update in range(2, 2000):
+            log.write("train", update, 1, loss=1.0)
     said = capfd.readouterr().err
     assert "Traceback" not in said
     assert said.count("its curves end here") <= 1

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     config = load_config(find_config(options.config), options.set)
 
     from nmt.evaluation.checkpoints import corpus_test_set
-    from nmt.training.interruption import lasting_output
+    from nmt.training.interruption import tolerate_closed_output
     from nmt.training.progress import JsonProgress, TextProgress
 
     has_test = config.data.corpus != "files" or config.data.source.test is not None
@@ -58,29 +58,29 @@ def run(options: argparse.Namespace) -> int:
 
         check(config, resume=options.resume, progress=progress)
         return 0
-    with lasting_output():
+    with tolerate_closed_output():
         return _train(config, test_set, options, progress)
 
 
 def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progress: Progress) -> int:
-    from nmt.training.distributed import joined
+    from nmt.training.distributed import connect_processes
     from nmt.training.folder import LAST
     from nmt.training.interruption import Interrupted, StopSignals
     from nmt.training.run import run
 
     stop = StopSignals()
     try:
-        with joined() as world, stop.installed():
-            if not world.is_main:
+        with connect_processes() as group, stop.installed():
+            if not group.is_main:
                 sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the command ends
-            folder = run(config, stop, resume=options.resume, world=world, progress=progress)
+            folder = run(config, stop, resume=options.resume, group=group, progress=progress)
     except Interrupted:
         progress.stopped(None, _again(options))
         return 130
     if stop.requested:
         progress.stopped(folder / LAST, _again(options))
         return 130
-    if world.is_main:
+    if group.is_main:
         _evaluate(config, test_set, folder, progress)
     return 0
 

@@ -1,13 +1,12 @@
-"""Several processes, started by torchrun, train one model together: each computes its part of every batch."""
+"""Several processes, started by torchrun, train one model together: each computes its shard of every batch."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -21,9 +20,8 @@ from nmt.system.errors import UserError
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class World:
-    """All processes that train one model, and which of them this is. By default it is the only one."""
+class ProcessGroup(NamedTuple):
+    """The processes that train one model, and the rank of this one among them. By default there is no other."""
 
     rank: int = 0
     size: int = 1
@@ -43,42 +41,41 @@ class World:
 
     def gather(self, value: Value) -> list[Value]:
         """The values of all processes, in the order of their ranks. Every process must call it."""
-        if self.size == 1:
-            return [value]
-        values: list[Value] = [value] * self.size
-        distributed.all_gather_object(values, value)
+        values = [value] * self.size
+        if self.size > 1:
+            distributed.all_gather_object(values, value)
         return values
 
     def wait(self) -> None:
         """Wait until every process has called this."""
         self.total(0)
 
-    def share(self, numbers: Sequence[int], lengths: NDArray[np.int32]) -> list[int]:
-        """This process's part of some examples, given the lengths of all examples.
+    def shard(self, indices: Sequence[int], lengths: NDArray[np.int32]) -> list[int]:
+        """This process's shard of a batch: indices of examples, given the lengths of all examples.
 
-        All parts have about as many tokens: the longest examples come first, and each goes to the part with the fewest
-        tokens so far.
+        All shards have about as many tokens: the longest examples come first, and each goes to the shard with the
+        fewest tokens so far.
         """
         if self.size == 1:
-            return list(numbers)
-        parts: list[list[int]] = [[] for _ in range(self.size)]
+            return list(indices)
+        shards: list[list[int]] = [[] for _ in range(self.size)]
         tokens = [0] * self.size
-        for number in sorted(numbers, key=lambda number: -int(lengths[number])):
-            part = tokens.index(min(tokens))
-            parts[part].append(number)
-            tokens[part] += int(lengths[number]) + 1  # for the end mark
-        return parts[self.rank]
+        for index in sorted(indices, key=lambda index: -int(lengths[index])):
+            smallest = tokens.index(min(tokens))
+            shards[smallest].append(index)
+            tokens[smallest] += int(lengths[index]) + 1  # for the end mark
+        return shards[self.rank]
 
-    def batches(self, order: Sequence[int], batch_size: int) -> list[int]:
-        """This process's part of an order that is read in batches: every size-th batch, undivided."""
-        begins = range(self.rank * batch_size, len(order), self.size * batch_size)
-        return [number for begin in begins for number in order[begin : begin + batch_size]]
-
-
-ALONE = World()
+    def shard_batches(self, order: Sequence[int], batch_size: int) -> list[int]:
+        """This process's shard of an order that is read in batches: every size-th batch, undivided."""
+        starts = range(self.rank * batch_size, len(order), self.size * batch_size)
+        return [index for start in starts for index in order[start : start + batch_size]]
 
 
-def job() -> str | None:
+SINGLE_PROCESS = ProcessGroup()
+
+
+def torchrun_job() -> str | None:
     """A name that identifies one call of torchrun, the same in all its processes and restarts; None without torchrun.
 
     torchrun's own name for the job may be used again, so the folder in which it collects errors is part of the name.
@@ -89,30 +86,30 @@ def job() -> str | None:
     return f"{os.environ['TORCHELASTIC_RUN_ID']} {folder}"
 
 
-def restarted() -> bool:
+def is_restart() -> bool:
     """Whether torchrun has restarted the processes after one of them failed."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
 @contextmanager
-def joined() -> Iterator[World]:
+def connect_processes() -> Iterator[ProcessGroup]:
     """Connect to the other processes that torchrun has started, until the block ends.
 
     Raises `UserError` if the connection to another process is lost.
     """
     if not distributed.is_torchelastic_launched() or os.environ["WORLD_SIZE"] == "1":
-        yield ALONE
+        yield SINGLE_PROCESS
         return
     timeout = timedelta(hours=6)  # while one of them prepares a large corpus
-    store, rank, count = next(rendezvous("env://", timeout=timeout))
+    store, rank, size = next(rendezvous("env://", timeout=timeout))
     if os.environ.get("GROUP_WORLD_SIZE") == "1":
         # After a restart, torchrun's store still holds the addresses of the processes that have ended. Several machines
         # count their restarts separately, and need TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 instead.
         store = PrefixStore(f"restart {os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    distributed.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=timeout)
+    distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
     try:
-        yield World(rank, count)
+        yield ProcessGroup(rank, size)
     except RuntimeError as error:
         if isinstance(error, distributed.DistError) or any(word in str(error) for word in ("gloo", "onnection")):
             raise UserError(
@@ -124,9 +121,13 @@ def joined() -> Iterator[World]:
         distributed.destroy_process_group()
 
 
-def this_device(device: torch.device) -> torch.device:
+def local_device(device: torch.device) -> torch.device:
     """The GPU of this process, where there are several; any other device unchanged."""
     if device.type == "cuda" and device.index is None and "LOCAL_RANK" in os.environ:
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
     return device
+
+
+World: TypeAlias = ProcessGroup  # until the last caller is renamed
+ALONE = SINGLE_PROCESS

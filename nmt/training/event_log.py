@@ -6,6 +6,8 @@ import importlib.util
 import json
 import math
 import os
+import sys
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,17 +16,13 @@ from typing import Any
 
 from nmt.system.errors import UserError
 from nmt.system.files import report_write_errors
-from nmt.training.curves import Curves
 
 NAME = "metrics.jsonl"
+TENSORBOARD = "tensorboard"  # the folder of its files, in a run's folder
 
 
 class RemovedFile(UserError):
     """`metrics.jsonl` was removed while it was written."""
-
-
-class ReplacedFile(RemovedFile):
-    """Another file has its name now: the folder belongs to another run."""
 
 
 class EventLog:
@@ -33,15 +31,14 @@ class EventLog:
     def __init__(self, folder: Path | None, size: int = 0, update: int = 0) -> None:
         """Continue after a checkpoint's update, when the file had `size` bytes: later events are cut off.
 
-        Without a folder, which is for processes other than the first, nothing is kept.
+        Without a folder, as for processes other than the first, nothing is kept.
         """
-        self._path = Path(NAME) if folder is None else folder / NAME
+        self._folder, self._path = folder, (folder or Path()) / NAME
+        self._tensorboard = _summary_writer(folder / TENSORBOARD, update) if folder else None
         with report_write_errors(self._path):
-            self._file = TemporaryFile() if folder is None else self._path.open("ab")  # noqa: SIM115  # until `close`
+            self._file = self._path.open("ab") if folder else TemporaryFile()  # noqa: SIM115  # until `close`
             self._file.truncate(min(size, self._file.tell()))
             self._file.seek(0, os.SEEK_END)
-        self._keeps = folder is not None
-        self._tensorboard = None if folder is None else _summary_writer(folder, update)
 
     @property
     def size(self) -> int:
@@ -52,51 +49,71 @@ class EventLog:
             return self._file.tell()
 
     def write(self, event: str, update: int, epoch: int, **values: Any) -> dict[str, Any]:
-        """Add an event, and return it as it was given; the file gets what `finite` makes of it.
+        """Add an event, and return it; the file gets what `json_values` makes of it.
 
-        Raises `RemovedFile` if the file is gone, `UserError` if it cannot be written.
+        Raises what `refuse_removed` does, and `UserError` if the file cannot be written.
         """
         entry = {"event": event, "update": update, "epoch": epoch} | values
         self.refuse_removed()
         with report_write_errors(self._path):
-            self._file.write(json.dumps(finite(entry), ensure_ascii=False).encode() + b"\n")
+            self._file.write(json.dumps(json_values(entry), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
-        if self._tensorboard is not None:
+        try:
             for name, value in values.items():
-                if isinstance(value, int | float):
+                if self._tensorboard is not None and isinstance(value, int | float):
                     self._tensorboard.add_scalar(f"{event}/{name}", value, update)
+        except OSError as error:
+            self._tensorboard, reason = None, error.strerror or error
+            folder = self._path.with_name(TENSORBOARD)
+            print(f"{folder} cannot be written any more ({reason}): its curves end here", file=sys.stderr)
         return entry
 
     def refuse_removed(self) -> None:
-        """Raise `RemovedFile` if the file is gone, or if another one stands in its place."""
-        if not self._keeps:
+        """Raise `RemovedFile` if the file was removed, `UserError` if it was replaced: the folder is another run's."""
+        if self._folder is None:
             return
         try:
             if os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno())):
                 return
         except OSError:
             raise RemovedFile(f"{self._path} was removed during training") from None
-        raise ReplacedFile(f"{self._path} was replaced during training, as if the folder were another run's now")
+        raise UserError(
+            f"{self._path} was replaced during training, as if the folder were another run's now: nothing more was "
+            "saved there; continue with --resume if it is not, or start over with --set name=NAME"
+        )
 
     def close(self) -> None:
         with suppress(OSError):  # a full disk was reported when the event was written
             self._file.close()
-        if self._tensorboard is not None:
-            self._tensorboard.close()
+        with suppress(OSError):
+            if self._tensorboard is not None:
+                self._tensorboard.close()
 
 
-def finite(values: Mapping[str, Any]) -> dict[str, Any]:
+def json_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values, with null for those numbers that JSON cannot spell: infinity and nan."""
     return {k: v if not isinstance(v, float) or math.isfinite(v) else None for k, v in values.items()}
 
 
-def tensorboard_folder(folder: Path) -> Path | None:
-    """Where a run's curves are, or None if TensorBoard is not installed."""
-    return folder / "tensorboard" if importlib.util.find_spec("tensorboard") else None
+def has_tensorboard() -> bool:
+    return importlib.util.find_spec("tensorboard") is not None
 
 
 def _summary_writer(folder: Path, update: int) -> Any:
-    try:
-        return Curves(folder / "tensorboard", update)
-    except ImportError:
+    """TensorBoard's writer, which hides the events of later updates in the folder; None without TensorBoard.
+
+    Raises `UserError` if the folder cannot be written.
+    """
+    if not has_tensorboard():
         return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    report = threading.excepthook
+
+    def report_others(error: threading.ExceptHookArgs) -> None:
+        if not type(error.thread).__module__.startswith("tensorboard"):
+            report(error)
+
+    threading.excepthook = report_others  # TensorBoard writes in a thread, whose error the next write raises, too
+    with report_write_errors(folder):
+        return SummaryWriter(str(folder), purge_step=update + 1)

@@ -9,10 +9,12 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from types import FrameType
 from typing import Any
+
+_STOPPING = b"\nStopping after this update, then saving. Press Ctrl-C again to stop immediately.\n"
 
 
 class Interrupted(BaseException):
@@ -20,7 +22,7 @@ class Interrupted(BaseException):
 
 
 class StopSignals:
-    """Whether a stop was asked for. A second signal stops the program immediately."""
+    """Whether a stop was requested. A second signal stops the program immediately."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -29,14 +31,14 @@ class StopSignals:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Catch SIGINT, SIGTERM and, unless it is ignored as by nohup, SIGHUP inside the block."""
-        numbers = [signal.SIGINT, signal.SIGTERM]
+        signals = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
-        before = {number: signal.signal(number, self._handle) for number in numbers}
+            signals.append(signal.SIGHUP)
+        previous = {number: signal.signal(number, self._handle) for number in signals}
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
     @contextmanager
@@ -60,25 +62,14 @@ class StopSignals:
 
     def _handle(self, _number: int, _: FrameType | None) -> None:
         self.requested = True
-        for either in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(either, _stop_now)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _stop_now)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that is closed may send it twice
-        _say("\nStopping after this update, then saving. Press Ctrl-C again to stop immediately.\n")
+        if sys.stderr is not None:  # closed at the start
+            with suppress(OSError):  # its reader has ended
+                os.write(sys.stderr.fileno(), _STOPPING)  # Python's streams refuse it during another write
         if self._abandon:
             raise Interrupted
-
-
-def _say(text: str) -> None:
-    """Write text to standard error, also while something else is being written there."""
-    stream = sys.stderr
-    if stream is None:  # closed from the beginning
-        return
-    try:
-        stream.write(text)
-        stream.flush()
-    except RuntimeError:  # Python's streams refuse it
-        with suppress(OSError):  # nobody reads it any more
-            os.write(stream.fileno(), text.encode())
 
 
 def _stop_now(number: int, frame: FrameType | None) -> None:
@@ -87,47 +78,41 @@ def _stop_now(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def lasting_output() -> Iterator[None]:
-    """Inside the block, writing does not fail when the reader of the output is gone, as `tee` is after Ctrl-C.
+def tolerate_closed_output() -> Iterator[None]:
+    """Inside the block, writing does not fail when the reader of the output has ended, as `tee` has after Ctrl-C.
 
     What is written there afterwards is lost.
     """
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (stream and _Lasting(stream) for stream in before)  # None: closed from the beginning
-    try:
-        yield
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
+    stdout, stderr = (stream and _TolerantStream(stream) for stream in (sys.stdout, sys.stderr))  # None: closed before
+    with redirect_stdout(stdout), redirect_stderr(stderr):
+        try:
+            yield
+        finally:
+            for stream in filter(None, (stdout, stderr)):
                 stream.flush()
-        sys.stdout, sys.stderr = before
 
 
-class _Lasting:
+class _TolerantStream:
     """A text stream that discards what is written once its pipe is broken, or its terminal hung up."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
     def write(self, text: str) -> int:
-        with self._lasting():
-            self._stream.write(text)
+        self._attempt(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
-        with self._lasting():
-            self._stream.flush()
+        self._attempt(self._stream.flush)
 
-    @contextmanager
-    def _lasting(self) -> Iterator[None]:
+    def _attempt(self, operation: Callable[..., object], *arguments: str) -> None:
         try:
-            yield
+            operation(*arguments)
         except OSError as error:
             if error.errno not in (errno.EPIPE, errno.EIO):
                 raise
-            nothing = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nothing, self._stream.fileno())
-            os.close(nothing)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+            with open(os.devnull, "wb") as null:
+                os.dup2(null.fileno(), self._stream.fileno())

@@ -1,15 +1,21 @@
-"""What a run needs before its first update: the device, the training pairs with their codecs, the validation text."""
+"""What a run needs before its first update: the device, the text with its codecs, and the weights to start from."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
-from nmt.checkpoint.contents import Loaded
+from nmt.build import build_model, segment_ends
+from nmt.checkpoint.contents import Loaded, load, weight_differences
+from nmt.config.data import DataConfig
+from nmt.config.reading import differences
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batches, epoch_batches
@@ -17,70 +23,131 @@ from nmt.data.splits import split_paths
 from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.kernels import in_use
 from nmt.kernels.precision import check_precision
+from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
 from nmt.system.startup import without_garbage_collection
 from nmt.text.corpus import ParallelText, read_pairs
 from nmt.text.limits import most_characters
-from nmt.training.distributed import ALONE, World, this_device
-from nmt.training.start import starting_point
+from nmt.text.vocabulary import UNK
+from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup, local_device
+from nmt.training.folder import load_last_intact
+
+_TOKEN_FIELDS = {"tokenizer", "language", "lowercase", "vocabulary_size", "subword_model"}
+_SIDES = ("source", "target")
 
 
 class Prepared(NamedTuple):
     device: torch.device
     pairs: TrainingSet
     validation: ParallelText
-    start: Loaded | None
+    start: Loaded | None  # the checkpoint that training starts from
+    segment_ends: tuple[int, ...]  # the ids of the source tokens that end a segment
 
 
-def prepare(config: Config, world: World = ALONE, resumed: Path | None = None) -> Prepared:
-    """Read and tokenise the data that `config` names, and keep the result in the cache; read what training starts from.
+def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path | None = None) -> Prepared:
+    """Read and tokenise the data that `config` names, and cache the result; read the checkpoint to start from.
 
     Of several processes the first one does the work, and the others then read the cache. `resumed` is the folder of a
-    run that goes on.
+    run that continues.
 
-    Raises `UserError` if the data or the starting point cannot be used, or the machine lacks what the config asks for.
+    Raises `UserError` if the data or the starting point cannot be used, or the machine lacks what the config needs.
     """
-    device = this_device(choose_device(config.training.device))
+    device = local_device(choose_device(config.training.device))
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
     check_precision("training.precision", config.training.precision, device)
     if config.training.precision == "int8" and in_use() == "plain":
         raise UserError("training.precision: int8 needs the fast kernels; unset NMT_KERNELS, or use bf16 or float32")
     check_precision("search.precision", config.search.precision, device)
-    start = starting_point(config, resumed)
-    codecs = start and (start.source, start.target)
+    start = _starting_point(config, resumed)
     with without_garbage_collection():
-        if not world.is_main:
-            world.wait()
-        pairs = load_training_set(config.data, codecs)
+        if not group.is_main:
+            group.wait()
+        pairs = load_training_set(config.data, start and (start.source, start.target))
         if start is not None:
             pairs = replace(pairs, start=(start.selection,))
-        prepared = Prepared(device, pairs, _validation_text(config), start)
-        if world.is_main:
-            world.wait()
-            for line in prepared.pairs.notes:
+        validation = _validation_text(config)
+        if group.is_main:
+            group.wait()
+            for line in pairs.notes:
                 print(line, file=sys.stderr)
-    return prepared
+    return Prepared(device, pairs, validation, start, segment_ends(config.model.attention, pairs.source.vocabulary))
 
 
-def batches_of(pairs: TrainingSet, config: TrainingConfig, epoch: int, world: World = ALONE) -> Batches:
+def batches_of(pairs: TrainingSet, config: TrainingConfig, epoch: int, group: ProcessGroup = SINGLE_PROCESS) -> Batches:
     """An epoch's batches, of all processes together; epochs are counted from 0."""
-    return epoch_batches(pairs.lengths, world.size * config.batch_size, config.batch_unit, config.seed, epoch)
+    return epoch_batches(pairs.lengths, group.size * config.batch_size, config.batch_unit, config.seed, epoch)
+
+
+def first_model(config: Config, prepared: Prepared) -> Seq2Seq:
+    """The model before the first update: with the weights of the starting point, or with random ones."""
+    source, target = (len(codec.vocabulary) for codec in (prepared.pairs.source, prepared.pairs.target))
+    model = build_model(config.model, source, target, prepared.segment_ends)
+    if prepared.start is not None:
+        model.load_state_dict(prepared.start.model.state_dict())
+    return model.to(prepared.device)
 
 
 def _validation_text(config: Config) -> ParallelText:
     """Raises `UserError` if no pair has text, or for a line whose loss would take minutes and fill the memory."""
     paths = split_paths(config.data, "validation")
     text = read_pairs(*paths)
-    most = most_characters(config.search.max_source_length)
-    for side, path, lines in zip(("source", "target"), paths, (text.source, text.target), strict=True):
+    limit = most_characters(config.search.max_source_length)
+    for side, path, lines in zip(_SIDES, paths, (text.source, text.target), strict=True):
         for number, line in enumerate(lines, start=1):
-            if len(line) > most:
+            if len(line) > limit:
                 raise UserError(
-                    f"data.{side}.validation: {path}, line {number} has {len(line):,} characters, more than {most:,}: "
+                    f"data.{side}.validation: {path}, line {number} has {len(line):,} characters, more than {limit:,}: "
                     "split it, or raise search.max_source_length"
                 )
     if not any(source.strip() and target.strip() for source, target in zip(text.source, text.target, strict=True)):
         raise UserError(f"{paths[0]} and {paths[1]}: no pair has text on both sides: give another validation set")
     return text
+
+
+def _starting_point(config: Config, resumed: Path | None) -> Loaded | None:
+    """The checkpoint that `training.start_from` names, if any.
+
+    For a run that continues in the folder `resumed` it is the run's own last checkpoint, which has the same tokens.
+    Raises `UserError` if it does not exist or is damaged, or if it has another model or other tokenizers.
+    """
+    path = config.training.start_from
+    if path is None:
+        return None
+    cpu = torch.device("cpu")
+    if resumed is not None and (last := load_last_intact(resumed, cpu)[0]) is not None:
+        return last
+    start = load(path, cpu)
+    for field in _fixed_differences(start.config, config):
+        value = json.dumps(attrgetter(field)(start.config), default=str).strip('"')
+        raise UserError(f"training.start_from: {path} has another {field}: set it to the checkpoint's, {value}")
+    for extra in config.data.source.extra:
+        if extra.tag is not None and extra.tag not in start.source.vocabulary.tokens:
+            raise UserError(f"data.source.extra: {path} was trained without the tag {extra.tag}: leave it out")
+    for side in _SIDES:
+        codec = getattr(start, side)
+        before, now = (_sampling_fields(data, side) for data in (start.config.data, config.data))
+        if now and not before and UNK in codec.vocabulary.encode(codec.tokenizer.subwords()):
+            raise UserError(f"{now[0]}: {path} was trained without it, and lacks some of the subwords: leave it out")
+    return start
+
+
+def _sampling_fields(data: DataConfig, side: str) -> list[str]:
+    """The fields that are set and produce subwords of a side that the unchanged text may lack."""
+    fields = {
+        f"data.{side}.subword_sampling": getattr(getattr(data, side), "subword_sampling", None),
+        "data.source.respelling": data.source.respelling if side == "source" else None,
+        "data.copying": data.copying,
+    }
+    return [field for field, value in fields.items() if value is not None]
+
+
+def _fixed_differences(before: Config, now: Config) -> Iterator[str]:
+    """The fields that must be the checkpoint's, and are not."""
+    if before.data.joint_vocabulary != now.data.joint_vocabulary:
+        yield "data.joint_vocabulary"
+    for side in _SIDES:
+        one, other = (getattr(config.data, side).model_dump(include=_TOKEN_FIELDS) for config in (before, now))
+        yield from (f"data.{side}.{field}" for field in differences(one, other))
+    yield from weight_differences(before.model, now.model)

@@ -22,12 +22,11 @@ from nmt.optimizers import OPTIMIZERS
 from nmt.system.errors import UserError
 from nmt.system.files import report_write_errors
 from nmt.system.values import shown
-from nmt.training.distributed import World
-from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS
+from nmt.training.counters import Counters
+from nmt.training.distributed import ProcessGroup
+from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, load_last_intact
 from nmt.training.learner import Learner
 from nmt.training.prepare import Prepared
-from nmt.training.start import last_whole
-from nmt.training.state import State
 
 
 class _TrainingPart(BaseModel):
@@ -35,7 +34,7 @@ class _TrainingPart(BaseModel):
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    state: State
+    state: Counters
     optimizer: dict[int, dict[str, Tensor]]  # of each parameter, in the model's order
     average: dict[str, Tensor] | None
     text: str  # a digest of all training text
@@ -45,14 +44,14 @@ class _TrainingPart(BaseModel):
     metrics_size: Annotated[int, Field(ge=0, lt=2**63)]
 
 
-def seed_processes(seed: int, world: World) -> None:
+def seed_processes(seed: int, group: ProcessGroup) -> None:
     """Have each process draw other random numbers. The first one continues with those of the seed."""
-    if not world.is_main:
-        torch.manual_seed(random.Random(f"{seed} {world.rank}").getrandbits(63))
+    if not group.is_main:
+        torch.manual_seed(random.Random(f"{seed} {group.rank}").getrandbits(63))
 
 
 def training_part(
-    state: State, learner: Learner, text: str, validation: str, metrics_size: int, world: World
+    counters: Counters, learner: Learner, text: str, validation: str, metrics_size: int, group: ProcessGroup
 ) -> dict[str, Any]:
     """What a checkpoint needs beside model and config, as plain values and tensors. Every process must call it.
 
@@ -60,9 +59,9 @@ def training_part(
     `metrics.jsonl` in bytes.
     """
     cuda = learner.model.device.type == "cuda"
-    generators = world.gather((torch.get_rng_state(), torch.cuda.get_rng_state() if cuda else None))
+    generators = group.gather((torch.get_rng_state(), torch.cuda.get_rng_state() if cuda else None))
     return {
-        "state": asdict(state),
+        "state": asdict(counters),
         "optimizer": _moments(learner),
         "average": None if learner.average is None else dict(learner.average.model.state_dict()),
         "text": text,
@@ -73,21 +72,21 @@ def training_part(
     }
 
 
-def restore(learner: Learner, training: dict[str, Any], path: str, world: World) -> tuple[State, int]:
+def restore(learner: Learner, training: dict[str, Any], path: str, group: ProcessGroup) -> tuple[Counters, int]:
     """Restore the learner and the random generators; returns where training stood, and the size of `metrics.jsonl`.
 
     Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together, and `UserError` if the number of
     processes has changed.
     """
-    found = _checked(training, path, world)
+    found = _checked(training, path, group)
     _load_optimizer(learner, found.optimizer, path)
     averaged = None if learner.average is None else learner.average.model
     check_weights(f"{path}: average", {} if averaged is None else averaged.state_dict(), found.average or {})
     if averaged is not None and found.average is not None:
         averaged.load_state_dict(found.average)
     try:
-        torch.set_rng_state(found.random[world.rank])
-        gpu = found.random_cuda[world.rank]
+        torch.set_rng_state(found.random[group.rank])
+        gpu = found.random_cuda[group.rank]
         if gpu is not None and learner.model.device.type == "cuda":
             torch.cuda.set_rng_state(gpu)
     except (RuntimeError, TypeError) as error:
@@ -95,25 +94,25 @@ def restore(learner: Learner, training: dict[str, Any], path: str, world: World)
     return found.state, found.metrics_size
 
 
-def _checked(training: dict[str, Any], path: str, world: World) -> _TrainingPart:
+def _checked(training: dict[str, Any], path: str, group: ProcessGroup) -> _TrainingPart:
     """The part, as far as it can be checked without a model. Raises what `restore` does."""
     try:
         found = _TrainingPart.model_validate(training)
     except ValidationError as error:
         raise DamagedFile(f"{path} cannot be resumed from: {explain(error)}") from None
-    _check_state(found.state, path)
-    if len(found.random) != world.size or len(found.random_cuda) != world.size:
+    _check_counters(found.state, path)
+    if len(found.random) != group.size or len(found.random_cuda) != group.size:
         before = "1 process" if len(found.random) == 1 else f"{len(found.random)} processes"
-        raise UserError(f"{path} was trained by {before}, and not by {world.size}: resume with {before}")
+        raise UserError(f"{path} was trained by {before}, and not by {group.size}: resume with {before}")
     return found
 
 
-def _check_state(state: State, path: str) -> None:
+def _check_counters(counters: Counters, path: str) -> None:
     """Raise `DamagedFile` unless training can have stood there: nothing negative, nothing that is not a number."""
-    for name, value in asdict(state).items():
+    for name, value in asdict(counters).items():
         if value is not None and not (0 <= value < 2**63 or (name in ("best", "best_loss") and value == math.inf)):
             raise DamagedFile(f"{path}: training.state.{name} cannot be {shown(value)}: use another copy")
-    if state.validated > state.update:
+    if counters.validated > counters.update:
         raise DamagedFile(f"{path}: training.state.validated is above update: use another copy")
 
 
@@ -158,15 +157,15 @@ def _named(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
     }
 
 
-def load_last(config: Config, prepared: Prepared, folder: Path, world: World) -> Loaded | None:
+def load_last(config: Config, prepared: Prepared, folder: Path, group: ProcessGroup) -> Loaded | None:
     """The last checkpoint that is not damaged, or None before the first. A damaged one is moved out of the way.
 
     Raises `UserError` if training cannot continue from it with this config and text, or if other processes find another
     one.
     """
-    if not world.is_main:
-        world.wait()
-    loaded, damaged = last_whole(folder, prepared.device)
+    if not group.is_main:
+        group.wait()
+    loaded, damaged = load_last_intact(folder, prepared.device)
     if damaged is not None:
         last, previous = folder / LAST, folder / PREVIOUS
         print(f"{damaged}. Continuing from the checkpoint before it, {previous}", file=sys.stderr)
@@ -176,15 +175,15 @@ def load_last(config: Config, prepared: Prepared, folder: Path, world: World) ->
             previous.replace(last)
     elif loaded is None:
         print(f"{folder / LAST} does not exist yet: starting from the beginning", file=sys.stderr)
-    if world.is_main:
-        world.wait()
-    if len(set(world.gather(repr(loaded and (loaded.training or {}).get("state"))))) > 1:
+    if group.is_main:
+        group.wait()
+    if len(set(group.gather(repr(loaded and (loaded.training or {}).get("state"))))) > 1:
         raise UserError(
             f"{folder / LAST} is not the same on all machines: they must share the folder {config.output_dir}"
         )
     if loaded is not None:
         training = check_continues(config, prepared, loaded, folder / LAST)
-        _checked(training, str(folder / LAST), world)
+        _checked(training, str(folder / LAST), group)
     return loaded
 
 

@@ -2,68 +2,63 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import torch
 
-from nmt.build import segment_ends
 from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.system import files
-from nmt.training.distributed import ALONE, World, job, restarted
-from nmt.training.folder import CONFIG, JOB, held, job_of, refuse_other_files, refuse_used
+from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup, is_restart, torchrun_job
+from nmt.training.folder import CONFIG, JOB, lock_folder, recorded_job, refuse_other_files, refuse_used
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import train
 from nmt.training.precision import choose_precision, with_precision
-from nmt.training.prepare import prepare
+from nmt.training.prepare import first_model, prepare
 from nmt.training.progress import Progress, TextProgress
 from nmt.training.recorded import Recorder
 from nmt.training.resume import load_last
-from nmt.training.session import Task
-from nmt.training.start import first_model
 from nmt.training.summary import summarize
+from nmt.training.trainer import make_trainer
 
 
 def run(
-    config: Config, stop: StopSignals, *, resume: bool, world: World = ALONE, progress: Progress | None = None
+    config: Config,
+    stop: StopSignals,
+    *,
+    resume: bool,
+    group: ProcessGroup = SINGLE_PROCESS,
+    progress: Progress | None = None,
 ) -> Path:
     """Train what `config` describes and return the run's folder, `output_dir/name`. `progress` is text by default.
 
     A new run needs a new folder; `resume` continues from the folder's `last.pt`, or starts from the beginning if there
     is none yet. So does a run that torchrun restarts after a failure, in the folder of that job.
     Raises `UserError` before anything is written if config, data or folder do not fit, and `Interrupted` if a stop is
-    asked for while the data is prepared.
+    requested while the data is prepared.
     """
     folder = Path(config.output_dir) / config.name
-    progress = (progress or TextProgress()) if world.is_main else Progress()
-    [resumes] = world.total(resume or (world.is_main and restarted() and job_of(folder) == job()))
+    progress = (progress or TextProgress()) if group.is_main else Progress()
+    [resumes] = group.total(resume or (group.is_main and is_restart() and recorded_job(folder) == torchrun_job()))
     resume = resumes > 0
-    if resume:
-        refuse_other_files(folder)
-    else:
-        refuse_used(folder)  # now, and once more when no other run can start there
+    (refuse_other_files if resume else refuse_used)(folder)
     with stop.abandoning():
-        prepared = prepare(config, world, folder if resume else None)
-    source, target = prepared.pairs.source, prepared.pairs.target
-    segment_ends(config.model.attention, source.vocabulary)  # raises what `first_model` would, before there is a folder
-    with held(folder) if world.is_main else nullcontext():
-        loaded = load_last(config, prepared, folder, world) if resume else None
-        if not resume and world.is_main:
-            refuse_used(folder)
+        prepared = prepare(config, group, folder if resume else None)
+    with lock_folder(folder) if group.is_main else nullcontext():
+        loaded = load_last(config, prepared, folder, group) if resume else None
+        if not resume and group.is_main:
+            refuse_used(folder)  # once more: another run may have ended there meanwhile
         torch.manual_seed(config.training.seed)
-        if loaded is None:
-            model = first_model(config, source, target, prepared.start).to(prepared.device)
-        else:
-            model = loaded.model
+        model = first_model(config, prepared) if loaded is None else loaded.model
         recorded, in_graphs = loaded and loaded.config.training.precision, Recorder.is_possible(model)
-        chosen = choose_precision(config.training.precision, prepared.device, recorded, world, in_graphs=in_graphs)
-        if world.is_main:
-            if (name := job()) is not None:
-                files.write(folder / JOB, name.encode())
+        precision = choose_precision(config.training.precision, prepared.device, recorded, group, in_graphs=in_graphs)
+        if group.is_main:
+            if (job := torchrun_job()) is not None:
+                files.write(folder / JOB, job.encode())
             files.write(folder / CONFIG, to_yaml(config).encode())
-            progress.summary(summarize(config, folder, prepared, model, chosen, world))
-        decided = with_precision(config, chosen.precision)
-        task = Task(decided, prepared.pairs, prepared.validation, model, folder, world, progress)
-        train(task, stop, loaded.training if loaded else None)
+            progress.start(summarize(config, folder, prepared, model, precision, group))
+        config, training = with_precision(config, precision.precision), loaded and loaded.training
+        with closing(make_trainer(config, prepared, model, folder, group, progress, stop, training)) as trainer:
+            train(trainer)
     return folder

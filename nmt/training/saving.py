@@ -9,56 +9,60 @@ from nmt.selection.lexical import Selection
 from nmt.system.errors import UserError
 from nmt.training.folder import BEST, LAST, PREVIOUS, keep_checkpoint
 from nmt.training.resume import training_part
-from nmt.training.session import Session, Task
+from nmt.training.trainer import Trainer
 
 
-def save(session: Session) -> None:
+def save(trainer: Trainer) -> None:
     """Save all that resuming needs as `last.pt`; the checkpoint before it becomes `previous.pt`.
 
     Every process must call it. Raises `UserError` rather than save weights that are not finite.
     """
-    refuse_infinite(session)
-    task, learner = session.task, session.learner
+    refuse_infinite(trainer)
+    train_state, counters = trainer.train_state, trainer.counters
     training = training_part(
-        session.state, learner, task.pairs.text, task.validation.digest, session.log.size, task.world
+        counters, train_state, trainer.pairs.text, trainer.validation.digest, trainer.log.size, trainer.group
     )
-    if task.world.is_main:
-        path = task.folder / LAST
+    if trainer.group.is_main:
+        path = trainer.folder / LAST
         checkpoint.save(
             path,
-            task.config,
-            task.pairs.source,
-            task.pairs.target,
-            learner.model,
+            trainer.config,
+            trainer.pairs.source,
+            trainer.pairs.target,
+            train_state.model,
             training,
-            selection_of(task),
-            kept=task.folder / PREVIOUS,
+            selection_of(trainer),
+            kept=trainer.folder / PREVIOUS,
         )
-        if (count := task.config.training.keep_checkpoints) is not None:
-            keep_checkpoint(task.folder, session.state.update, count)
-        task.progress.checkpoint(path, session.state.update)
+        if (count := trainer.config.training.keep_checkpoints) is not None:
+            keep_checkpoint(trainer.folder, counters.update, count)
+        trainer.progress.checkpoint(path, counters.update)
 
 
-def save_best(session: Session) -> None:
+def save_best(trainer: Trainer) -> None:
     """Save the model as `best.pt`, for translation alone."""
-    task = session.task
-    model = session.learner.result
+    model = trainer.train_state.result
     checkpoint.save(
-        task.folder / BEST, task.config, task.pairs.source, task.pairs.target, model, selection=selection_of(task)
+        trainer.folder / BEST,
+        trainer.config,
+        trainer.pairs.source,
+        trainer.pairs.target,
+        model,
+        selection=selection_of(trainer),
     )
 
 
-def selection_of(task: Task) -> Selection | None:
+def selection_of(trainer: Trainer) -> Selection | None:
     """What search selects of the vocabulary, if it is to."""
-    return task.pairs.selection if task.config.search.vocabulary_selection else None
+    return trainer.pairs.selection if trainer.config.search.vocabulary_selection else None
 
 
-def refuse_infinite(session: Session) -> None:
+def refuse_infinite(trainer: Trainer) -> None:
     """Raise `UserError` if a weight is not finite."""
-    if not session.learner.is_finite:
+    if not trainer.train_state.is_finite:
         raise UserError(
-            f"training.learning_rate is too high: update {session.state.update} made weights that are not finite; "
-            f"lower it, and {advice(session.task.folder)}"
+            f"training.learning_rate is too high: update {trainer.counters.update} made weights that are not finite; "
+            f"lower it, and {advice(trainer.folder)}"
         )
 
 

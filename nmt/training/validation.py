@@ -16,9 +16,10 @@ from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.selection.lexical import Selection
 from nmt.system.device import report_out_of_memory
+from nmt.system.wording import counted
 from nmt.text.codec import Codec
 from nmt.text.corpus import ParallelText
-from nmt.training.distributed import ALONE, World
+from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.loss import batch_loss
 from nmt.translator import Translator
 
@@ -35,7 +36,7 @@ def validate(
     target: Codec,
     config: Config,
     text: ParallelText,
-    world: World = ALONE,
+    group: ProcessGroup = SINGLE_PROCESS,
     selection: Selection | None = None,
 ) -> Validation:
     """A model's loss under teacher forcing, and its BLEU by the same search as everywhere else.
@@ -44,45 +45,55 @@ def validate(
     same result, which is that of one.
     """
     translator = Translator(model, source, target, config.search, selection)
-    examples = [
-        Example(source.encode(sentence), target.encode(translation))
-        for sentence, translation in zip(text.source, text.target, strict=True)
-    ]
-    loss = mean_loss(model, examples, config.search.batch_size, world)
-    order = longest_first([example.source[: config.search.max_source_length] for example in examples])
-    own = world.batches(order, config.search.batch_size)
-    translated = translator.translate([text.source[i] for i in own], attention=False)
-    parts = world.gather([(i, translation.text) for i, translation in zip(own, translated, strict=True)])
-    hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(parts))]
+    pairs = [Example(source.encode(x), target.encode(y)) for x, y in zip(text.source, text.target, strict=True)]
+    loss = mean_loss(model, pairs, config.search.batch_size, group)
+    order = longest_first([pair.source[: config.search.max_source_length] for pair in pairs])
+    shard = group.shard_batches(order, config.search.batch_size)
+    translations = translator.translate([text.source[i] for i in shard], attention=False)
+    by_index = group.gather([(i, translation.text) for i, translation in zip(shard, translations, strict=True)])
+    hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(by_index))]
     references = [line.lower() for line in text.target] if config.data.target.lowercase else text.target
     return Validation(loss, sacrebleu_score(hypotheses, references), hypotheses)
 
 
 @torch.inference_mode()
-def mean_loss(model: Seq2Seq, examples: Sequence[Example], batch_size: int, world: World = ALONE) -> float:
+def mean_loss(
+    model: Seq2Seq, examples: Sequence[Example], batch_size: int, group: ProcessGroup = SINGLE_PROCESS
+) -> float:
     """Negative log-likelihood in nats per target token, EOS counted; up to rounding, the same for any batch size."""
     order = sorted(range(len(examples)), key=lambda i: (len(examples[i].source), len(examples[i].target)))
-    own = world.batches(order, batch_size)
+    shard = group.shard_batches(order, batch_size)
     losses = []
     was_training = model.training
     model.eval()
     try:
-        for begin in range(0, len(own), batch_size):
-            batch = collate([examples[i] for i in own[begin : begin + batch_size]])
+        for start in range(0, len(shard), batch_size):
+            batch = collate([examples[i] for i in shard[start : start + batch_size]])
             with report_out_of_memory(partial(_out_of_memory, batch)):
-                losses.append((own[begin], batch_loss(model, batch, smoothing=0.0).nll.item()))
+                losses.append((shard[start], batch_loss(model, batch, smoothing=0.0).nll.item()))
     finally:
         model.train(was_training)
-    of_batch = dict(chain.from_iterable(world.gather(losses)))
-    nll = sum(
-        of_batch[order[begin]] for begin in range(0, len(order), batch_size)
-    )  # summed in the same order by any number of processes
+    loss_of = dict(chain.from_iterable(group.gather(losses)))
+    # Summed in the same order by any number of processes.
+    nll = sum(loss_of[order[start]] for start in range(0, len(order), batch_size))
     return nll / sum(len(example.target) + 1 for example in examples)
 
 
+def sample_translations(text: ParallelText, hypotheses: Sequence[str]) -> list[dict[str, str]]:
+    """Three sentences from the whole of the validation set, with their references and the model's hypotheses."""
+    count = len(hypotheses)
+    return [
+        {"source": text.source[i], "reference": text.target[i], "hypothesis": hypotheses[i]}
+        for i in sorted({count // 6, count // 2, count - 1 - count // 6})
+    ]
+
+
+def describe_batch(batch: Batch, noun: str = "sentence") -> str:
+    """How large a batch is, for messages about memory."""
+    (sentences, source), target = batch.source.shape, batch.target_input.shape[1]
+    return f"{counted(sentences, noun)} with up to {source} source and {target} target tokens"
+
+
 def _out_of_memory(batch: Batch) -> str:
-    sentences, source = batch.source.shape
-    return (
-        f"data: out of memory for the loss of {sentences} validation sentences with up to {source} source and "
-        f"{batch.target_input.shape[1]} target tokens: split the longest lines, or lower search.batch_size"
-    )
+    size = describe_batch(batch, "validation sentence")
+    return f"data: out of memory for the loss of {size}: split the longest lines, or lower search.batch_size"

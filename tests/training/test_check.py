@@ -31,7 +31,7 @@ def test_it_says_what_a_run_would_be_and_makes_none(
     for part in (
         "bahdanau wiring",
         "45 training pairs (skipped 0 pairs",
-        "GiB with the largest batch (6 sentences, up to 8 source and 8 target tokens), of ",
+        "GiB with the largest batch (6 sentences with up to 8 source and 8 target tokens), of ",
         f"Everything checked out. The run would be saved in {Path(config.output_dir) / 'tiny'}",
     ):
         assert part in said
@@ -40,7 +40,7 @@ def test_it_says_what_a_run_would_be_and_makes_none(
 
 def test_it_refuses_a_folder_that_cannot_be_made(make_config: ConfigMaker, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(UserError, match=r"file/runs/tiny cannot be used: .*file is not a folder"):
+    with pytest.raises(UserError, match=r"file/runs/tiny cannot be written: .* choose another output_dir"):
         check(make_config(f"output_dir={tmp_path / 'file' / 'runs'}"), resume=False)
 
 

@@ -22,7 +22,7 @@ from support.runs import assert_same_run, contents, events, without_times
 
 from nmt.config.reading import load_config, to_yaml
 from nmt.config.run import Config
-from nmt.training.distributed import ALONE, World, joined
+from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup, connect_processes
 from nmt.training.validation import Validation, validate
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def test_parts_are_a_whole_and_even() -> None:
     for count in (1, 2, 3, 5):
         for size in (1, 2, 4, 64, 101):
             numbers = generator.permutation(300)[:size].tolist()
-            parts = [World(rank, count).share(numbers, lengths) for rank in range(count)]
+            parts = [ProcessGroup(rank, count).shard(numbers, lengths) for rank in range(count)]
             assert sorted(number for part in parts for number in part) == sorted(numbers)
             tokens = [int((lengths[part] + 1).sum()) if part else 0 for part in parts]
             assert max(tokens) - min(tokens) <= (8 if size >= 64 else 40)
@@ -48,10 +48,10 @@ def test_parts_are_a_whole_and_even() -> None:
 
 def test_validation_batches_are_whole_and_all_there() -> None:
     order = list(range(23))[::-1]
-    parts = [World(rank, 3).batches(order, 4) for rank in range(3)]
+    parts = [ProcessGroup(rank, 3).shard_batches(order, 4) for rank in range(3)]
     assert parts[1] == [*order[4:8], *order[16:20]]
     assert sorted(number for part in parts for number in part) == sorted(order)
-    assert ALONE.batches(order, 4) == order
+    assert SINGLE_PROCESS.shard_batches(order, 4) == order
 
 
 @pytest.fixture(scope="session")
@@ -87,8 +87,8 @@ def _train(yaml_text: str, environment: dict[str, str], stop_at: int | None) -> 
         return nll
 
     loop.update = update
-    with joined() as world:
-        run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True, world=world)
+    with connect_processes() as group:
+        run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True, group=group)
 
 
 def free_port() -> int:
@@ -249,7 +249,7 @@ def test_shared_validation_is_exactly_that_of_one_process(make_translator: Any, 
     whole = validate(translator.model, translator.source, translator.target, config, text["validation"])
     barrier, given = threading.Barrier(2), [None, None]
 
-    class Threads(World):
+    class Threads(ProcessGroup):
         def gather(self, value: Any) -> Any:
             given[self.rank] = value
             barrier.wait()
@@ -259,8 +259,8 @@ def test_shared_validation_is_exactly_that_of_one_process(make_translator: Any, 
 
     def share(rank: int) -> Validation:
         model = copy.deepcopy(translator.model)
-        world = Threads(rank, 2)
-        return validate(model, translator.source, translator.target, config, text["validation"], world)
+        group = Threads(rank, 2)
+        return validate(model, translator.source, translator.target, config, text["validation"], group)
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(share, range(2))) == [whole, whole]

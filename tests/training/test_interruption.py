@@ -23,7 +23,7 @@ from nmt.training.run import run
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_first_signal_asks_for_a_stop_and_the_second_stops(
-    number: signal.Signals, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
@@ -36,7 +36,7 @@ def test_first_signal_asks_for_a_stop_and_the_second_stops(
             os.kill(os.getpid(), number)
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     Unfinished()  # as a progress bar may be
-    said = capsys.readouterr().err
+    said = capfd.readouterr().err
     assert "Stopping after this update" in said
     assert "Exception ignored" not in said
 

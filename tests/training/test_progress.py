@@ -92,10 +92,12 @@ def test_checks_and_errors_with_a_json_log(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_numbers_that_json_cannot_spell_are_null(capsys: pytest.CaptureFixture[str]) -> None:
-    JsonProgress().train({"event": "train", "update": 3, "loss": float("nan")}, float("inf"))
+    speeds = {"source_tokens_per_second": math.nan, "target_tokens_per_second": 2.0}
+    JsonProgress().train({"event": "train", "epoch": 1, "update": 3, "loss": math.nan} | speeds, math.inf)
     JsonProgress().stopped(None, "nmt train")
     assert lines(capsys.readouterr().out) == [
-        {"event": "train", "update": 3, "loss": None, "seconds_left": None},
+        {"event": "train", "epoch": 1, "update": 3, "loss": None}
+        | {"source_tokens_per_second": None, "target_tokens_per_second": 2.0, "seconds_left": None},
         {"event": "stopped", "checkpoint": None, "command": "nmt train"},
     ]
 

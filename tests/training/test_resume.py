@@ -34,68 +34,49 @@ from nmt.training.run import run
 Straight = Callable[..., Path]
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        [],
-        ["attention.wiring=luong", "cell=lstm", "encoder.self_attention=2"],
-        ["attention.wiring=none", "decoder.readout=maxout"],
-        # W_p and v_p wait for their first gradient until update 8.
-        ["attention.wiring=luong", "attention.scope=local_p", "attention.narrow_updates=16", "attention.window=8"],
-    ],
-    ids=str,
-)
+LOCAL = [f"model.attention.{f}" for f in ("wiring=luong", "scope=local_p", "narrow_updates=16", "window=8")]
+SUBWORDS = [
+    f"data.{side}.{field}"
+    for side in ("source", "target")
+    for field in ("tokenizer=sentencepiece", "vocabulary_size=24", "subword_sampling=0.3")
+]
+CASES = {
+    "bahdanau": [],
+    "luong": ["model.attention.wiring=luong", "model.cell=lstm", "model.encoder.self_attention=2"],
+    "no attention": ["model.attention.wiring=none", "model.decoder.readout=maxout"],
+    # W_p and v_p wait for their first gradient until update 8.
+    "local-p": LOCAL,
+    "local-p, sgd": [*LOCAL, "training.optimizer=sgd"],
+    "local-p, momentum": [*LOCAL, "training.optimizer=sgd", "training.momentum=0.5"],
+    "local-p, adadelta": [*LOCAL, "training.optimizer=adadelta"],
+    "sampled softmax": ["training.sampled_softmax=3"],
+    "sampled subwords and spellings": [*SUBWORDS, "data.source.respelling=0.3"],
+}
+
+
+@pytest.mark.parametrize("overrides", CASES.values(), ids=CASES)
 def test_stop_and_resume_change_no_bit(
-    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch, parts: list[str]
+    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch, overrides: list[str]
 ) -> None:
-    """10 updates = 6 + stop + resume + 4, with dropout, scheduled sampling, accumulation, in mid-epoch."""
-    axes = [f"model.{part}" for part in parts]
-    config = make_config(*HARD, *axes)
+    """10 updates = 6 + stop + 3 + stop + 1, with dropout, scheduled sampling, accumulation, in mid-epoch."""
+    config = make_config(*HARD, *overrides)
     folder = run_and_stop(monkeypatch, config, 6)
     state = contents(folder)["training"]["state"]
     assert (state["update"], state["epoch"], state["batch"]) == (6, 1, 4)
     torch.manual_seed(99)  # whatever the process did before
+    run_and_stop(monkeypatch, config, 9, resume=True)
     assert finish(config, resume=True) == folder
     assert contents(folder)["training"]["state"]["update"] == UPDATES
-    assert_same_run(folder, straight(*axes))
+    assert_same_run(folder, straight(*overrides))
 
 
-@pytest.mark.parametrize("drawing", ["training.sampled_softmax=3", "training.precision=int8"])
-def test_stop_and_resume_change_no_bit_with_what_an_output_layer_draws(
-    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch, drawing: str
-) -> None:
-    monkeypatch.setattr(byte_products, "ENOUGH", 1)
-    config = make_config(*HARD, drawing)
-    run_and_stop(monkeypatch, config, 6)
-    assert_same_run(finish(config, resume=True), straight(drawing))
-
-
-@pytest.mark.parametrize("options", ["optimizer=sgd", "optimizer=sgd momentum=0.5", "optimizer=adadelta"])
-def test_stop_and_resume_change_no_bit_with_any_optimizer(
-    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch, options: str
-) -> None:
-    """While W_p and v_p wait for their first gradient, and after that."""
-    local = ("wiring=luong", "scope=local_p", "narrow_updates=16", "window=8")
-    fields = [f"training.{option}" for option in options.split()] + [f"model.attention.{field}" for field in local]
-    config = make_config(*HARD, *fields)
-    for number in (6, 9):
-        run_and_stop(monkeypatch, config, number, resume=number > 6)
-    assert_same_run(finish(config, resume=True), straight(*fields))
-
-
-def test_resuming_draws_the_epoch_s_subwords_and_spellings_again(
+def test_stop_and_resume_change_no_bit_in_8_bits(
     make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sides = [
-        f"data.{side}.{field}"
-        for side in ("source", "target")
-        for field in ("tokenizer=sentencepiece", "vocabulary_size=24", "subword_sampling=0.3")
-    ]
-    sides.append("data.source.respelling=0.3")
-    config = make_config(*HARD, *sides)
-    folder = run_and_stop(monkeypatch, config, 6)
-    assert contents(folder)["training"]["state"]["batch"] == 4
-    assert_same_run(finish(config, resume=True), straight(*sides))
+    monkeypatch.setattr(byte_products, "ENOUGH", 1)
+    config = make_config(*HARD, "training.precision=int8")
+    run_and_stop(monkeypatch, config, 6)
+    assert_same_run(finish(config, resume=True), straight("training.precision=int8"))
 
 
 @pytest.mark.parametrize(("killed_at", "saved"), [(2, None), (7, 6), (10, 9)])
@@ -202,44 +183,33 @@ def test_resume_begins_where_there_is_nothing_yet(make_config: ConfigMaker, caps
     assert contents(folder)["training"]["state"]["update"] == 2
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
+def test_resume_with_other_settings_is_refused(make_config: ConfigMaker) -> None:
+    sgd = "training.optimizer=sgd"
+    folder = finish(make_config("training.max_updates=1", sgd))
+    before = (folder / "last.pt").read_bytes()
+    for override in (
         "model.decoder.hidden_size=8",
         "model.decoder.dropout=0.1",
         "data.max_length=5",
         "data.source.lowercase=false",
         "training.optimizer=adamw",
+        "training.momentum=0.5",
         "training.weight_decay=0.5",
         "training.early_stopping.metric=loss",
-    ],
-)
-def test_resume_with_other_settings_is_refused(make_config: ConfigMaker, override: str) -> None:
-    folder = finish(make_config("training.max_updates=1"))
-    before = (folder / "last.pt").read_bytes()
-    field = override.split("=")[0]
-    with pytest.raises(UserError, match=rf"another {field}: resume with the one in .*config\.yaml"):
-        finish(make_config(override), resume=True)
+        # The checkpoint's position in its epoch means nothing among other batches.
+        "training.batch_size=12",
+        "training.batch_unit=tokens",
+        "training.seed=2",
+    ):
+        field = override.split("=")[0]
+        with pytest.raises(UserError, match=rf"another {field}: resume with the one in .*config\.yaml"):
+            finish(make_config(sgd, override), resume=True)
     assert (folder / "last.pt").read_bytes() == before
 
 
-def test_resume_with_another_momentum_is_refused(make_config: ConfigMaker) -> None:
-    folder = finish(make_config("training.max_updates=1", "training.optimizer=sgd"))
-    with pytest.raises(UserError, match=r"another training\.momentum: resume with the one in"):
-        finish(make_config("training.optimizer=sgd", "training.momentum=0.5"), resume=True)
-    assert contents(folder)["training"]["state"]["update"] == 1
-
-
-def test_resume_with_the_corpus_elsewhere(make_config: ConfigMaker, tmp_path: Path) -> None:
+def test_resume_with_the_text_elsewhere(make_config: ConfigMaker, corpus: Path, tmp_path: Path) -> None:
     finish(make_config("training.max_updates=1"))
-    moved = f"data.folder={tmp_path / 'elsewhere'}"
-    folder = finish(make_config("training.max_updates=2", moved), resume=True)
-    assert contents(folder)["training"]["state"]["update"] == 2
-
-
-def test_resume_with_the_files_elsewhere(make_config: ConfigMaker, corpus: Path, tmp_path: Path) -> None:
-    finish(make_config("training.max_updates=1"))
-    moved = []
+    moved = [f"data.folder={tmp_path / 'elsewhere'}"]
     for side, ending in (("source", "src"), ("target", "tgt")):
         for split in ("train", "validation", "test"):
             path = shutil.move(corpus / f"{split}.{ending}", tmp_path / f"moved-{split}.{ending}")
@@ -262,29 +232,12 @@ def test_a_refused_resume_by_another_number_of_processes_changes_no_file(make_co
 
 
 def test_resume_with_other_text_is_refused(make_config: ConfigMaker, corpus: Path) -> None:
+    """With a pair more, and with the same pairs in another order."""
     config = make_config("training.max_updates=1")
     finish(config)
-    with (corpus / "train.src").open("a") as source, (corpus / "train.tgt").open("a") as target:
-        source.write("neu\n")
-        target.write("new\n")
-    with pytest.raises(UserError, match="was trained on another text, or with other tokens"):
-        finish(config, resume=True)
-
-
-def test_resume_with_the_same_words_in_another_order_is_refused(make_config: ConfigMaker, corpus: Path) -> None:
-    config = make_config("training.max_updates=1")
-    finish(config)
-    for side in ("src", "tgt"):
-        path = corpus / f"train.{side}"
-        lines = path.read_text(encoding="utf-8").splitlines()
-        path.write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match="was trained on another text, or with other tokens"):
-        finish(config, resume=True)
-
-
-def test_resume_with_other_batches_is_refused(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checkpoint's place in its epoch means nothing among other batches."""
-    run_and_stop(monkeypatch, make_config(), 6)
-    for override in ("training.batch_size=12", "training.batch_unit=tokens", "training.seed=2"):
-        with pytest.raises(UserError, match=f"another {override.split('=')[0]}:"):
-            finish(make_config(override), resume=True)
+    texts = {path: path.read_text(encoding="utf-8") for path in (corpus / "train.src", corpus / "train.tgt")}
+    for change in (lambda text: text + "neu\n", lambda text: "\n".join(text.splitlines()[::-1]) + "\n"):
+        for path, text in texts.items():
+            path.write_text(change(text), encoding="utf-8")
+        with pytest.raises(UserError, match="was trained on another text, or with other tokens"):
+            finish(config, resume=True)

@@ -50,6 +50,7 @@ def test_resume_falls_back_to_the_checkpoint_before(
     folder = shutil.copytree(stopped, stopped.with_name(harm))
     last = folder / "last.pt"
     data = last.read_bytes()
+    (folder / ".last.pt.123.tmp").write_bytes(b"half of it")
     match harm:
         case "cut":
             last.write_bytes(data[:-1])
@@ -62,6 +63,7 @@ def test_resume_falls_back_to_the_checkpoint_before(
     assert str(last) in said
     assert f"Continuing from the checkpoint before it, {folder / 'previous.pt'}" in said
     assert (folder / "damaged.pt").exists() is (harm != "missing")
+    assert list(folder.glob(".*")) == []
 
 
 def test_resume_without_a_whole_checkpoint_is_refused(make_config: ConfigMaker) -> None:
@@ -79,43 +81,39 @@ def test_resume_without_a_whole_checkpoint_is_refused(make_config: ConfigMaker) 
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("alter", "said"),
-    [
-        (lambda t: t["state"].update(update="many"), "state.update: "),
-        (lambda t: t.update(optimizer={}), None),
-        (lambda t: t["optimizer"].pop(0), "exp_avg of parameter 0 is nothing, but real numbers"),
-        (lambda t: t["optimizer"][0].update(exp_avg=torch.zeros(2)), "exp_avg of parameter 0 is real numbers of shape"),
-        (lambda t: t["optimizer"].update({99: {"step": torch.zeros(())}}), "step of parameter 99 is real numbers of"),
-        (lambda t: t.update(optimizer={0: {}}), "of parameter 0 is nothing, but real numbers"),
-        (lambda t: t.update(optimizer={0: 5}), "optimizer.0: input should be a valid dictionary"),
-        (lambda t: t.update(average={"x": torch.zeros(3)}), "average: x is real numbers of shape"),
-        (lambda t: t.update(random=[torch.zeros(3)]), "random generator cannot be used"),
-        (
-            lambda t: t.update(random=2 * t["random"]),
-            "trained by 2 processes, and not by 1: resume with 2 processes",
-        ),
-        (lambda t: t.update(metrics_size=None), "metrics_size: "),
-        (lambda t: t.pop("random_cuda"), "random_cuda: missing"),
-        (lambda t: t.update(more=1), "more: "),
-    ],
-)
-def test_a_training_state_that_does_not_fit_is_refused(
-    make_config: ConfigMaker, alter: Callable[[dict[str, Any]], object], said: str | None
-) -> None:
+STATES: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (lambda t: t["state"].update(update="many"), "state.update: "),
+    (lambda t: t["optimizer"].pop(0), "exp_avg of parameter 0 is nothing, but real numbers"),
+    (lambda t: t["optimizer"][0].update(exp_avg=torch.zeros(2)), "exp_avg of parameter 0 is real numbers of shape"),
+    (lambda t: t["optimizer"].update({99: {"step": torch.zeros(())}}), "step of parameter 99 is real numbers of"),
+    (lambda t: t.update(optimizer={0: {}}), "of parameter 0 is nothing, but real numbers"),
+    (lambda t: t.update(optimizer={0: 5}), "optimizer.0: input should be a valid dictionary"),
+    (lambda t: t.update(average={"x": torch.zeros(3)}), "average: x is real numbers of shape"),
+    (lambda t: t.update(random=[torch.zeros(3)]), "random generator cannot be used"),
+    (lambda t: t.update(random=2 * t["random"]), "trained by 2 processes, and not by 1: resume with 2 processes"),
+    (lambda t: t.update(metrics_size=None), "metrics_size: "),
+    (lambda t: t.pop("random_cuda"), "random_cuda: missing"),
+    (lambda t: t.update(more=1), "more: "),
+]
+
+
+def test_a_training_state_that_does_not_fit_is_refused(make_config: ConfigMaker) -> None:
     config = make_config("training.max_updates=2")
     folder = finish(config)
-    found = checkpoint_file.read(folder / "last.pt")
-    alter(found["training"])
-    checkpoint_file.write(folder / "last.pt", found)
-    if said is None:  # as before the first update
-        finish(config, resume=True)
-        return
-    with pytest.raises(UserError) as caught:
-        finish(config, resume=True)
-    assert str(caught.value).startswith(str(folder / "last.pt"))
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    whole = (folder / "last.pt").read_bytes()
+    for alter, message in STATES:
+        (folder / "last.pt").write_bytes(whole)
+        saved = checkpoint_file.read(folder / "last.pt")
+        alter(saved["training"])
+        checkpoint_file.write(folder / "last.pt", saved)
+        with pytest.raises(UserError) as caught:
+            finish(config, resume=True)
+        assert str(caught.value).startswith(str(folder / "last.pt"))
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+    saved["training"].pop("more")
+    checkpoint_file.write(folder / "last.pt", saved | {"training": saved["training"] | {"optimizer": {}}})
+    finish(config, resume=True)  # as before the first update
 
 
 def test_a_checkpoint_for_translation_alone_cannot_be_resumed(make_config: ConfigMaker) -> None:
@@ -196,22 +194,27 @@ def test_a_run_that_begins_while_another_prepares_is_refused(
     assert contents(begun[1])["training"]["state"]["update"] == 2
 
 
-def test_what_kills_left_half_written_is_removed(make_config: ConfigMaker) -> None:
+def test_a_run_needs_a_folder_of_its_own(make_config: ConfigMaker) -> None:
     config = make_config("training.max_updates=1")
-    folder = finish(config)
-    (folder / ".last.pt.123.tmp").write_bytes(b"half")
-    finish(config, resume=True)
-    assert list(folder.glob("*.tmp")) + list(folder.glob(".*")) == []
-
-
-def test_a_file_in_the_place_of_the_folder_is_no_run(make_config: ConfigMaker) -> None:
-    config = make_config()
     folder = Path(config.output_dir) / config.name
     folder.parent.mkdir()
     folder.write_text("mine", encoding="utf-8")
-    with pytest.raises(UserError, match="is not a folder: move it, or choose another name"):
+    with pytest.raises(UserError, match="is not a folder: move it, or choose another name with --set name=NAME"):
         finish(config)
     assert folder.read_text(encoding="utf-8") == "mine"
+    folder.unlink()
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(UserError, match=r"holds other files, such as notes\.txt: move them, or .* --set name=NAME"):
+        finish(config)
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    (folder / "notes.txt").unlink()
+    finish(config)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for changes in ([], ["training.seed=5", "data.max_length=3"]):
+        with pytest.raises(UserError, match=r"already holds a run: continue it with --resume, or .* --set name=NAME"):
+            finish(make_config("training.max_updates=1", *changes))
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("there", ["config.yaml", "evaluation.json"])

@@ -134,33 +134,6 @@ def test_training_learns_its_text_by_heart(make_config: ConfigMaker, corpus: Pat
     assert validated["bleu"] > 80
 
 
-def test_a_run_never_overwrites_another(make_config: ConfigMaker) -> None:
-    config = make_config("training.max_updates=2")
-    folder = finish(config)
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(UserError, match=r"already holds a run: continue it with --resume, or .* --set name=NAME"):
-        finish(config)
-    with pytest.raises(UserError, match="already holds a run"):
-        finish(make_config("training.seed=5", "data.max_length=3"))
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_a_folder_of_other_files_is_no_run_and_stays(make_config: ConfigMaker) -> None:
-    config = make_config("training.max_updates=1")
-    folder = Path(config.output_dir) / config.name
-    folder.mkdir(parents=True)
-    (folder / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(UserError, match=r"holds other files, such as notes\.txt: move them, or .* --set name=NAME"):
-        finish(config)
-    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
-
-
-def test_an_empty_folder_is_no_run(make_config: ConfigMaker) -> None:
-    config = make_config("training.max_updates=1")
-    (Path(config.output_dir) / config.name).mkdir(parents=True)
-    assert (finish(config) / "last.pt").exists()
-
-
 def break_updates(monkeypatch: pytest.MonkeyPatch, numbers: Container[int], what: str) -> None:
     """Have the loss or the gradients of these updates not be finite."""
     count = itertools.count(1)
@@ -272,7 +245,7 @@ def test_a_person_is_told_what_happens_on_one_screen(
     for fragment in (
         f"Run         {Path(config.output_dir) / 'tiny'} (all settings are in its config.yaml)",
         "Corpus      files, de→en: 45 training pairs (skipped 0 pairs: ",
-        "Vocabulary  12 source types, 12 target types",
+        "Vocabulary  12 source tokens, 12 target tokens",
         "Model       bahdanau wiring, additive score, global scope; ",
         "Training    8 updates; 8 batches per epoch, filled to ",
         "Device      cpu, 1 thread, float32",

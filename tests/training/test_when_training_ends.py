@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.runs import BLEUS, LOSSES, ConfigMaker, assert_same, contents, events, finish, script
 
-from nmt.training.state import State, share_done
+from nmt.training.counters import Counters
 
 
 @pytest.mark.parametrize(
@@ -126,4 +126,4 @@ def test_training_ends_where_the_config_says(
 def test_the_share_of_training_that_is_done(make_config: ConfigMaker, limits: dict[str, Any], share: float) -> None:
     fields = [f"training.{key}={'null' if value is None else value}" for key, value in limits.items()]
     training = make_config(*fields).training
-    assert share_done(State(update=5, batch=5), training, batches=8) == pytest.approx(share)
+    assert Counters(update=5, batch=5).fraction_completed(training, batches_per_epoch=8) == pytest.approx(share)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from nmt.checkpoint import hub
+from nmt.checkpoint.address import local
 from nmt.checkpoint.unpickling import unpickle
 from nmt.system.errors import UserError
 from nmt.system.files import replace_atomically, require_regular
@@ -46,7 +46,7 @@ def read(path: str | Path) -> dict[str, Any]:
     Raises `UserError` if there is no such file, `DamagedFile` if its checksum is wrong or missing, or if it holds
     anything but plain values and dense tensors. Nothing in the file is run, whatever it holds.
     """
-    path = hub.local(path)
+    path = local(path)
     try:
         require_regular(Path(path))
         data = memoryview(Path(path).read_bytes())

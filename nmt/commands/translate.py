@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt.checkpoint import hub
+from nmt.checkpoint.address import is_address, local
 from nmt.commands import results, sentences
 from nmt.commands.directions import (
     add_direction_options,
@@ -194,11 +194,11 @@ def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
     if count and not arguments[0].endswith(".pt") and files.lacks_signature(arguments[0], b"PK"):  # of a zip archive
         raise UserError(f"{arguments[0]} is not a checkpoint: to translate its lines, use --input {arguments[0]}")
-    while count < len(arguments) and (arguments[count].endswith(".pt") or hub.is_address(arguments[count])):
+    while count < len(arguments) and (arguments[count].endswith(".pt") or is_address(arguments[count])):
         count += 1
     if count == 0 and not bundled.MODEL.exists():
         raise bundled.missing()
-    return [*map(hub.local, arguments[:count])], arguments[count:]
+    return [*map(local, arguments[:count])], arguments[count:]
 
 
 _TRANSLATORS: dict[tuple[str, ...], Translator] = {}  # of this run in this process, by their checkpoints

@@ -1,4 +1,4 @@
-"""What export adds: its commands."""
+"""What export adds: its commands, and the Hugging Face Hub."""
 
 from nmt.addons import AddOn
 
@@ -8,4 +8,5 @@ ADDON = AddOn(
         "export": "export a model to ONNX, to translate without PyTorch",
         "push": "upload a model to the Hugging Face Hub",
     },
+    offers={"hub": "nmt.export.hub"},  # what downloads `hf://OWNER/NAME`
 )

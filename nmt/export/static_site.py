@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from nmt.addons import offered
+from nmt.checkpoint.address import model_name
 from nmt.checkpoint.contents import Loaded
-from nmt.checkpoint.hub import model_name
 from nmt.export.folder import check_tokenizers, complete, described, write_text_files
 from nmt.export.graphs import trace_explaining
 from nmt.export.precision import Precision, write

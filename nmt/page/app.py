@@ -24,7 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from nmt.checkpoint import contents
-from nmt.checkpoint.hub import model_name
+from nmt.checkpoint.address import model_name
 from nmt.evaluation.alignment import WordKind
 from nmt.evaluation.checkpoints import TestSet
 from nmt.page import answers, api

@@ -12,9 +12,9 @@ import yaml
 from support.cli import error_of
 from support.hub_server import TOKEN, Hub, serving
 
-from nmt.checkpoint import hub as client
 from nmt.cli import main
 from nmt.commands import unfinished
+from nmt.export import hub as client
 from nmt.system.errors import UserError
 from nmt.translator import Translator
 
@@ -50,9 +50,9 @@ def test_what_is_pushed_translates(hub: Hub, best: str, capsys: pytest.CaptureFi
 @pytest.mark.usefixtures("hub")
 def test_what_is_fetched_once_needs_no_connection(best: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["push", best, NAME]) == 0
-    first = client.local(f"hf://{NAME}")
+    first = client.fetch(f"hf://{NAME}")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    assert client.local(f"hf://{NAME}") == first
+    assert client.fetch(f"hf://{NAME}") == first
 
 
 @pytest.mark.usefixtures("hub")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.checkpoint import hub
+from nmt.checkpoint.address import local
 from nmt.commands import results, sentences
 from nmt.commands.options import (
     SEARCH_OPTIONS,
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
         if not (options.resume and note_of(pairs).exists()):
             files.require_new(path)
     names = (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "noise")
-    made_by = decisive(options, names, {"checkpoint": map(Path, map(hub.local, options.checkpoints))}, lines)
+    made_by = decisive(options, names, {"checkpoint": map(Path, map(local, options.checkpoints))}, lines)
     with growing(pairs, made_by, resume=options.resume) as (done, write_file):
         with explaining_a_stop(), results.progress(write_file, len(lines), done) as write:
             for count, translated in _translated(translator, options, sentences.in_blocks(lines, done)):

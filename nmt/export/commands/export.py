@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _about(checkpoints: list[str]) -> str:
     """The README.md beside a single checkpoint, as the bundled model's card with its terms of use."""
-    from nmt.checkpoint.card import description_beside
+    from nmt.export.model_card import description_beside
     from nmt.text.corpus import read_lines
 
     readme = description_beside(checkpoints[0])

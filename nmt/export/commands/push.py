@@ -32,15 +32,16 @@ def run(options: argparse.Namespace) -> int:
     import torch
 
     from nmt.checkpoint import contents as checkpoint
-    from nmt.checkpoint import hub
-    from nmt.checkpoint.card import card, description_beside
+    from nmt.checkpoint.address import local
+    from nmt.export import hub
+    from nmt.export.model_card import card, description_beside
     from nmt.text.corpus import read_lines
 
     loaded = checkpoint.load(options.checkpoint, torch.device("cpu"))
     file = options.card or description_beside(options.checkpoint)
     text = "" if file is None else "\n".join(read_lines(file)) + "\n"
     address = hub.push(
-        Path(hub.local(options.checkpoint)),
+        Path(local(options.checkpoint)),
         options.repository,
         card(loaded, options.repository, text),
         private=options.private,

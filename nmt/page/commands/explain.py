@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.checkpoint import hub
+from nmt.checkpoint.address import is_address, model_name
 from nmt.commands.directions import add_direction_options, given_or_bundled
 from nmt.commands.options import Parser, add_device_options, positive, set_threads
 from nmt.commands.translate import told_apart
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     translator = Translator.load(checkpoint, device=options.device)
     page = single_page(
         translator,
-        hub.model_name(named if hub.is_address(named) else checkpoint),
+        model_name(named if is_address(named) else checkpoint),
         text[0],
         beam_size=options.beam,
         length_penalty=options.length_penalty,

@@ -1,6 +1,6 @@
-"""Checkpoints of the Hugging Face Hub: `hf://owner/name`, or `hf://owner/name@revision`.
+"""The Hugging Face Hub: downloads checkpoints (`hf://owner/name`, `hf://owner/name@revision`), and uploads them.
 
-What is fetched is a file like any other: its own SHA-256 is checked when it is read, and nothing in it is run.
+A downloaded file is one like any other: its own SHA-256 is checked when it is read, and nothing in it is run.
 """
 
 from __future__ import annotations
@@ -12,39 +12,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from nmt.checkpoint.address import PREFIX
 from nmt.system.errors import UserError
 
-PREFIX = "hf://"
 FILE, CARD = "model.pt", "README.md"  # in a repository
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(rf"{PREFIX}({_REPOSITORY.pattern})(?:@([\w./-]+))?", re.ASCII)
 
 
-def is_address(path: str | Path) -> bool:
-    """Whether it names a checkpoint of the hub."""
-    return str(path).startswith(PREFIX)
+def fetch(address: str) -> str:
+    """The path of a checkpoint's file in huggingface_hub's cache, where it is downloaded to unless it is there.
 
-
-def model_name(path: str | Path) -> str:
-    """What a page calls a checkpoint: OWNER/NAME of the hub, or the folder of its run."""
-    return str(path).removeprefix(PREFIX) if is_address(path) else Path(path).resolve().parent.name
-
-
-def local(path: str | Path) -> str:
-    """Where the checkpoint is: of an address the file in huggingface_hub's cache, fetched if it is not there.
-
-    Without a connection the cache serves. Raises `UserError` if the address is none, there is no such file, or it
-    cannot be fetched.
+    Without a connection the cache serves. Raises `UserError` if the address is invalid, there is no such file, or it
+    cannot be downloaded.
     """
-    if not is_address(path):
-        return str(path)
-    found = _ADDRESS.fullmatch(str(path))
-    if found is None:
-        raise UserError(f"{path} is not an address: write hf://OWNER/NAME, or hf://OWNER/NAME@REVISION")
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
+        raise UserError(f"{address} is not an address: write hf://OWNER/NAME, or hf://OWNER/NAME@REVISION")
     hub = _package()
-    with _explained(str(path)):
-        fetched: str = hub.hf_hub_download(found[1], FILE, revision=found[2], endpoint=os.environ.get("HF_ENDPOINT"))
-    return fetched
+    with _explained(address):
+        path: str = hub.hf_hub_download(match[1], FILE, revision=match[2], endpoint=os.environ.get("HF_ENDPOINT"))
+    return path
 
 
 def push(checkpoint: Path, repository: str, card: str, *, private: bool) -> str:

@@ -23,7 +23,7 @@ from nmt import Translator
 from nmt.evaluation.by_length import Bucket
 from nmt.plots.curves import bleu_by_length
 from nmt.plots.heat_map import heat_map
-from nmt.plots.style import COLOURS, LARGE, QUIET, SMALL, WIDTH, drawing, new_picture, save
+from nmt.plots.style import COLOURS, LARGE, QUIET, SMALL, WIDTH, drawing, new_figure, save
 
 IMAGES = Path(__file__).parent / "images"
 LAST = 45  # the last gold position that is drawn: few sentences have more
@@ -81,10 +81,10 @@ def draw_positions(path: Path) -> None:
     with (IMAGES / "local_positions.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if int(row["gold"]) <= LAST]
     with drawing():
-        figure = new_picture(WIDTH, 4.3)
+        figure, _ = new_figure(WIDTH, 4.3)
         titles = {"plain": "Plain: D = 10 from the beginning", "default": "The default: three remedies"}
         for number, (model, title) in enumerate(titles.items()):
-            axes = figure.add_axes((0.07 + 0.48 * number, 0.13, 0.43, 0.76))
+            axes = figure.add_subplot(1, 2, number + 1)
             of_model = [row for row in rows if row["model"] == model]
             gold, low, middle, high = ([float(row[f]) for row in of_model] for f in ("gold", "p10", "p50", "p90"))
             axes.plot([0, LAST], [0, LAST], color=QUIET, linestyle=":", label="the gold position")

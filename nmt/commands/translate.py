@@ -180,9 +180,9 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
         raise UserError("there is no standard input to read: give TEXT or --input FILE")
     sampling(options)
     if options.attention is not None:
-        from nmt.plots.style import picture_format
+        from nmt.plots.style import figure_format
 
-        picture_format(options.attention)
+        figure_format(options.attention)
         if len(text) != 1:
             raise UserError(f"--attention draws one sentence, and {len(text)} were given: quote one as TEXT")
         files.make_folder(options.attention.parent)

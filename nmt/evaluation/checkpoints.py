@@ -21,7 +21,7 @@ from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
 
 if TYPE_CHECKING:
-    from nmt.plots.style import Picture
+    from nmt.plots.style import NotebookFigure
     from nmt.translator import Translator
 
 
@@ -164,7 +164,7 @@ def heat_maps(
     *,
     languages: tuple[str, str],
     mechanisms: Mapping[str, str] | None = None,
-) -> list[Picture]:
+) -> list[NotebookFigure]:
     """Draw the attention of all models that have any to the reference of one line (from 1), a few to a picture.
 
     The models (checkpoint → translator) are shown by word; gold links, if `test_set.words` has them, are outlined.

@@ -1,7 +1,7 @@
-"""How all pictures look, and how they are written.
+"""How all figures look, and how they are written.
 
 These modules import matplotlib, which takes half a second: import them in the function that draws. Figures are made
-without pyplot, so that nothing needs a display and no figure stays in memory. Inside a notebook a figure shows itself.
+without pyplot, so that nothing needs a display and no figure stays in memory.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.text import Text
+from matplotlib.figure import Figure, FigureBase
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from nmt.system import files
 from nmt.system.errors import UserError
@@ -24,8 +25,7 @@ from nmt.system.errors import UserError
 FORMATS = ("png", "svg", "pdf")
 WIDTH = 8.5  # inches: at `DPI` 1530 pixels, and text keeps its size in points on a web page of usual width
 DPI = 180
-LARGEST_SIDE = 9_000  # pixels; a larger picture gets fewer dots per inch, and keeps its proportions
-MARGIN = 0.15  # inches around a picture
+LARGEST_SIDE = 9_000  # pixels; a larger figure gets fewer dots per inch, and keeps its proportions
 # Seven of Okabe and Ito (2008), which people with any colour vision can tell apart, a grey and a dark red.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # one less than colours: pairs repeat only after 72 models
@@ -40,17 +40,24 @@ _STYLE: Any = {
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": QUIET,
+    "axes.axisbelow": True,
+    "axes.titlelocation": "left",
+    "axes.titlesize": NORMAL,
+    "axes.titleweight": "bold",
+    "grid.color": GRID,
     "xtick.color": QUIET,
     "ytick.color": QUIET,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "legend.fontsize": SMALL,
     "svg.fonttype": "none",  # letters stay letters: they can be searched and copied
-    "svg.hashsalt": "nmt",  # the same picture gives the same bytes
+    "svg.hashsalt": "nmt",  # the same figure gives the same bytes
     "pdf.fonttype": 42,
 }
 
 
-class Picture(Figure):
+class NotebookFigure(Figure):
     """A figure that a notebook shows as the last value of a cell, with or without pyplot."""
 
     def _repr_png_(self) -> bytes:
@@ -68,31 +75,42 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def new_picture(width: float, height: float) -> Picture:
-    """An empty picture of that size in inches, on white."""
-    figure = Picture(figsize=(width, height), dpi=DPI)
+def new_figure(
+    width: float, height: float, title: str | None = None, subtitle: str | None = None
+) -> tuple[NotebookFigure, FigureBase]:
+    """An empty figure of that size in inches, and the part of it below title and subtitle. Use them within `drawing`.
+
+    Matplotlib's constrained layout makes room for labels: `fix_layout` ends it.
+    """
+    figure = NotebookFigure(
+        figsize=(width, height), dpi=DPI, layout=ConstrainedLayoutEngine(rect=(0.01, 0.01, 0.98, 0.98))
+    )
     FigureCanvasAgg(figure)  # measures text without a display
-    return figure
+    if title:
+        figure.suptitle(fill(title, 70), x=0.01, ha="left", fontsize=LARGE, fontweight="bold")
+    if not subtitle:
+        return figure, figure
+    body = figure.add_subfigure(figure.add_gridspec()[0])
+    body.suptitle(fill(subtitle, 95), x=0.01, ha="left", fontsize=NORMAL, color=QUIET)
+    return figure, body
 
 
-def size_of(text: Text) -> tuple[float, float]:
-    """A text's width and height in inches, as it stands in its picture."""
-    figure = text.get_figure(root=True)
-    assert figure is not None
-    box = text.get_window_extent()
-    return box.width / figure.dpi, box.height / figure.dpi
+def fix_layout(figure: Figure) -> None:
+    """Compute the layout, once: the same figure gives the same bytes each time that it is drawn."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
 
 
-def picture_format(path: Path) -> str:
-    """The format that a path's suffix names, one of `FORMATS`. Raises UserError for any other suffix."""
-    found = path.suffix.lower().removeprefix(".")
-    if found not in FORMATS:
-        raise UserError(f"{path}: {path.suffix!r} is not a picture format; use .png, .svg or .pdf")
-    return found
+def figure_format(path: Path) -> str:
+    """The format that a path's suffix names, one of `FORMATS`. Raises `UserError` for any other suffix."""
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix not in FORMATS:
+        raise UserError(f"{path}: {path.suffix!r} is not a figure format; use .png, .svg or .pdf")
+    return suffix
 
 
 def render(figure: Figure, file_format: str) -> bytes:
-    """The content of a picture's file. The same picture gives the same bytes."""
+    """The content of a figure's file. The same figure gives the same bytes."""
     with drawing():
         buffer = BytesIO()
         # PNG has no date of its own; the other two would hold the time of writing.
@@ -103,8 +121,8 @@ def render(figure: Figure, file_format: str) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture in the format of the path's suffix, whole or not at all.
+    """Write a figure in the format of the path's suffix, whole or not at all.
 
-    Raises UserError if the suffix is not a picture format or the file cannot be written.
+    Raises `UserError` if the suffix is not a figure format or the file cannot be written.
     """
-    files.write(path, render(figure, picture_format(path)))
+    files.write(path, render(figure, figure_format(path)))

@@ -36,7 +36,7 @@ def test_plot_returns_the_figure_and_writes_it_where_asked(tmp_path: Path) -> No
     [
         (WITHOUT, None, "has no attention"),
         (EMPTY, None, "the sentence is empty"),
-        (SHOWN, "attention.gif", "'.gif' is not a picture format"),
+        (SHOWN, "attention.gif", "'.gif' is not a figure format"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(translation: Translation, path: str | None, words: str) -> None:

@@ -3,8 +3,9 @@
 # make translate TEXT="…"   set up, translate German or English with a bundled model (ARGS="--from en" says which)
 # make serve   set up, open a page that shows the bundled models translating (ARGS="--port 9000 …")
 # make demo    set up, write build/demo: that page as static files, whose model runs in the browser (needs npm)
-# make test    set up, run the tests                                make check   lint, format, types
-# make test-fast   the tests that train nothing and start no other process
+# make test    set up, run the tests but the long ones              make check   lint, format, types
+# make test-fast   a minute of them, which train nothing and start no other process
+# make test-long   the long ones: crashes, many processes, walks of hostile inputs, planted errors, whole trainings
 # make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
 # make test-browser   the tests of that page, in Chromium         make test-page   types, lint and tests of its modules
@@ -26,10 +27,12 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 WITH ?=  # `make setup WITH="docs browser"` also installs these, at once if nothing is installed
 COMMA := ,
 
+FAST_TESTS := tests/config tests/text $(wildcard tests/kernels tests/fast) tests/decoding/test_beam_search.py
+
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: multi30k-full reference setup translate train serve test test-fast test-browser test-page test-oldest check docs demo ablation bench
+.PHONY: multi30k-full reference setup translate train serve test test-fast test-long test-browser test-page test-oldest check docs demo ablation bench
 setup: .venv/installed $(WITH:%=.venv/%-installed)
 
 .venv/installed: pyproject.toml constraints.txt
@@ -79,11 +82,13 @@ multi30k-full: setup
 
 test: setup
 	@command -v node > /dev/null || { echo "some of the tests need Node.js: apt-get install nodejs"; exit 2; }
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not long"
+
+test-long: setup
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m long
 
 test-fast: setup
-	$(BIN)/python -m pytest --numprocesses auto tests/config tests/schedules tests/text tests/kernels tests/decoding/test_beam_search.py \
-	    tests/config/test_registry.py tests/config/test_sizes.py
+	$(BIN)/python -m pytest --numprocesses auto -m "not long" $(FAST_TESTS)
 
 test-browser: .venv/browser-installed demo
 	@{ command -v chromium-headless-shell || command -v chromium || command -v google-chrome; } > /dev/null || \
@@ -99,7 +104,7 @@ tests/page_modules/node_modules: tests/page_modules/package-lock.json
 	touch $@
 
 test-oldest: $(OLDEST)/installed
-	$(OLDEST)/bin/python -m pytest --numprocesses auto tests/kernels tests/model tests/decoding/test_beam_search.py
+	$(OLDEST)/bin/python -m pytest --numprocesses auto $(wildcard tests/kernels tests/fast) tests/model tests/decoding/test_beam_search.py
 
 # On Linux with an x86-64 processor, the package index has this PyTorch with CUDA alone: some 3 GB. For a build without
 # CUDA (200 MB), set PIP_FIND_LINKS to a folder or page that offers one. It pins another sympy than constraints.txt.

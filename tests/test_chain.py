@@ -24,6 +24,8 @@ from nmt.cli import main
 from nmt.commands import train
 from nmt.config.reading import load_config
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 BUNDLING = ["average", "calibrate"] * 2
 MODEL = {

@@ -21,6 +21,8 @@ from nmt.training import event_log, loop
 from nmt.training.event_log import EventLog
 
 SUMMARY_WRITER = event_log._summary_writer  # which the tests' fixture replaces
+pytestmark = pytest.mark.long
+
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(nmt.__file__).parents[1]), *sys.path])}
 
 

@@ -73,6 +73,7 @@ def test_the_wheel_translates_from_an_empty_folder(installed: Path, tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_without_a_path_the_wheel_loads_its_own_model(installed: Path, tmp_path: Path) -> None:
     code = (
         "import nmt; from nmt.system import bundled\n"

@@ -12,6 +12,8 @@ from support.walk import runner
 from support.walk.families import FAMILIES
 from support.walk.family import Family
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_whatever_comes_in_there_is_a_result_or_one_line(

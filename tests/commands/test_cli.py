@@ -179,6 +179,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Ten
     return torch.load(folder / "runs" / "tiny" / "last.pt", weights_only=True)["model"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(
     tmp_path: Path, undisturbed: dict[str, torch.Tensor], number: signal.Signals

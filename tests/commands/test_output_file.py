@@ -75,6 +75,7 @@ def test_resuming_gives_the_bytes_of_an_undisturbed_run(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.long
 def test_a_killed_process_is_continued(best: str, source: Path, tmp_path: Path) -> None:
     source.write_text("\n".join(SOURCES * 20), encoding="utf-8")
     whole, out = tmp_path / "whole", tmp_path / "out"

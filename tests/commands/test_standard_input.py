@@ -30,6 +30,7 @@ def test_a_line_is_answered_before_the_next_one_is_sent(best: str, capsys: pytes
     assert process.returncode == 0
 
 
+@pytest.mark.long
 def test_workers_answer_before_the_input_ends(best: str) -> None:
     with subprocess.Popen(
         command("translate", best, "--workers", "2"), stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -179,6 +179,7 @@ def test_of_two_runs_at_once_one_builds_and_the_other_waits(tmp_path: Path) -> N
     assert printed == [f"{everything(learn(tmp_path, TEXT, 'whitespace'))}\n"] * 2
 
 
+@pytest.mark.long
 def test_of_two_runs_at_once_one_is_killed_and_the_other_builds(tmp_path: Path) -> None:
     killed = begin(tmp_path)
     (left,) = (tmp_path / "cache").glob(".pairs-*")

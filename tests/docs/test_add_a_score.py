@@ -50,6 +50,7 @@ def run(project: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_the_tests_find_the_new_score(project: Path) -> None:
     printed = run(project, "-m", "pytest", "-p", "no:cacheprovider", *TESTED, "-k", "tempered and global")
     assert int(re.findall(r"(\d+) passed", printed)[0]) > 30

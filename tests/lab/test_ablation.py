@@ -179,6 +179,7 @@ def test_finished_runs_are_skipped(
     assert (copy / "page" / "README.md").exists()
 
 
+@pytest.mark.long
 def test_a_stop_saves_and_the_same_command_goes_on(finished: Path, tmp_path: Path) -> None:
     configs = write_configs(tmp_path)
     command = [sys.executable, str(ROOT / "scripts" / "ablation.py"), *configs]
@@ -206,6 +207,7 @@ def test_a_stop_saves_and_the_same_command_goes_on(finished: Path, tmp_path: Pat
     assert again.model_dump(exclude=timed) == whole.model_dump(exclude=timed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("how", "code"), [("exit code 2", 2), ("killed by signal 9", 1)])
 def test_a_failure_is_reported_and_loses_no_other(
     copy: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str, code: int
@@ -239,6 +241,7 @@ def test_a_failure_is_reported_and_loses_no_other(
     assert "**Missing, because the run failed:** none" in markdown
 
 
+@pytest.mark.long
 def test_a_run_in_progress_is_left_alone(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (copy / "runs" / "none" / "result.json").unlink()
     before = modified(copy / "runs" / "none")

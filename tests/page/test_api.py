@@ -265,6 +265,7 @@ QUESTIONS = st.fixed_dictionaries({}, optional={name: ANYTHING | st.just(good) f
 
 
 # When an answer arrives, the thread that computed it may still be at work, where the type checker draws items to check.
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 @settings(max_examples=60, suppress_health_check=[])
 @given(data=st.data())

@@ -40,6 +40,7 @@ def denormal_numbers() -> Iterator[None]:
     torch.set_flush_denormal(True)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("denormal_numbers")
 @pytest.mark.filterwarnings("ignore")  # of what Schemathesis itself uses
 def test_the_server_keeps_to_its_document(address: str) -> None:

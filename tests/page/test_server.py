@@ -59,6 +59,7 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.communicate(timeout=60)
 
 
+@pytest.mark.long
 def test_it_answers_beside_slow_clients_and_finishes_what_it_has_begun(best: str) -> None:
     [expected] = Translator.load(best).translate(SOURCES[:1])
     with serving(best) as (process, address):
@@ -112,6 +113,7 @@ def test_without_a_checkpoint_it_serves_the_bundled_models() -> None:
             assert asked(address, "/api/translate", question)["text"] == expected.text
 
 
+@pytest.mark.long
 def test_nobody_who_listens_holds_up_the_end(best: str) -> None:
     with serving(best) as (process, address):
         with urllib.request.urlopen(f"{address}api/runs/events", timeout=60) as stream:
@@ -125,6 +127,7 @@ def test_nobody_who_listens_holds_up_the_end(best: str) -> None:
         assert process.returncode == 130
 
 
+@pytest.mark.long
 def test_who_does_not_wait_for_the_answers_stops_it_at_once() -> None:
     body = json.dumps({"text": "Hund " * 200, "beam_size": 50}).encode()
     head = "POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -142,6 +145,7 @@ def test_who_does_not_wait_for_the_answers_stops_it_at_once() -> None:
             assert process.stderr.read() == "Stopped.\n"
 
 
+@pytest.mark.long
 def test_who_is_let_in_from_elsewhere(best: str) -> None:
     """Everybody with --open, which is said, and whoever has the token that is printed; by names that are known."""
     with serving(best, "--host", "0.0.0.0", "--open", "--name", "translate.example") as (process, address):
@@ -174,6 +178,7 @@ def workers_of(process: int) -> set[int]:
     return {int(line.split()[0]) for line in found.stdout.splitlines() if "spawn_main" in line}
 
 
+@pytest.mark.long
 def test_when_the_copy_that_searches_is_killed_another_answers(best: str) -> None:
     [expected] = Translator.load(best).translate(SOURCES[:1])
     with serving(best) as (process, address):
@@ -190,6 +195,7 @@ def test_when_the_copy_that_searches_is_killed_another_answers(best: str) -> Non
             killed.add(copy)
 
 
+@pytest.mark.long
 def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
     with serving(best, "--workers", "2", "--token", "a-token-for-this-test") as (process, address):
         assert address.endswith("/?token=a-token-for-this-test")

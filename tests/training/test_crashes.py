@@ -20,6 +20,8 @@ from support.runs import assert_same_run, contents
 
 from nmt.config.run import Config
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -174,6 +174,7 @@ def wait_for(path: Path, lines: int) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.long
 def test_torchrun_begins_again_from_the_checkpoint_after_a_kill(folder: Path) -> None:
     path, run = for_torchrun(folder, "again")
     process = torchrun(folder, path, restarts=1)
@@ -186,6 +187,7 @@ def test_torchrun_begins_again_from_the_checkpoint_after_a_kill(folder: Path) ->
     assert said.count("Scores on validation") == 1  # one process alone prints
 
 
+@pytest.mark.long
 def test_of_two_machines_one_is_lost(folder: Path) -> None:
     """Two agents of torchrun, of which one is killed with its process."""
     path, run = for_torchrun(folder, "machines")
@@ -202,6 +204,7 @@ def test_of_two_machines_one_is_lost(folder: Path) -> None:
     assert contents(run)["training"]["state"]["update"] >= 15
 
 
+@pytest.mark.long
 def test_machines_must_resume_from_the_same_checkpoint(folder: Path) -> None:
     config = configured(folder, "apart", "training.max_updates=3")
     path = folder / "apart.yaml"
@@ -228,6 +231,7 @@ def for_torchrun(folder: Path, name: str) -> tuple[Path, Path]:
     return path, Path(config.output_dir) / name
 
 
+@pytest.mark.long
 def test_torchrun_does_not_turn_a_refused_run_into_a_resumed_one(folder: Path) -> None:
     """The run that is there is that of another torchrun, with the same name."""
     config = configured(folder, "there", "training.max_updates=3")

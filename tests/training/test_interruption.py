@@ -119,6 +119,7 @@ def test_a_signal_may_come_while_standard_error_is_written(monkeypatch: pytest.M
     assert received[0].count("x") == text.count("x")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", ["stdout", "stderr"])
 def test_a_stop_saves_though_nobody_listens(tmp_path: Path, make_config: ConfigMaker, broken: str) -> None:
     """At Ctrl-C a terminal stops `tee`, too."""

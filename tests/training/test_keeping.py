@@ -40,6 +40,7 @@ def test_the_last_checkpoints_are_kept_and_can_be_averaged(make_config: ConfigMa
     torch.testing.assert_close(averaged, torch.stack(weights).mean(dim=0))
 
 
+@pytest.mark.long
 def test_stops_and_kills_leave_no_more_than_asked_for(
     make_config: ConfigMaker, straight: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,7 @@ def check(kind: str, lowercase: bool, model: bytes | None, folder: Path, lines: 
         assert labels == answers.of_tokens(tokenizer, [*expected, EOS_TOKEN]), line
 
 
+@pytest.mark.long
 def test_the_bundled_models_tokens(tmp_path: Path) -> None:
     source = load(bundled.MODEL, torch.device("cpu")).source
     assert isinstance(source.tokenizer, SentencePieceTokenizer)

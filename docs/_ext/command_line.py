@@ -10,8 +10,27 @@ from nmt.cli import COMMANDS, module_of
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")  # of this or another command, named in a text
 
 
+LONG = 8  # words of a text that is not repeated for the next command
+
+
 def markdown() -> str:
-    return "\n".join(_command(module_of(name).parser()) for name in COMMANDS)
+    page = "\n".join(_command(module_of(name).parser()) for name in COMMANDS)
+    return _without_repetition(page)
+
+
+def _without_repetition(page: str) -> str:
+    """The page whose options refer to the first command that has the same option with the same text."""
+    first: dict[tuple[str, str], str] = {}  # names and text of an option: where it is described
+    lines = []
+    for line in page.splitlines():
+        if match := re.match(r'- (<a id="([^"]+)"></a>.*?`[^`]+`): (.*)', line):
+            anchors, anchor, text = match.groups()
+            names = re.sub(r"<a .*?</a>", "", anchors)
+            target = first.setdefault((names, text), anchor)
+            if target != anchor and len(text.split()) > LONG:
+                line = f"- {anchors}: [as in nmt {target.split('-')[1]}](#{target})."
+        lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def _command(parser: argparse.ArgumentParser) -> str:

@@ -14,47 +14,60 @@ from nmt.registry import Section
 
 def markdown() -> str:
     described = schema()
-    shown: dict[str, dict[str, str]] = {}  # of each section, by its path: its rows by their fields
-    parts = []
+    shown: dict[str, dict[str, str]] = {}  # of each section, by its path: the descriptions of its fields
+    blocks = []
     for path, section in sections():
         own = described["$defs"][section.__name__] if path else described
         own = next((form for form in own.get("anyOf", ()) if "properties" in form), own)
-        rows = _rows(path, section, own)
-        alike = next((other for other, known in shown.items() if known.keys() == rows.keys()), None)
-        shown[path] = rows
-        parts.append(f"## {path or 'A run'}\n\n{_docstring(section)}")
-        if alike is not None:  # as the source's and the target's
-            parts.append(f"The fields are those of [{alike}](#{_anchor(alike)}), with this difference:")
-            rows = {field: row for field, row in rows.items() if row != shown[alike][field]}
-        anchor = "-".join(["config", *path.split("."), ""] if path else ["config", ""])
-        labelled = (f'| <a id="{anchor}{field}"></a>`{field}` {row}' for field, row in rows.items())
-        parts.append("\n".join(["| field | type | default | meaning |", "|---|---|---|---|", *labelled]))
-        if alike is None:
-            parts += [_family(choice, family) for choice, family in section.choices.items()]
-    return "\n\n".join(parts)
+        descriptions = _descriptions(path, section, own)
+        similar = next((other for other, fields in shown.items() if _is_similar(descriptions, fields)), None)
+        blocks.append(f"## {path or 'A run'}\n\n{_docstring(section)}")
+        if similar is None:
+            shown[path] = descriptions
+        else:  # the target's are those of the source
+            missing = [f"`{field}`" for field in shown[similar] if field not in descriptions]
+            without = f", without {', '.join(missing)}" if missing else ""
+            blocks.append(f"The fields are those of [{similar}](#{_anchor(similar)}){without}. These differ:")
+            descriptions = {field: text for field, text in descriptions.items() if text != shown[similar][field]}
+        prefix = "-".join(["config", *filter(None, path.split(".")), ""])
+        blocks.append(
+            "\n".join(f'- <a id="{prefix}{field}"></a>`{field}` {text}' for field, text in descriptions.items())
+        )
+        if similar is None:
+            blocks += [_components(choice, components) for choice, components in section.choices.items()]
+    return "\n\n".join(blocks)
 
 
-def _rows(path: str, section: type[Section], own: dict[str, Any]) -> dict[str, str]:
-    """The rest of each field's row, behind its name."""
-    rows = {}
+def _is_similar(descriptions: dict[str, str], others: dict[str, str]) -> bool:
+    """Whether most of a section's fields are described by the same words as those of another."""
+    same = sum(others.get(field) == text for field, text in descriptions.items())
+    return descriptions.keys() <= others.keys() and 2 * same > len(descriptions)
+
+
+def _descriptions(path: str, section: type[Section], own: dict[str, Any]) -> dict[str, str]:
+    """The type, the default and the meaning of each field."""
+    descriptions = {}
     for field, meanings in fields(section).items():
         if "$ref" in own["properties"][field]:
             inner = f"{path}.{field}".lstrip(".")
-            rows[field] = f"| section | | {_text(meanings)} See [{inner}](#{_anchor(inner)}). |"
+            descriptions[field] = f"(section [{inner}](#{_anchor(inner)})): {_text(meanings)}"
         else:
-            default = "required" if field in own.get("required", ()) else _defaults(meanings)
-            rows[field] = f"| {_kind(own['properties'][field])} | {default} | {_text(meanings)} |"
-    return rows
+            default = "required" if field in own.get("required", ()) else f"default {_defaults(meanings)}"
+            kind = _kind(own["properties"][field])
+            if default == "default `null`":
+                kind = kind.removesuffix(" or `null`")
+            descriptions[field] = f"({kind}; {default}): {_text(meanings)}"
+    return descriptions
 
 
 def _anchor(heading: str) -> str:
     return heading.replace(".", "")
 
 
-def _family(choice: str, family: Any) -> str:
-    """What each value of a field that names a part stands for."""
-    rows = (f"| `{name}` | {typeset(_docstring(part).splitlines()[0])} |" for name, part in family.items())
-    return "\n".join([f"| `{choice}` | what it is |", "|---|---|", *rows])
+def _components(choice: str, components: Any) -> str:
+    """What each value of a field that names a component stands for."""
+    lines = (f"- `{choice}: {name}`: {typeset(_docstring(kind).splitlines()[0])}" for name, kind in components.items())
+    return "\n".join(lines)
 
 
 def _docstring(thing: type[Any]) -> str:

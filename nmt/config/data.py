@@ -151,6 +151,11 @@ class DataConfig(Section):
     max_length: Count = 100
     """Training pairs with more tokens than this on either side are skipped, and counted."""
 
+    @property
+    def sides(self) -> tuple[tuple[str, SideConfig], tuple[str, SideConfig]]:
+        """The names and settings of source and target."""
+        return ("source", self.source), ("target", self.target)
+
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
         sides = (values.get(side) for side in ("source", "target"))

@@ -13,8 +13,6 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from tqdm import tqdm
-
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -49,7 +47,6 @@ _SHA256 = {
     "val.fr.gz": "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9",
 }
 _TIMEOUT = 30.0  # seconds without an answer
-_CHUNK = 1 << 16  # bytes
 
 
 def splits(language: str) -> list[str]:
@@ -97,7 +94,7 @@ def fetch_file(path: Path, checksum: str, origins: Sequence[str], upstream: str)
     for origin in origins:
         address = f"{origin}/{path.name}"
         try:
-            data = _download(address, path.name) if "://" in address else _read(Path(address))
+            data = _download(address) if "://" in address else _read(Path(address))
             if _checksum(data) != checksum:
                 raise UserError(f"{address} is not the published file (its SHA-256 differs)")
         except UserError as error:
@@ -122,16 +119,12 @@ def _read(path: Path) -> bytes:
         raise UserError(f"{path} cannot be read ({error.strerror}); check the path and its permissions") from None
 
 
-def _download(url: str, name: str) -> bytes:
-    """The file at the URL, with its progress on stderr. Raises UserError if it cannot be fetched completely."""
-    data = bytearray()
+def _download(url: str) -> bytes:
+    """The file at the URL. Raises UserError if it cannot be fetched completely."""
+    print(f"Fetching {url}", file=sys.stderr)
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
-            size = int(response.headers.get("Content-Length", 0))
-            with tqdm(total=size or None, desc=name, unit="B", unit_scale=True) as progress:
-                while chunk := response.read(_CHUNK):
-                    data += chunk
-                    progress.update(len(chunk))
+            return response.read()
     except urllib.error.HTTPError as error:
         error.close()
         raise UserError(f"{url} cannot be fetched (HTTP {error.code} {error.reason})") from None
@@ -139,6 +132,3 @@ def _download(url: str, name: str) -> bytes:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         text = " ".join(str(reason).split()) or type(error).__name__  # a server's garbage may hold line ends
         raise UserError(f"{url} cannot be fetched ({text})") from None
-    if len(data) < size:  # a connection that ends early is no error to urllib
-        raise UserError(f"{url} is incomplete: {len(data)} of {size} bytes arrived")
-    return bytes(data)

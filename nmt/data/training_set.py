@@ -6,12 +6,11 @@ import hashlib
 import inspect
 import json
 import random
-import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import distributions, version
+from importlib.metadata import distributions
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.augment import monolingual
 from nmt.augment.copying import Copying
 from nmt.augment.monolingual import Monolingual, load_monolingual
 from nmt.augment.typos import respelled
 from nmt.config.data import DataConfig, SideConfig, SourceConfig
-from nmt.data import blocks, building, store
+from nmt.data import building
 from nmt.data.batching import Example
 from nmt.data.ibm1 import Side
 from nmt.data.splits import training_paths
@@ -33,10 +31,9 @@ from nmt.selection import lexical
 from nmt.selection.lexical import Selection
 from nmt.system.errors import prefix_errors_with
 from nmt.system.wording import counted
-from nmt.text import corpus, vocabulary
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, report_read_errors
-from nmt.text.tokenizers import TOKENIZERS, case, make_tokenizer
+from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import EOS, Vocabulary
 
 # Fields of a side about other text, or about what is drawn from the stored text
@@ -57,11 +54,6 @@ class TrainingSet:
 
     def __len__(self) -> int:
         return len(self.order)
-
-    @property
-    def sides(self) -> list[tuple[str, SideConfig, Codec]]:
-        """The name, the settings and the codec of source and target."""
-        return [("source", self.config.source, self.source), ("target", self.config.target, self.target)]
 
     @cached_property
     def order(self) -> NDArray[np.int32]:
@@ -122,7 +114,7 @@ class TrainingSet:
         """What to say about the text: lines that were left out, and sizes that it cannot give."""
         left_out = [
             f"data.{name}.monolingual: {counted(dropped, 'line')} left out, equal to one of a validation or test set"
-            for (name, side, _), dropped in zip(self.sides, self.store.meta["dropped"], strict=True)
+            for (name, side), dropped in zip(self.config.sides, self.store.meta["dropped"], strict=True)
             if side.monolingual is not None
         ]
         return [*left_out, *self.capped]
@@ -132,7 +124,7 @@ class TrainingSet:
         """A line for each `vocabulary_size` that is larger than what the text gives."""
         return [
             f"data.{name}.vocabulary_size: {side.vocabulary_size} is more than this text gives: using {size} pieces"
-            for name, side, codec in self.sides
+            for (name, side), codec in zip(self.config.sides, (self.source, self.target), strict=True)
             if (size := codec.tokenizer.size) is not None and size < (side.vocabulary_size or 0)
         ]
 
@@ -158,7 +150,7 @@ class TrainingSet:
 
     def _ids(self, n: int, rows: Sequence[int], draw: str) -> list[list[int]]:
         """The ids of some rows of the source (0) or the target (1)."""
-        name, side, codec = self.sides[n]
+        (name, side), codec = self.config.sides[n], (self.source, self.target)[n]
         if not side.is_drawn:
             return [self.rows[n][row].tolist() for row in rows]
         text = self.store.rows(f"{name}_text")
@@ -182,12 +174,15 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     """
     paths = training_paths(config)
     texts = _digests(chain.from_iterable(paths))
-    source, target = (_monolingual(config, name) for name in building.SIDES)
-    others = [text and [_digests(text.paths), sorted(text.held_out)] for text in (source, target)]
-    path = Path(config.folder) / "cache" / f"pairs-{_key(config, texts, [*others, *map(_digest, codecs or ())])}"
-    stored = open_store(path) or building.build(config, paths, (source, target), path, codecs)
+    monolingual = [_monolingual(name, side, config) for name, side in config.sides]
+    more = [text and [_digests(text.paths), sorted(text.held_out)] for text in monolingual]
+    known = [
+        [codec.vocabulary.tokens, hashlib.sha256(codec.subword_model or b"").hexdigest()] for codec in codecs or ()
+    ]
+    path = Path(config.folder) / "cache" / f"pairs-{_key(config, [texts, more, known])}"
+    stored = open_store(path) or building.build(config, paths, monolingual, path, codecs)
     learnt = []
-    for name, side in zip(building.SIDES, (config.source, config.target), strict=True):
+    for name, side in config.sides:
         model = stored.arrays[f"{name}_model"].tobytes() or None
         tokenizer = make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
         learnt.append(Codec(tokenizer, Vocabulary(tuple(stored.meta[f"{name}_tokens"])), model, side.language))
@@ -197,15 +192,9 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     return TrainingSet(learnt[0], learnt[1], Skipped(**stored.meta["skipped"]), config, stored, text)
 
 
-def _monolingual(config: DataConfig, name: str) -> Monolingual | None:
-    side = getattr(config, name)
+def _monolingual(name: str, side: SideConfig, config: DataConfig) -> Monolingual | None:
     with prefix_errors_with(f"data.{name}.monolingual: "):
         return None if side.monolingual is None else load_monolingual(side.monolingual, side.language, config)
-
-
-def _digest(codec: Codec) -> str:
-    """A hash of a codec's tokens and subword model."""
-    return hashlib.sha256(json.dumps(codec.vocabulary.tokens).encode() + (codec.subword_model or b"")).hexdigest()
 
 
 def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:
@@ -217,21 +206,15 @@ def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:
     return digests
 
 
-def _key(config: DataConfig, texts: list[tuple[bool, str]], others: list[Any]) -> str:
-    """A hash of all that decides what is stored."""
-    sides: tuple[SideConfig, SideConfig] = (config.source, config.target)
-    modules = [building, case, corpus, monolingual, blocks, store, vocabulary]
-    for side in sides:
-        ancestors = TOKENIZERS[side.tokenizer].__mro__
-        modules += [sys.modules[kind.__module__] for kind in ancestors if kind.__module__.startswith("nmt.text.")]
-    rules = [inspect.getsource(module) for module in modules]
-    libraries = [version(name) for name in ("numpy", "sacremoses", "sentencepiece", "spacy", "torchtext")]
-    for name, side in zip(building.SIDES, sides, strict=True):
-        with prefix_errors_with(f"data.{name}."):
-            if TOKENIZERS[side.tokenizer].rules_are_foreign(side.language):
-                libraries += sorted(f"{package.name} {package.version}" for package in distributions())
-    fields = [side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn} for side in sides]
+def _key(config: DataConfig, texts: list[Any]) -> str:
+    """A hash of all that decides what is stored: code, installed packages, settings, texts."""
+    package = Path(__file__).parents[1]
+    files = {path for folder in ("augment", "data", "text") for path in (package / folder).rglob("*.py")}
+    files |= {Path(inspect.getfile(TOKENIZERS[side.tokenizer])) for _, side in config.sides}
+    code = [path.read_text(encoding="utf-8") for path in sorted(files)]
+    packages = sorted(f"{package.name} {package.version}" for package in distributions())
+    fields = [side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn} for _, side in config.sides]
     tags = [extra.tag for extra in config.source.extra]
     settings = [fields, config.joint_vocabulary, config.max_length, tags, config.copying is not None]
-    content = [rules, libraries, unicodedata.unidata_version, settings, texts, others]
+    content = [code, packages, unicodedata.unidata_version, settings, texts]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

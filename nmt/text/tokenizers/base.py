@@ -8,7 +8,7 @@ the text's own letters, fit to stand in its place before `detokenize`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from nmt.registry import Count, Part, Section
@@ -39,14 +39,9 @@ class Tokenizer(Part, ABC):
         """The tokenizer for a language. Raises `UserError` if it has no rules for it."""
 
     @classmethod
-    def learn(cls, lines: Iterable[str], lowercase: bool, options: Any) -> bytes | None:
-        """The model that `make` takes, learnt from lines, which may be read twice; `options` are those of the class."""
+    def learn(cls, lines: Sequence[str], lowercase: bool, options: Any) -> bytes | None:
+        """The model that `make` takes, learnt from lines; `options` are those of the class."""
         return None
-
-    @classmethod
-    def rules_are_foreign(cls, language: str) -> bool:
-        """Whether the tokens of a language depend on packages that nmt does not know by name."""
-        return False
 
     @abstractmethod
     def tokenize(self, text: str) -> list[str]:

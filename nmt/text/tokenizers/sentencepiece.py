@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -50,7 +50,7 @@ class SentencePieceTokenizer(Tokenizer):
         return cls(model, lowercase)
 
     @classmethod
-    def learn(cls, lines: Iterable[str], lowercase: bool, options: SentencePieceOptions) -> bytes:
+    def learn(cls, lines: Sequence[str], lowercase: bool, options: SentencePieceOptions) -> bytes:
         return train_sentencepiece(lines, options.vocabulary_size, options.subword_model, lowercase)
 
     def tokenize(self, text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
@@ -32,8 +32,10 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
     keeps_case = True
 
     @classmethod
-    def learn(cls, lines: Iterable[str], lowercase: bool, options: SentencePieceOptions) -> bytes:
-        return train_sentencepiece(_Lowered(lines), options.vocabulary_size, options.subword_model, lowercase=False)
+    def learn(cls, lines: Sequence[str], lowercase: bool, options: SentencePieceOptions) -> bytes:
+        words = (words_only(line).split() for line in lines)
+        lowered = [" ".join("".join(text for _, text in marked(word)) for word in line) for line in words]
+        return train_sentencepiece(lowered, options.vocabulary_size, options.subword_model, lowercase=False)
 
     def tokenize(self, text: str) -> list[str]:
         return [*chain.from_iterable(map(_cutter(self.model), self.words(text)))]
@@ -49,17 +51,6 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
 
     def detokenize(self, tokens: list[str]) -> str:
         return single_spaces(unmarked(tokens).replace(SPACE_MARK, " "))
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    """Lines without capital letters. They can be read as often as the lines."""
-
-    lines: Iterable[str]
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self.lines:
-            yield " ".join("".join(text for _, text in marked(word)) for word in words_only(line).split())
 
 
 @cache

@@ -35,11 +35,6 @@ class SpacyTokenizer(SurfaceTokenizer):
     def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
         return cls(language, lowercase)
 
-    @classmethod
-    def rules_are_foreign(cls, language: str) -> bool:
-        """As for Chinese, Japanese, Thai, …, for which spaCy asks other packages."""
-        return type(_spacy_rules(language)).__module__ != "spacy.tokenizer"
-
     def __post_init__(self) -> None:
         _spacy_rules(self.language)  # a wrong language shows here, not in the middle of a corpus
 

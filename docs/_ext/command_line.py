@@ -34,12 +34,13 @@ def _without_repetition(page: str) -> str:
 
 
 def _command(parser: argparse.ArgumentParser) -> str:
-    """A command's section: what it does, its usage, its arguments; options have anchors like nmt-train-set."""
+    """A command's section: what it does, how it is called, its arguments; options have anchors like nmt-train-set."""
     formatter = argparse.HelpFormatter(parser.prog, width=100)  # whatever the terminal's
-    formatter.add_usage(None, parser._actions, parser._mutually_exclusive_groups, prefix="")
+    needed = [act for act in parser._actions if act.required or not act.option_strings]  # the list names the others
+    formatter.add_usage(None, needed, [], prefix="")
     usage = formatter.format_help().strip()
     arguments = [_argument(parser.prog, act) for act in parser._actions if not isinstance(act, argparse._HelpAction)]
-    return f"## {parser.prog}\n\n{parser.description}\n\n```text\n{usage}\n```\n\n" + "\n".join(arguments) + "\n"
+    return f"## {parser.prog}\n\n{parser.description}\n\n    {usage} [OPTION ...]\n\n" + "\n".join(arguments) + "\n"
 
 
 def _argument(command: str, action: argparse.Action) -> str:

@@ -32,7 +32,7 @@ FAST_TESTS := tests/config tests/text $(wildcard tests/kernels tests/fast) tests
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: multi30k-full reference setup translate train serve test test-fast test-long test-browser test-page test-oldest check docs demo ablation bench
+.PHONY: multi30k-full reference setup translate train serve test test-fast test-long test-mutations test-browser test-page test-oldest check docs demo ablation bench
 setup: .venv/installed $(WITH:%=.venv/%-installed)
 
 .venv/installed: pyproject.toml constraints.txt
@@ -86,6 +86,11 @@ test: setup
 
 test-long: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m long
+	$(BIN)/python tests/mutations.py
+
+# Plants errors in a copy of the project, and prints for each the test that notices it (ARGS="WORD…": some of them).
+test-mutations: setup
+	$(BIN)/python tests/mutations.py $(ARGS)
 
 test-fast: setup
 	$(BIN)/python -m pytest --numprocesses auto -m "not long" $(FAST_TESTS)

@@ -1,0 +1,32 @@
+"""The numbers that the README and the model cards publish, measured again."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.multi30k import lines_of
+
+from nmt.cli import main
+from nmt.evaluation.scores import sacrebleu_score
+from nmt.translator import Translator
+
+pytestmark = pytest.mark.long
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_quickstart_learns_its_grammar(tmp_path: Path) -> None:
+    assert main(["train", str(ROOT / "configs" / "quickstart.yaml"), "--set", f"output_dir={tmp_path}"]) == 0
+    evaluation = json.loads((tmp_path / "quickstart" / "evaluation.json").read_text(encoding="utf-8"))
+    assert evaluation["models"][0]["bleu"] >= 95
+
+
+@pytest.mark.parametrize(("source", "target", "bleu"), [("de", "en", 44.71), ("en", "de", 40.67)])
+def test_the_bundled_models_bleu_on_test_2016(source: str, target: str, bleu: float) -> None:
+    """Cased, with a beam of 5 over the whole vocabulary, in float32."""
+    sentences, references = (lines_of(language, "test_2016_flickr") for language in (source, target))
+    [path] = (ROOT / "checkpoints" / f"multi30k-{source}-{target}").glob("model.*")
+    translator = Translator.load(path, device="cpu")
+    translations = translator.translate(
+        sentences, beam_size=5, precision="float32", vocabulary_selection=False, attention=False
+    )
+    assert sacrebleu_score([t.text for t in translations], references) == pytest.approx(bleu, abs=0.05)

@@ -55,6 +55,15 @@ def command_package(command: str) -> str | None:
     return next((addon.package for addon in addons() if command in addon.commands), None)
 
 
+def section(path: str) -> Any | None:
+    """The class of the config section that an add-on registers at a dotted path, or None."""
+    for addon in addons():
+        if path in addon.sections:
+            module, _, name = addon.sections[path].partition(":")
+            return getattr(import_module(module), name)
+    return None
+
+
 def is_offered(name: str) -> bool:
     """Whether an installed add-on offers a module under a name."""
     return any(name in addon.offers for addon in addons())

@@ -11,7 +11,7 @@ ENDS = ("!", "!!", "!!!", "...")
 _MARKS = re.compile(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)")  # not those inside a word, as in "T-Shirt" and "dog's"
 
 
-def respelled(text: str, language: str, probability: float, chance: Random) -> str:
+def with_typos(text: str, language: str, probability: float, chance: Random) -> str:
     """The text, each with this probability: lower-cased; in equal shares without its last punctuation mark, without
     any, or with one of `ENDS` at its end; in German, with ae, oe, ue and ss for ä, ö, ü and ß; and in capitals.
     """

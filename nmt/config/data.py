@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from nmt import addons
+from nmt.config.addon_section import AddOnSection
 from nmt.config.union import UnionSection
-from nmt.registry import Count, Fraction, PathString, Section, Unused
+from nmt.registry import Count, PathString, Section, Unused
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import SPECIALS
 
@@ -40,17 +42,13 @@ class SideConfig(UnionSection):
     """Whether text is lower-cased first."""
     min_frequency: Count = 1
     """Types seen less often in the training text become `<unk>`. Where tokens are drawn anew in each epoch
-    (`subword_sampling`, `respelling`, `copying`), all subwords stay."""
+    (`subword_sampling`, `augment`), all subwords stay."""
     train: PathString | None = None
     """With `corpus: files`: the file of training sentences, one per line."""
     validation: PathString | None = None
     """With `corpus: files`: the file of validation sentences."""
     test: PathString | None = None
     """With `corpus: files`: the file of test sentences. Without one, a run is scored on the validation set."""
-    monolingual: PathString | None = None
-    """More text in this language alone: a file, or `multi30k_descriptions`, five captions of each of Multi30k's
-    training images. Subwords and vocabulary are learnt from it, too. Lines that equal, lower-cased, a line of the
-    validation set or of a test set are left out. `nmt back-translate` makes training pairs of such text."""
 
     if TYPE_CHECKING:
         vocabulary_size: Count | None = None
@@ -106,14 +104,6 @@ class SourceConfig(SideConfig):
     """Files of more training pairs, such as translations by other models: each a path, or `path`, `weight` and `tag`.
     Subwords and vocabulary are learnt from the corpus alone, so that models with and without them read and write the
     same tokens, except for tags."""
-    respelling: Fraction | None = None
-    """The probability of each of these changes to a training sentence: lower case; capitals; in German, ae, oe, ue and
-    ss for ä, ö, ü and ß; other punctuation (in equal shares without the last mark, without any, or with !, !!, !!! or
-    ... at its end). So the model learns to read what people type."""
-
-    @property
-    def is_drawn(self) -> bool:
-        return super().is_drawn or self.respelling is not None
 
 
 class TargetConfig(SideConfig):
@@ -123,6 +113,12 @@ class TargetConfig(SideConfig):
     """The language's ISO 639-1 code, such as `de` or `en`."""
     extra: tuple[PathString, ...] = ()
     """The files of translations of `source.extra`, as many and in the same order."""
+
+
+if TYPE_CHECKING:
+    AugmentConfig = AddOnSection
+else:
+    AugmentConfig = addons.section("data.augment") or AddOnSection
 
 
 class DataConfig(Section):
@@ -136,20 +132,19 @@ class DataConfig(Section):
     folder: PathString = "data"
     """The folder that holds the sample corpus, Multi30k's files, and (in `cache/`) tokenized text."""
     mirror: PathString | None = None
-    """With `corpus: multi30k` or `monolingual: multi30k_descriptions`: a folder or URL that holds Multi30k's files. The
-    environment variable `NMT_MULTI30K_MIRROR` overrides it. The descriptions may lie among them, or in a folder
-    `multi30k_descriptions` beside."""
+    """With `corpus: multi30k` or the text `multi30k_descriptions` of `augment`: a folder or URL that holds Multi30k's
+    files. The environment variable `NMT_MULTI30K_MIRROR` overrides it. The descriptions may lie among them, or in a
+    folder `multi30k_descriptions` beside."""
     source: SourceConfig = SourceConfig()
     """The source language."""
     target: TargetConfig = TargetConfig()
     """The target language."""
     joint_vocabulary: bool = False
     """One vocabulary (and one sentencepiece model) for both languages."""
-    copying: Fraction | None = None
-    """The share of training pairs in which a word and its translation are both replaced by the same made-up name or
-    number, so that the model learns to copy what it does not know. Each epoch has others."""
     max_length: Count = 100
     """Training pairs with more tokens than this on either side are skipped, and counted."""
+    augment: AugmentConfig = AugmentConfig()
+    """Augmentation of the training data (an add-on)."""
 
     @property
     def sides(self) -> tuple[tuple[str, SideConfig], tuple[str, SideConfig]]:
@@ -158,10 +153,8 @@ class DataConfig(Section):
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
-        sides = (values.get(side) for side in ("source", "target"))
-        texts = [
-            side.get("monolingual") if isinstance(side, dict) else getattr(side, "monolingual", None) for side in sides
-        ]
+        augment = values.get("augment")
+        texts = augment.values() if isinstance(augment, dict) else dict(augment or ()).values()
         if values.get("corpus", "sample") == "multi30k" or "multi30k_descriptions" in texts:
             return {}
         return {"mirror": Unused(f"corpus: {values.get('corpus', 'sample')}", "corpus to multi30k")}
@@ -175,16 +168,7 @@ class DataConfig(Section):
             )
         if self.joint_vocabulary:
             self._require_equal_sides()
-        if self.source.respelling is not None and not TOKENIZERS[self.source.tokenizer].learns:
-            raise ValueError(
-                f"source.respelling: with {self.source.tokenizer}, respelt words would be unknown (<unk>); set "
-                "source.tokenizer to sentencepiece or sentencepiece_cased, or source.respelling to null"
-            )
-        if self.copying is not None and not (self.joint_vocabulary and TOKENIZERS[self.source.tokenizer].learns):
-            raise ValueError(
-                "copying: what is copied must be the same subwords on both sides; set joint_vocabulary to true and "
-                "both tokenizers to sentencepiece or sentencepiece_cased, or copying to null"
-            )
+        self.augment.check(self)
         for name, side in (("source", self.source), ("target", self.target)):
             for split in ("train", "validation", "test"):
                 path = getattr(side, split)

@@ -85,7 +85,13 @@ def _set_by(location: tuple[int | str, ...], overrides: Sequence[str]) -> str | 
 
 
 # Names of version 0.3: of fields by their dotted names, and of values by "field: value".
-RENAMED = {"training.schedule.kind: trapezoid": "warmup_stable_decay"}
+RENAMED = {
+    "training.schedule.kind: trapezoid": "warmup_stable_decay",
+    "data.source.respelling": "data.augment.typos",
+    "data.copying": "data.augment.copying",
+    "data.source.monolingual": "data.augment.source_monolingual",
+    "data.target.monolingual": "data.augment.target_monolingual",
+}
 
 
 def rename(values: dict[str, Any]) -> list[str]:
@@ -99,11 +105,18 @@ def rename(values: dict[str, Any]) -> list[str]:
             section = section.get(parent) if isinstance(section, dict) else None
         if not isinstance(section, dict) or field not in section or (value and section[field] != value):
             continue
-        warnings.append(f"{old} is now called {new}; the old name ends with the next version")
         if value:
             section[field] = new
+        elif (moved := section.pop(field)) is not None:
+            *parents, name = new.split(".")
+            section = values
+            for parent in parents:
+                section = section.setdefault(parent, {}) if isinstance(section, dict) else None
+            if isinstance(section, dict):
+                section.setdefault(name, moved)
         else:
-            section.setdefault(new, section.pop(field))
+            continue
+        warnings.append(f"{old} is now called {new}; the old name ends with the next version")
     return warnings
 
 

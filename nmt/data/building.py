@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from nmt.augment.monolingual import Monolingual
 from nmt.config.data import DataConfig, SideConfig
+from nmt.data.augmentation import MonolingualText, augmentation_of
 from nmt.data.blocks import tokenize_pairs
 from nmt.data.store import Store, building_folder, keep_store, open_store
 from nmt.system.errors import UserError, prefix_errors_with
@@ -90,7 +90,7 @@ class SideText:
 def build(
     config: DataConfig,
     paths: Sequence[tuple[Path, Path]],
-    monolingual: Sequence[Monolingual | None],
+    monolingual: Sequence[MonolingualText | None],
     path: Path,
     codecs: tuple[Codec, Codec] | None = None,
 ) -> Store:
@@ -113,7 +113,8 @@ def build(
                 )
                 for (name, side), codec in zip(config.sides, initial, strict=True)
             ]
-            _tokenize(sides, paths, sum(lines))
+            with_text = [side.config.is_drawn or augmentation_of(config).rewrites(side.name) for side in sides]
+            _tokenize(sides, paths, (with_text[0], with_text[1]), sum(lines))
             kept, skipped = _usable(sides[0].tokens.lengths, sides[1].tokens.lengths, config.max_length)
             of_corpus = kept & (np.arange(len(kept)) < lines[0])
             if not of_corpus.any():
@@ -122,10 +123,10 @@ def build(
                 vocabularies = [codec.vocabulary for codec in codecs]
             else:
                 vocabularies = _vocabularies(config, sides, monolingual, of_corpus)
-            for side, vocabulary in zip(sides, vocabularies, strict=True):
+            for side, vocabulary, has_text in zip(sides, vocabularies, with_text, strict=True):
                 ids = np.array(vocabulary.encode(side.entries), dtype=np.min_scalar_type(len(vocabulary)))
                 side.tokens.write(folder, side.name, kept, ids)
-                if side.config.is_drawn:
+                if has_text:
                     side.text.write(folder, f"{side.name}_text", kept, np.arange(256, dtype=np.uint8))
                 model = np.frombuffer(side.codec.subword_model or b"", dtype=np.uint8)
                 np.save(folder / f"{side.name}_model.npy", model)
@@ -136,7 +137,7 @@ def build(
 
 
 def _untrained_codecs(
-    config: DataConfig, paths: tuple[Path, Path], monolingual: Sequence[Monolingual | None], lines: int
+    config: DataConfig, paths: tuple[Path, Path], monolingual: Sequence[MonolingualText | None], lines: int
 ) -> list[Codec]:
     """Each side's tokenizer, and the subword model that it has learnt; with a joint vocabulary one and the same model.
 
@@ -161,12 +162,14 @@ def _untrained_codecs(
     return codecs
 
 
-def _tokenize(sides: Sequence[SideText], paths: Sequence[tuple[Path, Path]], lines: int) -> None:
-    """Append the tokens of all files to the sides."""
+def _tokenize(
+    sides: Sequence[SideText], paths: Sequence[tuple[Path, Path]], with_text: tuple[bool, bool], lines: int
+) -> None:
+    """Append the tokens of all files to the sides, and their text where it is asked for."""
     source, target = sides
     texts = [chain.from_iterable(map(iterate_lines, files)) for files in zip(*paths, strict=True)]
     tokenizers = (source.codec.tokenizer, target.codec.tokenizer)
-    blocks = tokenize_pairs(tokenizers, (texts[0], texts[1]), (source.config.is_drawn, target.config.is_drawn))
+    blocks = tokenize_pairs(tokenizers, (texts[0], texts[1]), with_text)
     quiet = True if lines < LINES_WITHOUT_A_BAR else None  # None: where there is no terminal
     with tqdm(total=lines, desc="tokenising", unit="pair", unit_scale=True, disable=quiet) as progress:
         for pair in blocks:
@@ -185,16 +188,19 @@ def _usable(source: NDArray[np.int32], target: NDArray[np.int32], max_length: in
 
 
 def _vocabularies(
-    config: DataConfig, sides: Sequence[SideText], monolingual: Sequence[Monolingual | None], kept: NDArray[np.bool_]
+    config: DataConfig,
+    sides: Sequence[SideText],
+    monolingual: Sequence[MonolingualText | None],
+    kept: NDArray[np.bool_],
 ) -> list[Vocabulary]:
     """The vocabularies of the kept rows and of the monolingual text."""
-    counters = []
+    counters, augmentation = [], augmentation_of(config)
     for side, more in zip(sides, monolingual, strict=True):
         counts = np.zeros(len(side.entries), dtype=np.int64)
         for values in side.tokens.kept(kept):
             counts += np.bincount(values, minlength=len(counts))
         counter = Counter({token: count for token, count in zip(side.entries, counts.tolist(), strict=True) if count})
-        if side.config.is_drawn or config.copying is not None:  # any subword may be drawn
+        if side.config.is_drawn or augmentation.drawn_fields(side.name):  # any subword may be drawn
             counter.update(dict.fromkeys(side.codec.tokenizer.subwords(), side.config.min_frequency))
         counter.update(token for line in more or () for token in side.codec.tokenizer.tokenize(line))
         counters.append(counter)

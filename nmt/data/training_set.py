@@ -18,26 +18,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.augment.copying import Copying
-from nmt.augment.monolingual import Monolingual, load_monolingual
-from nmt.augment.typos import respelled
-from nmt.config.data import DataConfig, SideConfig, SourceConfig
+from nmt.config.data import DataConfig
 from nmt.data import building
+from nmt.data.augmentation import Augmentation, augmentation_of
 from nmt.data.batching import Example
 from nmt.data.ibm1 import Side
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
 from nmt.selection import lexical
 from nmt.selection.lexical import Selection
-from nmt.system.errors import prefix_errors_with
-from nmt.system.wording import counted
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, report_read_errors
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import EOS, Vocabulary
 
 # Fields of a side about other text, or about what is drawn from the stored text
-NOT_STORED = {"train", "validation", "test", "extra", "monolingual", "subword_sampling", "respelling"}
+NOT_STORED = {"train", "validation", "test", "extra", "subword_sampling"}
 
 
 @dataclass(frozen=True)
@@ -103,21 +99,18 @@ class TrainingSet:
         return lexical.joined([*self.start, lexical.learn(source, target, vocabularies)])
 
     @cached_property
-    def copying(self) -> Copying:
-        """What replaces words by made-up ones, by the translations of words in the corpus's own pairs."""
+    def augmentation(self) -> Augmentation:
+        return augmentation_of(self.config)
+
+    def corpus_sides(self) -> list[Side]:
+        """The ids of the corpus's own pairs, without those of `extra`."""
         count, size = self.store.meta["pairs"][0], len(self.source.vocabulary)
-        sides = (Side(rows.values[: rows.ends[count - 1]], rows.lengths[:count], size) for rows in self.rows)
-        return Copying(self.source, *sides)
+        return [Side(rows.values[: rows.ends[count - 1]], rows.lengths[:count], size) for rows in self.rows]
 
     @property
     def notes(self) -> list[str]:
         """What to say about the text: lines that were left out, and sizes that it cannot give."""
-        left_out = [
-            f"data.{name}.monolingual: {counted(dropped, 'line')} left out, equal to one of a validation or test set"
-            for (name, side), dropped in zip(self.config.sides, self.store.meta["dropped"], strict=True)
-            if side.monolingual is not None
-        ]
-        return [*left_out, *self.capped]
+        return [*self.augmentation.notes(self.store.meta["dropped"]), *self.capped]
 
     @property
     def capped(self) -> list[str]:
@@ -131,17 +124,13 @@ class TrainingSet:
     def examples(self, indices: Sequence[int], draw: str) -> list[Example]:
         """The pairs with these indices.
 
-        A side with `subword_sampling` is cut into other subwords each time (Kudo 2018; Provilkov et al. 2020), and a
-        source with `respelling` is written in other ways; with `copying`, words are replaced. All of it is the same
-        for the same `draw`. The lengths are those of the text as it is, in its best subwords.
+        A side with `subword_sampling` is cut into other subwords each time (Kudo 2018; Provilkov et al. 2020), and
+        augmentation changes text and ids. All of it is the same for the same `draw`. The lengths are those of the text
+        as it is, in its best subwords.
         """
         rows = self.order[list(indices)].tolist()
         pairs = list(map(Example, *(self._ids(side, rows, draw) for side in (0, 1))))
-        if self.config.copying is not None:
-            chance = random.Random(f"{draw} copying")
-            pairs = [
-                self.copying.replaced(pair, chance) if chance.random() < self.config.copying else pair for pair in pairs
-            ]
+        pairs = self.augmentation.replace(pairs, draw, self.source, self.corpus_sides)
         tags = self.tags[rows].tolist()
         return [
             Example([tag, *pair.source], pair.target) if tag >= 0 else pair
@@ -151,14 +140,13 @@ class TrainingSet:
     def _ids(self, n: int, rows: Sequence[int], draw: str) -> list[list[int]]:
         """The ids of some rows of the source (0) or the target (1)."""
         (name, side), codec = self.config.sides[n], (self.source, self.target)[n]
-        if not side.is_drawn:
+        if not (side.is_drawn or self.augmentation.rewrites(name)):
             return [self.rows[n][row].tolist() for row in rows]
         text = self.store.rows(f"{name}_text")
         lines = [text[row].tobytes().decode() for row in rows]
         chance = random.Random(f"{draw} {name}")
         seed = chance.getrandbits(32)
-        if isinstance(side, SourceConfig) and side.respelling is not None:
-            lines = [respelled(line, side.language, side.respelling, chance) for line in lines]
+        lines = self.augmentation.rewrite(lines, name, chance)
         sampling = getattr(side, "subword_sampling", None)  # an option of some tokenizers
         if sampling is None:
             return [codec.encode(line) for line in lines]
@@ -174,12 +162,13 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     """
     paths = training_paths(config)
     texts = _digests(chain.from_iterable(paths))
-    monolingual = [_monolingual(name, side, config) for name, side in config.sides]
+    augmentation = augmentation_of(config)
+    monolingual = augmentation.texts()
     more = [text and [_digests(text.paths), sorted(text.held_out)] for text in monolingual]
     known = [
         [codec.vocabulary.tokens, hashlib.sha256(codec.subword_model or b"").hexdigest()] for codec in codecs or ()
     ]
-    path = Path(config.folder) / "cache" / f"pairs-{_key(config, [texts, more, known])}"
+    path = Path(config.folder) / "cache" / f"pairs-{_key(config, augmentation, [texts, more, known])}"
     stored = open_store(path) or building.build(config, paths, monolingual, path, codecs)
     learnt = []
     for name, side in config.sides:
@@ -192,11 +181,6 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     return TrainingSet(learnt[0], learnt[1], Skipped(**stored.meta["skipped"]), config, stored, text)
 
 
-def _monolingual(name: str, side: SideConfig, config: DataConfig) -> Monolingual | None:
-    with prefix_errors_with(f"data.{name}.monolingual: "):
-        return None if side.monolingual is None else load_monolingual(side.monolingual, side.language, config)
-
-
 def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:
     """Of each file whether it is compressed, and a hash."""
     digests = []
@@ -206,15 +190,19 @@ def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:
     return digests
 
 
-def _key(config: DataConfig, texts: list[Any]) -> str:
+def _key(config: DataConfig, augmentation: Augmentation, texts: list[Any]) -> str:
     """A hash of all that decides what is stored: code, installed packages, settings, texts."""
     package = Path(__file__).parents[1]
-    files = {path for folder in ("augment", "data", "text") for path in (package / folder).rglob("*.py")}
+    folders = (package / "data", package / "text", Path(inspect.getfile(type(augmentation))).parent)
+    files = {path for folder in folders for path in folder.rglob("*.py")}
     files |= {Path(inspect.getfile(TOKENIZERS[side.tokenizer])) for _, side in config.sides}
     code = [path.read_text(encoding="utf-8") for path in sorted(files)]
     packages = sorted(f"{package.name} {package.version}" for package in distributions())
-    fields = [side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn} for _, side in config.sides]
+    fields = [
+        side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn or augmentation.rewrites(name)}
+        for name, side in config.sides
+    ]
     tags = [extra.tag for extra in config.source.extra]
-    settings = [fields, config.joint_vocabulary, config.max_length, tags, config.copying is not None]
+    settings = [fields, config.joint_vocabulary, config.max_length, tags, augmentation.drawn_fields("target") != []]
     content = [code, packages, unicodedata.unidata_version, settings, texts]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

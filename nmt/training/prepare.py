@@ -18,6 +18,7 @@ from nmt.config.data import DataConfig
 from nmt.config.reading import differences
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
+from nmt.data.augmentation import augmentation_of
 from nmt.data.batching import Batches, epoch_batches
 from nmt.data.splits import split_paths
 from nmt.data.training_set import TrainingSet, load_training_set
@@ -137,10 +138,9 @@ def _sampling_fields(data: DataConfig, side: str) -> list[str]:
     """The fields that are set and produce subwords of a side that the unchanged text may lack."""
     fields = {
         f"data.{side}.subword_sampling": getattr(getattr(data, side), "subword_sampling", None),
-        "data.source.respelling": data.source.respelling if side == "source" else None,
-        "data.copying": data.copying,
     }
-    return [field for field, value in fields.items() if value is not None]
+    sampled = [field for field, value in fields.items() if value is not None]
+    return [*sampled, *augmentation_of(data).drawn_fields(side)]
 
 
 def _fixed_differences(before: Config, now: Config) -> Iterator[str]:

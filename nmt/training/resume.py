@@ -238,5 +238,7 @@ _FIXED: Any = {
         "vocabulary_selection",
     },
 }
-_FILES: Any = {"train", "validation", "test", "monolingual", "extra"}  # what is read from them is compared instead
-_PATHS: Any = {"data": {"source": _FILES, "target": _FILES}}
+_FILES: Any = {"train", "validation", "test", "extra"}  # what is read from them is compared instead
+_PATHS: Any = {
+    "data": {"source": _FILES, "target": _FILES, "augment": {"source_monolingual", "target_monolingual"}},
+}

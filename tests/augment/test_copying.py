@@ -30,7 +30,9 @@ def pairs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     text = ParallelText(sample("de"), sample("en"))
     kind = request.param
     config = data_config(tmp_path_factory.mktemp(kind), text, kind, 800, joint=True, lowercase=kind == "sentencepiece")
-    return load_training_set(DataConfig.model_validate({**dict(config), "copying": 0.3, "max_length": 1000}))
+    return load_training_set(
+        DataConfig.model_validate({**dict(config), "augment": {"copying": 0.3}, "max_length": 1000})
+    )
 
 
 def words(text: str) -> list[str]:

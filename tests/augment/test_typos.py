@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from nmt.augment.typos import in_ascii, respelled, with_end, without_last_mark, without_marks
+from nmt.augment.typos import in_ascii, with_end, with_typos, without_last_mark, without_marks
 
 ENDS = ("!", "!!", "!!!", "...")
 AT_END = [partial(with_end, end=end) for end in ENDS]
@@ -44,7 +44,7 @@ def test_umlauts_are_written_in_ascii() -> None:
 
 def test_each_spelling_is_drawn_as_often_as_asked_for_and_by_itself() -> None:
     draws, chance = 4000, Random(1)
-    seen = Counter(respelled(SENTENCE, "de", 0.3, chance) for _ in range(draws))
+    seen = Counter(with_typos(SENTENCE, "de", 0.3, chance) for _ in range(draws))
     expected = {
         capitals(spell(mark(case(SENTENCE))))
         for capitals in (str, str.upper)
@@ -80,5 +80,5 @@ def test_each_spelling_is_drawn_as_often_as_asked_for_and_by_itself() -> None:
 
 def test_only_german_has_spellings_in_ascii() -> None:
     ends = (".", "", *ENDS)
-    words = {respelled("Müller.", "en", 0.5, Random(seed)) for seed in range(500)}
+    words = {with_typos("Müller.", "en", 0.5, Random(seed)) for seed in range(500)}
     assert words == {word + end for word in ("Müller", "müller", "MÜLLER") for end in ends}

@@ -82,7 +82,6 @@ FILES = (
             ["data.joint_vocabulary=true", "data.source={language: de, lowercase: false}"],
             ["joint_vocabulary: true", "source.lowercase (False)", "target.lowercase (True)", "set both"],
         ),
-        (["data.source.respelling=0.1"], ["source.respelling", "spacy", "tokenizer to sentencepiece"]),
         (
             ['data.source.extra=[{path: b.de, tag: "a\\x1cb"}]', "data.target.extra=[b.en]"],
             ["data.source.extra.0: tag: 'a\\x1cb' has a blank in it"],
@@ -91,7 +90,6 @@ FILES = (
             ["training.r_drop=3", "model={embedding_dropout: 0, encoder: {dropout: 0}, decoder: {dropout: 0}}"],
             ["training.r_drop has no effect without dropout", "decoder.dropout above 0"],
         ),
-        (["data.copying=0.1"], ["copying", "joint_vocabulary to true", "sentencepiece"]),
         (
             ["data.source.extra=[a.de, b.de]", "data.target.extra=[a.en]"],
             ["source.extra has 2 files", "target.extra 1", "set both"],

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from support.texts import KINDS, MORE, TEXT, data_config, everything, learn
 
-from nmt.augment.monolingual import load_monolingual
 from nmt.config.data import DataConfig
 from nmt.data import blocks, building
 from nmt.data.batching import Example
@@ -148,66 +147,6 @@ def test_a_tag_stands_before_other_subwords_too(tmp_path: Path) -> None:
         assert example.source[0] == tag
         assert tag not in example.source[1:]
     assert all(tag not in example.source for example in pairs.examples(range(half), "7"))
-
-
-@pytest.mark.parametrize("kind", ["sentencepiece", "sentencepiece_cased"])
-@pytest.mark.parametrize("sampled", [{}, {"subword_sampling": 0.3}])
-def test_sources_are_read_in_other_spellings(tmp_path: Path, kind: str, sampled: dict[str, float]) -> None:
-    text = ParallelText(
-        ["Der liebe Bär am Bach grüßt.", "Ein Hund, der müde ist."] * 30, ["The bear greets.", "A dog."] * 30
-    )
-    config = data_config(tmp_path, text, kind, 60, lowercase=False, **sampled)
-    source = config.source.model_dump() | {"respelling": 0.5}
-    pairs = load_training_set(DataConfig.model_validate({**dict(config), "source": source}))
-    plain = load_training_set(config)
-
-    def spelt(examples: list[Example]) -> list[str]:
-        tokens = (pairs.source.vocabulary.decode(example.source) for example in examples)
-        return [pairs.source.tokenizer.detokenize(each) for each in tokens]
-
-    first, again, other = (spelt(pairs.examples(range(len(pairs)), draw)) for draw in ("1", "1", "2"))
-    assert first == again
-    assert first != other
-    assert set(first + other) >= {"der liebe baer am bach gruesst", "Ein Hund der müde ist", *text.source[:2]}
-    targets = [[example.target for example in each.examples(range(len(pairs)), "1")] for each in (pairs, plain)]
-    assert targets[0] == targets[1]
-
-
-@pytest.mark.parametrize(("kind", "size"), [("whitespace", None), ("sentencepiece", 24)])
-def test_monolingual_text_brings_types_but_no_line_that_is_judged_by(
-    tmp_path: Path, kind: str, size: int | None
-) -> None:
-    text = ParallelText(["der hund", "die katze"] * 3, ["the dog", "the cat"] * 3)
-    judged = tmp_path / "judged"
-    judged.write_text("A zebra  runs\n", encoding="utf-8")
-    more = tmp_path / "more"
-    more.write_text("the fox\na Zebra runs \n\nthe Fox sleeps\nThe DOG\n", encoding="utf-8")
-    config = data_config(tmp_path, text, kind, size)
-    target = config.target.model_dump() | {"monolingual": str(more), "test": str(judged)}
-    source = config.source.model_dump() | {"test": str(judged)}
-    pairs = load_training_set(DataConfig.model_validate({**dict(config), "source": source, "target": target}))
-    plain = learn(tmp_path, text, kind, size)
-    assert pairs.source == plain.source
-    assert len(pairs) == len(plain)
-    if kind == "whitespace":
-        assert set(pairs.target.vocabulary.tokens) - set(plain.target.vocabulary.tokens) == {"fox", "sleeps"}
-    else:
-        lines = [*text.target, "the fox", "the Fox sleeps"]
-        assert pairs.target.subword_model == train_sentencepiece(lines, 24, "unigram", True)
-    assert pairs.notes[0] == "data.target.monolingual: 2 lines left out, equal to one of a validation or test set"
-    assert plain.notes == plain.capped
-
-
-def test_a_validation_set_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = data_config(tmp_path, ParallelText(["der hund"], ["the dog"]), "whitespace")
-    more = tmp_path / "more"
-    more.write_text("the fox\n", encoding="utf-8")
-    gone = tmp_path / "elsewhere"
-    target = config.target.model_copy(update={"validation": str(gone)})
-    moved = config.model_copy(update={"target": target})
-    assert list(load_monolingual(str(more), config.target.language, moved)) == ["the fox"]
-    said = f"lines that equal one of {gone} are not left out: it does not exist here\n"
-    assert capsys.readouterr().err == said
 
 
 def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:

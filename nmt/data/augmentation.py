@@ -1,0 +1,73 @@
+"""The hook for augmentation: what an add-on does to training data. Without the add-on nothing is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Protocol, TypeAlias
+
+from nmt import addons
+from nmt.config.data import DataConfig
+from nmt.data.batching import Example
+from nmt.data.ibm1 import Side
+from nmt.text.codec import Codec
+
+
+class MonolingualText(Protocol):
+    """Lines in one language, which can be read more than once."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]: ...
+    @property
+    def held_out(self) -> frozenset[str]: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def dropped(self) -> int:
+        """How many lines are left out because a validation or test set has them."""
+
+
+MonolingualTexts: TypeAlias = tuple[MonolingualText | None, MonolingualText | None]  # of source and target
+
+
+class Augmentation:
+    """No augmentation, and the base class of an add-on's."""
+
+    def __init__(self, config: DataConfig) -> None:
+        self.config = config
+
+    def rewrites(self, side: str) -> bool:
+        """Whether `rewrite` changes the text of a side."""
+        return False
+
+    def drawn_fields(self, side: str) -> list[str]:
+        """The config fields that bring up subwords of a side which its text as it is need not have."""
+        return []
+
+    def texts(self) -> MonolingualTexts:
+        """Text from which subwords and vocabularies are learnt, too. Raises `UserError` if it cannot be read."""
+        return None, None
+
+    def notes(self, dropped: Sequence[int | None]) -> list[str]:
+        """What to report of the lines that were left out of these texts."""
+        return []
+
+    def rewrite(self, lines: list[str], side: str, chance: Random) -> list[str]:
+        """Sentences of a side as they are read in one epoch."""
+        return lines
+
+    def replace(
+        self, pairs: list[Example], draw: str, codec: Codec, corpus: Callable[[], Sequence[Side]]
+    ) -> list[Example]:
+        """Pairs as they are read in one epoch, whose random choices depend on `draw` alone.
+
+        `codec` is that of the source, `corpus()` the ids of both sides of the corpus.
+        """
+        return pairs
+
+
+def augmentation_of(config: DataConfig) -> Augmentation:
+    """The augmentation that a config asks for."""
+    if any(value is not None for _, value in config.augment):
+        augmentation: Augmentation = addons.offered("augmentation").ConfiguredAugmentation(config)
+        return augmentation
+    return Augmentation(config)

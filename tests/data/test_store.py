@@ -22,19 +22,12 @@ def stores(folder: Path) -> list[Path]:
     return list((folder / "cache").glob("pairs-*"))
 
 
-def forbid_building(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise AssertionError("it was built again")
-
-    monkeypatch.setattr(building, "build", fail)
-
-
 @pytest.mark.parametrize(("kind", "size"), KINDS)
 def test_the_second_time_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, size: int | None
 ) -> None:
     first = learn(tmp_path, TEXT, kind, size)
-    forbid_building(monkeypatch)
+    monkeypatch.setattr(building, "build", lambda *_: pytest.fail("it was built again"))
     second = learn(tmp_path, TEXT, kind, size)
     assert (second.source, second.target, second.skipped) == (first.source, first.target, first.skipped)
     assert everything(second) == everything(first)
@@ -142,29 +135,25 @@ print(pairs.examples(range(len(pairs)), "0"))
 
 def process(folder: Path) -> subprocess.Popen[str]:
     """One that builds a store, says so, and waits for a line before it gives the store its name."""
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    command = [sys.executable, "-c", PROGRAM, str(folder)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", env=environment)
 
 
-def begin(folder: Path) -> subprocess.Popen[str]:
-    """Such a process that has built a store."""
-    begun = process(folder)
-    assert begun.stdout is not None
-    assert begun.stdout.readline() == "built\n"
-    return begun
+def begin(folder: Path) -> tuple[subprocess.Popen[str], subprocess.Popen[str]]:
+    """Such a process that has built a store, and one that waits for it."""
+    builder = process(folder)
+    assert builder.stdout is not None
+    assert builder.stdout.readline() == "built\n"
+    other = process(folder)
+    assert other.stderr is not None
+    assert other.stderr.readline() == f"Waiting for another process, which works in {folder / 'cache'}\n"
+    return builder, other
 
 
 def test_of_two_runs_at_once_one_builds_and_the_other_waits(tmp_path: Path) -> None:
-    builder = begin(tmp_path)
-    other = process(tmp_path)
-    assert other.stderr is not None
-    assert other.stderr.readline() == f"Waiting for another process, which works in {tmp_path / 'cache'}\n"
+    builder, other = begin(tmp_path)
     (building,) = (tmp_path / "cache").glob(".pairs-*")
     printed = [builder.communicate("go on\n")[0], other.communicate()[0]]  # the other would say, too, that it builds
     assert [builder.returncode, other.returncode] == [0, 0]
@@ -174,12 +163,9 @@ def test_of_two_runs_at_once_one_builds_and_the_other_waits(tmp_path: Path) -> N
 
 @pytest.mark.long
 def test_of_two_runs_at_once_one_is_killed_and_the_other_builds(tmp_path: Path) -> None:
-    killed = begin(tmp_path)
+    killed, other = begin(tmp_path)
     (left,) = (tmp_path / "cache").glob(".pairs-*")
     (left / "half-written").touch()
-    other = process(tmp_path)
-    assert other.stderr is not None
-    assert other.stderr.readline() == f"Waiting for another process, which works in {tmp_path / 'cache'}\n"
     killed.kill()
     killed.communicate()
     printed = other.communicate("go on\n")[0]

@@ -19,41 +19,30 @@ def test_the_bundled_files_exist() -> None:
     assert {"none", "luong_dot", "bahdanau_additive"} <= set(names)
 
 
-@pytest.mark.parametrize(
-    "name", ["quickstart", "quickstart.yaml", "configs/quickstart.yaml", "configs/quickstart", Path("quickstart")]
-)
 def test_a_bundled_config_is_used_where_there_is_none_of_that_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str | Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    found = bundled.find_config(name)
-    assert load_config(found).name == "quickstart"
-    assert capsys.readouterr().err == f"Using the bundled config {found}\n"
-
-
-def test_files_of_ones_own_come_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "quickstart").mkdir()
-    assert bundled.find_config("quickstart") == bundled.CONFIGS / "quickstart.yaml"  # a folder is not a config
+    (tmp_path / "quickstart").mkdir()  # a folder is not a config
+    paths = ("quickstart", "quickstart.yaml", "configs/quickstart.yaml", "configs/quickstart", Path("quickstart"))
+    expected = {**dict.fromkeys(paths, "quickstart.yaml"), "ablation/none": "ablation/none.yaml"}
+    for name, file in expected.items():
+        path = bundled.find_config(name)
+        assert path == bundled.CONFIGS / file
+        assert capsys.readouterr().err == f"Using the bundled config {path}\n"
+    assert load_config(bundled.find_config("quickstart")).name == "quickstart"
     capsys.readouterr()
-    (tmp_path / "quickstart.yaml").write_text("name: mine\n", encoding="utf-8")
-    assert bundled.find_config("quickstart.yaml") == Path("quickstart.yaml")
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    "name", ["", ".", "configs", "missing", "../configs/quickstart", "a/../quickstart", "/quickstart", "quickstart.yml"]
-)
-def test_other_names_stay_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert bundled.find_config(name) == Path(name)
-    assert capsys.readouterr().err == ""
-
-
-def test_the_comparisons_configs_have_names_too() -> None:
-    for name in ("ablation/none", "configs/ablation/none.yaml"):
-        assert bundled.bundled_config(name) == bundled.CONFIGS / "ablation" / "none.yaml"
+    (tmp_path / "quickstart.yaml").write_text("name: mine\n", encoding="utf-8")  # a file of one's own comes first
+    others = [
+        "",
+        ".",
+        "configs",
+        "missing",
+        "../configs/quickstart",
+        "a/../quickstart",
+        "/quickstart",
+        "quickstart.yml",
+    ]
+    for name in ("quickstart.yaml", *others):
+        assert bundled.find_config(name) == Path(name)
+        assert capsys.readouterr().err == ""

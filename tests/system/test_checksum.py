@@ -1,4 +1,4 @@
-"""Sealed notes: what is read is what was written, to the byte."""
+"""Notes with a checksum: what is read is what was written, to the byte."""
 
 import json
 
@@ -17,7 +17,7 @@ NOTES = st.dictionaries(st.sampled_from(["sentences", "bytes", "ä", ""]), PLAIN
 
 
 @given(NOTES)
-def test_what_is_sealed_is_read_as_it_was(values: dict[str, object]) -> None:
+def test_what_is_written_is_read_as_it_was(values: dict[str, object]) -> None:
     assert without_checksum(with_checksum(values)) == values
 
 
@@ -32,19 +32,7 @@ def test_any_other_byte_is_noticed(values: dict[str, object], data: st.DataObjec
 FALSE = json.dumps({"a": 1, "sha256": "0" * 64}, indent=1).encode()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{}",
-        b"[]",
-        b"null",
-        b"\xff",
-        b"[" * 100_000,
-        b'{"sha256": 1}',
-        json.dumps({"a": 1, "sha256": ""}).encode(),
-    ],
-)
-def test_what_was_never_sealed_is_refused(content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"sha256": 1}', FALSE])
+def test_what_has_no_right_checksum_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match="cut off or changed"):
         without_checksum(content)

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, build_vocabulary
+from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, build_vocabulary
 
 COUNTS = Counter("cba cb cde".replace(" ", ""))
 
@@ -42,10 +42,3 @@ def test_specials_spelt_in_the_text_are_unknown_words() -> None:
     vocabulary = build_vocabulary(Counter([*SPECIALS, "a", *SPECIALS]))
     assert vocabulary.tokens == (*SPECIALS, "a")
     assert vocabulary.encode(SPECIALS) == [UNK] * 4
-
-
-def test_vocabularies_are_values() -> None:
-    vocabulary = Vocabulary((*SPECIALS, "a"))
-    vocabulary.encode(["a"])  # what is cached takes no part
-    assert vocabulary == Vocabulary((*SPECIALS, "a"))
-    assert vocabulary != Vocabulary((*SPECIALS, "b"))

@@ -38,19 +38,6 @@ def test_it_says_what_a_run_would_be_and_makes_none(
     assert not Path(config.output_dir).exists()
 
 
-def test_it_refuses_a_folder_that_cannot_be_made(make_config: ConfigMaker, tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(UserError, match=r"file/runs/tiny cannot be written: .* choose another output_dir"):
-        check(make_config(f"output_dir={tmp_path / 'file' / 'runs'}"), resume=False)
-
-
-def test_it_refuses_a_validation_set_without_text(make_config: ConfigMaker, corpus: Path) -> None:
-    lines = len((corpus / "validation.tgt").read_text(encoding="utf-8").splitlines())
-    (corpus / "validation.src").write_text(" \n" * lines, encoding="utf-8")
-    with pytest.raises(UserError, match=r"validation\.src and .*validation\.tgt: no pair has text on both sides"):
-        check(make_config(), resume=False)
-
-
 def test_a_run_that_would_go_on_from_the_checkpoint_before_is_well(
     make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,7 +92,9 @@ def test_the_memory_is_that_of_both_processes(
     assert float(printed) == pytest.approx((own + after) / 2**30, abs=0.06)
 
 
-def test_what_a_run_would_refuse_is_refused(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_run_would_refuse_is_refused(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, corpus: Path
+) -> None:
     finish(make_config("training.max_updates=1"))
     with pytest.raises(UserError, match="already holds a run"):
         check(make_config(), resume=False)
@@ -114,6 +103,12 @@ def test_what_a_run_would_refuse_is_refused(make_config: ConfigMaker, monkeypatc
         check(make_config("training.seed=5"), resume=True)
     with pytest.raises(UserError, match="does not exist"):
         check(make_config("name=other", "data.source.train=none.txt"), resume=False)
-    monkeypatch.setattr(batch_losses, "batch_loss", lambda *_: torch.empty(2**60))
-    with pytest.raises(UserError, match="out of memory for a batch of 6 sentences"):
+    with pytest.raises(UserError, match=r"train\.src/runs/tiny cannot be written: .* choose another output_dir"):
+        check(make_config(f"output_dir={corpus / 'train.src' / 'runs'}"), resume=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(batch_losses, "batch_loss", lambda *_: torch.empty(2**60))
+        with pytest.raises(UserError, match="out of memory for a batch of 6 sentences"):
+            check(make_config("name=other"), resume=False)
+    (corpus / "validation.src").write_text(" \n" * 9, encoding="utf-8")
+    with pytest.raises(UserError, match=r"validation\.src and .*validation\.tgt: no pair has text on both sides"):
         check(make_config("name=other"), resume=False)

@@ -1,7 +1,6 @@
 """Several processes train one model as one process would; started by torchrun, or here by what torchrun does."""
 
 import copy
-import json
 import multiprocessing
 import os
 import signal
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.crashes import make_config, write_corpus
+from support.crashes import folder_of, make_config, write_corpus
 from support.runs import assert_same_run, contents, events, without_times
 
 from nmt.config.reading import load_config, to_yaml
@@ -34,23 +33,23 @@ NO_DROPOUT = [
 ]
 
 
-def test_parts_are_a_whole_and_even() -> None:
+def test_shards_are_a_whole_and_even() -> None:
     generator = np.random.default_rng(1)
     lengths = generator.integers(1, 40, size=300, dtype=np.int32)
     for count in (1, 2, 3, 5):
         for size in (1, 2, 4, 64, 101):
-            numbers = generator.permutation(300)[:size].tolist()
-            parts = [ProcessGroup(rank, count).shard(numbers, lengths) for rank in range(count)]
-            assert sorted(number for part in parts for number in part) == sorted(numbers)
-            tokens = [int((lengths[part] + 1).sum()) if part else 0 for part in parts]
+            batch = generator.permutation(300)[:size].tolist()
+            shards = [ProcessGroup(rank, count).shard(batch, lengths) for rank in range(count)]
+            assert sorted(index for shard in shards for index in shard) == sorted(batch)
+            tokens = [int((lengths[shard] + 1).sum()) if shard else 0 for shard in shards]
             assert max(tokens) - min(tokens) <= (8 if size >= 64 else 40)
 
 
 def test_validation_batches_are_whole_and_all_there() -> None:
     order = list(range(23))[::-1]
-    parts = [ProcessGroup(rank, 3).shard_batches(order, 4) for rank in range(3)]
-    assert parts[1] == [*order[4:8], *order[16:20]]
-    assert sorted(number for part in parts for number in part) == sorted(order)
+    shards = [ProcessGroup(rank, 3).shard_batches(order, 4) for rank in range(3)]
+    assert shards[1] == [*order[4:8], *order[16:20]]
+    assert sorted(index for shard in shards for index in shard) == sorted(order)
     assert SINGLE_PROCESS.shard_batches(order, 4) == order
 
 
@@ -61,9 +60,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def configured(folder: Path, name: str, *overrides: str) -> Config:
+def configured(folder: Path, name: str, *overrides: str) -> tuple[Path, Config]:
+    """A config file and its config. The run's folder is `output_dir/name`."""
+    path = folder / f"{name}.yaml"
     make_config(folder, name)
-    return load_config(folder / f"{name}.yaml", overrides)
+    config = load_config(path, overrides)
+    path.write_text(to_yaml(config), encoding="utf-8")
+    return path, config
 
 
 def _train(yaml_text: str, environment: dict[str, str], stop_at: int | None) -> None:
@@ -82,7 +85,7 @@ def _train(yaml_text: str, environment: dict[str, str], stop_at: int | None) -> 
 
     def update(*arguments: Any) -> float:
         nll = real(*arguments)
-        if arguments[4] + 1 == stop_at and environment["RANK"] == "1":  # one alone is told to stop
+        if arguments[4] + 1 == stop_at and environment["RANK"] == "1":  # a stop is requested in one alone
             stop.requested = True
         return nll
 
@@ -98,7 +101,7 @@ def free_port() -> int:
 
 
 def train(config: Config, count: int, stop_at: int | None = None) -> Path:
-    """Train to the end, or until one process is told to stop; returns the run's folder."""
+    """Train to the end, or until a stop is requested in one process; returns the run's folder."""
     port = str(free_port())
     shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "same"}
     context = multiprocessing.get_context("forkserver")
@@ -112,33 +115,34 @@ def train(config: Config, count: int, stop_at: int | None = None) -> Path:
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0] * count
-    return Path(config.output_dir) / config.name
+    return folder_of(config)
 
 
 @pytest.mark.parametrize("unit", ["sentences", "tokens"])
 def test_n_processes_make_the_updates_of_one_with_n_times_the_batch(folder: Path, unit: str) -> None:
     """80 pairs in batches of 6, 18 or so: the last batch of an epoch has fewer pairs than there are processes."""
     size = 13 if unit == "sentences" else 40
-    several = [f"training.batch_unit={unit}", f"training.batch_size={size}", "training.accumulate=2"]
-    one = [f"training.batch_unit={unit}", f"training.batch_size={3 * size}", "training.accumulate=2"]
-    together = train(configured(folder, f"together-{unit}", *NO_DROPOUT, *several), 3)
-    alone = train(configured(folder, f"alone-{unit}", *NO_DROPOUT, *one), 1)
-    weights, expected = (contents(run)["model"] for run in (together, alone))
+    runs = []
+    for processes in (3, 1):
+        batch = [f"training.batch_unit={unit}", f"training.batch_size={3 * size // processes}", "training.accumulate=2"]
+        _, config = configured(folder, f"{processes}-{unit}", *NO_DROPOUT, *batch)
+        runs.append(train(config, processes))
+    weights, expected = (contents(run)["model"] for run in runs)
     for name, weight in expected.items():
         torch.testing.assert_close(weights[name], weight, rtol=1e-5, atol=1e-5)
-    pairs = zip(without_times(events(together)), without_times(events(alone)), strict=True)
-    for event, same in pairs:
+    for event, same in zip(*(without_times(events(run)) for run in runs), strict=True):
         assert event.keys() == same.keys()
         for key, value in same.items():
             assert event[key] == (pytest.approx(value, rel=1e-4) if isinstance(value, float) else value), key
 
 
 def test_several_processes_stop_and_resume_as_one_does(folder: Path) -> None:
-    whole = train(configured(folder, "whole", "training.max_updates=16", "model.cell=lstm"), 2)
-    stopped = configured(folder, "stopped", "training.max_updates=16", "model.cell=lstm")
+    (_, whole), (_, stopped) = (
+        configured(folder, name, "training.max_updates=16", "model.cell=lstm") for name in ("whole", "stopped")
+    )
     run = train(stopped, 2, stop_at=11)
     assert contents(run)["training"]["state"]["update"] == 11
-    assert_same_run(train(stopped, 2), whole)
+    assert_same_run(train(stopped, 2), train(whole, 2))
 
 
 def torchrun(
@@ -174,76 +178,69 @@ def wait_for(path: Path, lines: int) -> None:
         time.sleep(0.02)
 
 
+FORTY = ("training.max_updates=40", "training.validate_every=20")
+
+
 @pytest.mark.long
 def test_torchrun_begins_again_from_the_checkpoint_after_a_kill(folder: Path) -> None:
-    path, run = for_torchrun(folder, "again")
+    path, config = configured(folder, "again", *FORTY)
+    run = folder_of(config)
     process = torchrun(folder, path, restarts=1)
     wait_for(run / "metrics.jsonl", 20)
     os.kill(workers(process.pid)[1], signal.SIGKILL)
-    said, _ = process.communicate()
-    assert process.returncode == 0, said
-    assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["reason"] == "40 updates"
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    assert events(run, "end")[0]["reason"] == "40 updates"
     assert [event["update"] for event in events(run, "train")] == list(range(1, 41))
-    assert said.count("Scores on validation") == 1  # one process alone prints
+    assert output.count("Scores on validation") == 1  # one process alone prints
 
 
 @pytest.mark.long
 def test_of_two_machines_one_is_lost(folder: Path) -> None:
     """Two agents of torchrun, of which one is killed with its process."""
-    path, run = for_torchrun(folder, "machines")
+    path, config = configured(folder, "machines", *FORTY)
     port = free_port()
     agents = [torchrun(folder, path, processes=1, nodes=2, port=port) for _ in range(2)]
-    wait_for(run / "metrics.jsonl", 20)
+    wait_for(folder_of(config) / "metrics.jsonl", 20)
     for lost in (*workers(agents[1].pid), agents[1].pid):
         os.kill(lost, signal.SIGKILL)
-    said, _ = agents[0].communicate()
+    output, _ = agents[0].communicate()
     agents[1].communicate()
     assert agents[0].returncode not in (0, -signal.SIGKILL)
-    assert "error: another process of this training was lost" in said
-    assert "nmt/cli.py" not in said  # torchrun shows its own traceback, and none of ours
-    assert contents(run)["training"]["state"]["update"] >= 15
+    assert "error: another process of this training was lost" in output
+    assert "nmt/cli.py" not in output  # torchrun shows its own traceback, and none of ours
+    assert contents(folder_of(config))["training"]["state"]["update"] >= 15
 
 
 @pytest.mark.long
 def test_machines_must_resume_from_the_same_checkpoint(folder: Path) -> None:
-    config = configured(folder, "apart", "training.max_updates=3")
-    path = folder / "apart.yaml"
-    path.write_text(to_yaml(config), encoding="utf-8")
-    before = (train(config, 2) / "last.pt").read_bytes()
+    path, config = configured(folder, "apart", "training.max_updates=3")
+    last = train(config, 2) / "last.pt"
+    before = last.read_bytes()
     port = free_port()
     agents = [
-        torchrun(folder, path, "--resume", "--set", f"output_dir={place}", processes=1, nodes=2, port=port)
-        for place in (config.output_dir, folder / "elsewhere")
+        torchrun(folder, path, "--resume", "--set", f"output_dir={output_dir}", processes=1, nodes=2, port=port)
+        for output_dir in (config.output_dir, folder / "elsewhere")
     ]
     for agent in agents:
-        said, _ = agent.communicate()
+        output, _ = agent.communicate()
         assert agent.returncode != 0
-        assert "is not the same on all machines: they must share the folder" in said
-    assert (Path(config.output_dir) / "apart" / "last.pt").read_bytes() == before
+        assert "is not the same on all machines: they must share the folder" in output
+    assert last.read_bytes() == before
     assert not (folder / "elsewhere" / "apart" / "last.pt").exists()
-
-
-def for_torchrun(folder: Path, name: str) -> tuple[Path, Path]:
-    """A config file for 40 updates, and the run's folder."""
-    config = configured(folder, name, "training.max_updates=40", "training.validate_every=20")
-    path = folder / f"{name}.yaml"
-    path.write_text(to_yaml(config), encoding="utf-8")
-    return path, Path(config.output_dir) / name
 
 
 @pytest.mark.long
 def test_torchrun_does_not_turn_a_refused_run_into_a_resumed_one(folder: Path) -> None:
-    """The run that is there is that of another torchrun, with the same name."""
-    config = configured(folder, "there", "training.max_updates=3")
-    path = folder / "there.yaml"
-    path.write_text(to_yaml(config), encoding="utf-8")
+    """The folder holds the run of another torchrun, with the same name."""
+    path, config = configured(folder, "there", "training.max_updates=3")
     run = train(config, 1)
     assert (run / "job").read_text(encoding="utf-8").startswith("same ")
     before = (run / "last.pt").read_bytes()
     process = torchrun(folder, path, "--set", "training.max_updates=9", restarts=1, processes=1)
-    said, _ = process.communicate()
+    output, _ = process.communicate()
     assert process.returncode != 0
-    assert "already holds a run" in said
+    assert "already holds a run" in output
     assert (run / "last.pt").read_bytes() == before
 
 
@@ -251,20 +248,19 @@ def test_shared_validation_is_exactly_that_of_one_process(make_translator: Any, 
     """Two threads stand for two processes."""
     config, translator = make_translator("search.batch_size=2")
     whole = validate(translator.model, translator.source, translator.target, config, text["validation"])
-    barrier, given = threading.Barrier(2), [None, None]
+    barrier, values = threading.Barrier(2), [None, None]
 
     class Threads(ProcessGroup):
         def gather(self, value: Any) -> Any:
-            given[self.rank] = value
+            values[self.rank] = value
             barrier.wait()
-            values = list(given)
+            gathered = list(values)
             barrier.wait()
-            return values
+            return gathered
 
-    def share(rank: int) -> Validation:
-        model = copy.deepcopy(translator.model)
-        group = Threads(rank, 2)
+    def validate_shard(rank: int) -> Validation:
+        model, group = copy.deepcopy(translator.model), Threads(rank, 2)
         return validate(model, translator.source, translator.target, config, text["validation"], group)
 
     with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(share, range(2))) == [whole, whole]
+        assert list(pool.map(validate_shard, range(2))) == [whole, whole]

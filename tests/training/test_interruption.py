@@ -22,7 +22,7 @@ from nmt.training.run import run
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_first_signal_asks_for_a_stop_and_the_second_stops(
+def test_the_first_signal_requests_a_stop_and_the_second_stops(
     number: signal.Signals, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
@@ -65,7 +65,7 @@ def test_a_signal_breaks_off_what_can_be_abandoned() -> None:
             raise AssertionError("work began after a stop was asked for")
 
 
-def test_a_library_cannot_hide_a_signal() -> None:
+def test_a_library_cannot_hide_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
     """As pydantic turns into its own error whatever is raised while it writes a model, and others drop it."""
     stop = StopSignals()
 
@@ -82,13 +82,9 @@ def test_a_library_cannot_hide_a_signal() -> None:
     stop = StopSignals()
     with stop.installed(), pytest.raises(UserError), stop.abandoning():
         raise UserError("an error without a signal")
-
-
-def test_a_signal_needs_no_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", None)
-    stop = StopSignals()
+    monkeypatch.setattr(sys, "stderr", None)  # closed before the program started
     with stop.installed():
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
     assert stop.requested
 
 

@@ -58,9 +58,9 @@ def test_the_time_left_follows_updates_that_become_slow(
 
 
 def lines(said: str) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in said.splitlines()]
-    assert all(next(iter(entry)) == "event" for entry in found)
-    return found
+    entries = [json.loads(line) for line in said.splitlines()]
+    assert all(next(iter(entry)) == "event" for entry in entries)
+    return entries
 
 
 def test_every_line_of_a_json_log_is_an_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,58 +89,49 @@ def test_checks_and_errors_with_a_json_log(tmp_path: Path, capsys: pytest.Captur
     assert [entry["event"] for entry in lines(capsys.readouterr().out)] == ["start", "message", "message"]
     assert main(["train", config, "--log-format", "json", "--set", "training.device=nowhere"]) == 2
     assert "nowhere" in error_of(capsys)
-
-
-def test_numbers_that_json_cannot_spell_are_null(capsys: pytest.CaptureFixture[str]) -> None:
-    speeds = {"source_tokens_per_second": math.nan, "target_tokens_per_second": 2.0}
-    JsonProgress().train({"event": "train", "epoch": 1, "update": 3, "loss": math.nan} | speeds, math.inf)
+    event = {"event": "train", "epoch": 1, "update": 3, "loss": math.nan} | SPEEDS
+    JsonProgress().train(event, math.inf)
     JsonProgress().stopped(None, "nmt train")
     assert lines(capsys.readouterr().out) == [
-        {"event": "train", "epoch": 1, "update": 3, "loss": None}
-        | {"source_tokens_per_second": None, "target_tokens_per_second": 2.0, "seconds_left": None},
+        event | {"loss": None, "seconds_left": None},
         {"event": "stopped", "checkpoint": None, "command": "nmt train"},
     ]
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59.0, "59 s"), (90.0, "1.5 min"), (7200.0, "2.0 h")])
-def test_durations_are_said_in_a_fitting_unit(capsys: pytest.CaptureFixture[str], seconds: float, text: str) -> None:
-    speeds = {"source_tokens_per_second": 3.0, "target_tokens_per_second": 2.0}
-    TextProgress().train({"epoch": 1, "update": 2, "loss": 1.0} | speeds, seconds)
-    assert f", {text} left" in capsys.readouterr().out
+SPEEDS = {"source_tokens_per_second": 3.0, "target_tokens_per_second": 2.0}
 
 
-def test_before_any_update_nothing_is_said_of_speed(capsys: pytest.CaptureFixture[str]) -> None:
-    """As at the end of a run that was resumed with an end that lies behind it."""
-    speeds = dict.fromkeys(("source_tokens_per_second", "target_tokens_per_second"), math.nan)
-    TextProgress().train({"epoch": 1, "update": 2, "loss": 1.0} | speeds, math.inf)
-    said = capsys.readouterr().out
-    assert said.endswith("loss 1.000, ppl 2.718\n")
-    assert "nan" not in said
+def test_durations_have_a_suitable_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    event = {"epoch": 1, "update": 2, "loss": 1.0} | SPEEDS
+    for seconds, text in ((0.4, "0 s"), (59.0, "59 s"), (90.0, "1.5 min"), (7200.0, "2.0 h")):
+        TextProgress().train(event, seconds)
+        assert f", {text} left" in capsys.readouterr().out
+    # At the end of a run that was resumed with an end that lies behind it, no update was made.
+    TextProgress().train(event | dict.fromkeys(SPEEDS, math.nan), math.inf)
+    assert capsys.readouterr().out.endswith("update 2/0: loss 1.000, ppl 2.718\n")
 
 
-@pytest.mark.parametrize(
-    ("longest", "said"), [(100, ""), (4, "of the pairs are left out because a side is longer than")]
-)
 def test_many_pairs_that_are_too_long_are_pointed_out(
-    make_config: ConfigMaker, capsys: pytest.CaptureFixture[str], longest: int, said: str
+    make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    finish(make_config(f"data.max_length={longest}", "training.max_updates=1"))
-    printed = " ".join(capsys.readouterr().out.split())
-    assert said in printed
-    assert ("Note" in printed) is bool(said)
-    assert (f"data.max_length ({longest} tokens): raise it" in printed) is bool(said)
+    for longest, noted in ((100, False), (4, True)):
+        finish(make_config(f"name=run{longest}", f"data.max_length={longest}", "training.max_updates=1"))
+        printed = " ".join(capsys.readouterr().out.split())
+        assert ("of the pairs are left out because a side is longer than" in printed) is noted
+        assert ("Note" in printed) is noted
+        assert (f"data.max_length ({longest} tokens): raise it" in printed) is noted
 
 
 def test_settings_that_differ_from_their_defaults_are_named(make_config: ConfigMaker) -> None:
     """A part's own options are compared with the part's defaults."""
     pieces = "data.source={tokenizer: sentencepiece, language: de, train: a.de, validation: b.de, min_frequency: 1}"
     plain = make_config(pieces, "data.target.test=null", "training.schedule={kind: plateau, patience: 3, factor: 0.5}")
-    found = dict(changed_settings(plain))
-    assert found["data.source.tokenizer"] == "sentencepiece"
-    assert {name for name in found if name.startswith("data.source.")} == {
+    changed = dict(changed_settings(plain))
+    assert changed["data.source.tokenizer"] == "sentencepiece"
+    assert {name for name in changed if name.startswith("data.source.")} == {
         *("data.source.tokenizer", "data.source.train", "data.source.validation")
     }
-    assert {name: value for name, value in found.items() if "schedule" in name} == {
+    assert {name: value for name, value in changed.items() if "schedule" in name} == {
         "training.schedule.kind": "plateau",
         "training.schedule.patience": 3,
     }

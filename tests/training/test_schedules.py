@@ -104,66 +104,41 @@ def test_ratios_fall_to_the_minimum_and_stay(config: dict[str, Any], minimum: fl
     assert all(minimum <= point <= 1 for point in points)
 
 
-def test_full_teacher_forcing_tosses_no_coin() -> None:
+def mask(*arguments: Any) -> torch.Tensor:
+    tossed = toss(*arguments)
+    assert tossed is not None
+    assert tossed.shape == arguments[0]
+    return tossed
+
+
+def test_masks_without_choice() -> None:
     before = torch.get_rng_state()
     for granularity in ("token", "step", "batch"):
         assert toss((3, 4), 1.0, granularity) is None
-    assert torch.equal(torch.get_rng_state(), before)
+        assert torch.equal(torch.get_rng_state(), before)
+    for granularity in ("token", "step", "batch"):
+        assert not mask((50, 50), 0.0, granularity).any()
 
 
-def test_a_coin_a_token() -> None:
+def test_masks_have_their_granularity_and_ratio() -> None:
     torch.manual_seed(1)
     for share in (0.2, 0.7):
-        coins = toss((100, 100), share, "token")
-        assert coins is not None
-        assert coins.shape == (100, 100)
-        assert abs(coins.float().mean().item() - share) < 0.02  # four standard deviations
-        assert 0 < coins.float().mean(dim=1).min() < coins.float().mean(dim=1).max() < 1
+        tokens = mask((100, 100), share, "token").float()
+        assert abs(tokens.mean().item() - share) < 0.02  # four standard deviations
+        assert 0 < tokens.mean(dim=1).min() < tokens.mean(dim=1).max() < 1
+    steps = mask((3, 4000), 0.7, "step")
+    assert torch.equal(steps.all(dim=0), steps.any(dim=0))  # one for all sentences
+    assert abs(steps[0].float().mean().item() - 0.7) < 0.03
+    batches = [mask((2, 3), 0.7, "batch") for _ in range(2000)]
+    assert all(batch.all() == batch.any() for batch in batches)
+    assert abs(sum(batch.all().item() for batch in batches) / 2000 - 0.7) < 0.04
 
 
-def test_a_coin_a_batch() -> None:
-    torch.manual_seed(1)
-    seen = []
-    for _ in range(2000):
-        coins = toss((2, 3), 0.7, "batch")
-        assert coins is not None
-        assert coins.shape == (2, 3)
-        assert coins.all() == coins.any()
-        seen.append(coins.all().item())
-    assert abs(sum(seen) / len(seen) - 0.7) < 0.04
-
-
-def test_a_coin_a_time_step() -> None:
-    torch.manual_seed(1)
-    coins = toss((3, 4000), 0.7, "step")
-    assert coins is not None
-    assert coins.shape == (3, 4000)
-    assert torch.equal(coins.all(dim=0), coins.any(dim=0))  # one for all sentences
-    assert abs(coins[0].float().mean().item() - 0.7) < 0.03
-
-
-@pytest.mark.parametrize("granularity", ["step", "batch"])
-def test_processes_share_the_coins_of_a_time_step_and_of_a_batch(granularity: Any) -> None:
+def test_processes_share_the_mask_of_a_time_step_and_of_a_batch() -> None:
     for seed in range(20):
-        torch.manual_seed(1)
-        first = toss((3, 40), 0.5, granularity, random.Random(seed))
-        torch.manual_seed(2)
-        second = toss((2, 50), 0.5, granularity, random.Random(seed))  # other sentences, and longer ones
-        assert first is not None
-        assert second is not None
-        assert torch.equal(first[0], second[0, :40])
-
-
-def test_processes_toss_the_coins_of_their_own_tokens() -> None:
-    torch.manual_seed(1)
-    one, other = (toss((3, 40), 0.5, "token", random.Random(1)) for _ in range(2))
-    assert one is not None
-    assert other is not None
-    assert not torch.equal(one, other)
-
-
-@pytest.mark.parametrize("granularity", ["token", "step", "batch"])
-def test_without_teacher_forcing_no_coin_falls_on_the_reference(granularity: Any) -> None:
-    coins = toss((50, 50), 0.0, granularity)
-    assert coins is not None
-    assert not coins.any()
+        for granularity, alike in (("step", True), ("batch", True), ("token", False)):
+            torch.manual_seed(1)
+            one = mask((3, 40), 0.5, granularity, random.Random(seed))
+            torch.manual_seed(2)
+            other = mask((2, 50), 0.5, granularity, random.Random(seed))  # other sentences, and longer ones
+            assert torch.equal(one[0], other[0, :40]) is alike

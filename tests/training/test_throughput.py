@@ -1,4 +1,4 @@
-"""The time left: by the recent speed, validations counted apart."""
+"""The time left: by the recent speed, validations counted separately."""
 
 import math
 
@@ -11,39 +11,35 @@ from nmt.training.throughput import HALF_LIFE, ThroughputMeter, Tokens
 TOKENS = Tokens(30, 20)
 
 
+def metered(*durations: tuple[int, float]) -> ThroughputMeter:
+    """A meter after so many updates of so many seconds each, and so on."""
+    meter = ThroughputMeter()
+    for updates, seconds in durations:
+        for _ in range(updates):
+            meter.record_update(TOKENS, seconds)
+    return meter
+
+
 def test_the_time_left_is_that_of_the_recent_speed() -> None:
-    """A thousand updates of 0.1 s, then each takes 5.25 s: 168 of them took 14.7 minutes."""
-    meter = ThroughputMeter()
-    assert math.isnan(meter.seconds_left(10, 0))
-    for _ in range(1000):
-        meter.record_update(TOKENS, 0.1)
-        assert meter.seconds_left(10, 0) == pytest.approx(1)
-    for _ in range(168):
-        meter.record_update(TOKENS, 5.25)
-    assert meter.seconds_left(168, 0) / 60 == pytest.approx(14.7, rel=0.01)
+    assert math.isnan(metered().seconds_left(10, 0))
+    for updates in (1, 2, 1000):
+        assert metered((updates, 0.1)).seconds_left(10, 0) == pytest.approx(1)
+    # A thousand updates of 0.1 s, then each takes 5.25 s: 168 of them took 14.7 minutes.
+    assert metered((1000, 0.1), (168, 5.25)).seconds_left(168, 0) / 60 == pytest.approx(14.7, rel=0.01)
+    # The last ones count for half.
+    assert metered((1000, 1.0), (HALF_LIFE, 3.0)).seconds_left(1, 0) == pytest.approx(2.0)
 
 
-def test_half_of_it_comes_from_the_last_updates() -> None:
-    meter = ThroughputMeter()
-    for _ in range(1000):
-        meter.record_update(TOKENS, 1.0)
-    for _ in range(HALF_LIFE):
-        meter.record_update(TOKENS, 3.0)
-    assert meter.seconds_left(1, 0) == pytest.approx(2.0)
-
-
-def test_validations_are_counted_apart() -> None:
-    meter = ThroughputMeter()
-    meter.record_update(TOKENS, 2.0)
-    assert meter.seconds_left(5, 3) == pytest.approx(10)  # how long a validation takes is not known yet
+def test_validations_are_counted_separately() -> None:
+    meter = metered((1, 2.0))
+    assert meter.seconds_left(5, 3) == pytest.approx(10)  # the duration of a validation is not known yet
     meter.validation_seconds = 60.0
     assert meter.seconds_left(5, 3) == pytest.approx(5 * 2 + 3 * 60)
 
 
 def test_speed_is_that_since_the_last_train_event() -> None:
-    meter = ThroughputMeter()
-    assert math.isnan(meter.speed.source)
-    meter.record_update(TOKENS, 10.0)
+    assert math.isnan(metered().speed.source)
+    meter = metered((1, 10.0))
     meter.reset_speed()
     meter.record_update(TOKENS, 4.0)
     meter.record_update(TOKENS, 6.0)

@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_type_hints
@@ -163,6 +164,7 @@ class Registry(Mapping[str, type[C]]):
         """
         classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
         components = [c for c in classes if issubclass(c, self.base) and not inspect.isabstract(c)]
+        self._built_in()
         for component in components:
             self._add(str(vars(component).get("name", module.__name__.rpartition(".")[2])), component)
         return bool(components)
@@ -215,9 +217,21 @@ _registries: dict[tuple[str, type[Any]], Registry[Any]] = {}
 def registry(package: str, base: type[C]) -> Registry[C]:
     """The registry of the subclasses of `base`, whose built-in ones are in a package or module: the same at each call.
 
-    Modules that `load_plugin` loads are searched for such subclasses, too.
+    `register` adds those of other modules.
     """
     return _registries.setdefault((package, base), Registry(package, base))
+
+
+def register(module: ModuleType) -> bool:
+    """Add the components that a module defines to the registries of their kinds; whether it defines any."""
+    return any([components.add_from(module) for components in list(_registries.values())])
+
+
+def config_sections() -> dict[str, type[Section]]:
+    """The top-level sections of the configuration that the installed add-ons register."""
+    addons = import_module("nmt.addons").addons() if find_spec("nmt.addons") else ()
+    named = {name: path.split(":") for addon in addons for name, path in addon.sections.items()}
+    return {name: getattr(import_module(module), section) for name, (module, section) in named.items()}
 
 
 def options_of(component: type[Any]) -> type[Section]:

@@ -91,7 +91,8 @@ class ExtraText(Section):
         return self
 
 
-def _path_alone(value: Any) -> Any:
+def path_alone(value: Any) -> Any:
+    """A path as the section that it is short for."""
     return {"path": value} if isinstance(value, str) else value
 
 
@@ -100,7 +101,7 @@ class SourceConfig(SideConfig):
 
     language: Language = "de"
     """The language's ISO 639-1 code, such as `de` or `en`."""
-    extra: tuple[Annotated[ExtraText, BeforeValidator(_path_alone)], ...] = ()
+    extra: tuple[Annotated[ExtraText, BeforeValidator(path_alone)], ...] = ()
     """Files of more training pairs, such as translations by other models: each a path, or `path`, `weight` and `tag`.
     Subwords and vocabulary are learnt from the corpus alone, so that models with and without them read and write the
     same tokens, except for tags."""

@@ -12,6 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from nmt.config.data import TAG
+from nmt.config.plugins import load_plugins, load_plugins_of_environment, require_plugins
 from nmt.config.run import NAME, Config
 from nmt.config.search import SearchConfig
 from nmt.config.yaml_text import LONGEST, parse_yaml
@@ -34,6 +35,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     values = read_values(path)
     for override in overrides:
         apply_override(override, values)
+    load_plugins(values, Path(path).parent, str(path))
     return parse_config(values, str(path), overrides=overrides)
 
 
@@ -65,9 +67,13 @@ def parse_config(
     try:
         for complaint in unusable(values):
             raise UserError(f"{origin}: {complaint}")
+        load_plugins_of_environment()
+        require_plugins(values, origin)
         for warning in rename(values):
             if ignored is None:
                 print(f"{origin}: {warning}", file=sys.stderr)
+        if ignored is not None:  # of a checkpoint, which translates without the add-ons that trained it
+            values = {field: value for field, value in values.items() if field not in missing_sections()}
         return Config.model_validate(values, context=ignored)
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
@@ -83,6 +89,8 @@ def _set_by(location: tuple[int | str, ...], overrides: Sequence[str]) -> str | 
     setting = [each for each in overrides if f"{field}.".startswith(f"{each.partition('=')[0]}.")]
     return f"--set {setting[-1][:200]}" if setting else None
 
+
+ADD_ONS = {"augment": "nmt.augment"}  # of the project's own sections outside the core
 
 # Names of version 0.3: of fields by their dotted names, and of values by "field: value".
 RENAMED = {
@@ -118,6 +126,11 @@ def rename(values: dict[str, Any]) -> list[str]:
             continue
         warnings.append(f"{old} is now called {new}; the old name ends with the next version")
     return warnings
+
+
+def missing_sections() -> set[str]:
+    """The sections of the project's add-ons that are not installed."""
+    return ADD_ONS.keys() - Config.model_fields.keys()
 
 
 def override_search(
@@ -186,6 +199,8 @@ def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
     match error["type"]:
         case "extra_forbidden" if not of_config:
             return f"{field}: unknown field; use another copy"
+        case "extra_forbidden" if field in missing_sections():
+            return f"{field}: this section belongs to the add-on {ADD_ONS[field]}, which is not installed; remove it"
         case "extra_forbidden":
             return f"{field}: unknown field; {_hint(path)}"
         case "missing" if not of_config:

@@ -6,21 +6,22 @@ refused with the fields named, and the fix. `nmt.config.reading` makes configura
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from nmt.config.data import DataConfig
+from nmt.config.data import DataConfig, path_alone
 from nmt.config.model import ModelConfig
+from nmt.config.plugins import Plugin
 from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
-from nmt.registry import PathString, Section
+from nmt.registry import PathString, Section, config_sections
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
-class Config(Section):
-    """The configuration of a run."""
+class CoreConfig(Section):
+    """The configuration of a run, without the sections of add-ons."""
 
     name: Annotated[str, Field(pattern=NAME, max_length=100, coerce_numbers_to_str=True)]
     """The run's name. Its folder is `output_dir/name`; a run never overwrites another."""
@@ -36,6 +37,9 @@ class Config(Section):
     """The search for translations."""
     evaluation: EvaluationConfig = EvaluationConfig()
     """The evaluation of a finished run."""
+    plugins: tuple[Annotated[Plugin, BeforeValidator(path_alone)], ...] = ()
+    """Python files of your own that define a score, scope, tokenizer, schedule or optimizer: each a path, or `path` and
+    `sha256`. They are run when the config is read."""
 
     @model_validator(mode="after")
     def _tying_fits_vocabulary(self) -> Self:
@@ -55,3 +59,18 @@ class Config(Section):
                 "null, or model.decoder.dropout above 0"
             )
         return self
+
+
+if TYPE_CHECKING:
+
+    class Config(CoreConfig):
+        """The configuration of a run."""
+
+else:
+    Config = create_model(
+        "Config",
+        __base__=CoreConfig,
+        __module__=__name__,
+        __doc__="The configuration of a run.",
+        **{name: (section, section()) for name, section in config_sections().items()},
+    )

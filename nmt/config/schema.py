@@ -1,6 +1,7 @@
 """The configuration's JSON Schema, with which editors complete, explain and check configs as they are typed.
 
-`python -m nmt.config.schema configs/schema.json` writes it. It covers unknown fields, values of the wrong type or size,
+`python -m nmt.config.schema configs/schema.json` writes it, with the components of the plugins that `NMT_PLUGINS` names.
+It covers unknown fields, values of the wrong type or size,
 and options of parts that are not chosen. Only nmt checks what spans sections, such as sizes that must be equal.
 """
 
@@ -15,6 +16,7 @@ from pydantic import Field, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from nmt.config.data import ExtraText
+from nmt.config.plugins import Plugin, load_plugins_of_environment
 from nmt.config.reference import Meaning, fields, sections
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
@@ -36,14 +38,15 @@ def schema() -> dict[str, Any]:
         described[path] = defined[section.__name__] if path else made
     for path, section in sections():
         _describe(described[path], section)
-    # teacher_forcing: 0.5 is short for {ratio: 0.5}, a path of extra text for {path: …}, and a name may be a number.
-    forcing = made["$defs"][TeacherForcingConfig.__name__]
-    made["$defs"][TeacherForcingConfig.__name__] = {
+    # teacher_forcing: 0.5 is short for {ratio: 0.5}, a path for {path: …}, and a name may be a number.
+    forcing = defined[TeacherForcingConfig.__name__]
+    defined[TeacherForcingConfig.__name__] = {
         "description": forcing.pop("description"),
         "anyOf": [forcing["properties"]["ratio"], forcing],
     }
-    extra = made["$defs"][ExtraText.__name__]
-    made["$defs"][ExtraText.__name__] = {"description": extra.pop("description"), "anyOf": [{"type": "string"}, extra]}
+    for entry in (ExtraText.__name__, Plugin.__name__):
+        section = defined[entry]
+        defined[entry] = {"description": section.pop("description"), "anyOf": [{"type": "string"}, section]}
     name = made["properties"]["name"]
     name["type"] = [name["type"], "number"]
     made["$defs"] = dict(sorted(defined.items()))
@@ -114,4 +117,5 @@ def _without(node: Any, key: str) -> Any:
 
 
 if __name__ == "__main__":
+    load_plugins_of_environment()
     Path(sys.argv[1]).write_text(as_json(), encoding="utf-8")

@@ -1,0 +1,101 @@
+"""Plugins: Python files of the user's own that define components, such as a score.
+
+A config names them, relative to its own folder, as in `plugins: [my_score.py]`. To load a plugin is to run it. So only
+those that the user names himself are loaded: in a config that he gives to a command, or in the environment variable
+`NMT_PLUGINS` (paths, joined as in `PATH`). A checkpoint keeps the path and the SHA-256 digest of the plugins of its run,
+but never loads them: it is refused until they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from nmt.registry import PathString, Section, register
+from nmt.system.errors import UserError
+
+VARIABLE = "NMT_PLUGINS"
+
+
+class Plugin(Section):
+    """A Python file that defines components. Its path alone is enough."""
+
+    path: PathString
+    """The file. In a config that you write, the path is relative to the config's folder."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """The digest of the file's content, which a run writes into its `config.yaml` and its checkpoints."""
+
+
+_loaded: dict[str, Plugin] = {}  # by their digests
+
+
+def load_plugin(path: str | Path) -> Plugin:
+    """Run a plugin and register its components. A file with the same content is run once.
+
+    Raises `UserError` if it cannot be read, fails, or defines no component.
+    """
+    path = Path(path).expanduser().absolute()
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"plugin {path}: cannot read it: {error.strerror}; name a Python file") from None
+    digest = hashlib.sha256(source).hexdigest()
+    if digest not in _loaded:
+        module = ModuleType(f"nmt_plugins.{path.stem}")
+        module.__file__ = str(path)
+        sys.modules[module.__name__] = module  # where `inspect` and `dataclasses` look for it
+        try:
+            exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102
+            has_components = register(module)
+        except Exception as error:  # whatever the file raises
+            raise UserError(f"plugin {path}: {type(error).__name__}: {error}") from None
+        if not has_components:
+            raise UserError(f"plugin {path}: it defines no score, scope, tokenizer, schedule or optimizer")
+        _loaded[digest] = Plugin(path=str(path), sha256=digest)
+        os.environ[VARIABLE] = os.pathsep.join(plugin.path for plugin in _loaded.values())  # for child processes
+    return _loaded[digest]
+
+
+def load_plugins_of_environment() -> None:
+    """Load the plugins that the environment variable names. Raises what `load_plugin` does."""
+    for path in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        load_plugin(path)
+
+
+def load_plugins(values: dict[str, Any], folder: Path, origin: str) -> None:
+    """Load the plugins that a config's plain values name, relative to its folder, and fill in their digests."""
+    for number, path, digest in _named(values):
+        plugin = load_plugin(folder / Path(path).expanduser())
+        if digest not in (None, plugin.sha256):
+            print(f"{origin}: the plugin {path} has changed since this config was written", file=sys.stderr)
+        values["plugins"][number] = plugin.model_dump()
+
+
+def require_plugins(values: dict[str, Any], origin: str) -> None:
+    """Raise `UserError` unless the plugins that a config's plain values name are loaded: the same file, or one of its
+    name, which is then reported."""
+    for number, path, digest in _named(values):
+        name = Path(path).name
+        plugin = _loaded.get(digest or "") or next((p for p in _loaded.values() if Path(p.path).name == name), None)
+        if plugin is None:
+            raise UserError(
+                f"{origin}: it needs the plugin {path}, which is not loaded: if you trust that file, set "
+                f"{VARIABLE}={path} (or where it is now)"
+            )
+        if digest not in (None, plugin.sha256):
+            print(f"{origin}: the plugin {plugin.path} is not the one it was made with", file=sys.stderr)
+        values["plugins"][number] = plugin.model_dump()
+
+
+def _named(values: dict[str, Any]) -> list[tuple[int, str, str | None]]:
+    """The index, path and digest of each plugin; without those that validation refuses."""
+    plugins = values.get("plugins")
+    entries = [p if isinstance(p, dict) else {"path": p} for p in plugins] if isinstance(plugins, list) else []
+    named = [(number, entry.get("path"), entry.get("sha256")) for number, entry in enumerate(entries)]
+    return [(number, path, digest) for number, path, digest in named if isinstance(path, str)]

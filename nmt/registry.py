@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_type_hints
@@ -36,6 +35,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError, core_schema
 
+from nmt.addons import addons
 from nmt.system.errors import UserError
 
 Count = Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)]  # a product of two such sizes fits into 64 bits
@@ -183,6 +183,8 @@ class Registry(Mapping[str, type[C]]):
             names = (module.name for module in iter_modules(getattr(package, "__path__", ())))
             for module in [package, *(import_module(f"{self._package}.{name}") for name in sorted(names))]:
                 self.add_from(module)
+            for module in _plugins:
+                self.add_from(module)
         return self._classes
 
     def _add_installed(self) -> None:
@@ -211,26 +213,28 @@ class Registry(Mapping[str, type[C]]):
         raise PydanticKnownError("literal_error", {"expected": alternatives([repr(name) for name in self])})
 
 
+_plugins: list[ModuleType] = []  # whose components belong to registries that are made later, too
 _registries: dict[tuple[str, type[Any]], Registry[Any]] = {}
 
 
 def registry(package: str, base: type[C]) -> Registry[C]:
     """The registry of the subclasses of `base`, whose built-in ones are in a package or module: the same at each call.
 
-    `register` adds those of other modules.
+    Modules that `load_plugin` loads are searched for such subclasses, too.
     """
     return _registries.setdefault((package, base), Registry(package, base))
 
 
 def register(module: ModuleType) -> bool:
     """Add the components that a module defines to the registries of their kinds; whether it defines any."""
-    return any([components.add_from(module) for components in list(_registries.values())])
+    count = sum(components.add_from(module) for components in _registries.values())
+    _plugins.append(module)
+    return count > 0
 
 
 def config_sections() -> dict[str, type[Section]]:
     """The top-level sections of the configuration that the installed add-ons register."""
-    addons = import_module("nmt.addons").addons() if find_spec("nmt.addons") else ()
-    named = {name: path.split(":") for addon in addons for name, path in addon.sections.items()}
+    named = {name: path.split(":") for addon in addons() for name, path in addon.sections.items()}
     return {name: getattr(import_module(module), section) for name, (module, section) in named.items()}
 
 

@@ -2,8 +2,8 @@
 
 A config names them, relative to its own folder, as in `plugins: [my_score.py]`. To load a plugin is to run it. So only
 those that the user names himself are loaded: in a config that he gives to a command, or in the environment variable
-`NMT_PLUGINS` (paths, joined as in `PATH`). A checkpoint keeps the path and the SHA-256 digest of the plugins of its run,
-but never loads them: it is refused until they are.
+`NMT_PLUGINS` (paths, joined as in `PATH`), which is read once, and extended for child processes. A checkpoint keeps the
+path and the SHA-256 digest of each plugin of its run, but never loads one: it is refused until they are loaded.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def load_plugin(path: str | Path) -> Plugin:
         raise UserError(f"plugin {path}: cannot read it: {error.strerror}; name a Python file") from None
     digest = hashlib.sha256(source).hexdigest()
     if digest not in _loaded:
-        module = ModuleType(f"nmt_plugins.{path.stem}")
+        module = ModuleType(f"{__name__}.{path.stem}")
         module.__file__ = str(path)
-        sys.modules[module.__name__] = module  # where `inspect` and `dataclasses` look for it
+        sys.modules[module.__name__] = module  # where `inspect`, `dataclasses` and `pickle` look for it
         try:
-            exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102
+            exec(compile(source, path, "exec"), module.__dict__)
             has_components = register(module)
         except Exception as error:  # whatever the file raises
             raise UserError(f"plugin {path}: {type(error).__name__}: {error}") from None
@@ -99,3 +99,7 @@ def _named(values: dict[str, Any]) -> list[tuple[int, str, str | None]]:
     entries = [p if isinstance(p, dict) else {"path": p} for p in plugins] if isinstance(plugins, list) else []
     named = [(number, entry.get("path"), entry.get("sha256")) for number, entry in enumerate(entries)]
     return [(number, path, digest) for number, path, digest in named if isinstance(path, str)]
+
+
+if "nmt.config.run" not in sys.modules:  # which loads them itself; here `pickle` imports a plugin in a child process
+    load_plugins_of_environment()

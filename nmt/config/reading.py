@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from nmt.config.data import TAG
-from nmt.config.plugins import load_plugins, load_plugins_of_environment, require_plugins
+from nmt.config.plugins import load_plugins, require_plugins
 from nmt.config.run import NAME, Config
 from nmt.config.search import SearchConfig
 from nmt.config.yaml_text import LONGEST, parse_yaml
@@ -67,7 +67,6 @@ def parse_config(
     try:
         for complaint in unusable(values):
             raise UserError(f"{origin}: {complaint}")
-        load_plugins_of_environment()
         require_plugins(values, origin)
         for warning in rename(values):
             if ignored is None:

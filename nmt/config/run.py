@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from nmt.config.data import DataConfig, path_alone
 from nmt.config.model import ModelConfig
-from nmt.config.plugins import Plugin
+from nmt.config.plugins import Plugin, load_plugins_of_environment
 from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
 from nmt.registry import PathString, Section, config_sections
@@ -74,3 +74,5 @@ else:
         __doc__="The configuration of a run.",
         **{name: (section, section()) for name, section in config_sections().items()},
     )
+
+load_plugins_of_environment()

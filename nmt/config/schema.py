@@ -1,8 +1,8 @@
 """The configuration's JSON Schema, with which editors complete, explain and check configs as they are typed.
 
-`python -m nmt.config.schema configs/schema.json` writes it, with the components of the plugins that `NMT_PLUGINS` names.
-It covers unknown fields, values of the wrong type or size,
-and options of parts that are not chosen. Only nmt checks what spans sections, such as sizes that must be equal.
+`python -m nmt.config.schema configs/schema.json` writes it, with the plugins that `NMT_PLUGINS` names. It covers
+unknown fields, values of the wrong type or size, and options of components that are not selected. Only nmt checks what
+spans sections, such as sizes that must be equal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import Field, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from nmt.config.data import ExtraText
-from nmt.config.plugins import Plugin, load_plugins_of_environment
+from nmt.config.plugins import Plugin
 from nmt.config.reference import Meaning, fields, sections
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
@@ -117,5 +117,4 @@ def _without(node: Any, key: str) -> Any:
 
 
 if __name__ == "__main__":
-    load_plugins_of_environment()
     Path(sys.argv[1]).write_text(as_json(), encoding="utf-8")

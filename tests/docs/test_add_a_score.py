@@ -1,8 +1,7 @@
-"""The page that adds a score, as its reader does: its files are written into a copy of the project, its test is run."""
+"""The page that adds a score, as its reader does: its files are written and its commands are run."""
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,68 +15,69 @@ TESTED = [f"tests/model/test_{name}.py" for name in ("attention", "attention_gra
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with the page's files in it."""
-    folder = tmp_path_factory.mktemp("project")
-    for name in ("nmt", "tests", "configs", "scripts", "benchmarks"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", folder)
-    page = PAGE.read_text(encoding="utf-8")
-    blocks = re.findall(r"Save this as `([^`]+)`.*?^```\w+\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    assert [name for name, _ in blocks] == [
-        "nmt/model/scores/tempered.py",
-        "tests/support/formulas/scores/tempered.py",
-        "configs/tempered.yaml",
-    ]
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder outside the project with the page's files in it."""
+    folder = tmp_path_factory.mktemp("user")
+    blocks = re.findall(
+        r"`(my_scores/[^`]+)`\.[^`]*?(?:`[^`]+`[^`]*?)*?^```\w+\n(.*?)^```", PAGE.read_text(), re.S | re.M
+    )
+    assert [name for name, _ in blocks] == [f"my_scores/tempered{end}" for end in (".py", "_formula.py", ".yaml")]
+    (folder / "my_scores").mkdir()
     for name, content in blocks:
-        assert not (folder / name).exists()
         (folder / name).write_text(content, encoding="utf-8")
     return folder
 
 
-def run(project: Path, *arguments: str) -> str:
-    environment = os.environ | {"PYTHONPATH": str(project)}
+def run(folder: Path, *arguments: str, cwd: Path = ROOT, plugin: bool = True, code: int = 0) -> str:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment |= {"NMT_PLUGINS": str(folder / "my_scores" / "tempered.py")} if plugin else {}
     done = subprocess.run(
         [sys.executable, *arguments],
-        cwd=project,
+        cwd=cwd,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == code, done.stdout
     return done.stdout
 
 
 @pytest.mark.long
-def test_the_tests_find_the_new_score(project: Path) -> None:
-    printed = run(project, "-m", "pytest", "-p", "no:cacheprovider", *TESTED, "-k", "tempered and global")
+def test_the_tests_find_the_score(folder: Path) -> None:
+    printed = run(folder, "-m", "pytest", "-p", "no:cacheprovider", *TESTED, "-k", "tempered and global")
     assert int(re.findall(r"(\d+) passed", printed)[0]) > 30
 
 
-def test_the_config_finds_the_new_score(project: Path) -> None:
-    program = (
-        "from nmt.config.reading import load_config\n"
-        "from nmt.build import build_model\n"
-        "config = load_config('configs/tempered.yaml')\n"
-        "model = build_model(config.model, 9, 9)\n"
-        "print(config.model.attention.score, model.decoder.attention.score.temperature.item())"
-    )
-    assert run(project, "-c", program).split() == ["tempered", "1.5"]
-    run(project, "-m", "nmt.config.schema", "configs/schema.json")
-    assert "tempered" in (project / "configs" / "schema.json").read_text(encoding="utf-8")
+def test_schema_and_reference_have_it(folder: Path) -> None:
+    run(folder, "-m", "nmt.config.schema", str(folder / "schema.json"))
+    assert '"With `score: tempered`: The temperature' in (folder / "schema.json").read_text(encoding="utf-8")
+    (folder / "page.md").write_text("".join(f"<!-- begin {n}, x -->\n<!-- end {n} -->\n" for n in ("scores", "config")))
+    run(folder, "docs/_ext/generated_parts.py", str(folder / "page.md"))
+    printed = (folder / "page.md").read_text(encoding="utf-8")
+    assert "`tempered`" in printed
+    assert "With `score: tempered`: the temperature" in printed
 
 
-def test_a_config_that_cannot_be_says_so(project: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "scripts/train.py", "configs/tempered.yaml", "--set", "model.attention.score=general"],
-        cwd=project,
-        env=os.environ | {"PYTHONPATH": str(project)},
-        capture_output=True,
-        text=True,
-        check=False,
+def test_a_run_trains_it_and_its_checkpoint_runs_no_code_unasked(folder: Path) -> None:
+    config = ["my_scores/tempered.yaml", "--set", "training.max_updates=3", "--set", "model.embedding_size=8"]
+    refused = run(
+        folder,
+        "-m",
+        "nmt",
+        "train",
+        *config,
+        "--set",
+        "model.attention.score=general",
+        cwd=folder,
+        plugin=False,
+        code=2,
     )
-    assert done.returncode == 2
-    assert "temperature (1.5) has no effect with score: general" in done.stderr
-    assert "set score to tempered" in done.stderr
+    assert "temperature (1.5) has no effect with score: general; remove it, or set score to tempered" in refused
+    run(folder, "-m", "nmt", "train", *config, cwd=folder, plugin=False)
+    translate = ["-m", "nmt", "translate", "checkpoints/tempered/best.pt", "ein satz"]
+    refused = run(folder, *translate, cwd=folder, plugin=False, code=2)
+    assert refused.count("\n") == 1
+    assert f"needs the plugin {folder / 'my_scores' / 'tempered.py'}, which is not loaded" in refused
+    run(folder, *translate, cwd=folder)

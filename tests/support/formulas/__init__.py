@@ -4,8 +4,11 @@ One sentence, one target position and one source position at a time: no batch, n
 Matrices bear the papers' names, and a GRU's are laid out as in `torch.nn.GRU`.
 """
 
+import sys
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 
@@ -95,7 +98,12 @@ def self_attention(values, heads, p):
 
 
 def formula_of(family, name):
-    """The NumPy module of a score or a scope: `support/formulas/{scores,scopes}/NAME.py`."""
+    """The NumPy module of a score or a scope: `support/formulas/{scores,scopes}/NAME.py`, or that beside its plugin."""
+    if plugin := sys.modules.get(f"nmt.config.plugins.{name}"):
+        spec = spec_from_file_location(f"{name}_formula", Path(plugin.__file__).with_name(f"{name}_formula.py"))
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
     return import_module(f"{__name__}.{family}.{name}")
 
 

@@ -35,7 +35,6 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError, core_schema
 
-from nmt.addons import addons
 from nmt.system.errors import UserError
 
 Count = Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)]  # a product of two such sizes fits into 64 bits
@@ -230,12 +229,6 @@ def register(module: ModuleType) -> bool:
     count = sum(components.add_from(module) for components in _registries.values())
     _plugins.append(module)
     return count > 0
-
-
-def config_sections() -> dict[str, type[Section]]:
-    """The top-level sections of the configuration that the installed add-ons register."""
-    named = {name: path.split(":") for addon in addons() for name, path in addon.sections.items()}
-    return {name: getattr(import_module(module), section) for name, (module, section) in named.items()}
 
 
 def options_of(component: type[Any]) -> type[Section]:

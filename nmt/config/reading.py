@@ -71,8 +71,6 @@ def parse_config(
         for warning in rename(values):
             if ignored is None:
                 print(f"{origin}: {warning}", file=sys.stderr)
-        if ignored is not None:  # of a checkpoint, which translates without the add-ons that trained it
-            values = {field: value for field, value in values.items() if field not in missing_sections()}
         return Config.model_validate(values, context=ignored)
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
@@ -88,8 +86,6 @@ def _set_by(location: tuple[int | str, ...], overrides: Sequence[str]) -> str | 
     setting = [each for each in overrides if f"{field}.".startswith(f"{each.partition('=')[0]}.")]
     return f"--set {setting[-1][:200]}" if setting else None
 
-
-ADD_ONS = {"augment": "nmt.augment"}  # of the project's own sections outside the core
 
 # Names of version 0.3: of fields by their dotted names, and of values by "field: value".
 RENAMED = {
@@ -125,11 +121,6 @@ def rename(values: dict[str, Any]) -> list[str]:
             continue
         warnings.append(f"{old} is now called {new}; the old name ends with the next version")
     return warnings
-
-
-def missing_sections() -> set[str]:
-    """The sections of the project's add-ons that are not installed."""
-    return ADD_ONS.keys() - Config.model_fields.keys()
 
 
 def override_search(
@@ -198,8 +189,6 @@ def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
     match error["type"]:
         case "extra_forbidden" if not of_config:
             return f"{field}: unknown field; use another copy"
-        case "extra_forbidden" if field in missing_sections():
-            return f"{field}: this section belongs to the add-on {ADD_ONS[field]}, which is not installed; remove it"
         case "extra_forbidden":
             return f"{field}: unknown field; {_hint(path)}"
         case "missing" if not of_config:

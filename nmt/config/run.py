@@ -6,22 +6,22 @@ refused with the fields named, and the fix. `nmt.config.reading` makes configura
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from nmt.config.data import DataConfig, path_alone
 from nmt.config.model import ModelConfig
 from nmt.config.plugins import Plugin, load_plugins_of_environment
 from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
-from nmt.registry import PathString, Section, config_sections
+from nmt.registry import PathString, Section
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
-class CoreConfig(Section):
-    """The configuration of a run, without the sections of add-ons."""
+class Config(Section):
+    """The configuration of a run."""
 
     name: Annotated[str, Field(pattern=NAME, max_length=100, coerce_numbers_to_str=True)]
     """The run's name. Its folder is `output_dir/name`; a run never overwrites another."""
@@ -60,19 +60,5 @@ class CoreConfig(Section):
             )
         return self
 
-
-if TYPE_CHECKING:
-
-    class Config(CoreConfig):
-        """The configuration of a run."""
-
-else:
-    Config = create_model(
-        "Config",
-        __base__=CoreConfig,
-        __module__=__name__,
-        __doc__="The configuration of a run.",
-        **{name: (section, section()) for name, section in config_sections().items()},
-    )
 
 load_plugins_of_environment()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nmt import registry as registry_module
-from nmt.config import plugins, reading
+from nmt.config import plugins
 from nmt.config.reading import load_config, parse_config, to_yaml
 from nmt.registry import _registries
 from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
@@ -119,10 +119,3 @@ def test_a_package_names_a_component_as_an_entry_point(folder: Path) -> None:
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert printed.stdout == "{'kind': 'falling', 'warmup': 0, 'slope': 2.0} True\n"
-
-
-def test_a_section_of_an_add_on_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "ADD_ONS", {"extra": "nmt.extra"})
-    message = "here: extra: this section belongs to the add-on nmt.extra, which is not installed; remove it"
-    assert refusal(parse_config, {"name": "x", "extra": {}}, "here") == message
-    assert parse_config({"name": "x", "extra": {"a": 1}}, "best.pt", []).name == "x"  # it translates without

@@ -1,11 +1,11 @@
-"""nmt calibrate: let a checkpoint know when a translation is unlike those of its own kind of text."""
+"""nmt calibrate: store in a checkpoint the score below which a translation is unlike those of its kind of text."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, check_data_folder, data_here, positive, set_threads
+from nmt.commands.options import Parser, add_data_folder, add_threads, set_threads, split_config
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -18,25 +18,18 @@ def parser() -> Parser:
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")
-    parser.add_argument(
-        "--share",
-        type=float,
-        default=0.02,
-        metavar="P",
-        help="the share of validation sentences that may get the warning, too (default: 0.02)",
-    )
-    parser.add_argument(
-        "--source", type=Path, metavar="FILE", help="fit to these sentences instead of the validation set"
-    )
-    add_data_folder(parser)
-    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
+    share = "the fraction of validation sentences below the threshold (default: 0.02)"
+    parser.add_argument("--share", type=float, default=0.02, metavar="P", help=share)
+    text = parser.add_mutually_exclusive_group()
+    text.add_argument("--source", type=Path, metavar="FILE", help="fit to these sentences, not to the validation set")
+    add_data_folder(text)
+    add_threads(parser)
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the copy. Raises `UserError` if the output exists, or the model does not tell text from other text."""
+    """Write the copy. Raises `UserError` if the output exists, or if scores do not separate shuffled pairs."""
     files.require_new(options.output)
-    check_data_folder(options, options.source)
     if not 0 < options.share < 0.5:
         raise UserError(f"--share {options.share}: give a number above 0 and below 0.5, such as 0.02")
 
@@ -50,12 +43,12 @@ def run(options: argparse.Namespace) -> int:
     set_threads(options.threads)
     loaded = checkpoint.load(options.checkpoint, choose_device("auto"))
     if options.source is None:
-        sentences = load_split(data_here(options, loaded.config), "validation").source
+        sentences = load_split(split_config(options, loaded.config), "validation").source
     else:
         sentences = read_lines(options.source)
-    found = calibrate(Translator.of({options.checkpoint: loaded}), sentences, options.share)
-    checkpoint.set_threshold(options.checkpoint, options.output, found.threshold)
-    print(f"Threshold: {found.threshold:.3f} nats per token, below which lie {found.own:.1%} of these translations,")
-    print(f"and {found.shuffled:.1%} of them when each stands beside another's sentence.")
+    result = calibrate(Translator.of({options.checkpoint: loaded}), sentences, options.share)
+    checkpoint.set_threshold(options.checkpoint, options.output, result.threshold)
+    print(f"Threshold: {result.threshold:.3f} nats per token. Below it lie {result.matched:.1%} of the translations")
+    print(f"beside their own source, and {result.shuffled:.1%} beside the source of another.")
     print(f"Written: {options.output} ({options.output.stat().st_size / 1e6:.1f} MB)")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from nmt.system.cores import cores
 from nmt.system.errors import UserError
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 # Of `add_search_options` and `add_sampling_options`, those that decide what is found
 SEARCH_OPTIONS = ("beam", "length_penalty", "precision", "vocabulary_selection", "temperature", "top_k", "seed")
-
-OWN = "(default: the checkpoint's own)"
+SAMPLING_OPTIONS = ("temperature", "top_k", "seed")
+DEFAULT = "(default: the checkpoint's setting)"
 
 
 class Parser(argparse.ArgumentParser):
@@ -33,94 +33,75 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def add_search_options(command: Parser) -> None:
-    command.add_argument(
-        "--beam",
-        type=positive,
-        metavar="K",
-        help=f"beam size: hypotheses per sentence; 1 is greedy search {OWN}",
-    )
-    command.add_argument(
-        "--length-penalty",
-        type=float,
-        metavar="α",
-        help=f"exponent of the length penalty (Wu et al. 2016); 0 turns it off, more favours longer translations {OWN}",
-    )
-    command.add_argument(
-        "--precision",
-        choices=("auto", "float32", "bf16", "int8"),
-        help="number format of matrix products with the weights; auto chooses the fastest by the processor's features "
-        f"{OWN}",
-    )
-    command.add_argument(
-        "--vocabulary-selection",
-        action=argparse.BooleanOptionalAction,
-        help=f"search only among words that are likely beside those of the sentence, or among all {OWN}",
-    )
-    add_device_options(command)
+def add_search_options(parser: Parser) -> None:
+    beam = f"beam size: hypotheses per sentence; 1 is greedy search {DEFAULT}"
+    parser.add_argument("--beam", type=positive, metavar="K", help=beam)
+    penalty = "exponent of the length penalty (Wu et al. 2016); 0 turns it off, more favours longer translations"
+    parser.add_argument("--length-penalty", type=float, metavar="α", help=f"{penalty} {DEFAULT}")
+    precision = f"number format of products with the weights; auto takes the fastest on this CPU {DEFAULT}"
+    parser.add_argument("--precision", choices=("auto", "float32", "bf16", "int8"), help=precision)
+    shortlist = f"search only a lexical shortlist of the output vocabulary, or all of it {DEFAULT}"
+    parser.add_argument("--vocabulary-selection", action=argparse.BooleanOptionalAction, help=shortlist)
+    add_device_options(parser)
 
 
-def add_device_options(command: Parser) -> None:
-    command.add_argument("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, … (default: auto)")
-    command.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
+def add_device_options(parser: Parser) -> None:
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
+    add_threads(parser)
 
 
-def add_batch_options(command: Parser) -> None:
-    command.add_argument("--max-length", type=positive, metavar="N", help=f"longest translation, in tokens {OWN}")
-    command.add_argument("--batch-size", type=positive, metavar="N", help=f"sentences translated at once {OWN}")
+def add_threads(parser: Parser) -> None:
+    parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads (default: PyTorch's choice)")
 
 
-def add_sampling_options(command: Parser) -> None:
-    command.add_argument(
-        "--temperature",
-        type=float,
-        metavar="T",
-        help="sample translations from p^(1/T) instead of searching for the best",
-    )
-    command.add_argument(
-        "--top-k", type=positive, metavar="K", help="sample, at each step among the K likeliest words only"
-    )
-    command.add_argument(
-        "--seed",
-        type=positive,
-        metavar="N",
-        help="with --temperature or --top-k: the random seed (default: 1)",
-    )
+def add_batch_options(parser: Parser) -> None:
+    parser.add_argument("--max-length", type=positive, metavar="N", help=f"longest translation, in tokens {DEFAULT}")
+    parser.add_argument("--batch-size", type=positive, metavar="N", help=f"sentences translated at once {DEFAULT}")
+
+
+def add_sampling_options(parser: Parser) -> None:
+    temperature = "sample translations from p^(1/T) instead of searching for the best"
+    parser.add_argument("--temperature", type=float, metavar="T", help=temperature)
+    parser.add_argument("--top-k", type=positive, metavar="K", help="sample each token from the K most probable ones")
+    seed = "with --temperature or --top-k: the random seed (default: 1)"
+    parser.add_argument("--seed", type=positive, metavar="N", help=seed)
+
+
+def search_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `Translator.translate` that the options above set. None: the checkpoint's setting."""
+    names = ("length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size")
+    settings = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    if hasattr(options, "seed"):
+        settings["sampling"] = sampling(options)
+    return {"beam_size": options.beam, **settings}
 
 
 def sampling(options: argparse.Namespace) -> dict[str, int | float] | None:
-    """How to draw translations, or None to search for them. Raises `UserError` for a seed without drawing."""
-    given = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    if chosen.keys() == {"seed"}:
+    """How to sample translations, or None to search for them. Raises `UserError` for a seed without sampling."""
+    settings = {name: value for name in SAMPLING_OPTIONS if (value := getattr(options, name)) is not None}
+    if settings.keys() == {"seed"}:
         raise UserError("--seed is for sampling: add --temperature 1 or --top-k, or leave it out")
-    return chosen or None
+    return settings or None
 
 
-def add_data_folder(command: Parser, what: str = "the corpus is") -> None:
-    command.add_argument("--data-folder", metavar="DIR", help=f"where {what}, or will be put (default: data)")
+def add_data_folder(parser: argparse._ActionsContainer, what: str = "the corpus is") -> None:
+    parser.add_argument("--data-folder", metavar="DIR", help=f"where {what}, or will be stored (default: data)")
 
 
-def data_here(options: argparse.Namespace, config: Config) -> DataConfig:
+def split_config(options: argparse.Namespace, config: Config) -> DataConfig:
     """The data settings of a checkpoint, with the folder of `add_data_folder`, for the splits of its corpus.
 
-    Raises `UserError` if the folder is given for a checkpoint of the user's own files.
+    Raises `UserError` if the folder is given for a checkpoint that was trained on files.
     """
     if options.data_folder is not None and config.data.corpus == "files":
         raise UserError("--data-folder is for corpora with a name; this checkpoint has paths of files: leave it out")
-    return corpora_here(options, config)
+    return corpus_config(options, config)
 
 
-def check_data_folder(options: argparse.Namespace, *instead: object) -> None:
-    """Raise `UserError` if the folder of `add_data_folder` is given beside what stands in the place of a split."""
-    if options.data_folder is not None and any(each is not None for each in instead):
-        raise UserError("--data-folder is for a split of the corpus: leave it out")
-
-
-def corpora_here(options: argparse.Namespace, config: Config) -> DataConfig:
+def corpus_config(options: argparse.Namespace, config: Config) -> DataConfig:
     """The data settings of a checkpoint, with the folder of `add_data_folder`, for any corpus.
 
-    A checkpoint may come from anybody: it does not decide where a corpus is put, or from where it is taken.
+    A checkpoint may come from anybody: it does not decide where a corpus is stored, or from where it is downloaded.
     """
     return config.data.model_copy(update={"folder": options.data_folder or "data", "mirror": None})
 
@@ -133,13 +114,13 @@ def refuse_twice(checkpoints: Sequence[str]) -> None:
 
 
 def share_threads(options: argparse.Namespace) -> None:
-    """Give each of several workers its share of the processor's threads, unless --threads says how many."""
+    """Divide the cores among several workers, unless --threads sets their number of threads."""
     if options.workers > 1:
         options.threads = options.threads or max(1, cores() // options.workers)
 
 
 def set_threads(threads: int | None) -> None:
-    """Have PyTorch use that many threads; None leaves its own choice. Raises `UserError` for more than 1024."""
+    """Use so many CPU threads, or PyTorch's choice. Raises `UserError` for more than 1024."""
     if threads is not None and threads > 1024:
         raise UserError(f"--threads {threads}: the limit is 1024")
     if threads is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, check_data_folder, data_here
+from nmt.commands.options import Parser, add_data_folder, split_config
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -27,7 +27,6 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Write the copy. Raises `UserError` if the output exists, or the vocabulary is too small to select from."""
     files.require_new(options.output)
-    check_data_folder(options, options.source)
     if (options.source is None) != (options.target is None):
         raise UserError("--source and --target belong together: give both files, or neither")
 
@@ -41,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     loaded = checkpoint.load(options.checkpoint, torch.device("cpu"))
     if options.source is None:
-        text = load_split(data_here(options, loaded.config), "train")
+        text = load_split(split_config(options, loaded.config), "train")
     else:
         text = read_pairs(options.source, options.target)
     types = loaded.source.vocabulary, loaded.target.vocabulary

@@ -15,23 +15,25 @@ BLOCK = 512  # sentences: enough to batch well, few enough to see results soon
 _CHUNK = 1 << 16  # bytes: as much as a pipe holds
 
 
-def in_blocks(sentences: Sequence[str], begin: int = 0) -> Iterator[list[str]]:
-    """The sentences from number `begin` on, `BLOCK` at a time."""
-    for first in range(begin, len(sentences), BLOCK):
-        yield list(sentences[first : first + BLOCK])
+def in_blocks(sentences: Sequence[str], first: int = 0) -> Iterator[list[str]]:
+    """The sentences from number `first` on, `BLOCK` at a time."""
+    for start in range(first, len(sentences), BLOCK):
+        yield list(sentences[start : start + BLOCK])
 
 
-def peeked(blocks: Iterator[list[str]], wanted: Callable[[str], bool]) -> tuple[list[str], Iterator[list[str]]]:
-    """The first block with a sentence that is wanted (the last one if none has it), and all blocks, none left out."""
-    passed: list[list[str]] = []
+def first_matching_block(
+    blocks: Iterator[list[str]], matches: Callable[[str], bool]
+) -> tuple[list[str], Iterator[list[str]]]:
+    """The first block with a sentence that matches (the last block if none does), and an iterator over all blocks."""
+    read: list[list[str]] = []
     for block in blocks:
-        passed.append(block)
-        if any(map(wanted, block)):
+        read.append(block)
+        if any(map(matches, block)):
             break
-    return passed[-1] if passed else [], chain(passed, blocks)
+    return read[-1] if read else [], chain(read, blocks)
 
 
-def prompted() -> Iterator[list[str]]:
+def prompt_blocks() -> Iterator[list[str]]:
     """Sentences typed at a prompt, one per block."""
     print("Type a sentence, then Enter. Ctrl-D ends.", file=sys.stderr)
     while True:
@@ -43,16 +45,16 @@ def prompted() -> Iterator[list[str]]:
             return
 
 
-def arriving(descriptor: int, patience: float | None = None) -> Iterator[list[str]]:
-    """The lines of an open file as they arrive: each block has those that are there, at least one and at most `BLOCK`.
+def stream_blocks(descriptor: int, patience: float | None = None) -> Iterator[list[str]]:
+    """The lines of an open file as they arrive: each block has those that are available, 1 to `BLOCK`.
 
     So a line is translated as soon as it can be, and the lines of a fast writer still share blocks. With `patience`, an
     empty block says that nothing has arrived for that many seconds.
 
-    Raises `UserError` for a line that is not valid UTF-8.
+    Raises `UserError` for a line that is not valid UTF-8, and for one that is too long.
     """
     number = 0
-    for block in _arriving_lines(descriptor, patience):
+    for block in _line_blocks(descriptor, patience):
         sentences = []
         for line in block:
             number += 1
@@ -64,13 +66,13 @@ def arriving(descriptor: int, patience: float | None = None) -> Iterator[list[st
         yield sentences
 
 
-def _arriving_lines(descriptor: int, patience: float | None) -> Iterator[list[bytes]]:
-    """Lines end at "\\n" alone, as in a file of text."""
+def _line_blocks(descriptor: int, patience: float | None) -> Iterator[list[bytes]]:
+    """Lines end at "\\n" alone, as in a text file."""
     lines: list[bytes] = []
-    begun: list[bytes] = []  # pieces of a line whose end has not arrived
+    partial: list[bytes] = []  # pieces of a line whose end has not arrived
     at_end = False
     while lines or not at_end:
-        while not at_end and len(lines) < BLOCK and _readable(descriptor, 0 if lines else patience):
+        while not at_end and len(lines) < BLOCK and _is_readable(descriptor, 0 if lines else patience):
             try:
                 chunk = os.read(descriptor, _CHUNK)
             except OSError as error:  # as nohup has it
@@ -78,22 +80,22 @@ def _arriving_lines(descriptor: int, patience: float | None) -> Iterator[list[by
                     f"standard input cannot be read ({error.strerror}): give TEXT or --input FILE"
                 ) from None
             at_end = not chunk
-            first, *others = chunk.split(b"\n")
-            begun.append(first)
-            if sum(map(len, begun)) > LONGEST_LINE:
+            head, *rest = chunk.split(b"\n")
+            partial.append(head)
+            if sum(map(len, partial)) > LONGEST_LINE:
                 raise UserError(
                     f"standard input: a line of more than {LONGEST_LINE:,} bytes: give one sentence per line"
                 )
-            if others:
-                lines += [b"".join(begun), *others[:-1]]
-                begun = others[-1:]
-            elif at_end and any(begun):
-                lines.append(b"".join(begun))
+            if rest:
+                lines += [b"".join(partial), *rest[:-1]]
+                partial = rest[-1:]
+            elif at_end and any(partial):
+                lines.append(b"".join(partial))
         if lines or not at_end:
             yield lines[:BLOCK]
             lines = lines[BLOCK:]
 
 
-def _readable(descriptor: int, seconds: float | None) -> bool:
-    """Whether there is something to read, or the end, within some seconds (None: wait for it)."""
+def _is_readable(descriptor: int, seconds: float | None) -> bool:
+    """Whether data or the end arrives within some seconds (None: wait for it)."""
     return bool(select.select([descriptor], [], [], seconds)[0])

@@ -22,55 +22,43 @@ def parser() -> Parser:
     parser.add_argument("target", type=Path, metavar="TARGET", help="their translations")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where the six files are written")
     for name in ("validation", "test"):
-        parser.add_argument(
-            f"--{name}", type=positive, default=1000, metavar="N", help=f"pairs in the {name} set (default: 1000)"
-        )
-    parser.add_argument(
-        "--seed", type=positive, default=1, metavar="N", help="another one draws other sets (default: 1)"
-    )
-    parser.add_argument(
-        "--languages",
-        nargs=2,
-        metavar=("SOURCE", "TARGET"),
-        help="codes such as de en (default: the endings of the files' names)",
-    )
+        size = f"pairs in the {name} set (default: 1000)"
+        parser.add_argument(f"--{name}", type=positive, default=1000, metavar="N", help=size)
+    parser.add_argument("--seed", type=positive, default=1, metavar="N", help="seed of the random sets (default: 1)")
+    languages = "codes such as de en (default: the endings of the files' names)"
+    parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
-    """Split two files, and print the part of a config that uses the result."""
+    """Split two files, and print the section of a config that uses the result."""
     from nmt.data.splitting import split
 
-    paths = (options.source, options.target)
+    paths, sizes = (options.source, options.target), {"validation": options.validation, "test": options.test}
     languages = _languages(options.languages, paths)
-    done = split(paths, options.output, languages, validation=options.validation, test=options.test, seed=options.seed)
-    counts = ", ".join(f"{number} {name}" for name, number in done.pairs.items())
+    result = split(paths, options.output, languages, seed=options.seed, **sizes)
+    counts = ", ".join(f"{number} {name}" for name, number in result.pairs.items())
     print(f"Written to {options.output}: {counts} pairs.")
-    if done.empty:
-        print(f"Left out: {counted(done.empty, 'pair')} with an empty side.")
-    if done.copies:
-        print(f"Left out: {done.copies} more of the same pairs as in the validation and test sets.")
+    if result.empty:
+        print(f"Left out: {counted(result.empty, 'pair')} with an empty side.")
+    if result.copies:
+        print(f"Left out: {result.copies} more of the same pairs as in the validation and test sets.")
     print("\nIn the config:\n\ndata:\n  corpus: files")
     for number, (side, language) in enumerate(zip(("source", "target"), languages, strict=True)):
         print(f"  {side}:\n    language: {in_yaml(language)}")
-        for name, files in done.paths.items():
+        for name, files in result.paths.items():
             print(f"    {name}: {in_yaml(str(files[number]))}")
     return 0
 
 
-def _languages(given: list[str] | None, paths: tuple[Path, Path]) -> tuple[str, str]:
-    """The codes of source and target: those given, or the files' endings. Raises `UserError` if they are unusable."""
-    source, target = given or [
-        path.with_suffix("").suffix[1:] if path.suffix == ".gz" else path.suffix[1:] for path in paths
-    ]
+def _languages(codes: list[str] | None, paths: tuple[Path, Path]) -> tuple[str, str]:
+    """The codes of --languages, or the endings of the files' names. Raises `UserError` if they are unusable."""
+    source, target = codes or [Path(path.name.removesuffix(".gz")).suffix[1:] for path in paths]
+    remedy = "give both by --languages, such as --languages de en"
     for code in (source, target):
         if not re.fullmatch(r"[A-Za-z]{2,3}", code):
-            raise UserError(
-                f"{code!r} is not a language code: give both by --languages, such as --languages de en"
-                if given
-                else f"{paths[0]} and {paths[1]} do not end in language codes, as in text.de: add --languages, such as "
-                "--languages de en"
-            )
+            files = f"{paths[0]} and {paths[1]} do not end in language codes, as in text.de"
+            raise UserError(f"{code!r} is not a language code: {remedy}" if codes else f"{files}: {remedy}")
     if source == target:
-        raise UserError(f"both files have the language {source}: give both by --languages, such as --languages de en")
+        raise UserError(f"both files have the language {source}: {remedy}")
     return source, target

@@ -24,17 +24,12 @@ def parser() -> Parser:
         prog="nmt train", description="Train the model that a config describes, then score it on the test set."
     )
     parser.add_argument("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field; may be repeated"
-    )
+    override = "override a field of the config; may be repeated"
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help=override)
     parser.add_argument("--check", action="store_true", help="check config, data, folder and memory, but do not train")
     parser.add_argument("--resume", action="store_true", help="continue from the run's last checkpoint")
-    parser.add_argument(
-        "--log-format",
-        choices=("text", "json"),
-        default="text",
-        help="json: standard output gets one JSON object per line, for programs (default: text)",
-    )
+    log = "json: print one JSON object per line on standard output, for programs (default: text)"
+    parser.add_argument("--log-format", choices=("text", "json"), default="text", help=log)
     return parser
 
 
@@ -75,10 +70,10 @@ def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progr
                 sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the command ends
             folder = run(config, stop, resume=options.resume, group=group, progress=progress)
     except Interrupted:
-        progress.stopped(None, _again(options))
+        progress.stopped(None, _resume_command(options))
         return 130
     if stop.requested:
-        progress.stopped(folder / LAST, _again(options))
+        progress.stopped(folder / LAST, _resume_command(options))
         return 130
     if group.is_main:
         _evaluate(config, test_set, folder, progress)
@@ -86,41 +81,39 @@ def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progr
 
 
 def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progress) -> None:
-    """Score the best checkpoint, and say what to do with it."""
+    """Score the best checkpoint, and print commands that use it."""
     from nmt.evaluation.checkpoints import evaluate
     from nmt.evaluation.mechanisms import mechanism
     from nmt.training.folder import BEST
     from nmt.translator import Translator
 
-    best = folder / BEST
-    languages = (config.data.source.language, config.data.target.language)
-    translators = {str(best): Translator.load(best, device=config.training.device)}
+    best = str(folder / BEST)
     table = evaluate(
-        translators,
+        {best: Translator.load(best, device=config.training.device)},
         test_set,
-        languages=languages,
+        languages=(config.data.source.language, config.data.target.language),
         edges=config.evaluation.length_edges,
         output=folder,
-        mechanisms={str(best): mechanism(config.model)},
+        mechanisms={best: mechanism(config.model)},
     )
     example = min(test_set.text.source, key=lambda sentence: abs(len(sentence) - 40))
     commands = [
-        _spelled("translate", str(best), example),
-        _spelled("translate", str(best), example, "--attention", "attention.png"),
-        _spelled("evaluate", str(best), "--split", "validation", "--output", "evaluation"),
+        _command_line("translate", best, example),
+        _command_line("translate", best, example, "--attention", "attention.png"),
+        _command_line("evaluate", best, "--split", "validation", "--output", "evaluation"),
     ]
     progress.evaluation(table, json.loads((folder / "evaluation.json").read_text(encoding="utf-8")), commands)
 
 
-def _again(options: argparse.Namespace) -> str:
+def _resume_command(options: argparse.Namespace) -> str:
     """The command that continues this run."""
-    settings = [part for setting in options.set for part in ("--set", setting)]
+    settings = [word for setting in options.set for word in ("--set", setting)]
     log_format = [] if options.log_format == "text" else ["--log-format", options.log_format]
-    return _spelled("train", options.config, *settings, *log_format, "--resume")
+    return _command_line("train", options.config, *settings, *log_format, "--resume")
 
 
-def _spelled(command: str, *arguments: str) -> str:
-    """A command as it can be typed in this folder: as `nmt`, or as a script if this one was started as a script."""
+def _command_line(command: str, *arguments: str) -> str:
+    """A command to type in this folder: `nmt`, or a script if this process was started as a script."""
     script = Path(sys.argv[0])
     if script.name != "train.py":
         return shlex.join(["nmt", command, *arguments])

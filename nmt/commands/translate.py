@@ -5,21 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nmt.checkpoint.address import is_address, local
-from nmt.commands import results, sentences
-from nmt.commands.directions import (
-    add_direction_options,
-    at_a_prompt,
-    given_or_bundled,
-    has_words,
-    text_decides,
-)
+from nmt.commands import directions, results, sentences
 from nmt.commands.options import (
     SEARCH_OPTIONS,
     Parser,
@@ -29,6 +22,7 @@ from nmt.commands.options import (
     positive,
     refuse_twice,
     sampling,
+    search_settings,
     set_threads,
     share_threads,
 )
@@ -37,81 +31,58 @@ from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.process_pool import map_in_processes
 from nmt.system.startup import without_garbage_collection
 from nmt.system.streams import output_is_closed
+from nmt.text.corpus import read_lines
 
 if TYPE_CHECKING:
-    from nmt.commands.unfinished import Writer
+    from nmt.commands.resumable import Writer
     from nmt.translator import Translator
 
 PATIENCE = 0.05  # seconds that workers' results may wait for more of standard input
+CONTENT_OPTIONS = (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "json", "replace_unk", "prefix")
+Models = tuple[str, ...]  # the checkpoints that translate together
 
 
 def parser() -> Parser:
     parser = Parser(
         prog="nmt translate",
         description="Translate sentences given as TEXT, or the lines of a file or of standard input. Without any of "
-        "them, a prompt asks for sentences. Only translations are printed on standard output.",
+        "them, an interactive prompt opens. Only translations are printed on standard output.",
     )
-    parser.add_argument(
-        "arguments",
-        nargs="*",
-        metavar="[CHECKPOINT …] [TEXT …]",
-        help="models, such as checkpoints/quickstart/best.pt or hf://OWNER/NAME (several translate together, as an "
-        "ensemble; without any, the bundled model for the language of the text), then sentences",
-    )
-    add_direction_options(parser)
-    _add_file_options(parser)
-    _add_result_options(parser)
-    parser.add_argument(
-        "--prefix", metavar="TEXT", help="how each translation begins; the search goes on from there, among all words"
-    )
+    models = "models, such as checkpoints/quickstart/best.pt or hf://OWNER/NAME (several are an ensemble; without any, "
+    models += "the bundled model for the language of the text), then sentences"
+    parser.add_argument("arguments", nargs="*", metavar="[CHECKPOINT …] [TEXT …]", help=models)
+    directions.add_direction_options(parser)
+    _add_file_options(parser.add_argument_group("files"))
+    _add_result_options(parser.add_argument_group("results"))
     add_batch_options(parser)
     add_search_options(parser)
     add_sampling_options(parser)
     return parser
 
 
-def _add_file_options(parser: Parser) -> None:
-    parser.add_argument("--input", type=Path, metavar="FILE", help="translate each line of this file (plain or .gz)")
-    parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="with --input: write to this new file instead of standard output"
-    )
-    parser.add_argument(
-        "--resume", action="store_true", help="continue an --output that was interrupted, with the same other options"
-    )
-    parser.add_argument(
-        "--workers",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="share the lines of the file or of standard input among N processes",
-    )
+def _add_file_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--input", type=Path, metavar="FILE", help="translate each line of this file (plain or .gz)")
+    output = "with --input: write to this new file instead of standard output"
+    group.add_argument("--output", type=Path, metavar="FILE", help=output)
+    resume = "continue an --output that was interrupted, with the same other options"
+    group.add_argument("--resume", action="store_true", help=resume)
+    workers = "distribute the lines of the file or of standard input over N processes"
+    group.add_argument("--workers", type=positive, default=1, metavar="N", help=workers)
 
 
-def _add_result_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--n-best",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="print the N best translations of each sentence, as: sentence number (from 0) ||| text ||| score",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention"
-    )
-    parser.add_argument(
-        "--attention", type=Path, metavar="FILE", help="draw the attention to one sentence, as .png, .svg or .pdf"
-    )
-    parser.add_argument(
-        "--replace-unk",
-        action="store_true",
-        help="replace unknown words in the translation by the source word with the most attention",
-    )
-    parser.add_argument(
-        "--dictionary",
-        type=Path,
-        metavar="FILE",
-        help="with --replace-unk: translate those words; two columns, source word and translation",
-    )
+def _add_result_options(group: argparse._ArgumentGroup) -> None:
+    n_best = "print the N best translations of each sentence, as: sentence number (from 0) ||| text ||| score"
+    group.add_argument("--n-best", type=positive, default=1, metavar="N", help=n_best)
+    as_json = "print one JSON object per line: text, tokens, score, attention"
+    group.add_argument("--json", action="store_true", help=as_json)
+    attention = "draw the attention of one sentence, as .png, .svg or .pdf"
+    group.add_argument("--attention", type=Path, metavar="FILE", help=attention)
+    replace = "replace each unknown word in the translation by the source word with the most attention"
+    group.add_argument("--replace-unk", action="store_true", help=replace)
+    dictionary = "with --replace-unk: translate those words; two columns, source word and translation"
+    group.add_argument("--dictionary", type=Path, metavar="FILE", help=dictionary)
+    prefix = "begin each translation with this text; the search continues from there, over the whole vocabulary"
+    group.add_argument("--prefix", metavar="TEXT", help=prefix)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -119,47 +90,37 @@ def run(options: argparse.Namespace) -> int:
     try:
         _run(options)
     finally:
-        _TRANSLATORS.clear()
+        _load.cache_clear()
     return 0
 
 
 def _run(options: argparse.Namespace) -> None:
-    checkpoints, text = told_apart(options.arguments)
+    checkpoints, text = split_arguments(options.arguments)
     _check(options, text)
     for file in filter(os.path.isfile, text):
         print(f"{file} is also a file: to translate its lines, use --input {file}", file=sys.stderr)
     refuse_twice(checkpoints)
-    dictionary, lines = None, text
+    options.translations = None
     if options.dictionary is not None:
         from nmt.text.unknown_words import read_dictionary
 
-        dictionary = read_dictionary(options.dictionary)
-    if options.input is not None:
-        from nmt.text.corpus import read_lines
-
-        lines = read_lines(options.input)
-    from_stdin = not text and options.input is None
-    at_prompt = from_stdin and sys.stdin.isatty()
-    first: list[str] = []
-    if at_prompt:
-        options.workers = 1  # it waits for each answer
-        blocks = sentences.prompted()
-    elif from_stdin:
-        blocks = sentences.arriving(sys.stdin.fileno(), PATIENCE if options.workers > 1 else None)
-        if not checkpoints and text_decides(options):
-            first, blocks = sentences.peeked(blocks, has_words)
-    chosen = tuple(given_or_bundled(options, checkpoints, lines or first))
-    share_threads(options)
-    with _writer(options, chosen, lines) as (done, write):
-        with without_garbage_collection():
-            translator = _loaded(chosen, options)
-        if options.attention is not None and not translator.has_attention:
-            raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
-        if not from_stdin:
-            blocks = sentences.in_blocks(lines, done)
-        choose = at_a_prompt(options) if at_prompt and not checkpoints else lambda _: chosen
-        for count, translated in _translated(options, dictionary, _jobs(blocks, done, choose)):
-            write(count, translated)
+        options.translations = read_dictionary(options.dictionary)
+    models_for = partial(directions.choose_checkpoints, options, checkpoints)
+    if text or options.input is not None:
+        lines = text or read_lines(options.input)
+        models = models_for(lines)
+        with _output(options, models, lines) as (done, write):
+            _translate(options, models, sentences.in_blocks(lines, done), write, done)
+    elif sys.stdin.isatty():
+        options.workers = 1  # each answer is waited for
+        choose = None if checkpoints else directions.prompt_chooser(options)
+        _translate(options, models_for([]), sentences.prompt_blocks(), results.print_lines, choose=choose)
+    else:
+        first: list[str] = []
+        blocks = sentences.stream_blocks(sys.stdin.fileno(), PATIENCE if options.workers > 1 else None)
+        if not checkpoints and directions.depends_on_text(options):
+            first, blocks = sentences.first_matching_block(blocks, directions.has_words)
+        _translate(options, models_for(first), blocks, results.print_lines)
 
 
 def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
@@ -173,9 +134,7 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
     if options.dictionary is not None and not options.replace_unk:
         raise UserError("--dictionary is only used with --replace-unk: give both options, or neither")
     if options.output is None and options.attention is None and output_is_closed():
-        raise UserError(
-            "standard output is closed, so that the translations would be lost: use --input FILE --output FILE"
-        )
+        raise UserError("standard output is closed, so the translations would be lost: use --input FILE --output FILE")
     if not text and options.input is None and sys.stdin is None:
         raise UserError("there is no standard input to read: give TEXT or --input FILE")
     sampling(options)
@@ -188,9 +147,11 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
         files.make_folder(options.attention.parent)
 
 
-def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Checkpoints, which come first and end in .pt or begin with hf://, and sentences. Any other file in the first
-    place is a mistake."""
+def split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The checkpoints, which come first and end in .pt or begin with hf://, and the sentences.
+
+    Raises `UserError` if the first argument is another file, or if no model is given or bundled.
+    """
     count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
     if count and not arguments[0].endswith(".pt") and files.lacks_signature(arguments[0], b"PK"):  # of a zip archive
         raise UserError(f"{arguments[0]} is not a checkpoint: to translate its lines, use --input {arguments[0]}")
@@ -201,98 +162,82 @@ def told_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     return [*map(local, arguments[:count])], arguments[count:]
 
 
-_TRANSLATORS: dict[tuple[str, ...], Translator] = {}  # of this run in this process, by their checkpoints
-
-
-def _loaded(checkpoints: tuple[str, ...], options: argparse.Namespace) -> Translator:
-    if checkpoints not in _TRANSLATORS:
-        from nmt.translator import Translator
-
-        set_threads(options.threads)
-        _TRANSLATORS[checkpoints] = Translator.load(*checkpoints, device=options.device)
-    return _TRANSLATORS[checkpoints]
-
-
 @contextmanager
-def _writer(
-    options: argparse.Namespace, checkpoints: Sequence[str], lines: Sequence[str]
-) -> Iterator[tuple[int, Writer]]:
-    """How many sentences are written already, and what writes the lines of more, with their number of sentences."""
-    if options.input is None:
-        yield 0, results.print_lines
-    elif options.output is None:
-        with results.progress(results.print_lines, len(lines), 0) as write:
-            yield 0, write
-    else:
-        from nmt.commands.unfinished import explaining_a_stop, growing
+def _output(options: argparse.Namespace, models: Models, lines: Sequence[str]) -> Iterator[tuple[int, Writer]]:
+    """The number of sentences that are already translated, and a function that writes the lines of more."""
+    if options.output is not None:
+        from nmt.commands.resumable import fingerprint, resumable_output
 
-        made_by = _decisive(options, checkpoints, lines)
+        dictionary = [options.dictionary] if options.dictionary else []
+        paths = {"checkpoint": map(Path, models), "--dictionary": dictionary}
+        made_by = fingerprint(options, CONTENT_OPTIONS, paths, lines)
         with (
-            growing(options.output, made_by, resume=options.resume) as (done, write_file),
-            explaining_a_stop(),
+            resumable_output(options.output, made_by, resume=options.resume) as (done, write_file),
             results.progress(write_file, len(lines), done) as write,
         ):
             yield done, write
+    elif options.input is not None:
+        with results.progress(results.print_lines, len(lines), 0) as write:
+            yield 0, write
+    else:
+        yield 0, results.print_lines
 
 
-def _decisive(options: argparse.Namespace, checkpoints: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
-    """All that decides what is written: what must be the same when an output is continued."""
-    from nmt.commands.unfinished import decisive
-
-    read = {"checkpoint": map(Path, checkpoints), "--dictionary": [options.dictionary] if options.dictionary else []}
-    return decisive(
-        options, (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "json", "replace_unk", "prefix"), read, lines
-    )
-
-
-def _jobs(
-    blocks: Iterator[list[str]], number: int, choose: Callable[[list[str]], tuple[str, ...]]
-) -> Iterator[tuple[tuple[str, ...], int, list[str]] | None]:
-    """Blocks of sentences, each with its checkpoints and the number of its first one; None if standard input keeps
-    workers waiting."""
-    for block in blocks:
-        yield (choose(block), number, block) if block else None
-        number += len(block)
-
-
-def _translated(
+def _translate(
     options: argparse.Namespace,
-    dictionary: dict[str, str] | None,
-    jobs: Iterator[tuple[tuple[str, ...], int, list[str]] | None],
-) -> Iterator[tuple[int, list[str]]]:
-    """Of each block how many sentences it has, and their lines, in order."""
-    translate = partial(_translate_block, options, dictionary)
+    models: Models,
+    blocks: Iterable[list[str]],
+    write: Writer,
+    number: int = 0,
+    choose: Callable[[list[str]], Models] | None = None,
+) -> None:
+    """Translate and write blocks of sentences, the first of which has this number, from 0.
+
+    `choose` gives the models of each block. An empty block says that standard input keeps workers waiting.
+    """
+    share_threads(options)
+    with without_garbage_collection():
+        translator = _load(models, options.device, options.threads)
+    if options.attention is not None and not translator.has_attention:
+        raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
+
+    def jobs(number: int) -> Iterator[tuple[Models, int, list[str]] | None]:
+        for block in blocks:
+            yield (choose(block) if choose else models, number, block) if block else None
+            number += len(block)
+
+    translate = partial(_translate_block, options)
     if options.workers == 1:
-        return (translate(*job) for job in jobs if job is not None)
-    return map_in_processes(translate, jobs, options.workers)
+        output: Iterable[tuple[int, list[str]]] = (translate(*job) for job in jobs(number) if job is not None)
+    else:
+        output = map_in_processes(translate, jobs(number), options.workers)
+    for count, lines in output:
+        write(count, lines)
+
+
+@cache
+def _load(models: Models, device: str, threads: int | None) -> Translator:
+    from nmt.translator import Translator
+
+    set_threads(threads)
+    return Translator.load(*models, device=device)
 
 
 def _translate_block(
-    options: argparse.Namespace,
-    dictionary: dict[str, str] | None,
-    checkpoints: tuple[str, ...],
-    number: int,
-    block: list[str],
+    options: argparse.Namespace, models: Models, number: int, block: list[str]
 ) -> tuple[int, list[str]]:
-    """`number` is that of the block's first sentence, from 0."""
-    translator = _loaded(checkpoints, options)
-    translations = translator.translate(
+    """The number of sentences in a block, and the lines of output. `number` is that of the first one, from 0."""
+    translations = _load(models, options.device, options.threads).translate(
         block,
-        beam_size=options.beam,
-        length_penalty=options.length_penalty,
-        max_length=options.max_length,
-        batch_size=options.batch_size,
-        precision=options.precision,
-        vocabulary_selection=options.vocabulary_selection,
-        sampling=sampling(options),
         n_best=options.n_best,
         replace_unk=options.replace_unk,
-        dictionary=dictionary,
+        dictionary=options.translations,
         attention=options.json or options.attention is not None,
         prefix=options.prefix,
+        **search_settings(options),
     )
     results.warn(block, translations, number)
     if options.attention is not None:
         with prefix_errors_with("--attention: "):
             translations[0].plot(options.attention)
-    return len(block), results.lines_of(translations, number, options)
+    return len(block), results.format_lines(translations, number, options)

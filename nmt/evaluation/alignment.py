@@ -7,11 +7,10 @@ links count words: weights are summed to words first, and links are made of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 Link = tuple[int, int]
 WordKind = Literal["spacy", "whitespace"]
 
-PAIRS_AT_ONCE = 512  # whose weights are in memory at a time: those of a whole test set in characters would fill it
-SENTENCE_ENDS = (".", "!", "?")
+BLOCK = 512  # pairs whose weights are in memory at a time: those of a whole test set in characters would fill it
 _LINK = re.compile(r"([0-9]{1,9})([-?])([0-9]{1,9})")
 
 
@@ -73,7 +71,8 @@ def read_links(path: Path) -> list[Links]:
     """
     result = []
     for number, line in enumerate(read_lines(path), start=1):
-        sure, possible = set(), set()
+        sure: set[Link] = set()
+        possible: set[Link] = set()
         for text in line.split():
             match = _LINK.fullmatch(text)
             if match is None:
@@ -81,11 +80,8 @@ def read_links(path: Path) -> list[Links]:
                     f"{path}, line {number}: {text!r} is not a link; write source-target, as in 0-2 for a sure "
                     "and 0?2 for a possible link, words counted from 0"
                 )
-            link = int(match[1]), int(match[3])
-            possible.add(link)
-            if match[2] == "-":
-                sure.add(link)
-        result.append(Links(frozenset(sure), frozenset(possible)))
+            (sure if match[2] == "-" else possible).add((int(match[1]), int(match[3])))
+        result.append(Links(frozenset(sure), frozenset(sure | possible)))
     return result
 
 
@@ -109,15 +105,22 @@ def word_pairs(
             f"{links_path} has {len(links)} lines but the text has {len(source)} pairs: "
             "line n must have the links of pair n; give the alignment of this text"
         )
-    for number, (pair, *sides) in enumerate(zip(links, source, target, strict=True), start=1):
-        _check_inside(pair, len(sides[0]), len(sides[1]), f"{links_path}, line {number}", kind)
+    other = "whitespace" if kind == "spacy" else "spacy"
+    for number, (pair, source_words, target_words) in enumerate(zip(links, source, target, strict=True), start=1):
+        for s, t in sorted(pair.possible):
+            if s >= len(source_words) or t >= len(target_words):
+                raise UserError(
+                    f"{links_path}, line {number}: link {s}{'-' if (s, t) in pair.sure else '?'}{t} points outside a "
+                    f"pair of {len(source_words)} source and {len(target_words)} target words, counted from 0; give "
+                    f"the alignment of this text, or try --alignment-words {other}"
+                )
     if not any(pair.sure for pair in links):
         raise UserError(f"{links_path} has no sure link, so nothing can be scored: write sure links as in 0-2")
     return WordPairs(source, target, links)
 
 
 def score_alignment(
-    found: Sequence[AbstractSet[Link]], gold: Sequence[Links], samples: int = 1000, seed: int = 12345
+    links: Sequence[AbstractSet[Link]], gold: Sequence[Links], samples: int = 1000, seed: int = 12345
 ) -> AlignmentScore:
     """Score the links A found for each pair against the gold links S and P (Och and Ney 2003, section 5).
 
@@ -127,14 +130,14 @@ def score_alignment(
 
     Raises ValueError if no gold link is sure.
     """
-    rows = [(len(a & g.sure), len(a & g.possible), len(a), len(g.sure)) for a, g in zip(found, gold, strict=True)]
-    statistics = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    in_sure, in_possible, linked, sure = statistics.sum(axis=0).tolist()
+    rows = [(len(a & g.sure), len(a & g.possible), len(a), len(g.sure)) for a, g in zip(links, gold, strict=True)]
+    counts = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    in_sure, in_possible, linked, sure = counts.sum(axis=0).tolist()
     if not sure:
         raise ValueError("no gold link is sure, so nothing can be scored")
-    drawn = resampled_sums(statistics, samples, seed)
-    size = drawn[:, 2] + drawn[:, 3]
-    rates = 1 - (drawn[:, 0] + drawn[:, 1])[size > 0] / size[size > 0]
+    sums = resampled_sums(counts, samples, seed)
+    sums = sums[sums[:, 2:].any(axis=1)]
+    rates = 1 - (sums[:, 0] + sums[:, 1]) / (sums[:, 2] + sums[:, 3])
     low, high = np.percentile(rates, [2.5, 97.5])
     return AlignmentScore(
         error_rate=1 - (in_sure + in_possible) / (linked + sure),
@@ -155,29 +158,6 @@ def best_links(weights: Float[np.ndarray, "T S"]) -> frozenset[Link]:
     return frozenset((int(s), t) for t, s in enumerate(weights.argmax(axis=1)) if weights[t, s] > 0)
 
 
-def right_sentence(weights: Iterable[Float[np.ndarray, "_ _"]], words: WordPairs) -> float | None:
-    """How often the source sentence with the most weight is one that the target word is linked to, as a fraction.
-
-    `weights` has one matrix (T, S) for each pair. Of all target words with a link in pairs whose source has several
-    sentences, each up to `.`, `!` or `?`; None if there are none. Any attention can be asked this: a sentence's weight
-    is the sum over its words.
-    """
-    right = total = 0
-    for matrix, source, links in zip(weights, words.source, words.links or (), strict=True):
-        numbers = [0]
-        for last, word in pairwise(source):
-            numbers.append(numbers[-1] + (last in SENTENCE_ENDS and word not in SENTENCE_ENDS))
-        if numbers[-1] == 0:
-            continue
-        sums = np.stack([matrix[:, np.array(numbers) == n].sum(axis=1) for n in range(numbers[-1] + 1)], axis=1)
-        linked: dict[int, set[int]] = {}
-        for s, t in links.possible:
-            linked.setdefault(t, set()).add(numbers[s])
-        total += len(linked)
-        right += sum(bool(sums[t].any()) and int(sums[t].argmax()) in sentences for t, sentences in linked.items())
-    return right / total if total else None
-
-
 def word_attention(
     attention: Float[np.ndarray, "T S"],
     source_shares: Float[np.ndarray, "V S-1"],
@@ -195,24 +175,24 @@ def word_attention(
 
 
 def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndarray, "W T"]:
-    """How much of each token lies in each word, by characters: a column per token, which sums to 1.
+    """The share of each token that lies in each word, by characters: a column per token, which sums to 1.
 
     Both are the same text, split differently; whitespace and "▁" do not count. Where a tokenizer has changed other
-    characters, the unchanged ones around them tell their place. A token "▁" alone belongs to the word after it, as
+    characters, the unchanged ones around them give their positions. A token "▁" alone belongs to the word after it, as
     sentencepiece's mark does. All shares are 0 if the words have no characters.
     """
     word_of = [number for number, word in enumerate(words) for _ in _letters(word)]
     shares = np.zeros((len(words), len(surfaces)))
     if not word_of:
         return shares
-    places = _places("".join(map(_letters, surfaces)), "".join(map(_letters, words)))
-    begin = 0
+    positions = _positions("".join(map(_letters, surfaces)), "".join(map(_letters, words)))
+    start = 0
     for token, surface in enumerate(surfaces):
         length = len(_letters(surface))
-        for place in places[begin : begin + max(length, 1)]:
-            shares[word_of[place], token] += 1
+        for position in positions[start : start + max(length, 1)]:
+            shares[word_of[position], token] += 1
         shares[:, token] /= max(length, 1)
-        begin += length
+        start += length
     return shares
 
 
@@ -221,38 +201,29 @@ def attend_words(translator: Translator, text: ParallelText, words: WordPairs) -
 
     Raises UserError if the model has no attention.
     """
-    for begin in range(0, len(text.source), PAIRS_AT_ONCE):
-        part = slice(begin, begin + PAIRS_AT_ONCE)
-        pairs = zip(text.source[part], text.target[part], words.source[part], words.target[part], strict=True)
-        attention = translator.forced_attention(text.source[part], text.target[part])
-        for (source, target, source_words, target_words), weights in zip(pairs, attention, strict=True):
+    for start in range(0, len(text.source), BLOCK):
+        block = slice(start, start + BLOCK)
+        sides = text.source[block], text.target[block], words.source[block], words.target[block]
+        attention = translator.forced_attention(*sides[:2])
+        for source, target, source_words, target_words, weights in zip(*sides, attention, strict=True):
             source_shares = token_shares(translator.source.tokenizer.surfaces(source), source_words)
             target_shares = token_shares(translator.target.tokenizer.surfaces(target), target_words)
             yield word_attention(weights.numpy(), source_shares, target_shares)
-
-
-def _check_inside(links: Links, source_count: int, target_count: int, place: str, kind: WordKind) -> None:
-    for link in sorted(links.possible):
-        if link[0] >= source_count or link[1] >= target_count:
-            text = ("-" if link in links.sure else "?").join(map(str, link))
-            other = "whitespace" if kind == "spacy" else "spacy"
-            raise UserError(
-                f"{place}: link {text} points outside a pair of {source_count} source and {target_count} target "
-                f"words, counted from 0; give the alignment of this text, or try --alignment-words {other}"
-            )
 
 
 def _letters(text: str) -> str:
     return "".join(text.split()).replace(SPACE_MARK, "")
 
 
-def _places(text: str, other: str) -> list[int]:
-    """For each character of `text`, and for its end, the corresponding position in `other`, which is not empty."""
+def _positions(text: str, other: str) -> list[int]:
+    """For each character of `text`, and for its end, the corresponding position in `other`, which is not empty.
+
+    Equal characters correspond. Others spread over those in their place, or correspond to the next one.
+    """
     last = len(other) - 1
     if text == other:
         return [*range(len(other)), last]
-    places: list[int] = []
+    positions: list[int] = []
     for _, begin, end, low, high in SequenceMatcher(None, text, other, autojunk=False).get_opcodes():
-        # Equal characters correspond. Others spread over those in their place, or correspond to the next one.
-        places += (min(low + (i - begin) * (high - low) // (end - begin), last) for i in range(begin, end))
-    return [*places, last]
+        positions += (min(low + (i - begin) * (high - low) // (end - begin), last) for i in range(begin, end))
+    return [*positions, last]

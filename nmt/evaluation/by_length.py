@@ -1,6 +1,6 @@
 """BLEU by source length: does a model without attention fall behind on long sentences?
 
-The picture is that of Bahdanau et al. (2015, figure 2), with an interval for every point.
+The figure is that of Bahdanau et al. (2015, figure 2), with an interval for every point.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from jaxtyping import Int
 from nmt.evaluation.scores import bleu_from_statistics, bleu_statistics, check_pairs, spacy_tokens
 from nmt.system.errors import UserError
 
-FEW_SENTENCES = 20  # below this, a bucket's BLEU says little: tables and pictures mark it
+FEW_SENTENCES = 20  # below this, a bucket's BLEU says little: tables and figures mark it
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,6 @@ def source_lengths(sources: Sequence[str], language: str) -> list[int]:
     return [len(tokens) for tokens in spacy_tokens(sources, language)]
 
 
-def buckets(lengths: Sequence[int], edges: Sequence[int]) -> list[Int[np.ndarray, "_"]]:
-    """The positions in `lengths` that belong to each bucket, one more bucket than `edges`.
-
-    Bucket 0 holds lengths up to edges[0] (a length of 0 too, so that no sentence is lost), bucket i lengths above
-    edges[i−1] up to edges[i], the last one all above the last edge.
-    Raises UserError unless edges are positive and increasing.
-    """
-    check_edges(edges)
-    which = np.searchsorted(np.asarray(edges, dtype=np.int64), np.asarray(lengths, dtype=np.int64), side="left")
-    return [np.flatnonzero(which == bucket) for bucket in range(len(edges) + 1)]
-
-
 def bleu_by_length(
     hypotheses: Sequence[str],
     references: Sequence[str],
@@ -70,31 +58,33 @@ def bleu_by_length(
     *,
     lowercase: bool = False,
 ) -> list[Bucket]:
-    """Corpus BLEU of the sentences in each bucket of source length, with 95 % bootstrap intervals.
+    """Corpus BLEU, cased or of lower-cased text, of the sentences in each bucket of source length, with 95 % intervals.
 
-    It is cased, or with `lowercase` that of lower-cased text.
+    `lengths` are those of the sources, in tokens. Bucket 0 holds lengths up to edges[0] (a length of 0 too), bucket i
+    those above edges[i−1] up to edges[i], one more bucket those above the last edge. The same seed draws the same
+    sentences for every model.
 
-    `lengths` are those of the sources, in tokens. The interval is the percentile one over `samples` resamples of the
-    bucket's sentences (Koehn 2004, section 3). The same seed draws the same sentences for every model.
     Raises UserError where the numbers of sentences differ or are 0, or edges are not positive and increasing.
     """
+    check_edges(edges)
     check_pairs(hypotheses, references)
     if len(lengths) != len(hypotheses):
         raise UserError(f"{len(hypotheses)} hypotheses but {len(lengths)} source lengths: give one for each")
     statistics = bleu_statistics(hypotheses, references, lowercase=lowercase)
-    lows, highs = [1, *(edge + 1 for edge in edges)], [*edges, None]
+    bucket_of = np.searchsorted(np.asarray(edges, dtype=np.int64), np.asarray(lengths, dtype=np.int64), side="left")
     result = []
-    for low, high, members in zip(lows, highs, buckets(lengths, edges), strict=True):
-        bleu, ci_low, ci_high = None, None, None
-        if len(members):
-            bleu = bleu_from_statistics(statistics[members].sum(axis=0))
-            ci_low, ci_high = bootstrap_interval(statistics[members], samples, seed)
-        result.append(Bucket(low, high, len(members), bleu, ci_low, ci_high))
+    for number, (low, high) in enumerate(zip([1, *(edge + 1 for edge in edges)], [*edges, None], strict=True)):
+        counts = statistics[bucket_of == number]
+        bleu = bleu_from_statistics(counts.sum(axis=0)) if len(counts) else None
+        ci_low, ci_high = bootstrap_interval(counts, samples, seed) if len(counts) else (None, None)
+        result.append(Bucket(low, high, len(counts), bleu, ci_low, ci_high))
     return result
 
 
-def bootstrap_interval(statistics: Int[np.ndarray, "N 10"], samples: int, seed: int) -> tuple[float, float]:
-    """The 2.5th and 97.5th percentile of BLEU when as many sentences are drawn with replacement, `samples` times."""
+def bootstrap_interval(
+    statistics: Int[np.ndarray, "N 10"], samples: int = 1000, seed: int = 12345
+) -> tuple[float, float]:
+    """The 2.5th and 97.5th percentile of BLEU over `samples` resamples of the sentences (Koehn 2004, section 3)."""
     scores = [bleu_from_statistics(total) for total in resampled_sums(statistics, samples, seed)]
     low, high = np.percentile(scores, [2.5, 97.5])
     return float(low), float(high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,7 +16,7 @@ PACKAGES = {"comet": ("COMET", "unbabel-comet", "comet"), "bertscore": ("BERTSco
 
 @dataclass(frozen=True)
 class LearnedScore:
-    """A mean over all sentences, as its package gives it (about 0 to 1), and what says how it was computed."""
+    """A mean over all sentences, as its package gives it (about 0 to 1), with the versions that define it."""
 
     name: str
     score: float
@@ -24,7 +24,7 @@ class LearnedScore:
 
 
 def check_installed(metric: str) -> None:
-    """Raise `UserError`, which says how to install it, unless the package of a metric is there."""
+    """Raise `UserError`, with the command to install it, unless the package of a metric is installed."""
     name, package, module = PACKAGES[metric]
     if find_spec(module) is None:
         raise UserError(f"--metric {metric}: {name} is not installed: run pip install {package}")
@@ -42,12 +42,10 @@ def learned_score(
     compute = {"comet": _comet, "bertscore": _bertscore}[metric]
     try:
         score, detail = compute(list(sources), list(hypotheses), list(references), language)
+        return LearnedScore(name, score, f"{package} {version(package)}, {detail}")
     except (Exception, SystemExit) as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UserError(
-            f"--metric {metric}: {name} failed ({said}): repair its installation, or leave it out"
-        ) from None
-    return LearnedScore(name, score, f"{package} {_version(package)}, {detail}")
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UserError(f"--metric {metric}: {name} failed ({reason}): repair its installation, or omit it") from None
 
 
 def _comet(sources: list[str], hypotheses: list[str], references: list[str], _: str) -> tuple[float, str]:
@@ -66,10 +64,3 @@ def _bertscore(_: list[str], hypotheses: list[str], references: list[str], langu
 
     (_, _, f1), detail = bert_score.score(hypotheses, references, lang=language, return_hash=True)
     return float(f1.mean()), str(detail)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "of unknown version"

@@ -19,8 +19,8 @@ _TIMEOUT = 30.0  # seconds without an answer
 def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
     """The test set that sacreBLEU calls by that name, such as `multi30k/2016` or `wmt14`, in these languages.
 
-    sacreBLEU downloads it on first use, and keeps it in `~/.sacrebleu`, or where the environment variable SACREBLEU
-    says. If it has a set only in the other direction, the two sides are swapped.
+    sacreBLEU downloads it on first use, into `~/.sacrebleu` or the folder of the environment variable SACREBLEU. If it
+    has a set only in the other direction, the two sides are swapped.
 
     Raises `UserError` for an unknown name, for languages that the set does not have, and if it cannot be downloaded.
     """
@@ -33,8 +33,7 @@ def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
     forth, back = "-".join(languages), "-".join(reversed(languages))
     pair = forth if forth in dataset.langpairs else back
     if pair not in dataset.langpairs:
-        known = ", ".join(sorted(dataset.langpairs))
-        raise UserError(f"--sacrebleu {name}: there is no {forth} in it; it has {known}")
+        raise UserError(f"--sacrebleu {name}: it has no {forth}, only {', '.join(sorted(dataset.langpairs))}")
     source, reference = _files(dataset, name, pair)
     if pair == back:
         print(f"sacreBLEU has {name} as {pair}: source and reference are swapped", file=sys.stderr)
@@ -49,8 +48,7 @@ def _files(dataset: Any, name: str, pair: str) -> tuple[Path, Path]:
     socket.setdefaulttimeout(_TIMEOUT)
     logger.setLevel(logging.CRITICAL)
     try:
-        references = dataset.get_reference_files(pair)
-        source = dataset.get_source_file(pair)
+        return Path(dataset.get_source_file(pair)), Path(dataset.get_reference_files(pair)[0])
     except (Exception, SystemExit) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
         raise UserError(
@@ -60,4 +58,3 @@ def _files(dataset: Any, name: str, pair: str) -> tuple[Path, Path]:
     finally:
         socket.setdefaulttimeout(before)
         logger.setLevel(level)
-    return Path(source), Path(references[0])

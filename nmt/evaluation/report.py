@@ -15,8 +15,8 @@ from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, Comparison, Scores, ch
 from nmt.system import files
 
 WIDTH = 100  # columns of the terminal's table
-MODELS_ABREAST = 4
-GIVEN = "given"  # the split of a text that was not taken from a corpus
+MODELS_PER_ROW = 4
+NO_SPLIT = "given"  # the split of a text that was not taken from a corpus
 FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowercase": "BLEU tok lc", "chrf": "chrF"}
 
 
@@ -24,8 +24,8 @@ FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowerca
 class ModelEvaluation:
     """What one checkpoint scored on one split of a corpus.
 
-    `alignment` is None without gold links, and for a model without attention. `mechanism` is what pictures call the
-    model's attention; None: the name that tables use.
+    `alignment` is None without gold links, and for a model without attention. `mechanism` names the model's attention
+    in figures; None: the name that tables use.
     """
 
     checkpoint: str
@@ -46,19 +46,15 @@ def evaluate_outputs(
     source_language: str,
     target_language: str,
     edges: Sequence[int],
-    samples: int = 1000,
-    seed: int = 12345,
     alignments: Mapping[str, AlignmentScore | None] | None = None,
     mechanisms: Mapping[str, str] | None = None,
     metrics: Sequence[str] = (),
 ) -> list[ModelEvaluation]:
     """Score every model's detokenised translations (checkpoint → one per source) of the same raw sources.
 
-    `alignments` are the models' alignment scores and `mechanisms` the names of their attention (checkpoint → score or
-    name), which become part of the result. `metrics` are further ones (`nmt.evaluation.learned`).
-    `edges` are the upper ends of the buckets of source length, in spaCy tokens; `samples` and `seed` are those of
-    the bootstrap. Raises UserError where the numbers of sentences differ or are 0, or the edges are not positive and
-    increasing.
+    `edges` are the upper ends of the buckets of source length, in spaCy tokens; `alignments` and `mechanisms` (by
+    checkpoint) become part of the result; `metrics` are further scores (`nmt.evaluation.learned`).
+    Raises UserError where the numbers of sentences differ or are 0, or the edges are not positive and increasing.
     """
     check_edges(edges)
     check_pairs(sources, references, "sources")
@@ -70,9 +66,9 @@ def evaluate_outputs(
             checkpoint=checkpoint,
             split=split,
             scores=score(hypotheses, references, target_language),
-            by_length=bleu_by_length(hypotheses, references, lengths, edges, samples, seed),
-            alignment=None if alignments is None else alignments[checkpoint],
-            mechanism=None if mechanisms is None else mechanisms.get(checkpoint),
+            by_length=bleu_by_length(hypotheses, references, lengths, edges),
+            alignment=(alignments or {}).get(checkpoint),
+            mechanism=(mechanisms or {}).get(checkpoint),
             learned=tuple(learned_score(m, sources, hypotheses, references, target_language) for m in metrics),
         )
         for checkpoint, hypotheses in outputs.items()
@@ -84,14 +80,14 @@ def write(
 ) -> list[Path]:
     """Write `evaluation.json` and `bleu_by_length` as .csv, .png and .svg, each whole or not at all; return the paths.
 
-    `corpus_label` stands below the picture's title; of a synthetic corpus it must say that.
+    `corpus_label` is the figure's subtitle; of a synthetic corpus it must say that.
     Raises UserError where a file cannot be written.
     """
     from nmt.plots.curves import bleu_by_length as draw
     from nmt.plots.style import render
 
     names = [shortened(name, 30) for name in display_names([e.checkpoint for e in evaluations])]
-    picture = draw(
+    figure = draw(
         legend([evaluation.mechanism for evaluation in evaluations], names),
         [evaluation.by_length for evaluation in evaluations],
         title="BLEU by source length",
@@ -99,8 +95,8 @@ def write(
     )
     contents = {
         "bleu_by_length.csv": _as_csv(evaluations).encode(),
-        "bleu_by_length.png": render(picture, "png"),
-        "bleu_by_length.svg": render(picture, "svg"),
+        "bleu_by_length.png": render(figure, "png"),
+        "bleu_by_length.svg": render(figure, "svg"),
         "evaluation.json": _as_json(evaluations, comparisons).encode(),  # last: with it an evaluation is complete
     }
     paths = [Path(folder) / name for name in contents]
@@ -118,49 +114,45 @@ def table(
     by side, further ones below), with `alignment` the alignment error rates, and the significance of each difference,
     if any comparisons are given.
     """
-    names = dict(
-        zip((e.checkpoint for e in evaluations), display_names([e.checkpoint for e in evaluations]), strict=True)
-    )
-    blocks = [_score_table(evaluations, names), _signature_lines(evaluations[0].scores)]
+    names = display_names([e.checkpoint for e in evaluations])
+    blocks = [_score_table(evaluations, names)]
     if evaluations[0].learned:
         blocks.append(_learned_table(evaluations, names))
-    for start in range(0, len(evaluations), MODELS_ABREAST):
-        blocks.append(_length_table(evaluations[start : start + MODELS_ABREAST], names))
+    for start in range(0, len(evaluations), MODELS_PER_ROW):
+        row = slice(start, start + MODELS_PER_ROW)
+        blocks.append(_length_table(evaluations[row], names[row]))
     if any(bucket.is_small for bucket in evaluations[0].by_length):
         blocks[-1] += f"\n* fewer than {FEW_SENTENCES} sentences: too few for a reliable score"
     if alignment:
         blocks.append(_alignment_table(evaluations, names))
     if comparisons:
-        blocks.append(_significance_lines(comparisons, names))
+        blocks.append(_significance_table(comparisons, names))
     return "\n\n".join(blocks)
 
 
 def described(corpus_label: str, split: str) -> str:
-    """A text as titles name it: a corpus with its split, or a given file by its name alone."""
-    return corpus_label if split == GIVEN else f"{corpus_label}, {split} split"
+    """A text as titles name it: a corpus with its split, or a file by its name alone."""
+    return corpus_label if split == NO_SPLIT else f"{corpus_label}, {split} split"
 
 
 def display_names(checkpoints: Sequence[str]) -> list[str]:
-    """Short names for tables and legends: the paths without the leading and trailing parts that all of them share.
+    """Short names for tables and legends: the paths without the leading and trailing folders that all of them share.
 
     A single checkpoint keeps its folder and file name. A name that is not a path, such as an ensemble's, stays as it
     is.
     """
-    paths = [name for name in checkpoints if name.endswith(".pt")]
-    parts = [PurePath(path).parts for path in paths]
-    if len(set(parts)) < 2:
-        parts = [path[-2:] for path in parts]
+    paths = {name: PurePath(name).parts for name in checkpoints if name.endswith(".pt")}
+    if len(paths) < 2:
+        paths = {name: parts[-2:] for name, parts in paths.items()}
     else:
-        while len({path[0] for path in parts}) == 1 and min(map(len, parts)) > 1:
-            parts = [path[1:] for path in parts]
-        while len({path[-1] for path in parts}) == 1 and min(map(len, parts)) > 1:
-            parts = [path[:-1] for path in parts]
-    short = dict(zip(paths, (str(PurePath(*path)) for path in parts), strict=True))
-    return [short.get(name, name) for name in checkpoints]
+        for end, shorter in ((0, slice(1, None)), (-1, slice(None, -1))):
+            while len({parts[end] for parts in paths.values()}) == 1 and min(map(len, paths.values())) > 1:
+                paths = {name: parts[shorter] for name, parts in paths.items()}
+    return [str(PurePath(*paths[name])) if name in paths else name for name in checkpoints]
 
 
 def legend(mechanisms: Sequence[str | None], names: Sequence[str]) -> list[str]:
-    """What a legend calls each model: its mechanism, with its name where two share one; its name where that is None."""
+    """Labels of models in figures: the mechanism, with the name where two share one; the name where that is None."""
     count = Counter(mechanisms)
     return [
         name if kind is None else kind if count[kind] == 1 else f"{kind} ({name})"
@@ -169,22 +161,17 @@ def legend(mechanisms: Sequence[str | None], names: Sequence[str]) -> list[str]:
 
 
 def shortened(name: str, width: int) -> str:
-    """The name in at most `width` characters: the end of a long one is the part that tells models apart."""
+    """The name in at most `width` characters: the end of a long one is what distinguishes models."""
     return name if len(name) <= width else f"...{name[3 - width :]}"
 
 
 def _as_json(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison]) -> str:
-    models = [
-        {
-            "checkpoint": evaluation.checkpoint,
-            "split": evaluation.split,
-            **asdict(evaluation.scores),
-            "by_length": [asdict(bucket) for bucket in evaluation.by_length],
-            "alignment": None if evaluation.alignment is None else asdict(evaluation.alignment),
-            "learned": [asdict(learned) for learned in evaluation.learned],
-        }
-        for evaluation in evaluations
-    ]
+    models = []
+    for entry in map(asdict, evaluations):
+        entry.pop("mechanism")
+        scores, by_length, alignment = (entry.pop(field) for field in ("scores", "by_length", "alignment"))
+        learned = entry.pop("learned")
+        models.append({**entry, **scores, "by_length": by_length, "alignment": alignment, "learned": learned})
     content = {"models": models, "significance": [asdict(comparison) for comparison in comparisons]}
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -198,46 +185,40 @@ def _as_csv(evaluations: Sequence[ModelEvaluation]) -> str:
     return text.getvalue()
 
 
-def _score_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
+def _score_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
     heads = [*FLAVOURS.values(), "length"]
     room = WIDTH - sum(max(7, len(label)) + 2 for label in heads)
-    first = [shortened(names[e.checkpoint], room) for e in evaluations]
     split = evaluations[0].split
-    head = "Scores" if split == GIVEN else f"Scores on {split}"
     rows = [
         [*(f"{getattr(e.scores, flavour):.2f}" for flavour in FLAVOURS), f"{e.scores.length_ratio:.3f}"]
         for e in evaluations
     ]
-    return _aligned([head, *first], [heads, *rows])
+    first = ["Scores" if split == NO_SPLIT else f"Scores on {split}", *(shortened(name, room) for name in names)]
+    signatures = {label: evaluations[0].scores.signatures[flavour] for flavour, label in FLAVOURS.items()}
+    signatures["length"] = "tokens of the translations / of the references; below 1, BLEU has a brevity penalty"
+    notes = "\n".join(f"{label:<11}  {text}" for label, text in signatures.items())
+    return f"{_aligned(first, [heads, *rows])}\n\n{notes}"
 
 
-def _signature_lines(scores: Scores) -> str:
-    lines = [f"{label:<11}  {scores.signatures[flavour]}" for flavour, label in FLAVOURS.items()]
-    return "\n".join(
-        [*lines, f"{'length':<11}  tokens of the translations / of the references; below 1, BLEU has a brevity penalty"]
-    )
-
-
-def _length_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
-    shared = evaluations[0].by_length
-    heads = ["n", *(shortened(names[e.checkpoint], 19) for e in evaluations)]
-    cells = zip(*([_interval(bucket) for bucket in e.by_length] for e in evaluations), strict=True)
-    rows = [[str(bucket.count), *row] for bucket, row in zip(shared, cells, strict=True)]
-    first = [f"{bucket.label}{'*' if bucket.is_small else ''}" for bucket in shared]
+def _length_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
+    rows = [["n", *(shortened(name, 19) for name in names)]]
+    for buckets in zip(*(e.by_length for e in evaluations), strict=True):
+        cells = ["-" if b.bleu is None else f"{b.bleu:.1f} ({b.ci_low:.1f}-{b.ci_high:.1f})" for b in buckets]
+        rows.append([str(buckets[0].count), *cells])
+    first = [f"{bucket.label}{'*' if bucket.is_small else ''}" for bucket in evaluations[0].by_length]
     caption = "BLEU (95 % bootstrap interval) by source length in spaCy tokens, n sentences"
-    return f"{caption}\n{_aligned(['length', *first], [heads, *rows])}"
+    return f"{caption}\n{_aligned(['length', *first], rows)}"
 
 
-def _learned_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
-    first = [shortened(names[e.checkpoint], 50) for e in evaluations]
-    rows = [[f"{learned.score:.4f}" for learned in e.learned] for e in evaluations]
-    heads = [learned.name for learned in evaluations[0].learned]
-    signatures = [f"{learned.name:<11}  {learned.signature}" for learned in evaluations[0].learned]
-    return "\n".join([_aligned(["", *first], [heads, *rows]), *signatures])
+def _learned_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
+    learned = evaluations[0].learned
+    rows = [[score.name for score in learned], *([f"{score.score:.4f}" for score in e.learned] for e in evaluations)]
+    signatures = [f"{score.name:<11}  {score.signature}" for score in learned]
+    return "\n".join([_aligned(["", *(shortened(name, 50) for name in names)], rows), *signatures])
 
 
-def _alignment_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str, str]) -> str:
-    rows = []
+def _alignment_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
+    rows = [["AER", "95 % interval", "precision", "recall"]]
     for result in (evaluation.alignment for evaluation in evaluations):
         if result is None:
             rows.append(["-"] * 4)
@@ -246,26 +227,20 @@ def _alignment_table(evaluations: Sequence[ModelEvaluation], names: Mapping[str,
         interval = f"{100 * result.ci_low:.1f}-{100 * result.ci_high:.1f}"
         rows.append([f"{100 * result.error_rate:.1f}", interval, precision, f"{100 * result.recall:.1f}"])
     caption = "Alignment error rate (AER) of the attention to the reference, with precision and recall, in percent"
-    first = [shortened(names[e.checkpoint], 50) for e in evaluations]
-    return f"{caption}\n{_aligned(['', *first], [['AER', '95 % interval', 'precision', 'recall'], *rows])}"
+    return f"{caption}\n{_aligned(['', *(shortened(name, 50) for name in names)], rows)}"
 
 
-def _significance_lines(comparisons: Sequence[Comparison], names: Mapping[str, str]) -> str:
-    baseline = comparisons[0]
-    head = f"Against {shortened(names.get(baseline.baseline, baseline.baseline), 40)}, {baseline.test}"
-    systems = [shortened(names.get(c.system, c.system), 70) for c in comparisons]
+def _significance_table(comparisons: Sequence[Comparison], names: Sequence[str]) -> str:
+    """`comparisons` are those of all models but the first, in their order."""
     p_values = ["-" if c.p_value is None else f"{c.p_value:.4f}" for c in comparisons]
     rows = [[f"{c.system_score - c.baseline_score:+.2f}", p] for c, p in zip(comparisons, p_values, strict=True)]
-    lines = [head, _aligned(["", *systems], [["BLEU", "p"], *rows])]
+    lines = [
+        f"Against {shortened(names[0], 40)}, {comparisons[0].test}",
+        _aligned(["", *(shortened(name, 70) for name in names[1:])], [["BLEU", "p"], *rows]),
+    ]
     lines += [f"p: {ONE_SIDED}"] if any(p != "-" for p in p_values) else []
     lines += [f"-: {MEANINGLESS}"] if "-" in p_values else []
     return "\n".join(lines)
-
-
-def _interval(bucket: Bucket) -> str:
-    if bucket.bleu is None:
-        return "-"
-    return f"{bucket.bleu:.1f} ({bucket.ci_low:.1f}-{bucket.ci_high:.1f})"
 
 
 def _aligned(first: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -62,25 +62,23 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     Raises UserError if the numbers of sentences differ or are 0.
     """
     check_pairs(hypotheses, references)
-    # Without `force`, sacreBLEU warns if the hypotheses look tokenised: useful here, and said once.
-    cased, lowercase = sacrebleu.BLEU(), sacrebleu.BLEU(lowercase=True, force=True)
-    tokenized, chrf = sacrebleu.BLEU(lowercase=True, tokenize="none", force=True), sacrebleu.CHRF()
-    split_hypotheses, split_references = (
-        [" ".join(tokens) for tokens in spacy_tokens(side, target_language)] for side in (hypotheses, references)
-    )
-    bleu = cased.corpus_score(hypotheses, [references])
-    values: dict[str, float] = {
-        "bleu": bleu.score,
-        "bleu_lowercase": lowercase.corpus_score(hypotheses, [references]).score,
-        "bleu_tokenized_lowercase": tokenized.corpus_score(split_hypotheses, [split_references]).score,
-        "chrf": chrf.corpus_score(hypotheses, [references]).score,
+    raw = hypotheses, references
+    tokenized = tuple([" ".join(tokens) for tokens in spacy_tokens(side, target_language)] for side in raw)
+    metrics: dict[str, tuple[Any, Sequence[Sequence[str]]]] = {
+        "bleu": (sacrebleu.BLEU(), raw),  # without `force` it warns, once, if the hypotheses look tokenised
+        "bleu_lowercase": (sacrebleu.BLEU(lowercase=True, force=True), raw),
+        "bleu_tokenized_lowercase": (sacrebleu.BLEU(lowercase=True, tokenize="none", force=True), tokenized),
+        "chrf": (sacrebleu.CHRF(), raw),
     }
-    metrics = dict(zip(values, (cased, lowercase, tokenized, chrf), strict=True))
-    signatures = {name: metric.get_signature() for name, metric in metrics.items()}
+    results = {name: metric.corpus_score(sides[0], [sides[1]]) for name, (metric, sides) in metrics.items()}
+    signatures = {name: metric.get_signature() for name, (metric, _) in metrics.items()}
     # spaCy tokenised, not sacreBLEU, whose signature would say "none".
     signatures["bleu_tokenized_lowercase"].update("tok", _spacy_signature(target_language))
-    formatted = {name: signature.format() for name, signature in signatures.items()}
-    return Scores(**values, length_ratio=float(bleu.ratio), signatures=formatted)
+    return Scores(
+        **{name: result.score for name, result in results.items()},
+        length_ratio=float(results["bleu"].ratio),
+        signatures={name: signature.format() for name, signature in signatures.items()},
+    )
 
 
 def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> float:
@@ -123,8 +121,7 @@ def compare(
     probability of so large a difference. Halve the threshold for a two-sided test at 5 %.
 
     There is no p-value where more than 5 % of resamples are expected to hold no sentence in which either system
-    matches a 4-gram. BLEU would be 0 there; the value that sacreBLEU gives is its smoothing's, and a difference
-    between two such values says nothing about translations.
+    matches a 4-gram: BLEU there is only sacreBLEU's smoothing.
 
     The bootstrap is used instead of approximate randomisation because sacreBLEU's version of the latter does not count
     shuffles that tie with the observed difference: two systems that differ in one sentence get p = 0.0001.
@@ -138,47 +135,40 @@ def compare(
         return []
     from sacrebleu.significance import PairedTest
 
-    seed = _significance_seed()
-    named = list(systems.items())
-    test = PairedTest(
-        named, {"BLEU": sacrebleu.BLEU(force=True)}, [references], test_type="bs", n_samples=samples, n_jobs=1
-    )
-    results: list[Any] = test()[1]["BLEU"]
-    (baseline, baseline_hypotheses), baseline_result = named[0], results[0]
-    baseline_statistics = bleu_statistics(baseline_hypotheses, references)
-    comparisons = []
-    for (system, hypotheses), result in zip(named[1:], results[1:], strict=True):
-        pair = baseline_statistics, bleu_statistics(hypotheses, references)
-        comparisons.append(
-            Comparison(
-                baseline=baseline,
-                system=system,
-                metric="bleu",
-                baseline_score=float(baseline_result.score),
-                system_score=float(result.score),
-                p_value=_p_value(result.p_value, *pair),
-                test=f"paired bootstrap, {samples} resamples, seed {seed}",
-            )
+    test = f"paired bootstrap, {samples} resamples, seed {_significance_seed()}"
+    metrics = {"BLEU": sacrebleu.BLEU(force=True)}
+    paired = PairedTest(list(systems.items()), metrics, [references], test_type="bs", n_samples=samples, n_jobs=1)
+    scored: list[Any] = paired()[1]["BLEU"]
+    first, *results = scored
+    (baseline, hypotheses), *others = systems.items()
+    statistics = bleu_statistics(hypotheses, references)
+    return [
+        Comparison(
+            baseline=baseline,
+            system=name,
+            metric="bleu",
+            baseline_score=float(first.score),
+            system_score=float(result.score),
+            p_value=_p_value(result.p_value, statistics, bleu_statistics(hypotheses, references)),
+            test=test,
         )
-    return comparisons
+        for (name, hypotheses), result in zip(others, results, strict=True)
+    ]
 
 
-def _p_value(sacrebleus: float, one: Int[np.ndarray, "N 10"], other: Int[np.ndarray, "N 10"]) -> float | None:
-    """SacreBLEU's p-value of two systems' statistics, but where it would mean nothing."""
+def _p_value(p_value: Any, one: Int[np.ndarray, "N 10"], other: Int[np.ndarray, "N 10"]) -> float | None:
+    """SacreBLEU's p-value of two systems' statistics; None where it would mean nothing."""
     matched = (one[:, 5] > 0) | (other[:, 5] > 0)  # sentences in which either system matches a 4-gram
     if (1 - matched.mean()) ** len(matched) > 0.05:  # the share of resamples without any
         return None
-    # No resample of equal systems differs by more than their difference of 0, for which sacreBLEU gives its smallest
-    # p-value.
-    return 1.0 if np.array_equal(one, other) else float(sacrebleus)
+    # For equal systems, none of whose resamples differ, sacreBLEU gives its smallest p-value.
+    return 1.0 if np.array_equal(one, other) else float(p_value)
 
 
 def bleu_statistics(
     hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bool = False
 ) -> Int[np.ndarray, "N 10"]:
-    """Each sentence's sufficient statistics for sacreBLEU (Papineni et al. 2002, section 2.3), as counts.
-
-    It is cased, or with `lowercase` that of lower-cased text.
+    """Each sentence's sufficient statistics for sacreBLEU (Papineni et al. 2002, section 2.3), cased or lower-cased.
 
     The columns are: hypothesis tokens, reference tokens, matched n-grams for n = 1…4, hypothesis n-grams for n = 1…4.
     The sums of the columns over any set of sentences give the corpus BLEU of that set: see `bleu_from_statistics`.

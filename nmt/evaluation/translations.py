@@ -16,19 +16,14 @@ FOLDER = "translations"
 def write(folder: Path, text: ParallelText, outputs: Mapping[str, Sequence[str]]) -> Path:
     """Write `source.txt`, `reference.txt` and each model's sentences into `folder`/translations; returns that folder.
 
-    `outputs` maps checkpoints to sentences. A model's file is called as in tables. Raises `UserError` where a file
-    cannot be written.
+    `outputs` maps checkpoints to sentences. A model's file is named as in tables, such as `quickstart_best` for
+    quickstart/best.pt, with a number if that name is taken. Raises `UserError` where a file cannot be written.
     """
     sides: dict[str, Sequence[str]] = {"source": text.source, "reference": text.target}
     for name, sentences in zip(display_names(list(outputs)), outputs.values(), strict=True):
-        sides[_new_name(name, sides)] = sentences
+        stem = "_".join(name.removesuffix(".pt").replace("/", " ").split()).strip(".") or "model"
+        names = chain([stem], (f"{stem}_{number}" for number in count(2)))
+        sides[next(name for name in names if name not in sides)] = sentences
     for name, sentences in sides.items():
         files.write(folder / FOLDER / f"{name}.txt", "".join(f"{sentence}\n" for sentence in sentences).encode())
     return folder / FOLDER
-
-
-def _new_name(shown: str, taken: Mapping[str, Sequence[str]]) -> str:
-    """A file's name for a model, such as `quickstart_best` for quickstart/best.pt; with a number if it is taken."""
-    plain = "_".join(shown.removesuffix(".pt").replace("/", " ").split()).strip(".") or "model"
-    names = chain([plain], (f"{plain}_{number}" for number in count(2)))
-    return next(name for name in names if name not in taken)

@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from jaxtyping import Float
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
 from nmt.data.batching import Example
 from nmt.data.splits import gold_links
 from nmt.evaluation import report
-from nmt.evaluation.alignment import (
-    AlignmentScore,
-    attend_words,
-    best_links,
-    right_sentence,
-    score_alignment,
-    word_pairs,
-)
+from nmt.evaluation.alignment import AlignmentScore, WordPairs, attend_words, best_links, score_alignment, word_pairs
 from nmt.evaluation.by_length import bleu_by_length, bootstrap_interval, source_lengths
 from nmt.evaluation.checkpoints import TestSet, corpus_test_set
 from nmt.evaluation.mechanisms import mechanism
@@ -35,7 +32,7 @@ from nmt.training.loss import perplexity
 from nmt.training.validation import mean_loss
 from nmt.translator import Translator
 
-SAMPLES, SEED = 1000, 12345  # of the bootstrap: those of every other interval here
+SENTENCE_ENDS = (".", "!", "?")
 
 
 def test_set_of(config: Config) -> TestSet:
@@ -58,7 +55,7 @@ def measure(config: Config) -> Result:
     loaded = checkpoint.load(best, choose_device(config.training.device))
     translator = Translator.of({str(best): loaded})
     test_set = test_set_of(config)
-    text, (alignment, right_sentence) = test_set.text, _alignment(translator, test_set)
+    text, (alignment, sentence_accuracy) = test_set.text, _alignment(translator, test_set)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
     (evaluation,) = evaluations = report.evaluate_outputs(
         {str(best): hypotheses},
@@ -68,8 +65,6 @@ def measure(config: Config) -> Result:
         source_language=config.data.source.language,
         target_language=config.data.target.language,
         edges=config.evaluation.length_edges,
-        samples=SAMPLES,
-        seed=SEED,
         alignments={str(best): alignment},
         mechanisms={str(best): mechanism(config.model)},
     )
@@ -84,7 +79,7 @@ def measure(config: Config) -> Result:
         **_bleu(config, evaluation.scores, hypotheses, text),
         perplexity=perplexity(mean_loss(loaded.model, examples, config.search.batch_size)),
         alignment=alignment,
-        right_sentence=right_sentence,
+        right_sentence=sentence_accuracy,
         target_tokens_per_second=_speed(events),
         minutes=events[-1]["seconds"] / 60,
         machine=describe_machine(loaded.model.device),
@@ -96,9 +91,9 @@ def _bleu(config: Config, scores: Scores, hypotheses: Sequence[str], text: Paral
     lowercase, edges = config.data.target.lowercase, config.evaluation.length_edges
     flavour = "bleu_lowercase" if lowercase else "bleu"
     counts = bleu_statistics(hypotheses, text.target, lowercase=lowercase)
-    low, high = bootstrap_interval(counts, SAMPLES, SEED)
+    low, high = bootstrap_interval(counts)
     lengths = source_lengths(text.source, config.data.source.language)
-    by_length = bleu_by_length(hypotheses, text.target, lengths, edges, SAMPLES, SEED, lowercase=lowercase)
+    by_length = bleu_by_length(hypotheses, text.target, lengths, edges, lowercase=lowercase)
     return {
         "bleu": getattr(scores, flavour),
         "bleu_low": low,
@@ -115,6 +110,28 @@ def _alignment(translator: Translator, test_set: TestSet) -> tuple[AlignmentScor
     weights = list(attend_words(translator, test_set.text, test_set.words))
     score = score_alignment([best_links(w) for w in weights], test_set.words.links)
     return score, right_sentence(weights, test_set.words)
+
+
+def right_sentence(weights: Iterable[Float[np.ndarray, "_ _"]], words: WordPairs) -> float | None:
+    """How often the source sentence with the most weight is one that the target word is linked to, as a fraction.
+
+    `weights` has one matrix (T, S) for each pair; a sentence's weight is the sum over its words. Target words count if
+    they have a link and the source has several sentences, each up to `.`, `!` or `?`; None if there are none.
+    """
+    right = total = 0
+    for matrix, source, links in zip(weights, words.source, words.links or (), strict=True):
+        numbers = [0]
+        for last, word in pairwise(source):
+            numbers.append(numbers[-1] + (last in SENTENCE_ENDS and word not in SENTENCE_ENDS))
+        if numbers[-1] == 0:
+            continue
+        sums = np.stack([matrix[:, np.array(numbers) == n].sum(axis=1) for n in range(numbers[-1] + 1)], axis=1)
+        linked: dict[int, set[int]] = {}
+        for s, t in links.possible:
+            linked.setdefault(t, set()).add(numbers[s])
+        total += len(linked)
+        right += sum(bool(sums[t].any()) and int(sums[t].argmax()) in sentences for t, sentences in linked.items())
+    return right / total if total else None
 
 
 def _events(folder: Path) -> list[dict[str, Any]]:

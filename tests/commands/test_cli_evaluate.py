@@ -48,7 +48,7 @@ def test_every_option_runs_alone_and_with_all_others(
         assert head.split("BLEU")[0].split() == ["Scores", *scored_on.split()]
     for arguments, words in (
         ([best, *models[1], none], "a checkpoint was given twice"),
-        ([best, *sets[0], *sets[1]], "--split and --source exclude each other"),
+        ([best, *sets[0], *sets[1]], "argument --source: not allowed with argument --split"),
         ([best, "--data-folder", "data"], "this checkpoint has paths of files"),
         ([best, *sets[1], "--data-folder", "data"], "--data-folder is for a split of the corpus"),
         ([best, "--output", str(tmp_path / "3")], f"{tmp_path / '3'} already holds an evaluation"),

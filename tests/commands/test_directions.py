@@ -93,9 +93,9 @@ def test_each_sentence_at_a_prompt_decides(
     asked: list[str] = []
     real_block = translate._translate_block
 
-    def noting(options: object, dictionary: object, checkpoints: tuple[str, ...], *rest: object) -> object:
-        asked.extend(checkpoints)
-        return real_block(options, dictionary, checkpoints, *rest)  # type: ignore[arg-type]
+    def noting(options: object, models: tuple[str, ...], *rest: object) -> object:
+        asked.extend(models)
+        return real_block(options, models, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(translate, "_translate_block", noting)
     assert main(["translate"]) == 0
@@ -111,7 +111,7 @@ def test_where_it_does_not_show_it_says_so(
 ) -> None:
     for text in ("1 2 3", "Taxi"):
         assert main(["translate", text]) == 0
-        assert "translating from de (--from CODE decides)" in capsys.readouterr().err
+        assert "translating from de (--from CODE)" in capsys.readouterr().err
     assert used == [two["de"]] * 2
 
 

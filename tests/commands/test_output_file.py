@@ -12,7 +12,7 @@ from support.cli import SOURCES, error_of
 
 from nmt.cli import main
 from nmt.commands import results, sentences
-from nmt.commands.unfinished import note_of
+from nmt.commands.resumable import note_path
 
 FORMS = [[], ["--json"], ["--n-best", "2"]]
 CHILD = """
@@ -35,16 +35,16 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
     """Press Ctrl-C when so many blocks are written."""
-    real, count = results.lines_of, 0
+    real, count = results.format_lines, 0
 
-    def lines_of(*arguments: object) -> list[str]:
+    def format_lines(*arguments: object) -> list[str]:
         nonlocal count
         if count == blocks:
             raise KeyboardInterrupt
         count += 1
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(results, "lines_of", lines_of)
+    monkeypatch.setattr(results, "format_lines", format_lines)
 
 
 def translate(best: str, source: Path, out: Path, *more: str) -> int:
@@ -65,13 +65,13 @@ def test_resuming_gives_the_bytes_of_an_undisturbed_run(
             stop_after(patch, blocks)
             assert translate(best, source, out, "--resume", *form) == 130
         assert "--resume" in capsys.readouterr().err
-        assert json.loads(note_of(out).read_text(encoding="utf-8"))["sentences"] == {0: 0, 2: 4, 1: 6}[blocks]
+        assert json.loads(note_path(out).read_text(encoding="utf-8"))["sentences"] == {0: 0, 2: 4, 1: 6}[blocks]
         with out.open("ab") as file:
             file.write(rest)
     workers = ["--workers", "2"] if form == ["--n-best", "2"] else []
     assert translate(best, source, out, "--resume", *form, *workers) == 0
     assert out.read_bytes() == whole.read_bytes()
-    assert not note_of(out).exists()
+    assert not note_path(out).exists()
     assert capsys.readouterr().out == ""
 
 
@@ -87,7 +87,7 @@ def test_a_killed_process_is_continued(best: str, source: Path, tmp_path: Path) 
         process.kill()
     assert process.returncode == -signal.SIGKILL
     assert 0 < out.stat().st_size < whole.stat().st_size
-    assert note_of(out).exists()
+    assert note_path(out).exists()
     assert translate(best, source, out, "--resume") == 0
     assert out.read_bytes() == whole.read_bytes()
 
@@ -129,14 +129,14 @@ def test_nothing_is_overwritten_and_nothing_foreign_continued(
     source.write_bytes(text + b"\nmore")
     refused("--resume", words="a different --input")
     source.write_bytes(text)
-    note, before = note_of(out).read_bytes(), before[:-3]
+    note, before = note_path(out).read_bytes(), before[:-3]
     out.write_bytes(before)
     refused("--resume", words="shorter than when it was written")
     for changed in (note[:-5], note.replace(b'"sentences": 6', b'"sentences": 5')):
         assert changed != note
-        note_of(out).write_bytes(changed)
+        note_path(out).write_bytes(changed)
         refused("--resume", words="cannot be read")
-    note_of(out).unlink()
+    note_path(out).unlink()
     refused(words="already exists: choose another --output")
     refused("--resume", words="nothing to resume")
 

@@ -11,7 +11,7 @@ from support.cli import SOURCES, command, error_of
 
 from nmt.cli import main
 from nmt.commands import sentences
-from nmt.commands.sentences import arriving
+from nmt.commands.sentences import stream_blocks
 
 
 def test_a_line_is_answered_before_the_next_one_is_sent(best: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,12 +74,12 @@ def test_lines_are_those_of_a_file(tmp_path: Path, sent: str, lines: list[str]) 
     file = tmp_path / "sent"
     file.write_bytes(sent.encode())
     with file.open("rb") as opened:
-        assert [line for block in arriving(opened.fileno()) for line in block] == lines
+        assert [line for block in stream_blocks(opened.fileno()) for line in block] == lines
 
 
 def test_what_has_arrived_is_one_block(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sentences, "BLOCK", 3)
-    blocks = arriving(pipe[0], patience=0.01)
+    blocks = stream_blocks(pipe[0], patience=0.01)
     os.write(pipe[1], b"a\nb\nha")
     assert next(blocks) == ["a", "b"]  # the third line has no end yet
     assert next(blocks) == []
@@ -94,7 +94,7 @@ def test_a_fast_writers_blocks_are_full(pipe: tuple[int, int]) -> None:
     count = 3_000  # 15 kB: less than a pipe holds
     os.write(pipe[1], b"line\n" * count)
     os.close(pipe[1])
-    sizes = [len(block) for block in arriving(pipe[0])]
+    sizes = [len(block) for block in stream_blocks(pipe[0])]
     assert sum(sizes) == count
     assert all(size == sentences.BLOCK for size, _ in pairwise(sizes))
 

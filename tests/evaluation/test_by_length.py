@@ -13,7 +13,6 @@ from nmt.evaluation.by_length import (
     Bucket,
     bleu_by_length,
     bootstrap_interval,
-    buckets,
     resampled_sums,
     source_lengths,
 )
@@ -26,9 +25,10 @@ def test_lengths_are_spacy_tokens_of_the_raw_source():
 
 def test_bucket_boundaries():
     lengths = [0, 1, 10, 11, 20, 21, 50, 51, 900]
-    got = [positions.tolist() for positions in buckets(lengths, [10, 20, 30, 40, 50])]
-    assert got == [[0, 1, 2], [3, 4], [5], [], [6], [7, 8]]
-    assert [positions.tolist() for positions in buckets(lengths, [])] == [list(range(9))]
+    texts = ["a b c d"] * 9
+    result = bleu_by_length(texts, texts, lengths, [10, 20, 30, 40, 50], samples=1)
+    assert [bucket.count for bucket in result] == [3, 2, 1, 0, 1, 2]
+    assert [bucket.count for bucket in bleu_by_length(texts, texts, lengths, [], samples=1)] == [9]
 
 
 def test_every_bucket_has_its_own_corpus_score():
@@ -100,5 +100,5 @@ def test_interval_is_seeded_and_of_one_sentence_is_a_point():
 )
 def test_bad_edges_are_refused(edges, named):
     with pytest.raises(UserError, match=f"bucket edges {named}: .*as in") as error:
-        buckets([1, 2], edges)
+        bleu_by_length(["a"], ["a"], [1], edges)
     assert "\n" not in str(error.value)

@@ -21,7 +21,7 @@ def three():
     sources = [*sentences(60, seed=8, shortest=3, longest=18), *sentences(5, seed=9, shortest=22, longest=28)]
     references = [*sentences(60, seed=8, shortest=4, longest=19), *sentences(5, seed=9, shortest=23, longest=29)]
     outputs = {f"runs/ä{i}/best.pt": damaged(references, 0.1 + 0.2 * i, seed=i) for i in range(3)}
-    evaluations = evaluated(outputs, sources, references, edges=[10, 20, 30], samples=50)
+    evaluations = evaluated(outputs, sources, references, edges=[10, 20, 30])
     return evaluations, scores.compare(outputs, references, samples=50)
 
 

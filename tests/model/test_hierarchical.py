@@ -9,7 +9,7 @@ from support.attention_cases import LENGTHS, B, M, S, draw, encoded, make, queri
 from support.tiny_models import ENDS, SOURCES, Variant, encode_alone, tiny_codecs, tiny_model
 
 from nmt.build import segment_ends
-from nmt.commands.results import lines_of
+from nmt.commands.results import format_lines
 from nmt.config.model import AttentionConfig
 from nmt.config.search import SearchConfig
 from nmt.model.scopes.hierarchical import segments
@@ -82,7 +82,7 @@ def test_both_levels_are_told_and_drawn(tmp_path):
     for number in range(3):
         inside = within[:, torch.tensor(memory.segments) == number].sum(1)
         torch.testing.assert_close(inside, torch.ones_like(inside), rtol=0, atol=1e-12)
-    (line,) = lines_of([translation], 0, Namespace(json=True, n_best=1))
+    (line,) = format_lines([translation], 0, Namespace(json=True, n_best=1))
     written = json.loads(line)
     assert written["segments"] == memory.segments
     assert written["segment_attention"] == of_segments.tolist()

@@ -18,7 +18,7 @@ from nmt.commands.options import (
     add_data_folder,
     add_sampling_options,
     add_search_options,
-    corpora_here,
+    corpus_config,
     positive,
     refuse_twice,
     sampling,
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     share_threads(options)
 
     from nmt.augment.monolingual import load_monolingual
-    from nmt.commands.unfinished import decisive, explaining_a_stop, growing, note_of
+    from nmt.commands.resumable import fingerprint, note_path, resumable_output
 
     translator, config = _load(options)
     languages = (config.source.language, config.target.language)
@@ -107,12 +107,12 @@ def run(options: argparse.Namespace) -> int:
     outputs = [options.output.with_name(f"{options.output.name}.{language}") for language in languages]
     pairs = options.output.with_name(f"{options.output.name}.pairs")  # until all of them are there
     for path in outputs:
-        if not (options.resume and note_of(pairs).exists()):
+        if not (options.resume and note_path(pairs).exists()):
             files.require_new(path)
     names = (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "noise")
-    made_by = decisive(options, names, {"checkpoint": map(Path, map(local, options.checkpoints))}, lines)
-    with growing(pairs, made_by, resume=options.resume) as (done, write_file):
-        with explaining_a_stop(), results.progress(write_file, len(lines), done) as write:
+    made_by = fingerprint(options, names, {"checkpoint": map(Path, map(local, options.checkpoints))}, lines)
+    with resumable_output(pairs, made_by, resume=options.resume) as (done, write_file):
+        with results.progress(write_file, len(lines), done) as write:
             for count, translated in _translated(translator, options, sentences.in_blocks(lines, done)):
                 write(count, translated)
         written = _split(pairs, outputs)
@@ -141,7 +141,7 @@ def _load(options: argparse.Namespace) -> tuple[Translator, DataConfig]:
     set_threads(options.threads)
     device = choose_device(options.device)
     loaded = {path: checkpoint.load(path, device) for path in options.checkpoints}
-    return Translator.of(loaded), corpora_here(options, next(iter(loaded.values())).config)
+    return Translator.of(loaded), corpus_config(options, next(iter(loaded.values())).config)
 
 
 def _translated(

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from nmt.checkpoint.address import is_address, model_name
-from nmt.commands.directions import add_direction_options, given_or_bundled
+from nmt.commands.directions import add_direction_options, choose_checkpoints
 from nmt.commands.options import Parser, add_device_options, positive, set_threads
-from nmt.commands.translate import told_apart
+from nmt.commands.translate import split_arguments
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -51,7 +51,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Explain. Raises `UserError` for anything but one model and one sentence, and for a file that exists."""
-    checkpoints, text = told_apart(options.arguments)
+    checkpoints, text = split_arguments(options.arguments)
     if len(text) != 1:
         raise UserError(f"nmt explain shows one sentence, and {len(text)} were given: quote one as TEXT")
     if len(checkpoints) > 1:
@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
     if options.beam is not None and options.beam > 50:
         raise UserError(f"--beam {options.beam}: the page shows up to 50 hypotheses; lower it")
     files.require_new(options.html, "--html")
-    [checkpoint] = given_or_bundled(options, checkpoints, text)
-    named = options.arguments[0]  # of an address of the hub, which `told_apart` has fetched, it has the name
+    [checkpoint] = choose_checkpoints(options, checkpoints, text)
+    named = options.arguments[0]  # of an address of the hub, which `split_arguments` has fetched, it has the name
 
     from nmt.page.single import single_page
     from nmt.translator import Translator

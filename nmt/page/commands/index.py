@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, check_data_folder, data_here, positive, set_threads
+from nmt.commands.options import Parser, add_data_folder, positive, set_threads, split_config
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -30,8 +30,9 @@ def parser() -> Parser:
         metavar="N",
         help="how many pairs to take, from all parts of the text (default: 10,000)",
     )
-    add_data_folder(parser)
-    parser.add_argument("--source", type=Path, metavar="FILE", help="index this text, not the training text")
+    text = parser.add_mutually_exclusive_group()
+    add_data_folder(text)
+    text.add_argument("--source", type=Path, metavar="FILE", help="index this text, not the training text")
     parser.add_argument("--target", type=Path, metavar="FILE", help="its translation, line by line")
     parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
     return parser
@@ -39,7 +40,6 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Write the index. Raises `UserError` if the output exists."""
-    check_data_folder(options, options.source)
     if (options.source is None) != (options.target is None):
         raise UserError("--source and --target belong together: give both files, or neither")
     if options.output is None and options.checkpoint.startswith("hf://"):
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     set_threads(options.threads)
     loaded = checkpoint.load(options.checkpoint, choose_device("auto"))
     if options.source is None:
-        text = load_split(data_here(options, loaded.config), "train")
+        text = load_split(split_config(options, loaded.config), "train")
     else:
         text = read_pairs(options.source, options.target)
     count = len(text.source)

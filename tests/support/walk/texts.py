@@ -10,7 +10,7 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from random import Random
 
-from nmt.commands.unfinished import growing
+from nmt.commands.resumable import resumable_output
 from nmt.data.training_set import load_training_set
 from nmt.evaluation.alignment import word_pairs
 from nmt.system.checksum import with_checksum
@@ -167,7 +167,7 @@ def begin_notes(folder: Path) -> tuple[Try, int]:
         path.write_bytes(b"a\nb\nc"[: chance.randrange(6)])
 
         def go_on() -> None:
-            with growing(path, {"--beam": 5}, resume=True) as (done, write):
+            with resumable_output(path, {"--beam": 5}, resume=True) as (done, write):
                 assert done == good["sentences"]
                 write(1, ["c"])
             assert path.read_bytes() == b"a\nb\nc"[: good["bytes"]] + b"c\n"

@@ -150,10 +150,10 @@ def _untrained_codecs(
             if config.joint_vocabulary and codecs:
                 model = codecs[0].subword_model
             elif tokenizer.learns:
-                others = [text for text in (monolingual if config.joint_vocabulary else [more]) if text is not None]
-                most = max([lines, *(sum(1 for _ in other) for other in others)])
+                extra = [text for text in (monolingual if config.joint_vocabulary else [more]) if text is not None]
+                most = max([lines, *(sum(1 for _ in text) for text in extra)])
                 files = map(iterate_lines, paths if config.joint_vocabulary else [path])
-                text = list(islice(chain(*files, *others), 0, None, -(-most // SUBWORD_LINES)))
+                text = list(islice(chain(*files, *extra), 0, None, -(-most // SUBWORD_LINES)))
                 model = tokenizer.learn(text, side.lowercase, side.component("tokenizer"))
             else:
                 model = None

@@ -71,5 +71,5 @@ def _sample_paths(folder: Path, split: str, source: str, target: str) -> tuple[P
     return folder / f"{split}.{source}", folder / f"{split}.{target}"
 
 
-def _unknown(split: str, known: tuple[str, ...]) -> UserError:
-    return UserError(f"split {split!r}: this corpus has no such split; it has {', '.join(known)}")
+def _unknown(split: str, splits: tuple[str, ...]) -> UserError:
+    return UserError(f"split {split!r}: this corpus has no such split; it has {', '.join(splits)}")

@@ -31,22 +31,18 @@ def missing() -> UserError:
     return UserError(f"the bundled model {MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
 
 
-def bundled_config(name: str | Path) -> Path | None:
-    """The bundled config with this name, or None: `quickstart` and `configs/quickstart.yaml` are the same file."""
-    parts = Path(name).parts
-    relative = Path(*(parts[1:] if parts[:1] == ("configs",) else parts))
-    if relative.is_absolute() or ".." in relative.parts or not relative.name:
-        return None
-    path = CONFIGS / (relative if relative.suffix == ".yaml" else relative.with_name(f"{relative.name}.yaml"))
-    return path if path.is_file() else None
-
-
 def find_config(name: str | Path) -> Path:
     """The file that a command's CONFIG names: a path, or else the name of a bundled config, which standard error names.
 
-    If neither exists, the path is returned as it is, so that reading it reports that it is missing.
+    `quickstart` and `configs/quickstart.yaml` are the same bundled config. If there is neither, the path is returned as
+    it is, so that reading it reports that it is missing.
     """
-    if Path(name).is_file() or (path := bundled_config(name)) is None:
+    parts = Path(name).parts
+    relative = Path(*(parts[1:] if parts[:1] == ("configs",) else parts))
+    if Path(name).is_file() or relative.is_absolute() or ".." in relative.parts or not relative.name:
+        return Path(name)
+    path = CONFIGS / (relative if relative.suffix == ".yaml" else relative.with_name(f"{relative.name}.yaml"))
+    if not path.is_file():
         return Path(name)
     print(f"Using the bundled config {path}", file=sys.stderr)
     return path

@@ -54,8 +54,8 @@ def likeliest_language(text: str, languages: Sequence[str]) -> str | None:
     """
     statistics = {language: _statistics(language) for language in languages}
     scores = dict.fromkeys(statistics, 0.0)
-    first, *others = _WORD.findall(text) or [""]
-    small = [word for word in others if word == word.lower()]
+    first, *rest = _WORD.findall(text) or [""]
+    small = [word for word in rest if word == word.lower()]
     for word in [first.lower(), *small] if small else _words(text):
         if not any(all(letter in one.counts for letter in word) for one in statistics.values()):
             continue  # in another script

@@ -12,7 +12,7 @@ import math
 from bisect import bisect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from random import Random
 
 Sampler = Callable[[str, Random], list[str]]  # a word and a generator → its pieces
@@ -72,47 +72,37 @@ def bpe_sampler(scores: Mapping[str, float], alpha: float) -> Sampler:
     @lru_cache(WORDS_KEPT)
     def first_merges(word: str) -> list[tuple[float, int, str]]:
         return sorted(
-            (-scores[left + right], place, left + right)
-            for place, (left, right) in enumerate(pairwise(word))
-            if left + right in scores
+            (-scores[first + second], index, first + second)
+            for index, (first, second) in enumerate(pairwise(word))
+            if first + second in scores
         )
 
     def sample(word: str, generator: Random) -> list[str]:
         merges = first_merges(word).copy()  # a heap: it is sorted
-        pieces = list(word)  # a piece stands where it begins, and the empty string where it goes on
+        pieces = list(word)  # by the index of its first character; the empty string for its other characters
         ends = list(range(1, len(word) + 1))
-        previous = list(range(-1, len(word)))  # where the piece before the one that begins here begins
+        previous = list(range(-1, len(word)))  # the first index of the piece before
         while merges:
-            _, place, merged = heapq.heappop(merges)
-            middle = ends[place]
+            _, begin, merged = heapq.heappop(merges)
+            middle = ends[begin]
             # Another merge may have taken one of the halves, or made it longer.
-            if not pieces[place] or middle == len(word) or len(pieces[place]) + len(pieces[middle]) != len(merged):
+            if not pieces[begin] or middle == len(word) or len(pieces[begin]) + len(pieces[middle]) != len(merged):
                 continue
             if generator.random() < alpha:
                 continue
-            pieces[place], pieces[middle] = merged, ""
-            end = ends[place] = ends[middle]
-            previous[end] = place
-            before = previous[place]
+            pieces[begin], pieces[middle] = merged, ""
+            end = ends[begin] = ends[middle]
+            previous[end] = begin
+            before = previous[begin]
             if before >= 0 and (pair := pieces[before] + merged) in scores:
                 heapq.heappush(merges, (-scores[pair], before, pair))
             if end < len(word) and (pair := merged + pieces[end]) in scores:
-                heapq.heappush(merges, (-scores[pair], place, pair))
+                heapq.heappush(merges, (-scores[pair], begin, pair))
         return _join_unknown([piece for piece in pieces if piece], scores)
 
     return sample
 
 
 def _join_unknown(pieces: list[str], scores: Mapping[str, float]) -> list[str]:
-    if all(piece in scores for piece in pieces):
-        return pieces
-    joined: list[str] = []
-    before_is_known = True
-    for piece in pieces:
-        is_known = piece in scores
-        if is_known or before_is_known:
-            joined.append(piece)
-        else:
-            joined[-1] += piece
-        before_is_known = is_known
-    return joined
+    runs = ((has_score, list(run)) for has_score, run in groupby(pieces, scores.__contains__))
+    return [piece for has_score, run in runs for piece in (run if has_score else ["".join(run)])]

@@ -26,10 +26,10 @@ def marked(word: str) -> list[tuple[str, str]]:
         capital = is_capital(character) if has_case(character) else capital
     parts = [("", "")]
     capitals = False
-    for place, (character, next_is_capital) in enumerate(zip(word, reversed(following), strict=True)):
+    for index, (character, next_is_capital) in enumerate(zip(word, reversed(following), strict=True)):
         mark = ""
         if is_capital(character):
-            begins_name = next_is_capital is False and not word[place - 1 : place].isalpha()
+            begins_name = next_is_capital is False and not word[index - 1 : index].isalpha()
             if not capitals or begins_name:
                 mark = CAPITALS if next_is_capital else TITLE
                 capitals = mark == CAPITALS
@@ -45,27 +45,27 @@ def marked(word: str) -> list[tuple[str, str]]:
     return parts
 
 
-def cased(words: Iterable[str], cut: Callable[[str], Sequence[str]], known: Collection[str]) -> list[str]:
-    """The tokens of some words, of which `cut` makes pieces of a space mark and a word, from those that are known.
+def cased(words: Iterable[str], cut: Callable[[str], Sequence[str]], vocabulary: Collection[str]) -> list[str]:
+    """The tokens of some words, of which `cut` makes pieces of the vocabulary from a space mark and a word.
 
     A word whose marks would not give it back is cut as it is.
     """
     tokens: list[str] = []
     for word in words:
-        of_word: list[str] = []
+        word_tokens: list[str] = []
         for number, (mark, text) in enumerate(marked(word)):
             pieces = cut(SPACE_MARK + text)
-            of_word += [mark] if mark else []
-            of_word += _inside(pieces, known) if number else pieces
-        tokens += of_word if unmarked(of_word) == SPACE_MARK + word else cut(SPACE_MARK + word)
+            word_tokens += [mark] if mark else []
+            word_tokens += _inside(pieces, vocabulary) if number else pieces
+        tokens += word_tokens if unmarked(word_tokens) == SPACE_MARK + word else cut(SPACE_MARK + word)
     return tokens
 
 
-def _inside(pieces: Sequence[str], known: Collection[str]) -> list[str]:
+def _inside(pieces: Sequence[str], vocabulary: Collection[str]) -> list[str]:
     """The pieces of a word as they are inside another one: the first without its space mark, in the longest pieces."""
     rest, inside = pieces[0].removeprefix(SPACE_MARK), []
     while rest:
-        end = next((end for end in range(len(rest), 1, -1) if rest[:end] in known), 1)
+        end = next((end for end in range(len(rest), 1, -1) if rest[:end] in vocabulary), 1)
         inside.append(rest[:end])
         rest = rest[end:]
     return [*inside, *pieces[1:]]
@@ -85,9 +85,9 @@ def unmarked(tokens: Sequence[str]) -> str:
         if mark == CAPITALS:
             token = "".join(map(as_capital, token))
         elif mark == TITLE:
-            place = next((place for place, character in enumerate(token) if has_case(character)), None)
-            if place is not None:
-                token, mark = token[:place] + as_capital(token[place]) + token[place + 1 :], SMALL
+            index = next((index for index, character in enumerate(token) if has_case(character)), None)
+            if index is not None:
+                token, mark = token[:index] + as_capital(token[index]) + token[index + 1 :], SMALL
         text.append(token)
     return "".join(text)
 

@@ -136,11 +136,8 @@ def _starting_point(config: Config, resumed: Path | None) -> Loaded | None:
 
 def _sampling_fields(data: DataConfig, side: str) -> list[str]:
     """The fields that are set and produce subwords of a side that the unchanged text may lack."""
-    fields = {
-        f"data.{side}.subword_sampling": getattr(getattr(data, side), "subword_sampling", None),
-    }
-    sampled = [field for field, value in fields.items() if value is not None]
-    return [*sampled, *augmentation_of(data).drawn_fields(side)]
+    sampled = getattr(getattr(data, side), "subword_sampling", None) is not None
+    return [f"data.{side}.subword_sampling"] * sampled + augmentation_of(data).drawn_fields(side)
 
 
 def _fixed_differences(before: Config, now: Config) -> Iterator[str]:

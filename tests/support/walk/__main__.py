@@ -6,13 +6,16 @@ import argparse
 import json
 import sys
 import time
+from contextlib import chdir
 from pathlib import Path
+from typing import Any
 
 from nmt.training import event_log
 from support.walk.families import FAMILIES
-from support.walk.runner import Counts, plan, prepared, remembered, walk
+from support.walk.family import Family
+from support.walk.runner import Counts, walk
 
-AT_ONCE = 20_000  # inputs, after which what is done is remembered
+AT_ONCE = 20_000  # inputs, after which the counts are saved
 
 
 def main() -> int:
@@ -20,52 +23,51 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=1_000_000, help="of all families together")
     parser.add_argument("--seed", type=int, default=1, help="another one draws other inputs")
     parser.add_argument("--only", action="append", default=[], metavar="FAMILY", help="may be repeated")
-    parser.add_argument("--begin", type=int, default=0, metavar="N", help="with --only: the first number")
     parser.add_argument("--folder", type=Path, default=Path("build/walk"), help="a walk stopped there goes on")
     options = parser.parse_args()
     families = [family for family in FAMILIES if not options.only or family.name in options.only]
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    state, failures = folder / "done.json", folder / "failures.jsonl"
     event_log._summary_writer = lambda *_: None  # importing TensorBoard takes seconds
-    if options.only and options.begin:
-        for family in families:
-            end = options.begin + options.inputs
-            print(walk(family, options.begin, end, options.seed, prepared(folder, family), failures))
-        return 0
-    done = remembered(state)
-    wanted = done.get("plan") or plan(families, options.inputs, folder)
+    state = folder / "done.json"
+    done: dict[str, Any] = json.loads(state.read_text(encoding="utf-8")) if state.exists() else {}
+    ends = done.setdefault("ends", plan(families, options.inputs, folder))
     started = time.monotonic()
     for family in families:
-        counts = Counts(*done.get(family.name, [0, Counts()])[1])
-        number = done.get(family.name, [0])[0]
-        while number < wanted[family.name]:
-            end = min(wanted[family.name], number + max(1, AT_ONCE // family.together))
-            counts = counts.plus(walk(family, number, end, options.seed, prepared(folder, family), failures))
-            number = end
-            done |= {"plan": wanted, family.name: [number, counts]}
+        number, values = done.get(family.name, (0, ()))
+        counts = Counts(*values)
+        while number < ends[family.name]:
+            begin, number = number, min(ends[family.name], number + max(1, AT_ONCE // family.together))
+            failures = folder / "failures.jsonl"
+            counts = counts.plus(walk(family, begin, number, options.seed, folder / family.name, failures))
+            done[family.name] = number, counts
             state.write_text(json.dumps(done), encoding="utf-8")
             print(f"{time.monotonic() - started:6.0f} s  {family.name}: {counts}", flush=True)
-    return _table(done)
+    return table({family: Counts(*done[family.name][1]) for family in families})
 
 
-def _table(done: dict[str, list[int | Counts]]) -> int:
+def plan(families: list[Family], inputs: int, folder: Path) -> dict[str, int]:
+    """How many numbers of each family make so many inputs: all systematic ones that fit, and chance for the rest."""
+    systematic = {}
+    for family in families:
+        (folder / family.name).mkdir(exist_ok=True)
+        with chdir(folder / family.name):
+            systematic[family.name] = family.begin(folder / family.name)[1]
+    left = inputs - sum(systematic.values())
+    if left <= 0:  # a short walk: some of everything
+        left, systematic = inputs, dict.fromkeys(systematic, 0)
+    shares = sum(family.share for family in families) or 1
+    return {f.name: max(1, systematic[f.name] + round(left * f.share / shares / f.together)) for f in families}
+
+
+def table(results: dict[Family, Counts]) -> int:
     print("\n| family | inputs | refused | slowest, s | MiB | failures |\n|---|--:|--:|--:|--:|--:|")
     total = Counts()
-    for family in FAMILIES:
-        if family.name in done:
-            counts = Counts(*done[family.name][1])  # type: ignore[misc]
-            total = total.plus(counts)
-            print(_row(family.what, counts))
-    print(_row("all", total))
-    return 1 if total.failures else 0
-
-
-def _row(name: str, counts: Counts) -> str:
-    return (
-        f"| {name} | {counts.inputs:,} | {counts.refused:,} | {counts.slowest:.1f} | {counts.peak >> 20} | "
-        f"{counts.failures} |"
-    )
+    for name, counts in [*((family.what, counts) for family, counts in results.items()), ("all", None)]:
+        total = total.plus(counts or Counts())
+        inputs, refused, failures, slowest, peak = counts or total
+        print(f"| {name} | {inputs:,} | {refused:,} | {slowest:.1f} | {peak >> 20} | {failures} |")
+    return int(total.failures > 0)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """What several tests share: a made-up language pair, a tiny configuration, a tiny untrained translator."""
 
 import os
-import random
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 import torch
 from hypothesis import settings
 from support.cli import write_config
-from support.tiny_config import ConfigMaker, config_maker, write_splits
+from support.tiny_config import ConfigMaker, config_maker, made_up_text, write_splits
 
 from nmt.build import build_model
 from nmt.cli import main
@@ -28,7 +27,6 @@ settings.load_profile("default")
 vars(os)["fsync"] = lambda _: None  # each takes milliseconds, and nobody pulls the plug
 collect_ignore = [] if "NMT_TEST_BROWSER" in os.environ else ["browser"]  # `make test-browser` sets it
 collect_ignore += [] if torch.cuda.is_available() else ["gpu"]
-WORDS = {"Ba": "kip", "De": "lom", "Fi": "mun", "Go": "nar", "Hu": "pes", "ja": "rit", "ke": "sov", "li": "tuk"}
 PAIRS = {"train": 45, "validation": 9, "test": 5}
 
 
@@ -52,14 +50,7 @@ def _no_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def text() -> dict[str, ParallelText]:
-    """Three splits of a language whose words translate one by one, in reverse order; no sentence is empty."""
-    generator = random.Random(5)
-    splits = {}
-    for split, count in PAIRS.items():
-        sentences = [generator.choices(list(WORDS), k=generator.randint(1, 7)) for _ in range(count)]
-        target = [" ".join(WORDS[word] for word in reversed(sentence)) for sentence in sentences]
-        splits[split] = ParallelText([" ".join(sentence) for sentence in sentences], target)
-    return splits
+    return made_up_text(**PAIRS)
 
 
 @pytest.fixture

@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from nmt.config.reading import load_config, to_yaml
+from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.system.errors import UserError
+from support.tiny_config import config_maker, made_up_text, write_splits
 
 UPDATES = 60
 # A process forked from a server that has imported all of it begins at once, where a new one would take seconds.
@@ -31,35 +32,20 @@ _SERVER.set_forkserver_preload(["nmt.training.run", "torchtext.data", "sacrebleu
 
 
 def write_corpus(folder: Path) -> None:
-    """A language whose words translate one by one, in reverse order."""
-    generator = random.Random(3)
-    words = {"ba": "kip", "de": "lom", "fi": "mun", "go": "nar", "hu": "pes", "ja": "rit", "ke": "sov"}
-    for split, count in (("train", 80), ("validation", 6)):
-        sentences = [generator.choices(list(words), k=generator.randint(1, 7)) for _ in range(count)]
-        translations = [[words[word] for word in reversed(sentence)] for sentence in sentences]
-        for ending, lines in (("src", sentences), ("tgt", translations)):
-            text = "".join(" ".join(line) + "\n" for line in lines)
-            (folder / f"{split}.{ending}").write_text(text, encoding="utf-8")
+    write_splits(folder, made_up_text(train=80, validation=6, test=1))
 
 
 def make_config(folder: Path, name: str) -> Config:
-    def side(language: str, ending: str) -> str:
-        paths = ", ".join(f"{split}: {folder / split}.{ending}" for split in ("train", "validation"))
-        return f"{{language: {language}, tokenizer: whitespace, {paths}}}"
-
-    path = folder / f"{name}.yaml"
-    path.write_text(
-        f"name: {name}\n"
-        f"output_dir: {folder / 'runs'}\n"
-        f"data: {{corpus: files, folder: {folder}, source: {side('de', 'src')}, target: {side('en', 'tgt')}}}\n"
-        "model: {embedding_size: 6, word_dropout: 0.1, encoder: {hidden_size: 5}, decoder: {hidden_size: 7}}\n"
-        f"training: {{max_updates: {UPDATES}, batch_size: 6, learning_rate: 0.01, log_every: 1, checkpoint_every: 1, "
-        "validate_every: 7, moving_average: 0.9, schedule: {kind: cosine, warmup: 3}, device: cpu, threads: 1, "
-        "precision: float32}\n"
-        "search: {beam_size: 2, max_length: 8}\n",
-        encoding="utf-8",
-    )
-    return load_config(path)
+    training = {
+        "max_updates": UPDATES,
+        "log_every": 1,
+        "checkpoint_every": 1,
+        "validate_every": 7,
+        "moving_average": 0.9,
+    }
+    training |= {"schedule": "{kind: cosine, warmup: 3}"}
+    fields = [f"training.{field}={value}" for field, value in training.items()]
+    return config_maker(folder, folder)(f"name={name}", "model.word_dropout=0.1", *fields)
 
 
 def begin(config: Config, limit: Callable[[], None] | None = None) -> ForkServerProcess:

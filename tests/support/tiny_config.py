@@ -1,5 +1,6 @@
 """The tiny configuration that most runs of tests are made of, and the made-up language that they learn."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,18 @@ from nmt.config.run import Config
 from nmt.text.corpus import ParallelText
 
 ConfigMaker = Callable[..., Config]
+WORDS = {"Ba": "kip", "De": "lom", "Fi": "mun", "Go": "nar", "Hu": "pes", "ja": "rit", "ke": "sov", "li": "tuk"}
+
+
+def made_up_text(**sizes: int) -> dict[str, ParallelText]:
+    """Splits of a language whose words translate one by one, in reverse order; no sentence is empty."""
+    generator = random.Random(5)
+    splits = {}
+    for split, count in sizes.items():
+        sentences = [generator.choices(list(WORDS), k=generator.randint(1, 7)) for _ in range(count)]
+        target = [" ".join(WORDS[word] for word in reversed(sentence)) for sentence in sentences]
+        splits[split] = ParallelText([" ".join(sentence) for sentence in sentences], target)
+    return splits
 
 
 def write_splits(folder: Path, text: dict[str, ParallelText]) -> None:

@@ -22,7 +22,7 @@ BATCHING = ("tests/data/test_batching.py",)
 SCHEDULES = ("tests/training/test_schedules.py",)
 UPDATE = ("tests/training/test_update.py",)
 RESUME = ("tests/training/test_resume.py",)
-TRAINING = ("tests/training/test_training.py",)
+AVERAGE = ("tests/training/test_average.py",)
 ENDS = ("tests/training/test_when_training_ends.py",)
 LENGTHS = ("tests/evaluation/test_by_length.py",)
 SCORES = ("tests/evaluation/test_scores.py",)
@@ -102,9 +102,9 @@ TRAINING_ERRORS = [
         "config.clip_norm / (scale * norm_there + 1e-6)",
         UPDATE,
     ),
-    Mutation("nmt/training/update.py", '"step": (1, steps)', '"step": (sentences, 1)', UPDATE),
+    Mutation("nmt/training/update.py", '"step": (1, steps)', '"step": (sentences, 1)', SCHEDULES),
     Mutation("nmt/training/update.py", "    optimizer.zero_grad()\n", "", UPDATE),
-    Mutation("nmt/training/average.py", "(1 + updates) / (10 + updates)", "(1 + updates) / (9 + updates)", TRAINING),
+    Mutation("nmt/training/average.py", "(1 + updates) / (10 + updates)", "(1 + updates) / (9 + updates)", AVERAGE),
     Mutation(
         "nmt/training/counters.py",
         "(score, -loss) > (best, -self.best_loss)",
@@ -119,7 +119,7 @@ TRAINING_ERRORS = [
         "nmt/training/resume.py", '"state": asdict(counters)', '"state": {**asdict(counters), "batch": 0}', RESUME
     ),
     Mutation("nmt/training/resume.py", "averaged.load_state_dict(found.average)", "averaged.state_dict()", RESUME),
-    Mutation("nmt/training/resume.py", '"optimizer": True,', '"optimizer": False,', RESUME),
+    Mutation("nmt/training/resume.py", '        "optimizer": True,\n', "", RESUME),
     Mutation(
         "nmt/training/resume.py", 'if of_parameter.get("step", 1) > 0}', 'if of_parameter.get("step", 1) > 99}', RESUME
     ),
@@ -127,7 +127,7 @@ TRAINING_ERRORS = [
 ]
 EVALUATION = [
     Mutation("nmt/evaluation/by_length.py", 'side="left")', 'side="right")', LENGTHS),
-    Mutation("nmt/evaluation/by_length.py", "statistics[members].sum(axis=0)", "statistics.sum(axis=0)", LENGTHS),
+    Mutation("nmt/evaluation/by_length.py", "counts.sum(axis=0)", "statistics.sum(axis=0)", LENGTHS),
     Mutation("nmt/evaluation/by_length.py", "[2.5, 97.5])", "[5, 95])", LENGTHS),
     Mutation("nmt/evaluation/scores.py", 'smooth_method="exp"', 'smooth_method="none"', (*LENGTHS, *SCORES)),
     Mutation("nmt/evaluation/scores.py", "** len(matched)", "** 1", SCORES),

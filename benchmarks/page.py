@@ -24,7 +24,7 @@ from statistics import median, quantiles
 from load import sentences
 
 TIMED = """async ([path, text]) => {
-    const { ask } = await import(new URL("static/ask.js", location.href).href);
+    const { ask } = await import(new URL("static/api.js", location.href).href);
     const begun = performance.now();
     await ask(path, { text });
     return performance.now() - begun;

@@ -1,5 +1,5 @@
 """A model as two ONNX graphs: `encoder`, run once per sentence, and `step`, the decoder's step that search repeats.
-For a page that explains translations there is a third one, `look`: what attention did in a step.
+For a page that explains translations there is a third one, `trace`: what attention did in a step.
 
 All are traced from the model's own code, with PyTorch's own layers in the place of nmt's kernels: what attention
 computes is written down in `nmt.model` alone.
@@ -44,14 +44,14 @@ class ExplainingGraphs(NamedTuple):
     """The same, except that encoder and step are of a model whose attention may be forced, and a third graph.
 
     The step has one more input, if the model has attention: `forced` (L), as the page's `forced_by` has it.
-    `look`: a step's state before (1 …) and after (1 …), the memory (1 …) and `forced` → the query (H) and the context
-    (M); with attention the scores (n S), weights (n S) and shares (S) of the page's `Look`, and of some models its
-    centre (n) and coverage (S).
+    `trace`: a step's state before (1 …) and after (1 …), the memory (1 …) and `forced` → the query (H) and the context
+    (M); with attention the scores (n S), weights (n S) and contributions (S) of the page's `AttentionTrace`, and of
+    some models its centre (n) and coverage (S).
     """
 
     encoder: onnx.ModelProto
     step: onnx.ModelProto
-    look: onnx.ModelProto
+    trace: onnx.ModelProto
 
 
 def trace(model: Seq2Seq | Ensemble) -> Graphs:
@@ -67,14 +67,14 @@ def trace(model: Seq2Seq | Ensemble) -> Graphs:
 def trace_explaining(model: Seq2Seq, page: Any) -> ExplainingGraphs:
     """The graphs of one model whose attention may be forced, and the graph of what attention did, all in float32.
 
-    `page` is what the page offers: its `forced_by` and `looks_of` are traced.
+    `page` is what the page offers: its `forced_by` and `attention_traces` are traced.
     """
     with kernels.use("plain"), torch.no_grad(), quietly():
         small, large = (_Example.of([model], lengths) for lengths in ((3, 2), (7, 5, 2)))
         step = _traced_step([model], small, large, force=page.forced_by if model.has_attention else None)
-        look = _traced_look(page, model, *(_Example.of([model], [length]) for length in (3, 7)))
-        read = {value.name for graph in (step, look) for value in graph.graph.input}
-        return ExplainingGraphs(_traced_encoder([model], small, large, read), step, look)
+        trace = _traced_attention(page, model, *(_Example.of([model], [length]) for length in (3, 7)))
+        read = {value.name for graph in (step, trace) for value in graph.graph.input}
+        return ExplainingGraphs(_traced_encoder([model], small, large, read), step, trace)
 
 
 class _Example(NamedTuple):
@@ -151,7 +151,7 @@ class _Step(nn.Module):
         return (together, *(x.view(*beams, *x.shape[1:]) for x in (*leaves(new), *attention)))
 
 
-class _Look(nn.Module):
+class _Trace(nn.Module):
     """The table of forced positions, the states before and after a step, and a memory → what attention did."""
 
     def __init__(self, page: Any, model: Seq2Seq, example: _Example) -> None:
@@ -167,26 +167,26 @@ class _Look(nn.Module):
         [before], [after] = (like(self.example.states, each) for _ in range(2))
         [memory] = like(self.example.memories, each)
         query = model.decoder.query(before, after)
-        [look], contexts = self.page.looks_of(model, query, before, memory)
+        [trace], contexts = self.page.attention_traces(model, query, before, memory)
         found = {"query": query[0], "context": contexts[0]}
-        if look is not None:
-            found |= {"scores": look.scores, "weights": look.weights, "shares": look.shares}
-            found |= {name: x for name in ("centre", "coverage") if (x := getattr(look, name)) is not None}
+        if trace is not None:
+            found |= {"scores": trace.scores, "weights": trace.weights, "contributions": trace.contributions}
+            found |= {name: x for name in ("centre", "coverage") if (x := getattr(trace, name)) is not None}
         self.names = list(found)
         return tuple(found.values())
 
 
-def _traced_look(page: Any, model: Seq2Seq, small: _Example, large: _Example) -> onnx.ModelProto:
+def _traced_attention(page: Any, model: Seq2Seq, small: _Example, large: _Example) -> onnx.ModelProto:
     states, memories = list(leaves(small.states)), numbered("memory", small.memories)
     names = [*(f"{when}state_{i}" for when in ("", "new_") for i in range(len(states))), *memories]
     axes = _varying(small, large, lambda example: (example.states, example.states, example.memories))
     inputs = [torch.tensor([2, -1]), *states, *states, *leaves(small.memories)]
-    look = _Look(page, model.eval(), small)
-    look(*inputs)
+    trace = _Trace(page, model.eval(), small)
+    trace(*inputs)
     dynamic = {"forced": {0: "L"}, **dict(zip(names, axes, strict=True))}
-    positions = {"scores": {1: "S"}, "weights": {1: "S"}, "shares": {0: "S"}, "coverage": {0: "S"}}
-    dynamic |= {name: axis for name, axis in positions.items() if name in look.names}
-    return without_unread(traced(look, inputs, ["forced", *names], look.names, dynamic))
+    positions = {"scores": {1: "S"}, "weights": {1: "S"}, "contributions": {0: "S"}, "coverage": {0: "S"}}
+    dynamic |= {name: axis for name, axis in positions.items() if name in trace.names}
+    return without_unread(traced(trace, inputs, ["forced", *names], trace.names, dynamic))
 
 
 def _traced_step(

@@ -24,7 +24,7 @@ from nmt.translator import Translator
 
 ENGINE = Path(__file__).parent / "browser"
 RUNTIME = ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")  # of onnxruntime-web
-ON_PAGE = ("ask.js", "from_disk.js")  # files of the engine that belong to the page
+ON_PAGE = ("api.js", "from_disk.js")  # files of the engine that belong to the page
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
@@ -84,7 +84,7 @@ def _write_static(folder: Path) -> None:
     shutil.copytree(
         offered("static_page").STATIC,
         folder / "static",
-        ignore=shutil.ignore_patterns("index.html", "ask.js", "stored.js"),
+        ignore=shutil.ignore_patterns("index.html", "api.js", "stored.js"),
     )
     style = folder / "static" / "page.css"
     style.write_text(style.read_text(encoding="utf-8").replace("/static/icon.svg", "icon.svg"), encoding="utf-8")

@@ -10,13 +10,13 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 
 from nmt.decoding.translation import Translation
-from nmt.page import answers, shapes
-from nmt.page.apart import Apart
+from nmt.page import schemas, serializers
+from nmt.page.batch_queue import Tell, one_by_one
 from nmt.page.explanation import explain, prepared, read
-from nmt.page.guard import Refusal
 from nmt.page.neighbours.index import Index, vector
 from nmt.page.requests import ExplainRequest, NeighboursRequest, ReadRequest, Request, TranslateRequest
-from nmt.page.work import Tell, one_by_one
+from nmt.page.security import Refusal
+from nmt.page.worker import SearchWorker
 from nmt.system.errors import UserError
 from nmt.text.limits import most_characters
 from nmt.translator import Translator
@@ -40,7 +40,7 @@ class Served:
         explaining = prepared(translator)
         searching = explaining if translator.search.precision == "float32" else translator
         search = partial(_search, searching)
-        return cls(translator, Apart(search) if apart else search, explaining, index)
+        return cls(translator, SearchWorker(search) if apart else search, explaining, index)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Call(Generic[Asked]):
 
     path: str
     request: type[Asked]
-    answer: type[shapes.Answer]
+    answer: type[schemas.Answer]
     kind: Callable[[Asked], Hashable]
     compute: Callable[[Served, Sequence[Asked], Tell], None]
     purpose: str
@@ -70,7 +70,7 @@ def _search(translator: Translator, requests: Sequence[TranslateRequest], tell: 
 
 def _translated(found: Translation) -> dict[str, Any]:
     attention = None if found.attention is None else found.attention.tolist()
-    return answers.of_translation(found) | {"source_tokens": found.source_tokens, "attention": attention}
+    return serializers.of_translation(found) | {"source_tokens": found.source_tokens, "attention": attention}
 
 
 def each(answer: Callable[[Served, Asked], dict[str, Any]]) -> Callable[[Served, Sequence[Asked], Tell], None]:
@@ -87,12 +87,12 @@ def explained(served: Served, request: ExplainRequest) -> dict[str, Any]:
         prefix=request.prefix,
         forced=dict(request.forced),
     )
-    return answers.of_explanation(served.explaining, found)
+    return serializers.of_explanation(served.explaining, found)
 
 
 def reading(served: Served, request: ReadRequest) -> dict[str, Any]:
     tokens, steps = read(served.explaining, request.text, request.target)
-    return answers.of_reading(served.explaining, request.text, tokens, steps)
+    return serializers.of_reading(served.explaining, request.text, tokens, steps)
 
 
 def neighbours(served: Served, request: NeighboursRequest) -> dict[str, Any]:
@@ -101,14 +101,14 @@ def neighbours(served: Served, request: NeighboursRequest) -> dict[str, Any]:
     # By the translator that the index was made with, since other products round differently.
     own = vector(served.translator, request.text, request.target, request.side, request.place)
     found = served.index.nearest(request.side, own, request.count)
-    return {"neighbours": [answers.of_neighbour(served.translator, neighbour) for neighbour in found]}
+    return {"neighbours": [serializers.of_neighbour(served.translator, neighbour) for neighbour in found]}
 
 
 CALLS: tuple[Call[Any], ...] = (
     Call(
         "/api/translate",
         TranslateRequest,
-        shapes.Translated,
+        schemas.Translated,
         lambda r: (r.beam_size, r.length_penalty, bool(r.prefix), r.attention),
         lambda served, requests, tell: served.search(requests, tell),
         "Translate a sentence: text, tokens, score and attention.",
@@ -116,7 +116,7 @@ CALLS: tuple[Call[Any], ...] = (
     Call(
         "/api/explain",
         ExplainRequest,
-        shapes.Explained,
+        schemas.Explained,
         lambda _: None,
         each(explained),
         "Translate a sentence and say how: each step's query, scores, weights, context and likeliest tokens, and the "
@@ -125,7 +125,7 @@ CALLS: tuple[Call[Any], ...] = (
     Call(
         "/api/read",
         ReadRequest,
-        shapes.Reading,
+        schemas.Reading,
         lambda _: None,
         each(reading),
         "The steps in which the model is made to write a given translation.",
@@ -133,7 +133,7 @@ CALLS: tuple[Call[Any], ...] = (
     Call(
         "/api/neighbours",
         NeighboursRequest,
-        shapes.Neighbours,
+        schemas.Neighbours,
         lambda _: None,
         each(neighbours),
         "The words of training sentences in which the model's state is most like the one at a word here.",

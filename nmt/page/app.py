@@ -1,4 +1,4 @@
-"""The server: addresses, and what answers at them. All computing is done by `nmt.page.api` in the thread of `Work`."""
+"""The server: its addresses, and what answers at each. `nmt.page.api` computes, in the thread of `BatchQueue`."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from nmt.checkpoint import contents
 from nmt.checkpoint.address import model_name
 from nmt.evaluation.alignment import WordKind
 from nmt.evaluation.checkpoints import TestSet
-from nmt.page import answers, api
-from nmt.page.apart import Apart
+from nmt.page import api, serializers
+from nmt.page.batch_queue import BatchQueue, FullQueue
 from nmt.page.document import document
-from nmt.page.guard import Guard, Refusal
-from nmt.page.live import Live
+from nmt.page.events import RunEvents
 from nmt.page.neighbours import index
 from nmt.page.neighbours.index import SUFFIX, Index
 from nmt.page.runs import config_of
-from nmt.page.sets import Sets, load_set
-from nmt.page.work import FullQueue, Work
+from nmt.page.security import Refusal, SecurityMiddleware
+from nmt.page.test_sets import TestSets, load_set
+from nmt.page.worker import SearchWorker
 from nmt.system.device import choose_device
 from nmt.system.process_pool import can_fork
 from nmt.translator import Translator
@@ -70,19 +70,19 @@ def make_app(
     sets: Mapping[str, TestSet] | None = None,
     indexes: Mapping[str, Index] | None = None,
     apart: bool = False,
-) -> Guard:
+) -> SecurityMiddleware:
     """The application around some models, by their ids, the runs of training below a folder, and some test sets.
 
     The sets are for models of the first one's languages. `indexes` are those of neighbours, by the models' ids. With
     `apart`, copies of this process search.
     """
-    work, live = Work(), Live(runs)
-    shown = Sets(sets or {}, _alike(models), work)
+    work, live = BatchQueue(), RunEvents(runs)
+    shown = TestSets(sets or {}, _alike(models), work)
     served = {
         number: api.Served.of(translator, (indexes or {}).get(number), apart=apart)
         for number, (_, translator) in models.items()
     }
-    copies = [one.search for one in served.values() if isinstance(one.search, Apart)]
+    copies = [one.search for one in served.values() if isinstance(one.search, SearchWorker)]
     routes: list[Route | Mount] = [
         Route("/", lambda _: FileResponse(STATIC / "index.html")),
         Route("/api", lambda _: JSONResponse(document())),
@@ -103,11 +103,13 @@ def make_app(
         exception_handlers={HTTPException: _refused},
     )
     hosts = {"localhost", socket.gethostname().lower(), *(name.lower() for name in names)}
-    return Guard(application, frozenset(hosts), token)
+    return SecurityMiddleware(application, frozenset(hosts), token)
 
 
 @asynccontextmanager
-async def _working(work: Work, live: Live, shown: Sets, copies: Sequence[Apart], _: Starlette) -> AsyncIterator[None]:
+async def _working(
+    work: BatchQueue, live: RunEvents, shown: TestSets, copies: Sequence[SearchWorker], _: Starlette
+) -> AsyncIterator[None]:
     """What goes on while requests are answered."""
     for copy in copies:
         copy.begin()
@@ -122,7 +124,7 @@ async def _working(work: Work, live: Live, shown: Sets, copies: Sequence[Apart],
         copy.end()
 
 
-def application(settings: Settings) -> Guard:
+def application(settings: Settings) -> SecurityMiddleware:
     """What a process serves. Raises `UserError` for what is wrong with the files that the settings name."""
     device = choose_device(settings.device)
     loaded = {path: contents.load(path, device) for path in settings.checkpoints}
@@ -147,7 +149,7 @@ def application(settings: Settings) -> Guard:
     )
 
 
-def from_environment() -> Guard:
+def from_environment() -> SecurityMiddleware:
     """The application of one of several processes, as the environment describes it."""
     settings = Settings(**json.loads(os.environ[SETTINGS]))
     if settings.threads is not None:
@@ -167,12 +169,12 @@ def _alike(models: api.Models) -> api.Models:
 
 def _listed(models: api.Models, indexes: Mapping[str, Index]) -> list[dict[str, Any]]:
     return [
-        answers.of_model(number, name, translator, indexed=number in indexes)
+        serializers.of_model(number, name, translator, indexed=number in indexes)
         for number, (name, translator) in models.items()
     ]
 
 
-def _of_run(live: Live, number: str) -> dict[str, Any]:
+def _of_run(live: RunEvents, number: str) -> dict[str, Any]:
     run = live.run(number)
     return {"id": run.id, "name": run.name, "config": config_of(run)}
 
@@ -201,7 +203,7 @@ def _answered(answer: Callable[[Request], Any]) -> Responder:
     return respond
 
 
-def _streaming(live: Live) -> Responder:
+def _streaming(live: RunEvents) -> Responder:
     async def stream(request: Request) -> Response:
         try:
             events = live.stream(request.query_params.getlist("run"))
@@ -213,7 +215,7 @@ def _streaming(live: Live) -> Responder:
     return stream
 
 
-def _answering(call: api.Call[Any], models: Mapping[str, api.Served], work: Work) -> Responder:
+def _answering(call: api.Call[Any], models: Mapping[str, api.Served], work: BatchQueue) -> Responder:
     async def answer(request: Request) -> Any:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "send JSON, with Content-Type: application/json")

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from nmt import __version__
-from nmt.page import shapes
+from nmt.page import schemas
 from nmt.page.api import CALLS
-from nmt.page.guard import LARGEST_BODY
+from nmt.page.security import LARGEST_BODY
 
 
 @dataclass(frozen=True)
@@ -23,32 +23,32 @@ class Look:
 
     path: str
     purpose: str
-    answer: type[shapes.Answer] | None
+    answer: type[schemas.Answer] | None
     several: bool = False
     query: tuple[str, ...] = ()
 
 
 LOOKS = (
-    Look("/api/models", "The models, with their ids.", shapes.Model, several=True),
+    Look("/api/models", "The models, with their ids.", schemas.Model, several=True),
     Look(
-        "/api/runs", "The runs of training, with their ids, those that measured last first.", shapes.Run, several=True
+        "/api/runs", "The runs of training, with their ids, those that measured last first.", schemas.Run, several=True
     ),
-    Look("/api/runs/{id}", "A run's settings by their full names.", shapes.RunSettings),
-    Look("/api/sets", "The test sets, with their ids.", shapes.Set, several=True),
+    Look("/api/runs/{id}", "A run's settings by their full names.", schemas.RunSettings),
+    Look("/api/sets", "The test sets, with their ids.", schemas.Set, several=True),
     Look(
         "/api/sets/{id}",
         "How far each model is with a test set, and the scores of those that are done.",
-        shapes.SetProgress,
+        schemas.SetProgress,
     ),
     Look(
         "/api/sets/{id}/sentences",
         "A set's sentences, with the translations of the models that are done.",
-        shapes.SetSentences,
+        schemas.SetSentences,
     ),
     Look(
         "/api/sets/{id}/sentences/{line}",
         "Of a sentence, from 0: its words, its gold links, and each model's attention as it writes the reference.",
-        shapes.SetSentence,
+        schemas.SetSentence,
     ),
     Look(
         "/api/runs/events",
@@ -64,9 +64,9 @@ REFERENCE = "#/components/schemas/{model}"
 def document() -> dict[str, Any]:
     """The OpenAPI document."""
     paths: dict[str, Any] = {look.path: {"get": _of_look(look)} for look in LOOKS}
-    schemas = _described(shapes.Refused, *(look.answer for look in LOOKS if look.answer))
+    components = _described(schemas.Refused, *(look.answer for look in LOOKS if look.answer))
     for call in CALLS:
-        schemas |= _described(call.request, call.answer)
+        components |= _described(call.request, call.answer)
         content = {"application/json": {"schema": _reference(call.request)}}
         responses = {"200": _response("The answer.", _reference(call.answer))} | _refusals(*_REFUSALS)
         paths[call.path] = {
@@ -80,7 +80,7 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "nmt", "version": __version__, "description": "What the page of `nmt serve` asks, too."},
         "paths": paths,
-        "components": {"schemas": schemas},
+        "components": {"schemas": components},
     }
 
 
@@ -119,7 +119,7 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _refusals(*codes: str) -> dict[str, Any]:
-    return {code: _response(_REFUSALS[code], _reference(shapes.Refused)) for code in codes}
+    return {code: _response(_REFUSALS[code], _reference(schemas.Refused)) for code in codes}
 
 
 _REFUSALS = {

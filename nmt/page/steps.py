@@ -26,7 +26,7 @@ from nmt.text.vocabulary import BOS, PAD
 
 
 @dataclass(frozen=True)
-class Look:
+class AttentionTrace:
     """What one step's attention did.
 
     `scores` are those of all S positions, before the softmax, also of those that the scope or a forced position leaves
@@ -42,7 +42,7 @@ class Look:
     coverage: Float[Tensor, " S"] | None
 
     @property
-    def shares(self) -> Float[Tensor, " S"]:
+    def contributions(self) -> Float[Tensor, " S"]:
         """The projection of each part onto the context, divided by the context's length: they add up to 1."""
         context = self.parts.sum(dim=0)
         return self.parts @ context / (context * context).sum().clamp(min=1e-12)
@@ -50,19 +50,24 @@ class Look:
 
 @dataclass(frozen=True)
 class DecodingStep:
-    """One step: the query, the look at the source (None without attention), the context, and what comes next.
+    """One step: the query, the trace of attention (None without attention), the context, and what comes next.
 
     `chosen` is the id that was written, `probability` the model's for it, and `place` how many ids are likelier.
     `likeliest` are ids with their probabilities, best first, among all that a translation can hold.
     """
 
     query: Float[Tensor, " H"]
-    look: Look | None
+    attention: AttentionTrace | None
     context: Float[Tensor, " M"]
     chosen: int
     probability: float
     place: int
     likeliest: tuple[tuple[int, float], ...]
+
+    @property
+    def look(self) -> AttentionTrace | None:
+        """`attention`, by its name of version 0.3."""
+        return self.attention
 
 
 @torch.inference_mode()
@@ -81,7 +86,7 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
         readout, state, _ = decoder.step(inputs, before, memory)
         taken.append((readout, decoder.query(before, state), *before))
     readouts, queries, *befores = map(torch.cat, zip(*taken, strict=True))
-    looks, contexts = looks_of(model, queries, tuple(befores), memory)
+    traces, contexts = attention_traces(model, queries, tuple(befores), memory)
     log_probabilities = decoder.logits(readouts).log_softmax(dim=1)
     log_probabilities[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
     best = log_probabilities.topk(min(likeliest, log_probabilities.shape[1] - 2), dim=1)  # but those two
@@ -90,9 +95,9 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
     pairs = zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
     chances = zip(target, own.exp().flatten().tolist(), places.tolist(), pairs, strict=True)
     return [
-        DecodingStep(query, look, context.cpu(), chosen, probability, place, tuple(zip(*pair, strict=True)))
-        for query, look, context, (chosen, probability, place, pair) in zip(
-            queries.cpu(), looks, contexts.cpu(), chances, strict=True
+        DecodingStep(query, trace, context.cpu(), chosen, probability, place, tuple(zip(*pair, strict=True)))
+        for query, trace, context, (chosen, probability, place, pair) in zip(
+            queries.cpu(), traces, contexts.cpu(), chances, strict=True
         )
     ]
 
@@ -124,9 +129,9 @@ def weights_in_tree(
     return [found[place] for place in range(len(parents))]
 
 
-def looks_of(
+def attention_traces(
     model: Seq2Seq, queries: Float[Tensor, "T H"], befores: State, memory: Memory
-) -> tuple[Sequence[Look | None], Float[Tensor, "T M"]]:
+) -> tuple[Sequence[AttentionTrace | None], Float[Tensor, "T M"]]:
     """What attention did in T steps of a sentence, of which each began in its row of `befores`; and the contexts."""
     attention, states = model.decoder.attention, model.decoder.states
     query, t, coverage = queries.unsqueeze(0), befores[states].unsqueeze(0), None
@@ -145,8 +150,8 @@ def looks_of(
     local = attention.scope if isinstance(attention.scope, LocalScope) else None
     if local is not None:
         centres = local.centre(asked, at, split.lengths).expand(asked.shape[:-1]).reshape(each[:2])
-    looks = [
-        Look(
+    traces = [
+        AttentionTrace(
             scores[:, i].cpu(),
             weights[:, i].cpu(),
             joined[i].cpu(),
@@ -156,4 +161,4 @@ def looks_of(
         )
         for i in range(len(queries))
     ]
-    return looks, joined.sum(dim=1)
+    return traces, joined.sum(dim=1)

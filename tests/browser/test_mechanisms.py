@@ -13,7 +13,7 @@ from support.tiny_models import Variant, tiny_codecs, tiny_model
 
 from nmt.config.search import SearchConfig
 from nmt.page.explanation import explain
-from nmt.page.steps import Look
+from nmt.page.steps import AttentionTrace
 from nmt.translator import Translator
 
 TEXT = "a b c d e f g h"
@@ -34,7 +34,7 @@ def column(table: Locator, place: int) -> list[float]:
     return [float(row.locator("td.number").nth(place).inner_text()) for row in table.locator("tr").all()[1:]]
 
 
-def assert_windows_are_where_the_model_looks(page: Page, looks: list[Look]) -> None:
+def assert_windows_are_where_the_model_looks(page: Page, looks: list[AttentionTrace]) -> None:
     """Over the words within D of p_t, and the arrow at p_t, which may lie between two words. All heads are shown."""
     plates = page.locator("svg.rays [data-column] .plate").all()
     rows = [float(plate.get_attribute("y") or 0) + 13 for plate in plates]

@@ -11,7 +11,7 @@ from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, 
 from support.toy_search import path_to
 from torch import Tensor
 
-from nmt.page import answers
+from nmt.page import serializers
 from nmt.page.explanation import Explanation, explain, read
 from nmt.translator import Translator
 
@@ -63,8 +63,8 @@ def test_subwords_are_joined_to_words(open_page: Opener, translator: Translator)
     assert columns == 5 < len(found.source_tokens)  # Ein, Skateboardfahrer, springt, the full stop, the end
     titles = page.locator("svg.heat title").all_text_contents()
     sums = [float(title.rsplit(": ", 1)[1]) for title in titles[:columns]]
-    source = answers.of_tokens(translator.source.tokenizer, found.source_tokens)
-    target = answers.of_tokens(translator.target.tokenizer, found.tokens)
+    source = serializers.of_tokens(translator.source.tokenizer, found.source_tokens)
+    target = serializers.of_tokens(translator.target.tokenizer, found.tokens)
     second = torch.tensor([token["word"] == 1 for token in source])
     first = torch.tensor([token["word"] == 0 for token in target])
     assert sums[1] == pytest.approx(float(weights[first][:, second].sum(dim=1).mean()), abs=1e-3)
@@ -84,7 +84,7 @@ def test_the_steps_are_played(open_page: Opener, explained: Explanation, transla
         scores = [float(row.locator("td.number").nth(0).inner_text()) for row in reading.locator("tr").all()[1:]]
         assert scores == pytest.approx(step.look.scores[0].tolist(), abs=6e-3)
         parts = [float(row.locator("td.number").nth(2).inner_text()[:-2]) for row in reading.locator("tr").all()[1:]]
-        assert parts == pytest.approx((100 * step.look.shares).tolist(), abs=0.6)
+        assert parts == pytest.approx((100 * step.attention.contributions).tolist(), abs=0.6)
         for strip, vector in zip(page.locator(".strip svg").all(), (step.query, step.context), strict=True):
             said = re.findall(r"-?[\d.]+", strip.get_attribute("aria-label") or "")
             ends = [len(vector), vector.min().item(), vector.max().item()]
@@ -128,8 +128,8 @@ def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, translato
     expect(page.locator(".detail")).to_contain_text(f"length penalty {node.penalty:.3f}")
     page.locator(".detail svg.heat").wait_for()
     sides = [
-        answers.of_tokens(translator.source.tokenizer, explained.translation.source_tokens),
-        answers.of_tokens(translator.target.tokenizer, paths[place]),
+        serializers.of_tokens(translator.source.tokenizer, explained.translation.source_tokens),
+        serializers.of_tokens(translator.target.tokenizer, paths[place]),
     ]
     rows_and_columns = [len({token["word"] for token in side}) for side in sides]
     assert page.locator(".detail svg.heat g > g").count() == rows_and_columns[0] * rows_and_columns[1]

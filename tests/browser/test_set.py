@@ -12,7 +12,7 @@ from support.page import LOOKS, Keeper, Opener, assert_in_nobodys_way, cells, sa
 
 from nmt.evaluation.alignment import attend_words, best_links, score_alignment
 from nmt.evaluation.checkpoints import TestSet as Set
-from nmt.page.sets import load_set
+from nmt.page.test_sets import load_set
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 

@@ -62,9 +62,9 @@ def _force(page: Page, translator: Translator, text: str, found: Explanation) ->
     page.get_by_role("button", name="Let it decide again").click()
     expect(page.locator("#score")).to_have_text(f"score {found.translation.score:.3f}")
     page.locator("#said button").nth(2).click()
-    look = found.steps[2].look
-    assert look is not None
-    _, second, third, *_ = look.weights[0].argsort(descending=True).tolist()
+    trace = found.steps[2].attention
+    assert trace is not None
+    _, second, third, *_ = trace.weights[0].argsort(descending=True).tolist()
     select = page.get_by_label("Or have this step read only")
     disabled = select.locator("option").evaluate_all("all => all.map((one) => one.disabled)")
     assert [s for s, off in enumerate(disabled) if not off] == sorted([second, third])
@@ -82,10 +82,10 @@ def _ask_for_more(page: Page, file: Path, found: Explanation) -> None:
     expect(page.get_by_label("Another word")).to_have_count(0)  # what it would be answered is not in the file
     page.get_by_role("button", name="Close").click()
     expect(page).not_to_have_url(re.compile("mind="))  # the page goes back by itself, a moment later
-    look = found.steps[0].look
-    assert look is not None
+    trace = found.steps[0].attention
+    assert trace is not None
     page.goto("about:blank")  # from the file itself only the part behind # would change, without loading it anew
-    page.goto(f"{file.as_uri()}#forced=[[0,{int(look.weights[0].argmin())}]]")
+    page.goto(f"{file.as_uri()}#forced=[[0,{int(trace.weights[0].argmin())}]]")
     expect(page.get_by_role("status")).to_contain_text("nmt serve")
     expect(page.locator("#told")).to_contain_text("step 1 reads only")
     page.get_by_role("button", name="Let it decide again").click()

@@ -23,9 +23,9 @@ from nmt.checkpoint.contents import Loaded
 from nmt.cli import main
 from nmt.config.search import SearchConfig
 from nmt.export.static_site import write_page
-from nmt.page import answers, api
+from nmt.page import api, serializers
 from nmt.page.explanation import explain, read
-from nmt.page.guard import Refusal
+from nmt.page.security import Refusal
 from nmt.system import bundled
 from nmt.translator import Translator
 
@@ -40,7 +40,7 @@ VARIANTS = [
     Variant("none", other="lstm"),
 ]
 ASK = """async ([path, question]) => {
-    const { ask } = await import(new URL("static/ask.js", location.href).href);
+    const { ask } = await import(new URL("static/api.js", location.href).href);
     return ask(path, question).catch((error) => ({ error: error.message }));
 }"""
 
@@ -91,14 +91,14 @@ def test_the_answers_are_those_of_the_api(open_page: Opener, exact: str, transla
     ):
         others = {name: question[name] for name in question.keys() & {"beam_size", "prefix"}}
         found = explain(translator, question["text"], forced=dict(question.get("forced", ())), **others)
-        agree(asked(page, "explain", **question), answers.of_explanation(translator, found))
+        agree(asked(page, "explain", **question), serializers.of_explanation(translator, found))
     target = "A dog is running over the ☃ meadow."
     agree(
         asked(page, "read", text=text, target=target),
-        answers.of_reading(translator, text, *read(translator, text, target)),
+        serializers.of_reading(translator, text, *read(translator, text, target)),
     )
     [listed] = asked(page, "models")
-    agree(listed, answers.of_model("1", bundled.MODEL.parent.name, translator))
+    agree(listed, serializers.of_model("1", bundled.MODEL.parent.name, translator))
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
@@ -113,7 +113,7 @@ def test_the_answers_of_other_mechanisms(open_page: Opener, tmp_path: Path, vari
     text, forced = "a b c d b a e f h g", [[1, 2]] if own.has_attention else []
     with serving(tmp_path / "page") as address:
         answer = asked(open_page(f"#text={text}", at=address), "explain", text=text, forced=forced)
-    agree(answer, answers.of_explanation(own, explain(own, text, forced=dict(forced))))
+    agree(answer, serializers.of_explanation(own, explain(own, text, forced=dict(forced))))
 
 
 @pytest.mark.parametrize(

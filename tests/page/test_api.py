@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from nmt.config.run import Config
-from nmt.page import work
+from nmt.page import batch_queue
 from nmt.page.api import CALLS
 from nmt.page.app import make_app
 from nmt.page.explanation import explain, read
-from nmt.page.guard import LARGEST_BODY
+from nmt.page.security import LARGEST_BODY
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -91,8 +91,8 @@ def test_an_explanation_is_that_of_nmt(client: TestClient, translator: Translato
     for step, expected in zip(answer["steps"], found.steps, strict=True):
         assert step["probability"] == pytest.approx(expected.probability, abs=1e-6)
         assert [(one["token"]) for one in step["likeliest"]] == [types[token] for token, _ in expected.likeliest]
-        assert expected.look is not None
-        assert step["weights"] == pytest.approx(expected.look.weights.mean(dim=0).tolist(), abs=1e-6)
+        assert expected.attention is not None
+        assert step["weights"] == pytest.approx(expected.attention.weights.mean(dim=0).tolist(), abs=1e-6)
         assert sum(step["parts"]) == pytest.approx(1, abs=1e-2)  # shares of the context
         assert step["query"] == pytest.approx(expected.query.tolist(), abs=1e-3)
     for node, other in zip(answer["tree"], found.tree, strict=True):
@@ -248,9 +248,9 @@ def test_the_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
 
 def test_a_full_queue_says_when_to_come_back(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     async def full(*_: Any) -> None:
-        raise work.FullQueue
+        raise batch_queue.FullQueue
 
-    monkeypatch.setattr(work.Work, "answer", full)
+    monkeypatch.setattr(batch_queue.BatchQueue, "answer", full)
     answer = client.post("/api/translate", json={"text": "Ba"})
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 

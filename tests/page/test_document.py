@@ -15,7 +15,7 @@ from nmt.page.api import CALLS
 from nmt.page.app import make_app
 from nmt.page.document import LOOKS, document
 from nmt.page.neighbours import index
-from nmt.page.sets import load_set
+from nmt.page.test_sets import load_set
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]

@@ -15,7 +15,7 @@ import yaml
 from support.runs import events
 from support.serving import asked, served
 
-from nmt.page import live
+from nmt.page import events as page_events
 from nmt.page.runs import config_of, runs_in
 from nmt.training.event_log import EventLog
 
@@ -137,7 +137,7 @@ def test_an_id_is_the_same_in_every_process(tmp_path: Path) -> None:
 
 
 def test_there_are_only_so_many_listeners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "MOST_STREAMS", 1)
+    monkeypatch.setattr(page_events, "MOST_STREAMS", 1)
     with served({}, runs=tmp_path) as address:
         with listening(address, "/api/runs/events") as first:
             assert first.answer.status == 200

@@ -75,19 +75,19 @@ def assert_same_steps(model, variant, forced):
         assert [token for token, _ in step.likeliest] == order
         assert [p for _, p in step.likeliest] == pytest.approx(np.exp(log_probabilities[order]), abs=1e-10)
         if variant.wiring == "none":
-            assert step.look is None
+            assert step.attention is None
             continue
-        look = step.look
-        np.testing.assert_allclose(look.weights.mean(dim=0), weights, **CLOSE)
-        np.testing.assert_allclose(look.parts.sum(dim=0), context, **CLOSE)
+        trace = step.attention
+        np.testing.assert_allclose(trace.weights.mean(dim=0), weights, **CLOSE)
+        np.testing.assert_allclose(trace.parts.sum(dim=0), context, **CLOSE)
         if variant.extra not in ("heads", "projected"):
-            assert_scores(look, variant, formula, values, before, query)
-        assert (look.coverage is not None) == (variant.extra == "coverage")
-        if look.coverage is not None:
-            np.testing.assert_allclose(look.coverage, before.coverage, **CLOSE)
+            assert_scores(trace, variant, formula, values, before, query)
+        assert (trace.coverage is not None) == (variant.extra == "coverage")
+        if trace.coverage is not None:
+            np.testing.assert_allclose(trace.coverage, before.coverage, **CLOSE)
 
 
-def assert_scores(look, variant, formula, values, before, query):
+def assert_scores(trace, variant, formula, values, before, query):
     attention = formula.attention
     score_of = formula_of("scores", variant.score).score
     scored = [halves(v)[0] if attention.key_value else v for v in values]
@@ -95,7 +95,7 @@ def assert_scores(look, variant, formula, values, before, query):
     known = POSITIONS if variant.score == "location" else len(scored)
     for s in range(known):
         expected = score_of(query, scored[s], s, attention.of_score, covered[s])
-        assert look.scores[0, s].item() == pytest.approx(expected, abs=1e-10)
+        assert trace.scores[0, s].item() == pytest.approx(expected, abs=1e-10)
 
 
 @EVERY
@@ -119,13 +119,13 @@ def test_a_local_scope_says_where_it_looks(scope):
     variant = Variant("luong", scope=scope)
     model = tiny_model(variant)
     for t, step in enumerate(steps(model, SOURCE, TARGET)):
-        assert step.look.window == 2
-        centre = step.look.centre.item()
+        assert step.attention.window == 2
+        centre = step.attention.centre.item()
         if scope == "local_m":
             assert centre == t
         outside = [s for s in range(len(SOURCE) + 1) if abs(s - centre) > 2]
-        assert step.look.weights[0, outside].abs().sum() == 0
-        assert (step.look.weights[0] > 0).sum() == len(SOURCE) + 1 - len(outside)
+        assert step.attention.weights[0, outside].abs().sum() == 0
+        assert (step.attention.weights[0] > 0).sum() == len(SOURCE) + 1 - len(outside)
 
 
 @pytest.mark.parametrize("variant", [WIRINGS[1], HEADS[0], Variant("bahdanau", extra="coverage")], ids=str)
@@ -134,7 +134,7 @@ def test_each_hypothesis_of_a_search_has_its_weights(variant):
     tree = explain(translator, SENTENCE).tree
     for place, weights in enumerate(attention_in_tree(translator, SENTENCE, tree)):
         *_, last = steps(translator.model, SOURCE, path_to(tree, place))
-        torch.testing.assert_close(weights, last.look.weights.mean(dim=0), **CLOSE)
+        torch.testing.assert_close(weights, last.attention.weights.mean(dim=0), **CLOSE)
     none = translator_of(WIRINGS[3])
     tree = explain(none, SENTENCE).tree
     assert attention_in_tree(none, SENTENCE, tree) == [None] * len(tree)
@@ -162,7 +162,7 @@ def test_an_explanation_is_one_of_the_translation(variant, prefix):
     total = sum(np.log(step.probability) for step in found.steps)
     assert total == pytest.approx(found.tree[best].log_probability, abs=1e-9)
     if variant.wiring != "none":
-        weights = torch.cat([step.look.weights for step in found.steps])
+        weights = torch.cat([step.attention.weights for step in found.steps])
         torch.testing.assert_close(weights, expected.attention, **CLOSE)
 
 
@@ -192,7 +192,7 @@ def test_forced_attention_changes_the_search():
     assert found.translation.tokens == found.greedy.tokens == [tokens[i] for i in ids]
     assert found.translation.score != pytest.approx(translator.translate([SENTENCE])[0].score, abs=1e-3)
     for t, s in ((1, 4), (3, 0)):
-        assert found.steps[t].look.weights.flatten().tolist() == np.eye(len(SOURCE) + 1)[s].tolist()
+        assert found.steps[t].attention.weights.flatten().tolist() == np.eye(len(SOURCE) + 1)[s].tolist()
 
 
 def test_a_text_that_someone_else_wrote_is_read_by_teacher_forcing():
@@ -200,7 +200,7 @@ def test_a_text_that_someone_else_wrote_is_read_by_teacher_forcing():
     tokens, taken = read(translator, SENTENCE, "q k never")
     assert tokens == ["q", "k", "never", "<eos>"]
     [weights] = translator.forced_attention([SENTENCE], ["q k never"])
-    torch.testing.assert_close(torch.cat([step.look.weights for step in taken]), weights, **CLOSE)
+    torch.testing.assert_close(torch.cat([step.attention.weights for step in taken]), weights, **CLOSE)
     assert read(translator, "  ", "q k") == ([], ())
     assert explain(translator, "").steps == explain(translator, "").tree == ()
 

@@ -15,7 +15,7 @@ globalThis.Worker = class {
 };
 const shown = { children: [{}, {}], remove: () => (shown.isGone = true) };
 globalThis.document = { getElementById: () => shown };
-const { ask, Refused } = await import("../../nmt/export/browser/ask.js");
+const { ask, Refused } = await import("../../nmt/export/browser/api.js");
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 const questions = () => sent.map(({ path, question }) => question?.text ?? path);
 

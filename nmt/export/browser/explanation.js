@@ -1,5 +1,5 @@
 // @ts-check
-/** What the API of `nmt serve` answers, computed here: nmt/page/explanation.py, and nmt/page/answers.py as JSON. */
+/** What the API of `nmt serve` answers, computed here: nmt/page/explanation.py, and nmt/page/serializers.py as JSON. */
 
 import { beamTree } from "./beam_tree.js";
 import { described } from "./labels.js";
@@ -105,28 +105,28 @@ export function answering(model, source, target, config) {
   }
 
   /** @param {import("./model.js").Taken} taken */
-  function stepAnswer({ chosen, probability, place, likeliest, look }) {
+  function stepAnswer({ chosen, probability, place, likeliest, trace }) {
     const { types } = target.vocabulary;
     const entry = {
       token: types[chosen],
       probability,
       place,
       likeliest: likeliest.map(([id, p]) => ({ token: types[id], probability: p })),
-      query: numbers(look.query),
-      context: numbers(look.context),
+      query: numbers(trace.query),
+      context: numbers(trace.context),
     };
-    if (!look.weights) return { ...entry, weights: null };
-    const heads = rows(look.weights);
+    if (!trace.weights) return { ...entry, weights: null };
+    const heads = rows(trace.weights);
     const weights = heads[0].map((_, s) => heads.reduce((sum, head) => sum + head[s], 0) / heads.length);
     return {
       ...entry,
       weights,
       heads: heads.length > 1 ? heads : null,
-      scores: rows(look.scores),
-      parts: numbers(look.shares),
-      centre: look.centre ? numbers(look.centre) : null,
+      scores: rows(trace.scores),
+      parts: numbers(trace.contributions),
+      centre: trace.centre ? numbers(trace.centre) : null,
       window: config.window,
-      coverage: look.coverage ? numbers(look.coverage) : null,
+      coverage: trace.coverage ? numbers(trace.coverage) : null,
     };
   }
 

@@ -1,17 +1,17 @@
 // @ts-check
-/** The graphs of nmt/export/graphs.py, run by onnxruntime for one sentence: encoder, step, and the look at a step. */
+/** The graphs of nmt/export/graphs.py, run by onnxruntime for one sentence: encoder, step, and the trace of its attention. */
 
 import { candidates } from "./search.js";
 import { BOS, EOS, PAD } from "./vocabulary.js";
 
 /** @typedef {Record<string, any>} Tensors by their names in the graphs */
 /** @typedef {{values: Tensors, forced: any}} Encoded the first state and the memory; which source positions are forced */
-/** @typedef {{chosen: number, probability: number, place: number, likeliest: [number, number][], look: Tensors}} Taken */
+/** @typedef {{chosen: number, probability: number, place: number, likeliest: [number, number][], trace: Tensors}} Taken */
 
 const SHOWN = 10; // of the likeliest tokens of a step
 
-/** @param {any} ort onnxruntime @param {{encoder: any, step: any, look: any}} sessions */
-export function translationModel(ort, { encoder, step, look }) {
+/** @param {any} ort onnxruntime @param {{encoder: any, step: any, trace: any}} sessions */
+export function translationModel(ort, { encoder, step, trace }) {
   const states = /** @type {string[]} */ (encoder.outputNames).filter((name) => name.startsWith("state_"));
   const whole = (/** @type {number[]} */ numbers, /** @type {number[]} */ dims) =>
     new ort.Tensor("int64", BigInt64Array.from(numbers, BigInt), dims);
@@ -55,7 +55,7 @@ export function translationModel(ort, { encoder, step, look }) {
       ]);
       taken.push({
         ...chances(made.log_probabilities.data, chosen),
-        look: await read(look, { ...values, ...one, forced }),
+        trace: await read(trace, { ...values, ...one, forced }),
       });
       before = newStates(made);
     }

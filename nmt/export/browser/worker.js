@@ -36,7 +36,7 @@ async function loaded(config) {
   Object.assign(ort.env.wasm, { numThreads: 1, wasmBinary: files["runtime/ort-wasm-simd-threaded.wasm"] });
   const session = (/** @type {string} */ name) => ort.InferenceSession.create(files[`model/${name}.onnx`], OPTIONS);
   const encoder = await session("encoder");
-  const model = translationModel(ort, { encoder, step: await session("step"), look: await session("look") });
+  const model = translationModel(ort, { encoder, step: await session("step"), trace: await session("trace") });
   const side = (/** @type {string} */ name) => {
     const { tokenizer, lowercase, subwords } = config[name];
     const types = JSON.parse(new TextDecoder().decode(files[`model/${name}.json`]));

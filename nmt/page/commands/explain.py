@@ -62,12 +62,12 @@ def run(options: argparse.Namespace) -> int:
     [checkpoint] = choose_checkpoints(options, checkpoints, text)
     named = options.arguments[0]  # of an address of the hub, which `split_arguments` has fetched, it has the name
 
-    from nmt.page.single import single_page
+    from nmt.page.html_report import html_report
     from nmt.translator import Translator
 
     set_threads(options.threads)
     translator = Translator.load(checkpoint, device=options.device)
-    page = single_page(
+    page = html_report(
         translator,
         model_name(named if is_address(named) else checkpoint),
         text[0],

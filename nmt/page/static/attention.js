@@ -6,7 +6,7 @@ import { best, heatMap } from "./heat.js";
 import { isKnown } from "./languages.js";
 import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
-import { isMark, sentencesOf, unitsOf, weightsOf, withinSentences } from "./words.js";
+import { isMark, sentencesOf, unitsOf, weightsOf, withinSentences } from "./tokens.js";
 
 const ROW = 30;
 const d3 = /** @type {any} */ (globalThis).d3;

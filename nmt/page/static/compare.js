@@ -1,11 +1,11 @@
 // @ts-check
 /** View 5: up to four models on one sentence, and a reference that a model is made to write. */
 
-import { ask } from "./ask.js";
+import { ask } from "./api.js";
 import { element, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
 import { saveButtons } from "./save.js";
-import { differing, readable, spelt, unitsOf, weightsOf } from "./words.js";
+import { differing, readable, spelt, unitsOf, weightsOf } from "./tokens.js";
 
 const MOST = 4; // models
 const OWN = "Your translation";

@@ -1,22 +1,22 @@
 // @ts-check
 /** The page: one state, which the address holds; one question to the API for each change of it; and the views. */
 
-import { ask, live, ownSentence, served } from "./ask.js";
+import { ask, live, ownSentence, served } from "./api.js";
 import { showAttention } from "./attention.js";
 import { keepingFocus, note } from "./elements.js";
 import { showComparison } from "./compare.js";
 import { exampleIn, inLanguage } from "./languages.js";
-import { themes } from "./look.js";
-import { openMind } from "./mind.js";
+import { themes } from "./theme_button.js";
+import { openMind } from "./alternatives.js";
 import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
-import { showSet } from "./set.js";
-import { copied, doubtsAbout, legendOf, showSaid, showTold } from "./said.js";
+import { showSet } from "./test_set.js";
+import { copied, doubtsAbout, legendOf, showSaid, showTold } from "./hypothesis.js";
 import { forcedOnto, fromAddress, replacedBy, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
 import { makeTabs, markTab } from "./tabs.js";
 import { showTree } from "./tree.js";
-import { isMark } from "./words.js";
+import { isMark } from "./tokens.js";
 
 /** @type {Record<string, string>} */
 const VIEWS = {

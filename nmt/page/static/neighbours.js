@@ -1,10 +1,10 @@
 // @ts-check
 /** View 8: training sentences in which a word is most like the one that is chosen here, to the model. */
 
-import { ask } from "./ask.js";
+import { ask } from "./api.js";
 import { element, note, scrolling } from "./elements.js";
 import { saveButtons } from "./save.js";
-import { unitsOf } from "./words.js";
+import { unitsOf } from "./tokens.js";
 
 const NONE = "This model has no index of its training text: nmt index CHECKPOINT makes one, beside the checkpoint.";
 

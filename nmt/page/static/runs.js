@@ -1,7 +1,7 @@
 // @ts-check
 /** View 7: what runs of training measure, live: curves over each other, sample translations, settings. */
 
-import { ask } from "./ask.js";
+import { ask } from "./api.js";
 import { chart, shown } from "./chart.js";
 import { element, keepingFocus, labelled, note, scrolling } from "./elements.js";
 import { saveButtons } from "./save.js";

@@ -1,13 +1,13 @@
 // @ts-check
 /** View 2: the decoding, step by step. */
 
-import { isHeld } from "./ask.js";
+import { isHeld } from "./api.js";
 import { element, keepingFocus, note } from "./elements.js";
 import { inLanguage } from "./languages.js";
 import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
 import { forcedOnto, replacedBy } from "./state.js";
-import { readable } from "./words.js";
+import { readable } from "./tokens.js";
 
 const d3 = /** @type {any} */ (globalThis).d3;
 /** @type {number | undefined} */

@@ -3,9 +3,9 @@
 
 import { element, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
-import { ask } from "./ask.js";
+import { ask } from "./api.js";
 import { saveButtons } from "./save.js";
-import { joined, readable, spelt, unitsOf, weightsOf } from "./words.js";
+import { joined, readable, spelt, unitsOf, weightsOf } from "./tokens.js";
 
 const d3 = /** @type {any} */ (globalThis).d3;
 const [COLUMN, ROW, WIDTH] = [112, 34, 88];

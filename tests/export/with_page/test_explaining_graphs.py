@@ -19,7 +19,7 @@ from nmt.text.vocabulary import BOS
 SOURCES = [[4, 9, 11, 5, 5, 6, 7, 8, 9, 7, 4], [5]]  # of other lengths than those that are traced
 TARGET = [10, 4, 7, 5, 6]
 FORCED = {1: 0, 3: 1}
-FIELDS = ("scores", "weights", "shares", "centre", "coverage")
+FIELDS = ("scores", "weights", "contributions", "centre", "coverage")
 
 
 @pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
@@ -37,7 +37,7 @@ def test_a_step_and_the_look_at_it_are_pytorchs(variant: Variant) -> None:
 
 
 def assert_same_steps(model: Seq2Seq, sessions: list[onnxruntime.InferenceSession], source: list[int]) -> None:
-    encoder, step, look = sessions
+    encoder, step, trace = sessions
     forced = FORCED if model.has_attention else {}
     expected = steps(forcing(model, forced) if forced else model, source, TARGET)
     padded, lengths = pad_source([source])
@@ -51,11 +51,11 @@ def assert_same_steps(model: Seq2Seq, sessions: list[onnxruntime.InferenceSessio
         own = np.exp(new["log_probabilities"][0, 0, token])
         assert own == pytest.approx(one.probability, abs=1e-5)
         rows = {name: x[:, 0] if "state_" in name else x for name, x in {**inputs, **new}.items()}
-        found = run(look, rows)
+        found = run(trace, rows)
         np.testing.assert_allclose(found["query"], one.query, rtol=0, atol=1e-5)
         np.testing.assert_allclose(found["context"], one.context, rtol=0, atol=1e-5)
         for field in FIELDS:
-            number = None if one.look is None else getattr(one.look, field)
+            number = None if one.attention is None else getattr(one.attention, field)
             assert (field in found) == (number is not None)
             if number is not None:
                 assert found[field].shape == tuple(number.shape)

@@ -17,7 +17,7 @@ import torch
 
 from nmt.checkpoint.contents import load
 from nmt.data.multi30k import MIRROR_VARIABLE
-from nmt.page import answers
+from nmt.page import serializers
 from nmt.system import bundled
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.tokenizers.sentencepiece import SentencePieceOptions, SentencePieceTokenizer, train_sentencepiece
@@ -95,7 +95,7 @@ def check(kind: str, lowercase: bool, model: bytes | None, folder: Path, lines: 
         expected = tokenizer.tokenize(line)
         assert tokens == expected, line
         assert text == tokenizer.detokenize(expected), line
-        assert labels == answers.of_tokens(tokenizer, [*expected, EOS_TOKEN]), line
+        assert labels == serializers.of_tokens(tokenizer, [*expected, EOS_TOKEN]), line
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from nmt.page import answers
+from nmt.page import serializers
 from nmt.page.explanation import Explanation, attention_in_tree, explain, forced_translator, prepared
 from nmt.translator import Translator
 
@@ -22,7 +22,7 @@ POLICY = (
 )
 
 
-def single_page(
+def html_report(
     translator: Translator,
     name: str,
     text: str,
@@ -44,16 +44,16 @@ def single_page(
     questions: list[tuple[Sequence[str], dict[int, int]]] = [((), {})]
     questions += [(prefix, {}) for prefix in _prefixes(translator, first, alternatives)]
     questions += [((), {t: s}) for t, s in _places(first, forced)]
-    model = answers.of_model("1", name, translator)
+    model = serializers.of_model("1", name, translator)
     model["beam_size"] = model["beam_size"] if beam_size is None else beam_size
     stored: list[dict[str, Any]] = [{"path": "/api/models", "answer": [model]}]
     for prefix, at in questions:
         explanation = find(prefix=prefix, forced=at) if prefix or at else first
         question = {"text": text, "prefix": prefix, "forced": list(at.items())}
-        answer = answers.of_explanation(translator, explanation)
+        answer = serializers.of_explanation(translator, explanation)
         told = forced_translator(ready, text, at)
         for node, weights in zip(answer["tree"], attention_in_tree(told, text, explanation.tree), strict=True):
-            node["weights"] = answers.of_attention(weights)  # which the page cannot ask for
+            node["weights"] = serializers.of_attention(weights)  # which the page cannot ask for
         stored.append({"path": "/api/explain", "question": question, "answer": answer})
     return _assembled(stored, f"nmt: {text}")
 
@@ -71,7 +71,11 @@ def _prefixes(translator: Translator, found: Explanation, alternatives: int) -> 
 
 def _places(found: Explanation, forced: int) -> list[tuple[int, int]]:
     """Each step, with each of the source tokens that have the most weight behind the one with the largest."""
-    orders = [step.look.weights.mean(dim=0).argsort(descending=True, stable=True) for step in found.steps if step.look]
+    orders = [
+        step.attention.weights.mean(dim=0).argsort(descending=True, stable=True)
+        for step in found.steps
+        if step.attention
+    ]
     return [(t, s) for t, order in enumerate(orders) for s in order.tolist()[1 : 1 + forced]]
 
 

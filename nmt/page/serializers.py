@@ -113,17 +113,17 @@ def of_step(step: DecodingStep, vocabulary: Sequence[str]) -> dict[str, Any]:
         "query": _numbers(step.query, 3),
         "context": _numbers(step.context, 3),
     }
-    look = step.look
-    if look is None:
+    trace = step.attention
+    if trace is None:
         return entry | {"weights": None}
     return entry | {
-        "weights": _numbers(look.weights.mean(dim=0)),
-        "heads": _numbers(look.weights) if len(look.weights) > 1 else None,
-        "scores": _numbers(look.scores, 4),
-        "parts": _numbers(look.shares, 4),
-        "centre": None if look.centre is None else _numbers(look.centre, 3),
-        "window": look.window,
-        "coverage": None if look.coverage is None else _numbers(look.coverage, 4),
+        "weights": _numbers(trace.weights.mean(dim=0)),
+        "heads": _numbers(trace.weights) if len(trace.weights) > 1 else None,
+        "scores": _numbers(trace.scores, 4),
+        "parts": _numbers(trace.contributions, 4),
+        "centre": None if trace.centre is None else _numbers(trace.centre, 3),
+        "window": trace.window,
+        "coverage": None if trace.coverage is None else _numbers(trace.coverage, 4),
     }
 
 

@@ -40,7 +40,7 @@ class Refusal(Exception):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class Guard:
+class SecurityMiddleware:
     """An ASGI application around another one. `hosts` are the names by which it may be called, beside addresses.
 
     A name that is not known is refused, because a page elsewhere can have its own name point here (DNS rebinding); it

@@ -15,8 +15,8 @@ from nmt.cli import main
 from nmt.config.run import Config
 from nmt.evaluation import checkpoints
 from nmt.evaluation.alignment import best_links, score_alignment, word_pairs
-from nmt.page import sets
-from nmt.page.sets import load_set
+from nmt.page import test_sets
+from nmt.page.test_sets import load_set
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 
@@ -135,14 +135,14 @@ def test_what_does_not_exist_is_said(address: str, path: str) -> None:
 def test_a_defect_with_one_model_keeps_nobody_waiting(
     translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    translate = sets._translate
+    translate = test_sets._translate
 
     def fail(payload: tuple[Translator, Sequence[str]]) -> list[str]:
         if payload[0] is translators["1"][1]:
             raise RuntimeError("a defect")
         return translate(payload)
 
-    monkeypatch.setattr(sets, "_translate", fail)
+    monkeypatch.setattr(test_sets, "_translate", fail)
     with served(translators, sets={"1": test_set}) as address:
         broken, whole = finished(address)["models"]
         assert broken["error"] == "failed: see the output of nmt serve"

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bucketOf, ordered, orders } from "../../nmt/page/static/order.js";
+import { bucketOf, ordered, orders } from "../../nmt/page/static/sort.js";
 
 const TABLE = {
   source: ["a", "b", "c", "d"],

@@ -40,7 +40,7 @@ class _Job:
     answer: asyncio.Future[Any]
 
 
-class Work:
+class BatchQueue:
     """Jobs of the same kind share a call of their function, which computes the answers of several payloads.
 
     It runs while `run` does. All computing happens in one other thread, so that the server can go on listening. A

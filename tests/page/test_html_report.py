@@ -35,10 +35,10 @@ def test_the_file_holds_the_explanations_of_what_follows_other_words(best: str, 
     assert len(forced) == 2 * len(found.steps)
     for number, one in enumerate(forced):
         [[t, s]] = one["question"]["forced"]
-        look = found.steps[t].look
+        trace = found.steps[t].attention
         assert t == number // 2
-        assert look is not None
-        assert (look.weights[0] > look.weights[0, s]).sum() == 1 + number % 2  # the second and the third most
+        assert trace is not None
+        assert (trace.weights[0] > trace.weights[0, s]).sum() == 1 + number % 2  # the second and the third most
         expected_there = explain(translator, SOURCES[0], beam_size=2, length_penalty=0.5, forced={t: s})
         assert one["answer"]["text"] == expected_there.translation.text
         assert one["answer"]["steps"][t]["weights"][s] == 1

@@ -15,20 +15,20 @@ from support.tiny_models import TEXTS, WIRINGS, tiny_codecs, tiny_model
 
 from nmt.config.search import SearchConfig
 from nmt.page import api
-from nmt.page.apart import Apart
+from nmt.page.batch_queue import Tell
 from nmt.page.requests import TranslateRequest
-from nmt.page.work import Tell
+from nmt.page.worker import SearchWorker
 from nmt.system.errors import UserError
 from nmt.translator import Translator
 
 
 @pytest.fixture
-def apart() -> Iterator[Callable[[Any], Apart]]:
+def apart() -> Iterator[Callable[[Any], SearchWorker]]:
     """Makes what computes apart; at the end no process is left."""
-    made: list[Apart] = []
+    made: list[SearchWorker] = []
 
-    def make(function: Any) -> Apart:
-        made.append(Apart(function))
+    def make(function: Any) -> SearchWorker:
+        made.append(SearchWorker(function))
         return made[-1]
 
     yield make
@@ -48,7 +48,7 @@ def square(numbers: Sequence[int], tell: Tell) -> None:
         tell(place, (number * number, os.getpid(), torch.get_num_threads()))
 
 
-def test_a_copy_on_one_thread_answers_call_after_call(apart: Callable[[Any], Apart]) -> None:
+def test_a_copy_on_one_thread_answers_call_after_call(apart: Callable[[Any], SearchWorker]) -> None:
     compute = apart(square)
     found = [answers(compute, range(begin, begin + 3)) for begin in (0, 3)]
     assert [[one[0] for one in told.values()] for told in found] == [[0, 1, 4], [9, 16, 25]]
@@ -59,13 +59,13 @@ def test_a_copy_on_one_thread_answers_call_after_call(apart: Callable[[Any], Apa
 
 
 @pytest.mark.parametrize("variant", [WIRINGS[0], WIRINGS[-1]], ids=str)
-def test_it_translates_as_this_process_does(apart: Callable[[Any], Apart], variant: Any) -> None:
+def test_it_translates_as_this_process_does(apart: Callable[[Any], SearchWorker], variant: Any) -> None:
     served = api.Served.of(Translator(tiny_model(variant), *tiny_codecs(), SearchConfig(beam_size=3)))
     requests = [TranslateRequest(text=text, attention=True) for text in TEXTS]
     assert answers(apart(served.search), requests) == answers(served.search, requests)
 
 
-def test_an_answer_is_told_before_the_others_are_known(apart: Callable[[Any], Apart], tmp_path: Path) -> None:
+def test_an_answer_is_told_before_the_others_are_known(apart: Callable[[Any], SearchWorker], tmp_path: Path) -> None:
     file = tmp_path / "told"
 
     def wait(_: Any, tell: Tell) -> None:
@@ -85,7 +85,7 @@ def test_an_answer_is_told_before_the_others_are_known(apart: Callable[[Any], Ap
 
 
 @pytest.mark.parametrize("error", [UserError("too long"), OSError("no such thing"), EOFError()], ids=repr)
-def test_what_is_raised_there_is_raised_here(apart: Callable[[Any], Apart], error: Exception) -> None:
+def test_what_is_raised_there_is_raised_here(apart: Callable[[Any], SearchWorker], error: Exception) -> None:
     def fail(fails: bool, tell: Tell) -> None:
         tell(0, "begun")
         if fails:
@@ -98,7 +98,7 @@ def test_what_is_raised_there_is_raised_here(apart: Callable[[Any], Apart], erro
     assert told == answers(compute, False) == {0: "begun"}  # and the copy goes on
 
 
-def test_a_copy_that_is_killed_is_replaced(apart: Callable[[Any], Apart], tmp_path: Path) -> None:
+def test_a_copy_that_is_killed_is_replaced(apart: Callable[[Any], SearchWorker], tmp_path: Path) -> None:
     def die(file: Path, tell: Tell) -> None:
         tell(0, os.getpid())
         if not file.exists():
@@ -115,7 +115,7 @@ def test_a_copy_that_is_killed_is_replaced(apart: Callable[[Any], Apart], tmp_pa
     assert answers(compute, tmp_path / "died")[1] == second
 
 
-def test_a_call_that_kills_each_copy_is_given_up(apart: Callable[[Any], Apart]) -> None:
+def test_a_call_that_kills_each_copy_is_given_up(apart: Callable[[Any], SearchWorker]) -> None:
     def die(dies: bool, _: Tell) -> None:
         if dies:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -126,7 +126,7 @@ def test_a_call_that_kills_each_copy_is_given_up(apart: Callable[[Any], Apart]) 
     assert answers(compute, False) == {}
 
 
-def test_a_copy_keeps_no_connection_open(apart: Callable[[Any], Apart]) -> None:
+def test_a_copy_keeps_no_connection_open(apart: Callable[[Any], SearchWorker]) -> None:
     """A client sees the end of its connection when the server closes it."""
     client, server = socket.socketpair()
 
@@ -149,7 +149,7 @@ def test_a_copy_ends_with_its_process() -> None:
     here, there = context.Pipe()
 
     def live() -> None:
-        compute = Apart(square)
+        compute = SearchWorker(square)
         here.send(answers(compute, [1])[0][1])
         time.sleep(60)
 

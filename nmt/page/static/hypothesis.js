@@ -2,7 +2,7 @@
 /** The translation above the views, word by word: what the model was told, and whether to trust it. */
 
 import { element } from "./elements.js";
-import { adjoins, isMark, readable, spelt, withCase } from "./words.js";
+import { adjoins, isMark, readable, spelt, withCase } from "./tokens.js";
 
 const END = "<eos>";
 /** @type {Record<string, string>} */

@@ -15,8 +15,8 @@ from nmt.evaluation.by_length import Bucket, bleu_by_length, source_lengths
 from nmt.evaluation.checkpoints import TestSet, file_test_set
 from nmt.evaluation.scores import corpus_chrf, sacrebleu_score, sentence_bleu, sentence_chrf
 from nmt.page.api import Models
-from nmt.page.guard import Refusal
-from nmt.page.work import FullQueue, Work, one_by_one
+from nmt.page.batch_queue import BatchQueue, FullQueue, one_by_one
+from nmt.page.security import Refusal
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
@@ -52,13 +52,13 @@ class _Result:
     error: str | None = None
 
 
-class Sets:
+class TestSets:
     """The test sets of a process, by their ids. Computing goes through `work`, a few sentences at a time.
 
     All models have the same languages.
     """
 
-    def __init__(self, sets: Mapping[str, TestSet], models: Models, work: Work) -> None:
+    def __init__(self, sets: Mapping[str, TestSet], models: Models, work: BatchQueue) -> None:
         self._sets, self._models, self._work = sets, models, work
         language = next((one.source.language for _, one in models.values()), "xx")
         self._lengths = {number: source_lengths(one.text.source, language) for number, one in sets.items()}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from nmt.page import work as queue
-from nmt.page.work import AT_ONCE, Compute, FullQueue, Tell, Work
+from nmt.page import batch_queue as queue
+from nmt.page.batch_queue import AT_ONCE, BatchQueue, Compute, FullQueue, Tell
 
 
 def in_loop(program: Any) -> Any:
     async def run() -> Any:
-        work = Work(longest=100)
+        work = BatchQueue(longest=100)
         running = asyncio.create_task(work.run())
         try:
             return await asyncio.wait_for(program(work), 20)
@@ -40,7 +40,7 @@ def test_jobs_of_a_kind_share_a_call() -> None:
         calls.append(list(numbers))
         return [2 * number for number in numbers]
 
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         return await asyncio.gather(*(work.answer(number % 2, at_once(double), number) for number in range(10)))
 
     assert in_loop(program) == [2 * number for number in range(10)]
@@ -54,7 +54,7 @@ def test_a_batch_has_a_largest_size() -> None:
         sizes.append(len(numbers))
         return list(numbers)
 
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         return await asyncio.gather(*(work.answer("", at_once(count), number) for number in range(90)))
 
     assert in_loop(program) == list(range(90))
@@ -68,7 +68,7 @@ def test_the_first_comes_first_with_those_of_its_size() -> None:
         calls.append(list(sizes))
         return sizes
 
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         sizes = [7, *range(100, 100 + AT_ONCE), *range(AT_ONCE - 1)]
         return await asyncio.gather(*(work.answer("", at_once(note), size, size) for size in sizes))
 
@@ -80,7 +80,7 @@ def test_a_job_that_fails_fails_alone() -> None:
     def inverse(numbers: Sequence[int]) -> list[float]:
         return [1 / number for number in numbers]
 
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         jobs = (work.answer("", at_once(inverse), number) for number in (1, 0, 2))
         return await asyncio.gather(*jobs, return_exceptions=True)
 
@@ -90,7 +90,7 @@ def test_a_job_that_fails_fails_alone() -> None:
 
 
 def test_a_full_queue_refuses_at_once_and_then_goes_on() -> None:
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         # These are more than the queue holds before any is done.
         jobs = (work.answer("", at_once(list), number) for number in range(130))
         found = await asyncio.gather(*jobs, return_exceptions=True)
@@ -108,7 +108,7 @@ def test_nobody_computes_for_those_who_have_gone() -> None:
         seen.extend(payloads)
         return payloads
 
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         gone = asyncio.create_task(work.answer("", at_once(note), "gone"))
         await asyncio.sleep(0)
         gone.cancel()
@@ -127,7 +127,7 @@ def test_those_who_have_gone_do_not_fill_the_queue() -> None:
         free.wait(10)
         return payloads
 
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         first = asyncio.create_task(work.answer("", at_once(wait), "first"))
         await asyncio.sleep(2 * queue.PATIENCE)  # it is computed now
         gone = [asyncio.create_task(work.answer("", at_once(list), number)) for number in range(100)]
@@ -152,7 +152,7 @@ def test_a_job_waits_a_moment_for_others_and_no_longer(monkeypatch: pytest.Monke
         calls.append(list(payloads))
         return payloads
 
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         first = asyncio.create_task(work.answer("", at_once(note), "first"))
@@ -178,7 +178,7 @@ def test_an_answer_that_is_known_early_does_not_wait_for_the_others() -> None:
         for place, payload in enumerate(payloads[1:], start=1):
             tell(place, payload)
 
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         others = [asyncio.create_task(work.answer("", slow, name)) for name in ("first", "second", "third")]
         assert await others[0] == "first"
         again = asyncio.create_task(work.answer("", slow, "again"))
@@ -198,7 +198,7 @@ def test_what_was_answered_before_a_failure_is_not_computed_again() -> None:
             seen.append(number)
             tell(place, 1 / number)
 
-    async def program(work: Work) -> Any:
+    async def program(work: BatchQueue) -> Any:
         return await asyncio.gather(*(work.answer("", inverse, n) for n in (1, 2, 0, 4)), return_exceptions=True)
 
     one, half, wrong, quarter = in_loop(program)

@@ -1,12 +1,12 @@
 // @ts-check
 /** View 4: what else the model considered at a step; another word in its place; attention forced onto a source word. */
 
-import { isHeld, live } from "./ask.js";
+import { isHeld, live } from "./api.js";
 import { element } from "./elements.js";
 import { saveButtons } from "./save.js";
 import { forcedOnto } from "./state.js";
 import { candidates } from "./steps.js";
-import { readable } from "./words.js";
+import { readable } from "./tokens.js";
 
 /** @param {HTMLDialogElement} dialog @param {any} found @param {number} t @param {import("./state.js").State} state @param {any} actions */
 export function openMind(dialog, found, t, state, actions) {

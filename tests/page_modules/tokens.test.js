@@ -11,7 +11,7 @@ import {
   unitsOf,
   weightsOf,
   withinSentences,
-} from "../../nmt/page/static/words.js";
+} from "../../nmt/page/static/tokens.js";
 
 const word = (token, number) => ({ token, label: token, kind: "word", word: number });
 const TOKENS = [

@@ -15,13 +15,13 @@ from typing import Any
 
 import torch
 
-from nmt.page.work import Tell
+from nmt.page.batch_queue import Tell
 from nmt.system.errors import UserError
 
 Function = Callable[[Any, Tell], None]
 
 
-class Apart:
+class SearchWorker:
     """Computes `function(payloads, tell)` in a copy (fork) of this process, with one thread.
 
     The copy sees what this process had when it began, and none of its connections. A killed one is replaced. Raises

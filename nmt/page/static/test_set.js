@@ -1,13 +1,13 @@
 // @ts-check
 /** View 6: a test set. Its sentences with each model's scores, BLEU by length, and one sentence at a time in full. */
 
-import { ask } from "./ask.js";
+import { ask } from "./api.js";
 import { chart } from "./chart.js";
 import { element, keepingFocus, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
 import { saveButtons } from "./save.js";
-import { bucketOf, ordered, orders } from "./order.js";
-import { differing } from "./words.js";
+import { bucketOf, ordered, orders } from "./sort.js";
+import { differing } from "./tokens.js";
 
 const AT_ONCE = 20;
 const NONE = "Start nmt serve with --test-set SOURCE REFERENCE, two files, and their sentences appear here.";

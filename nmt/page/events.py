@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nmt.page.guard import Refusal
 from nmt.page.runs import METRICS, Follower, Run, runs_in
+from nmt.page.security import Refusal
 
 PAUSE = 0.5  # seconds between two looks at the files
 SILENCE = 15.0  # seconds after which a word is said, so that nobody on the way takes the connection for dead
@@ -20,7 +20,7 @@ MOST_STREAMS = 64  # of a process
 MOST_RUNS = 8  # of a stream
 
 
-class Live:
+class RunEvents:
     """The streams of a process, about the runs below a folder. `closing` is set when the process is to end."""
 
     def __init__(self, folder: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import tee
 from pathlib import Path
 
 from nmt.commands.options import Parser
@@ -21,8 +22,10 @@ def add_direction_options(parser: Parser) -> None:
     group.add_argument("--to", dest="to_language", metavar="CODE", help="translate to this language, en or de")
 
 
-def has_words(line: str) -> bool:
-    return any(map(str.isalpha, line))
+def first_text(blocks: Iterator[list[str]]) -> tuple[list[str], Iterator[list[str]]]:
+    """The first block of sentences with a letter, from which the language is detected, and all blocks."""
+    blocks, ahead = tee(blocks)
+    return next((block for block in ahead if any(map(str.isalpha, "".join(block)))), []), blocks
 
 
 def choose_checkpoints(options: argparse.Namespace, checkpoints: list[str], text: Sequence[str]) -> tuple[str, ...]:

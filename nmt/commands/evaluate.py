@@ -33,14 +33,15 @@ def parser() -> Parser:
     parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help="each is compared with the first")
     ensemble = "evaluate these as one model"
     parser.add_argument("--ensemble", nargs="+", default=[], metavar="CHECKPOINT", help=ensemble)
-    text = parser.add_argument_group("test set").add_mutually_exclusive_group()
+    test_set = parser.add_argument_group("test set")
+    text = test_set.add_mutually_exclusive_group()
     split = "test, validation, train, or one of Multi30k by its name, such as test_2017_flickr (default: test)"
     text.add_argument("--split", metavar="NAME", help=split)
     published = "score on sacreBLEU's own copy of a test set, such as multi30k/2016 or wmt14"
     text.add_argument("--sacrebleu", metavar="NAME", help=published)
     text.add_argument("--source", type=Path, metavar="FILE", help="translate this file instead of a split")
-    parser.add_argument("--reference", type=Path, metavar="FILE", help="the reference translation of --source")
-    add_data_folder(parser)
+    test_set.add_argument("--reference", type=Path, metavar="FILE", help="the reference translation of --source")
+    add_data_folder(test_set)
     parser.add_argument("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
     output = "write evaluation.json, CSV, figures and translations there"
     parser.add_argument("--output", type=Path, metavar="DIR", help=output)

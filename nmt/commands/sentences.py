@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 from nmt.system.errors import UserError
 from nmt.text.corpus import LONGEST_LINE
@@ -19,18 +18,6 @@ def in_blocks(sentences: Sequence[str], first: int = 0) -> Iterator[list[str]]:
     """The sentences from number `first` on, `BLOCK` at a time."""
     for start in range(first, len(sentences), BLOCK):
         yield list(sentences[start : start + BLOCK])
-
-
-def first_matching_block(
-    blocks: Iterator[list[str]], matches: Callable[[str], bool]
-) -> tuple[list[str], Iterator[list[str]]]:
-    """The first block with a sentence that matches (the last block if none does), and an iterator over all blocks."""
-    read: list[list[str]] = []
-    for block in blocks:
-        read.append(block)
-        if any(map(matches, block)):
-            break
-    return read[-1] if read else [], chain(read, blocks)
 
 
 def prompt_blocks() -> Iterator[list[str]]:

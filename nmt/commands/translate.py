@@ -119,7 +119,7 @@ def _run(options: argparse.Namespace) -> None:
         first: list[str] = []
         blocks = sentences.stream_blocks(sys.stdin.fileno(), PATIENCE if options.workers > 1 else None)
         if not checkpoints and directions.depends_on_text(options):
-            first, blocks = sentences.first_matching_block(blocks, directions.has_words)
+            first, blocks = directions.first_text(blocks)
         _translate(options, models_for(first), blocks, results.print_lines)
 
 

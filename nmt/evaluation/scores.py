@@ -91,40 +91,17 @@ def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> flo
     return sacrebleu.BLEU(force=True).corpus_score(hypotheses, [references]).score
 
 
-def corpus_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """ChrF of the whole, 0 to 100, with sacreBLEU's default settings: the `chrf` of `score`."""
-    check_pairs(hypotheses, references)
-    return sacrebleu.CHRF().corpus_score(hypotheses, [references]).score
-
-
-def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Each sentence's cased BLEU, 0 to 100, of the n-gram orders that it has (sacreBLEU's effective order)."""
-    metric = sacrebleu.BLEU(effective_order=True, force=True)
-    return [metric.sentence_score(h, [r]).score for h, r in zip(hypotheses, references, strict=True)]
-
-
-def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Each sentence's chrF, 0 to 100."""
-    metric = sacrebleu.CHRF()
-    return [metric.sentence_score(h, [r]).score for h, r in zip(hypotheses, references, strict=True)]
-
-
 def compare(
     systems: Mapping[str, Sequence[str]], references: Sequence[str], samples: int = SIGNIFICANCE_RESAMPLES
 ) -> list[Comparison]:
     """Test the BLEU of every system (name → hypotheses) against the first one; an empty list for a single system.
 
-    Paired bootstrap (Koehn 2004, section 4) by `sacrebleu.significance.PairedTest`. The p-value equals that of the
-    command `sacrebleu --paired-bs` with the same seed: 12345, or the environment variable SACREBLEU_SEED. It is the
-    share of resamples whose absolute difference exceeds the mean of all resamples' by more than the observed one. That
-    is in effect a one-sided test: it falls below 0.05 for about 11 % of pairs of equally good systems, so it is not the
-    probability of so large a difference. Halve the threshold for a two-sided test at 5 %.
-
-    There is no p-value where more than 5 % of resamples are expected to hold no sentence in which either system
-    matches a 4-gram: BLEU there is only sacreBLEU's smoothing.
-
-    The bootstrap is used instead of approximate randomisation because sacreBLEU's version of the latter does not count
-    shuffles that tie with the observed difference: two systems that differ in one sentence get p = 0.0001.
+    Paired bootstrap (Koehn 2004, section 4) by `sacrebleu.significance.PairedTest`, with the p-value of the command
+    `sacrebleu --paired-bs` for the same seed: 12345, or the environment variable SACREBLEU_SEED. It is in effect
+    one-sided, below 0.05 for about 11 % of pairs of equally good systems: halve the threshold for a two-sided test at
+    5 %. There is none where more than 5 % of resamples are expected to hold no sentence in which either system matches
+    a 4-gram: BLEU there is only sacreBLEU's smoothing. Approximate randomisation is not used, since sacreBLEU does not
+    count shuffles that tie with the observed difference: systems that differ in one sentence get p = 0.0001.
 
     Raises UserError if the number of a system's sentences differs from that of the references or is 0, or if
     SACREBLEU_SEED is not a seed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.checkpoints import TestSet, heat_maps
@@ -11,6 +12,9 @@ from nmt.evaluation.mechanisms import is_plain, mechanism
 from nmt.evaluation.report import described, legend
 from nmt.lab.result import Result, best_of
 from nmt.translator import Translator
+
+if TYPE_CHECKING:
+    from nmt.plots.style import NotebookFigure
 
 MOST_CURVES = 7  # in one picture; of more models, the scores and the variants get a picture each
 HEAT_MAP_WORDS = 16  # of the source sentence whose heat maps are drawn, or as near as there is: four fit on a page
@@ -58,7 +62,6 @@ def _curve_pictures(results: Sequence[Result], test_set: TestSet) -> Pictures:
 
 
 def _error_picture(results: Sequence[Result], test_set: TestSet) -> Pictures:
-    from nmt.plots.curves import intervals
     from nmt.plots.style import render
 
     titles = dict(zip((result.name for result in results), _titles(results), strict=True))
@@ -66,7 +69,7 @@ def _error_picture(results: Sequence[Result], test_set: TestSet) -> Pictures:
     if not errors:
         return {}
     ordered = sorted(errors, key=lambda name: errors[name])
-    picture = intervals(
+    picture = _intervals(
         ordered,
         [errors[name] for name in ordered],
         title="Alignment error rate of the attention to the reference",
@@ -74,6 +77,25 @@ def _error_picture(results: Sequence[Result], test_set: TestSet) -> Pictures:
         label="alignment error rate in percent, with 95 % bootstrap interval; lower is better",
     )
     return {"alignment_error.png": ("Alignment error rate, with 95 % intervals", render(picture, "png"))}
+
+
+def _intervals(
+    names: Sequence[str], values: Sequence[tuple[float, float, float]], *, title: str, subtitle: str = "", label: str
+) -> NotebookFigure:
+    """Draw a value with its interval (value, low, high) for each name, from the top down; `label` names the values."""
+    from nmt.plots.curves import add_axes
+    from nmt.plots.style import COLOURS, MARKERS, WIDTH, drawing, fix_layout, new_figure
+
+    with drawing():
+        figure, body = new_figure(WIDTH, 1.9 + 0.3 * len(names), title, subtitle)
+        axes = add_axes(body, "x")
+        for row, (value, low, high) in enumerate(values):
+            axes.plot([low, high], [row, row], color=COLOURS[0], linewidth=2.2, solid_capstyle="butt")
+            axes.plot(value, row, MARKERS[0], color=COLOURS[0], markersize=7)
+        axes.set_yticks(range(len(names)), names)
+        axes.set(xlim=(0.0, None), ylim=(len(names) - 0.5, -0.5), xlabel=label)
+        fix_layout(figure)
+    return figure
 
 
 def _kept_heat_maps(page: Path) -> Pictures:

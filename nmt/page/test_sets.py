@@ -10,10 +10,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import sacrebleu
+
 from nmt.evaluation.alignment import Link, WordKind, WordPairs, attend_words, best_links, score_alignment, word_pairs
 from nmt.evaluation.by_length import Bucket, bleu_by_length, source_lengths
 from nmt.evaluation.checkpoints import TestSet, file_test_set
-from nmt.evaluation.scores import corpus_chrf, sacrebleu_score, sentence_bleu, sentence_chrf
+from nmt.evaluation.scores import sacrebleu_score
 from nmt.page.api import Models
 from nmt.page.batch_queue import BatchQueue, FullQueue, one_by_one
 from nmt.page.security import Refusal
@@ -201,13 +203,16 @@ def _scored(
     hypotheses: Sequence[str], references: Sequence[str], lengths: Sequence[int]
 ) -> tuple[list[float], list[float], dict[str, Any]]:
     """BLEU and chrF of each sentence, and those of the whole."""
+    bleu, chrf = sacrebleu.BLEU(effective_order=True, force=True), sacrebleu.CHRF()
+    pairs = list(zip(hypotheses, references, strict=True))
     buckets: list[Bucket] = bleu_by_length(hypotheses, references, lengths, EDGES)
     summary = {
         "bleu": sacrebleu_score(hypotheses, references),
-        "chrf": corpus_chrf(hypotheses, references),
+        "chrf": chrf.corpus_score(hypotheses, [references]).score,
         "by_length": [asdict(bucket) for bucket in buckets],
     }
-    return sentence_bleu(hypotheses, references), sentence_chrf(hypotheses, references), summary
+    of_bleu, of_chrf = ([metric.sentence_score(h, [r]).score for h, r in pairs] for metric in (bleu, chrf))
+    return of_bleu, of_chrf, summary
 
 
 def _links(one: TestSet) -> Any:

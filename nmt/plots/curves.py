@@ -1,4 +1,4 @@
-"""BLEU by source length as curves, and values with their intervals."""
+"""BLEU by source length as curves."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def bleu_by_length(
     """
     with drawing():
         figure, body = new_figure(WIDTH, 4.9 + 0.12 * len(names), title, subtitle)
-        axes = _axes(body, "y")
+        axes = add_axes(body, "y")
         lines = [  # the first models lie on top: as a rule those that the others are compared with
             _draw_curve(axes, points, colour, marker, 4 - order / len(names))
             for order, (points, colour, marker) in enumerate(zip(curves, cycle(COLOURS), cycle(MARKERS), strict=False))
@@ -63,23 +63,8 @@ def bleu_by_length(
     return figure
 
 
-def intervals(
-    names: Sequence[str], values: Sequence[tuple[float, float, float]], *, title: str, subtitle: str = "", label: str
-) -> NotebookFigure:
-    """Draw a value with its interval (value, low, high) for each name, from the top down; `label` names the values."""
-    with drawing():
-        figure, body = new_figure(WIDTH, 1.9 + 0.3 * len(names), title, subtitle)
-        axes = _axes(body, "x")
-        for row, (value, low, high) in enumerate(values):
-            axes.plot([low, high], [row, row], color=COLOURS[0], linewidth=2.2, solid_capstyle="butt")
-            axes.plot(value, row, MARKERS[0], color=COLOURS[0], markersize=7)
-        axes.set_yticks(range(len(names)), names)
-        axes.set(xlim=(0.0, None), ylim=(len(names) - 0.5, -0.5), xlabel=label)
-        fix_layout(figure)
-    return figure
-
-
-def _axes(body: FigureBase, grid: Literal["x", "y"]) -> Axes:
+def add_axes(body: FigureBase, grid: Literal["x", "y"]) -> Axes:
+    """Axes with a grid in one direction, and no frame but the line below."""
     axes = body.add_subplot()
     axes.tick_params(length=0)
     axes.grid(axis=grid, linewidth=0.8)

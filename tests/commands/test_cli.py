@@ -27,31 +27,11 @@ def test_a_run_leaves_the_promised_files(runs: Path) -> None:
     assert texts == {"source.txt", "reference.txt", "bahdanau_best.txt"}
 
 
-def test_metrics_have_the_promised_fields(runs: Path) -> None:
+def test_metrics_have_an_event_for_each_lap_and_validation(runs: Path) -> None:
     lines = (runs / "bahdanau" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     assert [event["event"] for event in events] == ["train", "train", "validation", "train", "end"]
-    assert events[0].keys() == {
-        *("event", "update", "epoch", "loss", "perplexity", "learning_rate"),
-        *("source_tokens_per_second", "target_tokens_per_second", "skipped"),
-    }
-    assert {"event", "update", "epoch", "loss", "perplexity", "bleu"} <= events[2].keys()
     assert [event["update"] for event in events] == [2, 4, 5, 5, 5]
-
-
-def test_evaluation_json_has_the_promised_fields(runs: Path) -> None:
-    evaluation = json.loads((runs / "bahdanau" / "evaluation.json").read_text(encoding="utf-8"))
-    assert evaluation.keys() == {"models", "significance"}
-    (model,) = evaluation["models"]
-    flavours = {"bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"}
-    others = {"length_ratio", "signatures", "by_length", "alignment", "learned"}
-    assert model.keys() == {"checkpoint", "split", *flavours, *others}
-    assert model["alignment"] is None
-    assert model["learned"] == []
-    assert model["signatures"].keys() == flavours
-    assert model["split"] == "test"
-    assert model["by_length"][0].keys() == {"low", "high", "count", "bleu", "ci_low", "ci_high"}
-    assert sum(bucket["count"] for bucket in model["by_length"]) == 20
 
 
 def test_the_resolved_config_repeats_the_run(runs: Path, tmp_path: Path) -> None:
@@ -219,6 +199,11 @@ def test_help_says_what_each_command_is_for(
         for name, purpose in COMMANDS.items():
             assert f"  {name} " in shown
             assert purpose in shown
+    for name in COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            main([name, "--help"])
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.startswith(f"usage: nmt {name}")
 
 
 def test_a_command_that_is_not_installed_names_its_addon(
@@ -227,14 +212,6 @@ def test_a_command_that_is_not_installed_names_its_addon(
     monkeypatch.delitem(COMMANDS, "ablation", raising=False)
     assert main(["ablation"]) == 2
     assert error_of(capsys) == "error: ablation belongs to the add-on nmt.lab, which is not installed\n"
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_its_own_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([name, "--help"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: nmt {name}")
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

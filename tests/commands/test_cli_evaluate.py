@@ -49,6 +49,7 @@ def test_every_option_runs_alone_and_with_all_others(
     for arguments, words in (
         ([best, *models[1], none], "a checkpoint was given twice"),
         ([best, *sets[0], *sets[1]], "argument --source: not allowed with argument --split"),
+        ([best, "--alignment-words", "spacy"], "--alignment-words goes with --alignment or --heat-map"),
         ([best, "--data-folder", "data"], "this checkpoint has paths of files"),
         ([best, *sets[1], "--data-folder", "data"], "--data-folder is for a split of the corpus"),
         ([best, "--output", str(tmp_path / "3")], f"{tmp_path / '3'} already holds an evaluation"),
@@ -166,15 +167,6 @@ def test_attention_is_scored_and_drawn(
     assert "no attention" not in drawn
 
 
-def test_a_model_without_attention_has_no_alignment_error_rate(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    arguments = [str(runs / "none" / "best.pt"), "--alignment", str(runs.parent / "text.align")]
-    assert main(["evaluate", *arguments]) == 0
-    printed = capsys.readouterr().out
-    rows = printed[printed.index("Alignment error rate") :].splitlines()
-    assert rows[2].split() == ["none/best.pt", "-", "-", "-", "-"]
-
-
 @pytest.mark.parametrize(
     ("content", "options", "words"),
     [
@@ -213,9 +205,3 @@ def test_bad_alignments_and_heat_maps_are_refused_before_translating(
     for word in words:
         assert word in error
     assert not list(tmp_path.glob("out/*"))
-
-
-def test_alignment_words_alone_are_refused(best: str, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert main(["evaluate", best, "--alignment-words", "spacy"]) == 2
-    assert "--alignment-words goes with --alignment or --heat-map" in error_of(capsys)

@@ -94,13 +94,6 @@ def test_json_and_n_best(best: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert float(lines[0][2]) >= float(lines[1][2])
 
 
-@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
-def test_attention_picture(best: str, tmp_path: Path, suffix: str, magic: bytes) -> None:
-    picture = tmp_path / f"attention{suffix}"
-    assert main(["translate", best, SOURCES[0], "--attention", str(picture)]) == 0
-    assert picture.read_bytes().startswith(magic)
-
-
 def test_every_option_runs_alone_and_with_all_others(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +134,7 @@ def test_every_option_runs_alone_and_with_all_others(
             assert main(["translate", best, *together, *source]) == 0
             (found,) = capsys.readouterr().out.splitlines()
             assert len(json.loads(found)["n_best"]) == 2
+        assert picture.read_bytes().startswith(b"\x89PNG")
         assert main(["translate", best, *together, "--input", str(file), "--output", str(out), "--resume"]) == 0
         assert out.read_text(encoding="utf-8") == f"{found}\n"
     assert main(["translate", best, sentence, "--beam", "2", "--top-k", "3"]) == 2

@@ -33,12 +33,6 @@ def test_score_is_that_worked_out_by_hand() -> None:
     assert (result.ci_low, result.ci_high) == (pytest.approx(2 / 7), pytest.approx(3 / 4))
 
 
-def test_sure_links_alone_make_it_one_minus_f1() -> None:
-    result = score_alignment([{(0, 0), (1, 2)}, {(0, 0)}], [gold({(0, 0), (1, 1), (2, 2)}), gold({(0, 0)})])
-    f1 = 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4)
-    assert result.error_rate == pytest.approx(1 - f1)
-
-
 def test_perfect_and_empty_alignments() -> None:
     links = [gold({(0, 0)}, {(1, 1)}), gold(set()), gold({(0, 1), (1, 0)})]
     for found in ([g.sure for g in links], [g.possible for g in links]):
@@ -58,7 +52,10 @@ def test_links_that_are_only_possible_are_no_mistake_and_need_not_be_found() -> 
     assert score_alignment([sure | {(2, 2)}], [gold(sure)]).error_rate == pytest.approx(1 / 5)
 
 
-def test_nothing_sure_cannot_be_scored() -> None:
+def test_without_sure_links_there_is_no_score_and_with_them_alone_it_is_one_minus_f1() -> None:
+    result = score_alignment([{(0, 0), (1, 2)}, {(0, 0)}], [gold({(0, 0), (1, 1), (2, 2)}), gold({(0, 0)})])
+    f1 = 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4)
+    assert result.error_rate == pytest.approx(1 - f1)
     with pytest.raises(ValueError, match="no gold link is sure"):
         score_alignment([{(0, 0)}], [gold(set(), {(0, 0)})])
 

@@ -45,10 +45,7 @@ def test_every_bucket_has_its_own_corpus_score():
     assert result[-1] == Bucket(41, None, 0, None, None, None)
     assert [b.label for b in result] == ["1-8", "9-16", "17-40", "41+"]
     assert replace(result[0], high=1).label == "1"
-
-
-def test_few_sentences_are_marked():
-    assert [Bucket(1, 2, count, None, None, None).is_small for count in (0, 19, 20)] == [True, True, False]
+    assert [replace(result[0], count=count).is_small for count in (0, 19, 20)] == [True, True, False]
 
 
 def test_interval_agrees_with_a_bootstrap_written_out():
@@ -69,13 +66,15 @@ def test_interval_agrees_with_a_bootstrap_written_out():
     assert high == pytest.approx(sorted(drawn_scores)[-11], abs=0.15 * width)
 
 
-def test_the_interval_has_95_of_100_of_the_resamples_that_were_asked_for():
+def test_the_interval_holds_95_of_100_resamples_and_depends_on_their_seed():
     statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
-    drawn = [scores.bleu_from_statistics(total) for total in resampled_sums(statistics, 200, 3)]
-    expected = pytest.approx(tuple(np.percentile(drawn, [2.5, 97.5])))
-    assert bootstrap_interval(statistics, 200, 3) == expected
+    totals = [scores.bleu_from_statistics(total) for total in resampled_sums(statistics, 200, 3)]
     (bucket,) = bleu_by_length(HYPOTHESES, REFERENCES, [4] * len(HYPOTHESES), [], samples=200, seed=3)
-    assert (bucket.ci_low, bucket.ci_high) == expected
+    assert (bucket.ci_low, bucket.ci_high) == pytest.approx(tuple(np.percentile(totals, [2.5, 97.5])))
+    assert bootstrap_interval(statistics, 200, seed=3) == (bucket.ci_low, bucket.ci_high)
+    assert bootstrap_interval(statistics, 200, seed=4) != (bucket.ci_low, bucket.ci_high)
+    (bucket,) = bleu_by_length(HYPOTHESES[:1], REFERENCES[:1], [4], [])
+    assert bucket.ci_low == bucket.bleu == bucket.ci_high
 
 
 def test_interval_shrinks_with_the_square_root_of_the_number_of_sentences():
@@ -84,14 +83,6 @@ def test_interval_shrinks_with_the_square_root_of_the_number_of_sentences():
     # The same sentences nine times: the same score, a third of the uncertainty.
     low9, high9 = bootstrap_interval(np.tile(statistics, (9, 1)), 1000, seed=1)
     assert (high - low) / (high9 - low9) == pytest.approx(3, rel=0.15)
-
-
-def test_interval_is_seeded_and_of_one_sentence_is_a_point():
-    statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
-    assert bootstrap_interval(statistics, 100, seed=1) == bootstrap_interval(statistics, 100, seed=1)
-    assert bootstrap_interval(statistics, 100, seed=1) != bootstrap_interval(statistics, 100, seed=2)
-    (bucket,) = bleu_by_length(HYPOTHESES[:1], REFERENCES[:1], [4], [])
-    assert bucket.ci_low == bucket.bleu == bucket.ci_high
 
 
 @pytest.mark.parametrize(

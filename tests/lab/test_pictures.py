@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support.pictures import svg_texts
 
 from nmt.evaluation import checkpoints
 from nmt.evaluation.alignment import WordPairs
@@ -39,3 +40,15 @@ def test_heat_maps_of_models_that_are_elsewhere_are_kept(tmp_path: Path, monkeyp
     best_of(config).touch()
     monkeypatch.setattr(pictures, "_heat_map_pictures", lambda here, _: {"new": ("", str(len(here)).encode())})
     assert pictures.pictures(results, pairs([1], [1]), tmp_path) == {"new": ("", b"1")}
+
+
+def test_intervals_stand_in_order_from_the_top_and_are_as_wide_as_they_say() -> None:
+    names, values = ["$a$", "_b_", "c"], [(10.0, 8.0, 13.0), (20.0, 19.0, 21.0), (90.0, 85.0, 91.0)]
+    figure = pictures._intervals(names, values, title="errors", subtitle="toy corpus", label="AER in percent")
+    texts = svg_texts(figure)
+    assert {"errors", "toy corpus", "AER in percent"} <= set(texts)
+    assert [text for text in texts if text in names] == names
+    lines = figure.axes[0].lines
+    assert [tuple(line.get_xdata()) for line in lines[::2]] == [(low, high) for _, low, high in values]
+    assert [float(line.get_xdata()[0]) for line in lines[1::2]] == [value for value, _, _ in values]
+    assert figure.axes[0].get_ylim() == (2.5, -0.5)

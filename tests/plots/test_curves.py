@@ -1,11 +1,11 @@
-"""Curves and intervals: every point on its tick, every name in the legend."""
+"""Curves: every point on its tick, every name in the legend."""
 
 import numpy as np
 import pytest
 from support.pictures import has_colour, pixels, svg_texts
 
 from nmt.evaluation.by_length import Bucket
-from nmt.plots.curves import bleu_by_length, intervals
+from nmt.plots.curves import bleu_by_length
 from nmt.plots.style import COLOURS, render
 
 
@@ -73,15 +73,3 @@ def test_odd_and_empty_buckets_are_drawn():
     outside = [Bucket(1, None, 3, 40.0, 20.0, 30.0)]  # a bootstrap of three sentences may miss its own point
     assert {"0", "40"} <= {t.removesuffix(".0") for t in svg_texts(bleu_by_length(["a"], [outside], title="t"))}
     assert "n = 0" in svg_texts(bleu_by_length(["a"], [some_buckets([0, 0])], title="t"))
-
-
-def test_intervals_stand_in_order_from_the_top_and_are_as_wide_as_they_say():
-    names, values = ["$a$", "_b_", "c"], [(10.0, 8.0, 13.0), (20.0, 19.0, 21.0), (90.0, 85.0, 91.0)]
-    figure = intervals(names, values, title="errors", subtitle="toy corpus", label="AER in percent")
-    texts = svg_texts(figure)
-    assert {"errors", "toy corpus", "AER in percent"} <= set(texts)
-    assert [text for text in texts if text in names] == names
-    lines = figure.axes[0].lines
-    assert [tuple(line.get_xdata()) for line in lines[::2]] == [(low, high) for _, low, high in values]
-    assert [float(line.get_xdata()[0]) for line in lines[1::2]] == [value for value, _, _ in values]
-    assert figure.axes[0].get_ylim() == (2.5, -0.5)

@@ -131,7 +131,7 @@ check: setup
 	$(BIN)/mypy
 
 reference: setup
-	$(BIN)/python -m nmt.config.schema configs/schema.json
+	$(BIN)/python docs/_ext/config_schema.py configs/schema.json
 	$(BIN)/python docs/_ext/generated_parts.py docs/reference/*.md
 
 docs: .venv/docs-installed

@@ -6,9 +6,9 @@ from collections import defaultdict
 from typing import Any
 
 from attention_table import typeset
+from config_meanings import Meaning, fields, sections
+from config_schema import schema
 
-from nmt.config.reference import Meaning, fields, sections
-from nmt.config.schema import schema
 from nmt.registry import Section
 
 

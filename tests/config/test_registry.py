@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import config_meanings
 import pytest
 from pydantic import ValidationError
 from pydantic_core import core_schema
 
-from nmt.config import reference
 from nmt.config.union import UnionSection
 from nmt.model.scopes import SCOPES
 from nmt.model.scores import SCORES
@@ -94,7 +94,7 @@ def test_the_options_of_a_dataclass_are_fields_of_the_section() -> None:
         with pytest.raises(ValidationError, match=reason):
             AnySum.model_validate(values)
     assert AnySum.model_validate({"sum": "plus", "size": 4}).component("sum") == Sum.Options(size=4)
-    assert reference._docstring(Product.Options, "factor") == "How much it is multiplied by."
+    assert config_meanings._docstring(Product.Options, "factor") == "How much it is multiplied by."
 
 
 @pytest.fixture

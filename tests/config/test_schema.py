@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import config_meanings
 import jsonschema
 import pytest
 import yaml
+from config_schema import as_json, schema
 
-from nmt.config import reference
 from nmt.config.reading import load_config, to_yaml
-from nmt.config.schema import as_json, schema
+from nmt.config.run import Config
 from nmt.registry import Section, options_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -24,7 +25,7 @@ def complaints(config: dict[str, Any]) -> list[str]:
 
 def test_the_committed_schema_is_up_to_date() -> None:
     committed = (CONFIGS / "schema.json").read_text(encoding="utf-8")
-    assert committed == as_json(), "run: python -m nmt.config.schema configs/schema.json"
+    assert committed == as_json(), "run: python docs/_ext/config_schema.py configs/schema.json"
 
 
 def test_it_is_a_schema() -> None:
@@ -53,7 +54,7 @@ def test_shipped_configs_name_it_and_fit(path: Path) -> None:
     ],
 )
 def test_what_nmt_accepts_fits(config: dict[str, Any]) -> None:
-    reference.Config.model_validate(config)
+    Config.model_validate(config)
     assert complaints(config) == []
 
 
@@ -72,23 +73,23 @@ def test_what_nmt_accepts_fits(config: dict[str, Any]) -> None:
 )
 def test_what_nmt_refuses_does_not_fit(config: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="validation error"):
-        reference.Config.model_validate(config)
+        Config.model_validate(config)
     assert complaints(config)
 
 
 def test_every_field_has_a_meaning() -> None:
-    for path, section in reference.sections():
-        found = reference.fields(section)
+    for path, section in config_meanings.sections():
+        found = config_meanings.fields(section)
         assert list(found) == list(section.all_fields())
         assert all(meaning.text.endswith((".", "…")) for meanings in found.values() for meaning in meanings), path
 
 
 def test_options_say_which_components_have_them() -> None:
-    for _, section in reference.sections():
+    for _, section in config_meanings.sections():
         for choice, registry in section.choices.items():
             for name, component in registry.items():
                 for option in options_of(component).model_fields:
-                    meanings = reference.fields(section)[option]
+                    meanings = config_meanings.fields(section)[option]
                     assert any(m.choice is None or (m.choice == choice and name in m.defaults) for m in meanings)
 
 
@@ -101,4 +102,4 @@ def test_a_field_without_a_docstring_is_an_error() -> None:
         untold: int = 2
 
     with pytest.raises(ValueError, match=r"Silent\.untold has no docstring"):
-        reference.fields(Silent)
+        config_meanings.fields(Silent)

@@ -51,7 +51,7 @@ def test_the_tests_find_the_score(folder: Path) -> None:
 
 
 def test_schema_and_reference_have_it(folder: Path) -> None:
-    run(folder, "-m", "nmt.config.schema", str(folder / "schema.json"))
+    run(folder, "docs/_ext/config_schema.py", str(folder / "schema.json"))
     assert '"With `score: tempered`: The temperature' in (folder / "schema.json").read_text(encoding="utf-8")
     (folder / "page.md").write_text("".join(f"<!-- begin {n}, x -->\n<!-- end {n} -->\n" for n in ("scores", "config")))
     run(folder, "docs/_ext/generated_parts.py", str(folder / "page.md"))

@@ -1,6 +1,6 @@
 """The configuration's JSON Schema, with which editors complete, explain and check configs as they are typed.
 
-`python -m nmt.config.schema configs/schema.json` writes it, with the plugins that `NMT_PLUGINS` names. It covers
+`python docs/_ext/config_schema.py configs/schema.json` writes it, with the plugins that `NMT_PLUGINS` names. It covers
 unknown fields, values of the wrong type or size, and options of components that are not selected. Only nmt checks what
 spans sections, such as sizes that must be equal.
 """
@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any, Union
 
+from config_meanings import Meaning, fields, sections
 from pydantic import Field, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from nmt.config.data import ExtraText
 from nmt.config.plugins import Plugin
-from nmt.config.reference import Meaning, fields, sections
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
 from nmt.registry import Section, annotation_of, options_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from nmt.config.union import UnionSection
 from nmt.optimizers import OPTIMIZERS
-from nmt.registry import BelowOne, Count, Fraction, PathString, Positive, PrecisionOption, Section, Unused
+from nmt.registry import BelowOne, Count, Fraction, PathString, Positive, Section, Unused
 from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
 from nmt.schedules.teacher_forcing import TEACHER_FORCING_SCHEDULES
 
@@ -58,6 +58,15 @@ class EarlyStoppingConfig(Section):
     `best.pt`, and what a plateau is."""
     patience: Count | None = None
     """Training ends after this many validations without a better score. By default never."""
+
+
+def _no_int8(value: Any, info: ValidationInfo) -> Any:
+    if value != "int8":
+        return value
+    if isinstance(info.context, list):  # a checkpoint of version 0.3
+        info.context.append("training.precision: int8 ended with version 0.3")
+        return "float32"
+    raise ValueError("int8 is not supported, version 0.3 was the last to train in it; set auto, bf16 or float32")
 
 
 class TrainingConfig(UnionSection):
@@ -109,16 +118,15 @@ class TrainingConfig(UnionSection):
     """A checkpoint, or `hf://OWNER/NAME`, whose weights and tokens training begins with. Its model and tokenizers must
     be those of this config; dropout and the text may be others."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    """The seed of all random numbers: initial weights, order of batches, dropout, random rounding in `int8`."""
+    """The seed of all random numbers: initial weights, order of batches, dropout."""
     device: str = "auto"
     """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …"""
-    precision: PrecisionOption = "auto"
-    """The matrix products of updates. `bf16`: their factors are bfloat16, and their sums float32. `int8`, on processors
-    only: products by large weights, and the gradient of a large output layer's weight, have factors that are whole
-    numbers to ±127; all others are those of `float32`. `auto`: `bf16` on processors that multiply it (AMX,
-    AVX512-BF16) and, with global attention or none, on one NVIDIA GPU from Ampere on; else `int8` on processors that
-    multiply 8-bit numbers (AVX512-VNNI), else `float32`. A resumed run keeps what it began with (`int8` on processors
-    only)."""
+    fast: bool = True
+    """Use `nmt.fast`, which makes training faster. `false`: plain PyTorch."""
+    precision: Annotated[Literal["auto", "float32", "bf16"], BeforeValidator(_no_int8)] = "auto"
+    """The precision of matrix products in updates. `bf16`: bfloat16 factors, float32 sums. `auto`: `bf16` on CPUs with
+    AMX or AVX512-BF16 and, with global attention or none, on one NVIDIA GPU from Ampere on; else `float32`. A resumed
+    run keeps its precision."""
     threads: Threads | None = None
     """Processor threads. By default PyTorch's choice, mostly one for each core. On Linux, with two or more, a second
     process computes half of each batch of at least 32 sentences. Other numbers of threads give other random draws."""

@@ -34,9 +34,9 @@ def test_a_run_learns_a_selection_and_an_older_checkpoint_gets_the_same(
             used.append(self.selection)
 
     monkeypatch.setattr(validation, "Translator", Noting)
-    folder = finish(make_config("name=new", *SHORT))
+    folder = finish(make_config("name=new", "search.vocabulary_selection=true", *SHORT))
     best, last = (checkpoint.load(folder / name, CPU).selection for name in ("best.pt", "last.pt"))
-    older = finish(make_config("name=older", "search.vocabulary_selection=false", *SHORT))
+    older = finish(make_config("name=older", *SHORT))
     assert checkpoint.load(older / "best.pt", CPU).selection is None
     output = tmp_path / "selected.pt"
     assert main(["select", str(older / "best.pt"), "--output", str(output)]) == 0

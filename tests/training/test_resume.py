@@ -25,7 +25,6 @@ from support.runs import (
 )
 
 from nmt.checkpoint import file as checkpoint_file
-from nmt.kernels import byte_products
 from nmt.system.errors import UserError
 from nmt.training import validation
 from nmt.training.interruption import StopSignals
@@ -68,15 +67,6 @@ def test_stop_and_resume_change_no_bit(
     assert finish(config, resume=True) == folder
     assert contents(folder)["training"]["state"]["update"] == UPDATES
     assert_same_run(folder, straight(*overrides))
-
-
-def test_stop_and_resume_change_no_bit_in_8_bits(
-    make_config: ConfigMaker, straight: Straight, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(byte_products, "ENOUGH", 1)
-    config = make_config(*HARD, "training.precision=int8")
-    run_and_stop(monkeypatch, config, 6)
-    assert_same_run(finish(config, resume=True), straight("training.precision=int8"))
 
 
 def test_kill_and_resume_change_no_bit(

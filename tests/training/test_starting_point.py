@@ -60,9 +60,9 @@ def test_what_the_checkpoint_selects_of_the_vocabulary_stays(
     for name, value in (("SMALL", 3), ("LIKELIEST", 2), ("FREQUENT", 1)):
         monkeypatch.setattr(lexical, name, value)
     cpu = torch.device("cpu")
-    first = finish(make_config("name=first", "training.max_updates=1")) / "best.pt"
+    first = finish(make_config("name=first", "search.vocabulary_selection=true", "training.max_updates=1")) / "best.pt"
     fields = [f"training.start_from={first}", *STILL, *other_text]
-    folder = finish(make_config("name=second", *fields))
+    folder = finish(make_config("name=second", "search.vocabulary_selection=true", *fields))
     before, after = (load(path, cpu).selection for path in (first, folder / "best.pt"))
     assert before is not None
     assert after is not None
@@ -70,7 +70,7 @@ def test_what_the_checkpoint_selects_of_the_vocabulary_stays(
         assert {*one} <= {*other, PAD}
     assert {*before.frequent.tolist()} <= {*after.frequent.tolist()}
     assert after.likeliest.gt(3).sum() > before.likeliest.gt(3).sum()  # those of the other text
-    without = finish(make_config("name=without", "search.vocabulary_selection=false", "training.max_updates=1"))
+    without = finish(make_config("name=without", "training.max_updates=1"))
     folder = finish(make_config("name=third", f"training.start_from={without / 'best.pt'}", *STILL, *other_text))
     assert load(folder / "best.pt", cpu).selection is None
 

@@ -69,7 +69,7 @@ def test_scores_are_not_lost_in_a_closed_stream(
 ) -> None:
     monkeypatch.setattr(streams, "_closed", {1})
     assert main(["evaluate", best]) == 2
-    assert capsys.readouterr().err.startswith("error: standard output is closed, so that the scores would be lost")
+    assert capsys.readouterr().err.startswith("error: standard output is closed, so the scores would be lost")
 
 
 @pytest.mark.parametrize("gone", ["metrics.jsonl", "."])

@@ -29,7 +29,7 @@ def test_a_codec_survives_a_checkpoint(
     tmp_path: Path, text: dict[str, ParallelText], tokenizer: str, size: int | None, joint: bool
 ) -> None:
     pairs = learn(tmp_path, text["train"], tokenizer, size, joint=joint)
-    for side, codec in ((pairs.config.source, pairs.source), (pairs.config.target, pairs.target)):
+    for (_, side), codec in zip(pairs.config.sides, (pairs.source, pairs.target), strict=True):
         again = Codec.from_state(side.tokenizer, side.language, side.lowercase, reloaded(codec.state()))
         assert again == codec
         for sentence in (RAW, *text["test"].source, *text["test"].target, ""):

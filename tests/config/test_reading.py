@@ -31,9 +31,9 @@ def test_any_config_survives_yaml(tmp_path: Path) -> None:
     assert read(tmp_path, to_yaml(config)) == config
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_shipped_config_loads(path: Path) -> None:
-    assert load_config(path).name == path.stem
+def test_every_shipped_config_loads() -> None:
+    for path in CONFIGS.glob("*.yaml"):
+        assert load_config(path).name == path.stem
 
 
 def test_the_multi30k_configs_differ_in_attention_alone() -> None:

@@ -1,6 +1,6 @@
 """Search on real models against all sequences there are, the formulas, and training's own numbers."""
 
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from nmt.translator import Translator
 
 EVERY = pytest.mark.parametrize("variant", **parametrised(VARIANTS))
+LAYERED = [(variant, *values) for variant, values in zip(EACH_ONCE, cycle([(1, 1.0), (2, 0.0)]), strict=False)]
 EACH = pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 
 
@@ -105,8 +106,7 @@ def forced(translator, text, sequences, alpha):
     return scores, alignment.dense(batch.source.shape[1])
 
 
-@EACH
-@pytest.mark.parametrize(("layers", "alpha"), [(1, 1.0), (2, 0.0)])
+@pytest.mark.parametrize(("variant", "layers", "alpha"), LAYERED, ids=str)
 def test_search_takes_the_steps_of_training(variant, layers, alpha):
     """The log-probability of each hypothesis, and its attention, are those of a teacher-forced pass over it."""
     translator = translator_of(variant, layers, length_penalty=alpha)

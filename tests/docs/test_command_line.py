@@ -10,18 +10,18 @@ from nmt.cli import COMMANDS, module_of
 EXTENSIONS = str(Path(__file__).parents[2] / "docs" / "_ext")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_is_named_with_its_help(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_option_is_named_with_its_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(EXTENSIONS)
     import command_line
 
-    page = command_line.markdown().partition(f"## nmt {name}\n")[2].partition("\n## ")[0]
-    parser = module_of(name).parser()
-    options = [option for action in parser._actions for option in action.option_strings]
-    assert len(options) > 2
-    for option in set(options) - {"-h", "--help"}:
-        assert f'<a id="nmt-{name}-{option.lstrip("-")}"></a>' in page
-        assert f"`{option}`" in page or f"`{option} " in page
+    reference = command_line.markdown()
+    for name in COMMANDS:
+        page = reference.partition(f"## nmt {name}\n")[2].partition("\n## ")[0]
+        options = [option for action in module_of(name).parser()._actions for option in action.option_strings]
+        assert len(options) > 2
+        for option in set(options) - {"-h", "--help"}:
+            assert f'<a id="nmt-{name}-{option.lstrip("-")}"></a>' in page
+            assert f"`{option}`" in page or f"`{option} " in page
 
 
 def test_an_option_without_help_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ ENDS = ("tests/training/test_when_training_ends.py",)
 LENGTHS = ("tests/evaluation/test_by_length.py",)
 SCORES = ("tests/evaluation/test_scores.py",)
 ALIGNMENT = ("tests/evaluation/test_alignment.py",)
+WORD_ALIGNMENT = ("tests/evaluation/test_word_alignment.py",)
 UNKNOWN = ("tests/text/test_unknown_words.py",)
 
 SEARCH = [
@@ -137,7 +138,7 @@ EVALUATION = [
         "error_rate=1 - (in_sure + in_possible) / (2 * linked)",
         ALIGNMENT,
     ),
-    Mutation("nmt/evaluation/alignment.py", "weights.argmax(axis=1)", "weights.argmin(axis=1)", ALIGNMENT),
+    Mutation("nmt/evaluation/alignment.py", "weights.argmax(axis=1)", "weights.argmin(axis=1)", WORD_ALIGNMENT),
 ]
 
 MUTATIONS = [*SEARCH, *DATA, *TRAINING_ERRORS, *EVALUATION]

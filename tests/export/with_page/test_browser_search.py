@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.all_pairs import all_pairs
 
 from nmt.decoding.beam_search import beam_search, beginning
 from nmt.page.beam_tree import beam_tree
@@ -35,10 +36,13 @@ def toy(seed: int, end_bonus: float) -> np.ndarray:
     return (table - np.log(np.exp(table).sum(axis=1, keepdims=True))).astype(np.float32)
 
 
-@pytest.mark.parametrize("prefix", [(), (5, 7), (4, 4, 8, 6, 5)], ids=len)
-@pytest.mark.parametrize(("beam_size", "alpha"), [(1, 1.0), (2, 0.0), (5, 1.4), (7, 0.6)])
-@pytest.mark.parametrize("end_bonus", [0.0, 2.0, -8.0])
-def test_hypotheses_and_tree(end_bonus: float, beam_size: int, alpha: float, prefix: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("beam", "end_bonus", "prefix"),
+    all_pairs([(1, 1.0), (2, 0.0), (5, 1.4), (7, 0.6)], [0.0, 2.0, -8.0], [(), (5, 7), (4, 4, 8, 6, 5)]),
+    ids=str,
+)
+def test_hypotheses_and_tree(beam: tuple[int, float], end_bonus: float, prefix: tuple[int, ...]) -> None:
+    beam_size, alpha = beam
     table = toy(beam_size, end_bonus)
     barred = torch.from_numpy(table).clone()
     barred[:, [PAD, BOS]] = -torch.inf

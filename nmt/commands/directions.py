@@ -87,5 +87,7 @@ def bundled_checkpoint(options: argparse.Namespace, text: Sequence[str], default
     if language is not None:
         return next(path for (source, _), path in matching.items() if source == language)
     if default is None:
-        print(f"The language of the text is unclear: translating from {sources[0]} (--from CODE)", file=sys.stderr)
+        print(
+            f"The language of the text is unclear: translating from {sources[0]}; --from CODE sets it", file=sys.stderr
+        )
     return default or first

@@ -1,4 +1,4 @@
-"""What pictures call tokens and languages."""
+"""Labels of tokens and languages in figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nmt.text.tokenizers import SPACE_MARK
 from nmt.text.tokenizers.case import CAPITALS, SMALL, TITLE
 from nmt.text.vocabulary import EOS_TOKEN, UNK_TOKEN
 
-LONGEST = 40  # characters; a longer label is cut, or one token could make a picture of any size
+LONGEST = 40  # characters; a longer label is cut, or one token could make a figure of any size
 END, UNKNOWN, SPACE = "(end)", "(unknown)", "␣"
 CASE = {TITLE: "a capital letter follows", CAPITALS: "capital letters follow", SMALL: "small letters follow"}
 LANGUAGES = {
@@ -23,14 +23,14 @@ LANGUAGES = {
 
 @dataclass(frozen=True)
 class TokenLabel:
-    """A token as a picture shows it. `kind` is "word", "end" (of the sentence), "unknown" or "space"."""
+    """A token as a figure shows it. `kind` is "word", "end" (of the sentence), "unknown" or "space"."""
 
     text: str
     kind: str = "word"
 
 
 def language_name(code: str) -> str:
-    """The English name of a language code such as "de", or the code itself where the name is not known here."""
+    """The English name of a language code such as "de", or the code itself where it has no name in `LANGUAGES`."""
     return LANGUAGES.get(code, code)
 
 
@@ -60,7 +60,7 @@ def token_labels(tokens: Sequence[str]) -> list[TokenLabel]:
 
 
 def notes_on(labels: Sequence[TokenLabel]) -> list[str]:
-    """What a caption must explain about these labels."""
+    """The explanations that a caption of these labels needs."""
     meanings = {
         "end": f"{END}: end of sentence",
         "unknown": f"{UNKNOWN}: not in the vocabulary",

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from nmt.plots.labels import TokenLabel, notes_on, token_labels
 
 MOST_CELLS = 5_000  # of a table: more would make a notebook slow and large
-_COLOUR = "0, 114, 178"  # the blue of the pictures, more or less transparent, so that it fits dark pages too
+_COLOUR = "0, 114, 178"  # the blue of the figures, more or less transparent, so that it fits dark pages too
 _SIZE = "font-size: 85%"
 _HEAD = "writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; font-weight: normal; padding: 2px"
 _SIDE = "text-align: right; font-weight: normal; padding: 2px 6px"

@@ -21,7 +21,7 @@ ARGS ?=
 EXECUTE ?= cache
 BIN := .venv/bin
 DEMO := build/demo
-BUNDLED := checkpoints/multi30k-de-en/model.pt
+BUNDLED := checkpoints/multi30k-de-en/model.safetensors
 
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 WITH ?=  # `make setup WITH="docs browser"` also installs these, at once if nothing is installed
@@ -69,9 +69,9 @@ train: setup
 	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)
 ifeq ($(CONFIG)$(filter-out --resume,$(ARGS)),$(QUICKSTART))
 	$(BIN)/python scripts/train.py configs/quickstart_none.yaml --resume
-	@[ $(COMPARED)/evaluation.json -nt checkpoints/quickstart_none/best.pt ] || rm -rf $(COMPARED)
+	@[ $(COMPARED)/evaluation.json -nt checkpoints/quickstart_none/best.safetensors ] || rm -rf $(COMPARED)
 	[ -e $(COMPARED) ] && echo "Compared before: $(COMPARED)" || $(BIN)/python scripts/evaluate.py \
-	    checkpoints/quickstart/best.pt checkpoints/quickstart_none/best.pt --output $(COMPARED)
+	    checkpoints/quickstart/best.safetensors checkpoints/quickstart_none/best.safetensors --output $(COMPARED)
 endif
 
 ablation: setup

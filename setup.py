@@ -19,7 +19,7 @@ setup(
         "nmt": ["py.typed"],
         "nmt.page": ["static/*", "static/vendor/*"],
         "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "multi30k_mechanisms/*.yaml", "schema.json"],
-        "nmt.bundled.checkpoints": ["multi30k-??-??/model.pt", "multi30k-??-??/README.md"],
+        "nmt.bundled.checkpoints": ["multi30k-??-??/model.safetensors", "multi30k-??-??/README.md"],
         "nmt.bundled.data": ["sample/*"],
         "nmt.export": ["browser/*"],
     },

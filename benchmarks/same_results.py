@@ -21,6 +21,8 @@ from pathlib import Path
 import torch
 import yaml
 
+from nmt.checkpoint import file as checkpoint_file
+
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "data" / "sample"
 BEFORE, AFTER = 2, 30  # updates
@@ -76,8 +78,16 @@ def run(checkout: Path, command: str, *arguments: str, output: Path | None = Non
         output.write_bytes(done.stdout)
 
 
-def weights(path: Path) -> dict[str, torch.Tensor]:
-    contents = torch.load(path, weights_only=True, map_location="cpu")
+def migrate(folder: Path) -> None:
+    """Convert the checkpoints that a checkout of nmt 0.3 or older has written."""
+    if (folder / "last.pt").exists():
+        subprocess.run([sys.executable, "-m", "nmt", "migrate", folder, folder], cwd=ROOT, check=True)
+        for path in folder.glob("*.pt"):
+            path.unlink()
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    contents = checkpoint_file.read(folder / "last.safetensors")
     return contents["model"] | {f"average.{name}": tensor for name, tensor in contents["training"]["average"].items()}
 
 
@@ -92,8 +102,10 @@ def trains_the_same(name: str, checkouts: dict[str, Path], folder: Path) -> bool
         if which == "before":
             run(checkout, "train", str(config), *settings, "--set", f"training.max_updates={BEFORE}")
             shutil.copytree(runs / name, folder / "after" / name)
+            migrate(folder / "after" / name)
         run(checkout, "train", str(config), *settings, "--set", f"training.max_updates={BEFORE + AFTER}", "--resume")
-        found[which] = weights(runs / name / "last.pt")
+        migrate(runs / name)
+        found[which] = weights(runs / name)
     before, after = found["before"], found["after"]
     both = before.keys() & after.keys()
     differing = sorted((before.keys() ^ after.keys()) | {k for k in both if not torch.equal(before[k], after[k])})

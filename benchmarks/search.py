@@ -1,7 +1,7 @@
 """How fast models translate, compared with other toolkits: sentences and hypothesis tokens per second.
 
     python benchmarks/search.py
-    python benchmarks/search.py checkpoints/NAME/best.pt …
+    python benchmarks/search.py checkpoints/NAME/best.safetensors …
     python benchmarks/search.py --peers PEERS --runners RUNNERS --precisions float32 bf16 int8 --whole --json
 
 Without checkpoints it first trains one model for each mechanism, with the sizes and data of `peers.yaml`, for
@@ -113,7 +113,7 @@ def trained(mechanism: str, updates: int) -> Path:
     settings = [f"name=search_{mechanism}_{updates}", f"training.max_updates={updates}"]
     config = load_config(peers.CONFIG, [*settings, f"training.validate_every={updates}"])
     config = peers.configured(config, mechanism)
-    best = Path(config.output_dir) / config.name / "best.pt"
+    best = Path(config.output_dir) / config.name / "best.safetensors"
     if not best.exists():
         stop = StopSignals()
         with stop.installed():

@@ -1,6 +1,6 @@
 """What people type: the scores of a model as sentences lose capitals, punctuation and umlauts, and what it copies.
 
-    python benchmarks/spelling.py checkpoints/multi30k-de-en/model.pt --split test
+    python benchmarks/spelling.py checkpoints/multi30k-de-en/model.safetensors --split test
 
 The first table has a row for each way to write all sentences of a split. The second one counts names and numbers that
 stand in the translation as they stand in the sentence: made-up ones (as `data.copying` makes them, by another seed) and

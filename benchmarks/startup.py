@@ -1,7 +1,7 @@
 """How long one sentence takes from prompt to prompt: whole processes, compared with `import torch`.
 
     python benchmarks/startup.py
-    python benchmarks/startup.py checkpoints/quickstart/best.pt checkpoints/multi30k/best.pt --rounds 9
+    python benchmarks/startup.py checkpoints/quickstart/best.safetensors --rounds 9
 
 Prints the wall-clock seconds of each command, the median of `--rounds` rounds in which all commands take turns, and
 the ratio to `python -c "import torch"`. One more round comes first: it warms the disk cache, and Python compiles and
@@ -83,7 +83,7 @@ def untrained(folder: Path, tokenizer: str) -> Path:
     source, target = (replace(c, vocabulary=Vocabulary(c.vocabulary.tokens + made_up)) for c in codecs)
     torch.manual_seed(1)
     model = build_model(config.model, TYPES, TYPES)
-    path = folder / tokenizer / "best.pt"
+    path = folder / tokenizer / "best.safetensors"
     checkpoint.save(path, config, source, target, model)
     return path
 

@@ -30,8 +30,8 @@ COMMANDS = {  # modules of nmt.commands with their purposes; add-ons register mo
     "score": "print how probable a model finds given translations",
     "split": "make training, validation and test sets from one pair of files",
     "average": "average checkpoints of one run, or of runs from one checkpoint; store one in 16 or 8 bits",
-    "select": "add vocabulary selection to an older checkpoint: its search gets faster",
     "calibrate": "fit the score below which nmt translate warns that a text is unlike the training data",
+    "migrate": "convert a checkpoint of nmt 0.3 or older (.pt) to this version's format",
 } | addons.commands()
 
 # What the system says against a path, wherever it is first used.

@@ -152,7 +152,7 @@ def run_name(kind: str, direction: tuple[str, str], seed: str) -> str:
 
 def model(kind: str, direction: tuple[str, str], seed: str) -> Path:
     name = run_name(kind, direction, seed)
-    return OUTPUT / f"{name}.pt" if kind.startswith("mean") else OUTPUT / name / "best.pt"
+    return OUTPUT / f"{name}.safetensors" if kind.startswith("mean") else OUTPUT / name / "best.safetensors"
 
 
 def without_round(kind: str) -> str:
@@ -265,7 +265,7 @@ def bundle() -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
         name = "-".join(direction)
         first = (f"mean{ROUNDS}", direction, SEEDS[0])
-        small, bundled = (OUTPUT / f"{kind}-{name}.pt" for kind in ("int8", "bundle"))
+        small, bundled = (OUTPUT / f"{kind}-{name}.safetensors" for kind in ("int8", "bundle"))
         command = ["average", model(*first), "--int8", "--output", small]
         yield step("bundle", small.stem, command, [small], [made_by(*first)])
         command = ["calibrate", small, "--data-folder", DATA, "--output", bundled]

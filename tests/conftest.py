@@ -99,4 +99,4 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def best(runs: Path) -> str:
-    return str(runs / "bahdanau" / "best.pt")
+    return str(runs / "bahdanau" / "best.safetensors")

@@ -110,20 +110,24 @@ def test_each_step_runs_once_also_after_an_interruption(
     assert Counter(command[0] for command in second) == Counter([*commands, *BUNDLING])
     assert not any(command in first for command in second)
     translating = [command[1] for command in second if command[0] == "back-translate"]
-    assert [Path(path).name for path in translating] == ["best.pt", "mean1-de-en-1.pt", "mean1-en-de-1.pt"]
+    assert [Path(path).name for path in translating] == [
+        "best.safetensors",
+        "mean1-de-en-1.safetensors",
+        "mean1-en-de-1.safetensors",
+    ]
     third: list[list[str]] = []
     assert doit(chain(settings, third)) == 0
     assert third == []
     found = json.loads((tmp_path / "runs" / "test-mean2-de-en" / "evaluation.json").read_text(encoding="utf-8"))
-    paths = [str(tmp_path / "runs" / f"mean2-de-en-{seed}.pt") for seed in (1, 2)]
+    paths = [str(tmp_path / "runs" / f"mean2-de-en-{seed}.safetensors") for seed in (1, 2)]
     assert [model["checkpoint"] for model in found["models"]] == [*paths, "ensemble of 2"]
-    bundled = load(tmp_path / "runs" / "bundle-en-de.pt", torch.device("cpu"))
+    bundled = load(tmp_path / "runs" / "bundle-en-de.safetensors", torch.device("cpu"))
     assert bundled.config.data.source.language == "en"
     started_from = load_config(tmp_path / "runs" / "tuned2-en-de-2-3" / "config.yaml").training.start_from
-    assert started_from == str(tmp_path / "runs" / "mixed2-en-de-2" / "best.pt")
+    assert started_from == str(tmp_path / "runs" / "mixed2-en-de-2" / "best.safetensors")
     assert load_config(tmp_path / "runs" / "mixed1-en-de-1" / "config.yaml").training.start_from is None
     config = load_config(tmp_path / "runs" / "mixed2-en-de-1" / "config.yaml")
-    assert config.training.start_from == str(tmp_path / "runs" / "mean1-en-de-1.pt")
+    assert config.training.start_from == str(tmp_path / "runs" / "mean1-en-de-1.safetensors")
     assert config.data.source.language == "en"
     assert [(Path(extra.path).name, extra.tag) for extra in config.data.source.extra] == [
         ("text2-de.en", "<BT>"),
@@ -168,7 +172,7 @@ def test_ctrl_c_shows_no_traceback(settings: dict[str, object], tmp_path: Path) 
     assert process.returncode == -signal.SIGINT
     assert "Stopped. To continue, repeat the command." in said
     assert "Traceback" not in said
-    assert (run.parent / "last.pt").exists()
+    assert (run.parent / "last.safetensors").exists()
 
 
 @pytest.mark.parametrize(

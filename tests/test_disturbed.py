@@ -41,7 +41,7 @@ def test_closed_streams_are_like_those_of_a_daemon(tmp_path: Path, make_config: 
     assert (tmp_path / "runs" / "a" / "evaluation.json").exists()
     for opened in (tmp_path / "runs" / "a").iterdir():  # nothing meant for a stream is in a file
         assert opened.suffix != ".jsonl" or all(map(json.loads, opened.read_text(encoding="utf-8").splitlines()))
-    translated = shell(f"{program} translate {tmp_path}/runs/a/best.pt 'Ba De' >&-")
+    translated = shell(f"{program} translate {tmp_path}/runs/a/best.safetensors 'Ba De' >&-")
     assert translated.returncode == 2
     assert translated.stderr.startswith("error: standard output is closed")
 
@@ -108,10 +108,10 @@ def test_metrics_that_go_away_while_a_validation_runs_do_not_lose_the_best_model
         patch.setattr(loop, "validate", validate)
         with pytest.raises(UserError, match=r"metrics\.jsonl was removed .* continue with --resume, from update 4"):
             finish(config)
-    assert not (folder / "best.pt").exists()
+    assert not (folder / "best.safetensors").exists()
     finish(config, resume=True)
     assert [event["update"] for event in events(folder, "validation")] == [4, 8]
-    assert (folder / "best.pt").exists()
+    assert (folder / "best.safetensors").exists()
 
 
 def test_a_run_saves_nothing_in_a_folder_that_became_anothers(
@@ -123,7 +123,7 @@ def test_a_run_saves_nothing_in_a_folder_that_became_anothers(
     def replace() -> None:
         shutil.rmtree(folder)
         folder.mkdir()
-        for name in ("metrics.jsonl", "last.pt"):
+        for name in ("metrics.jsonl", "last.safetensors"):
             (folder / name).write_text("the other run's", encoding="utf-8")
 
     after_update(monkeypatch, 6, replace)
@@ -131,7 +131,7 @@ def test_a_run_saves_nothing_in_a_folder_that_became_anothers(
         finish(config)
     assert {
         path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()
-    } == dict.fromkeys(("metrics.jsonl", "last.pt"), "the other run's")
+    } == dict.fromkeys(("metrics.jsonl", "last.safetensors"), "the other run's")
 
 
 def test_curves_that_cannot_be_written_are_reported_once(
@@ -179,7 +179,7 @@ def test_another_validation_text_is_refused_on_resume(
     path = corpus / "validation.tgt"
     whole = path.read_text(encoding="utf-8")
     path.write_text(whole.replace("kip", "lom", 1), encoding="utf-8")
-    with pytest.raises(UserError, match=r"last\.pt was validated on another text"):
+    with pytest.raises(UserError, match=r"last\.safetensors was validated on another text"):
         finish(config, resume=True)
     path.write_text(whole, encoding="utf-8")
     finish(config, resume=True)
@@ -188,13 +188,13 @@ def test_another_validation_text_is_refused_on_resume(
 def test_folders_in_the_way_of_files(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     config = make_config("training.checkpoint_every=1")
     folder = run_and_stop(monkeypatch, config, 3)
-    (folder / f".last.pt.{os.getpid()}{files.TEMPORARY}").mkdir()
-    with pytest.raises(UserError, match=r"last\.pt cannot be written"):
+    (folder / f".last.safetensors.{os.getpid()}{files.TEMPORARY}").mkdir()
+    with pytest.raises(UserError, match=r"last\.safetensors cannot be written"):
         finish(config, resume=True)
-    (folder / f".last.pt.{os.getpid()}{files.TEMPORARY}").rmdir()
-    (folder / "last.pt").write_bytes(b"damaged")
-    (folder / "damaged.pt").mkdir()
-    with pytest.raises(UserError, match=r"damaged\.pt cannot be written"):
+    (folder / f".last.safetensors.{os.getpid()}{files.TEMPORARY}").rmdir()
+    (folder / "last.safetensors").write_bytes(b"damaged")
+    (folder / "damaged.safetensors").mkdir()
+    with pytest.raises(UserError, match=r"damaged\.safetensors cannot be written"):
         finish(config, resume=True)
 
 
@@ -209,10 +209,10 @@ for arguments in (
     ["train", good, "--set", f"output_dir={closed}/runs"],
     ["train", good, "--resume", "--set", f"output_dir={closed}"],
     ["train", f"{closed}/a.yaml"],
-    ["average", f"{closed}/a.pt", "--output", f"{closed}/b.pt"],
-    ["translate", f"{closed}/a.pt", "x"],
+    ["average", f"{closed}/a.safetensors", "--output", f"{closed}/b.safetensors"],
+    ["translate", f"{closed}/a.safetensors", "x"],
     ["translate", "--input", f"{closed}/a"],
-    ["evaluate", f"{closed}/a.pt"],
+    ["evaluate", f"{closed}/a.safetensors"],
 ):
     print(main(arguments))
 """

@@ -51,8 +51,8 @@ def test_pipes_and_devices_are_refused(tmp_path: Path, read: Callable[[Path], An
 
 @pytest.mark.parametrize("given", [["translate", "PIPE", "ba"], ["translate", "--input", "PIPE"], ["train", "PIPE"]])
 def test_commands_refuse_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: list[str]) -> None:
-    os.mkfifo(tmp_path / "pipe.pt")
-    assert main([str(tmp_path / "pipe.pt") if argument == "PIPE" else argument for argument in given]) == 2
+    os.mkfifo(tmp_path / "pipe.safetensors")
+    assert main([str(tmp_path / "pipe.safetensors") if argument == "PIPE" else argument for argument in given]) == 2
     assert "it is not a regular file" in capsys.readouterr().err
 
 

@@ -166,7 +166,7 @@ def test_translating_imports_what_the_model_needs_and_no_more(
     sides = [f"data.{side}.{field}" for side in ("source", "target") for field in ("tokenizer", "vocabulary_size")]
     values = [tokenizer, "null" if size is None else size] * 2
     config, translator = make_translator(*(f"{field}={value}" for field, value in zip(sides, values, strict=True)))
-    path = tmp_path / "best.pt"
+    path = tmp_path / "best.safetensors"
     checkpoint.save(path, config, translator.source, translator.target, translator.model)
     loaded = loaded_by(f"from nmt.cli import main; assert main(['translate', {str(path)!r}, 'Ba de']) == 0")
     tokenizers = {"spacy", "sentencepiece", "sacremoses"}

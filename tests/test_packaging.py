@@ -14,7 +14,12 @@ from nmt.system import bundled
 
 ROOT = Path(__file__).parents[1]
 MODELS = [f"checkpoints/{path.parent.name}" for path in bundled.models().values()]
-OTHERS = ["multi30k-xx-yy/README.md", "multi30k-xx-yy/best.pt", "mine/best.pt", "mine/README.md"]  # one belongs in it
+OTHERS = [
+    "multi30k-xx-yy/README.md",
+    "multi30k-xx-yy/best.safetensors",
+    "mine/best.safetensors",
+    "mine/README.md",
+]  # one belongs in it
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
 
@@ -56,7 +61,7 @@ def test_the_wheel_has_every_module_and_bundled_file(installed: Path) -> None:
     assert files_in(installed / "nmt" / "bundled" / "configs") == files_in(ROOT / "configs")
     for name in MODELS:
         files = files_in(ROOT / name)
-        assert files == {Path("model.pt"), Path("README.md")}
+        assert files == {Path("model.safetensors"), Path("README.md")}
         assert files_in(installed / "nmt" / "bundled" / name) == files
     others = files_in(installed / "nmt" / "bundled" / "checkpoints")
     assert {str(path) for path in others if f"checkpoints/{path.parent}" not in MODELS} == {OTHERS[0]}

@@ -1,25 +1,23 @@
-"""Checkpoints: one file that is enough to translate anywhere, and to go on training from.
+"""What a checkpoint contains: enough to translate anywhere, and to continue training.
 
-It lies below translator and training because both read it. The file holds plain values and dense tensors alone, and is
-read by `nmt.checkpoint.unpickling`, which knows nothing else: format, config, both codecs, the model's weights, and for
-training its whole state. All of it is checked before use, because a file may come from anywhere.
+The contents are plain values and tensors: format, config, both codecs, the model's weights, and for training its whole
+state. All of them are checked before use, because a file may come from anywhere.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from torch import Tensor
 
 from nmt.build import build_empty, fill, segment_ends
 from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.file import DamagedFile
-from nmt.checkpoint.weights import check_weights, described, in_8_bits, restored
+from nmt.checkpoint.weights import check_weights, dequantize, described, quantize
 from nmt.config.data import SideConfig
 from nmt.config.model import ModelConfig
 from nmt.config.reading import differences, explain, parse_config
@@ -31,15 +29,15 @@ from nmt.system.values import is_unicode, shown
 from nmt.text.codec import Codec
 from nmt.text.vocabulary import SPECIALS
 
-FORMAT, OLDEST = 3, 2  # that is written, and that is read: files of format 2 have no selection
-_DROPOUT = {"dropout", "embedding_dropout", "word_dropout"}  # as they are called in any part of the model
+FORMAT = 4  # older ones are no safetensors files
+_DROPOUT = {"dropout", "embedding_dropout", "word_dropout"}  # the fields' names in any section of the model
 
 
 class Loaded(NamedTuple):
     """A checkpoint's contents. `training` is the loop's state, or None where the file serves translation alone.
 
-    `selection` is None where search takes the whole vocabulary. Below `threshold`, in nats per token, a translation is
-    unlike those of the training's kind of text (`nmt.evaluation.calibration`); None if that is not known.
+    `selection` is None where search takes the whole vocabulary. A translation whose score is below `threshold`, in nats
+    per token, is unlike the training text (`nmt.evaluation.calibration`); None if no threshold was fitted.
     """
 
     config: Config
@@ -66,17 +64,17 @@ class _Selection(_Schema):
 
 
 class _Contents(_Schema):
-    """What a file holds, by its types. Training checks its own part."""
+    """The types of the contents. Those of `training` are checked when training resumes."""
 
     format: int
     config: dict[str, Any]
     source: _Side
     target: _Side
     model: dict[str, Tensor]
+    scales: dict[str, Tensor]
+    selection: _Selection | None
+    threshold: FiniteFloat | None
     training: dict[str, Any] | None
-    selection: _Selection | None = None
-    threshold: float | None = None
-    scales: dict[str, Tensor] = {}
 
 
 def save(
@@ -87,71 +85,36 @@ def save(
     model: Seq2Seq,
     training: dict[str, Any] | None = None,
     selection: Selection | None = None,
-    kept: Path | None = None,
+    previous: Path | None = None,
     *,
     int8: bool = False,
 ) -> None:
     """Write a checkpoint so that `path` holds, at any moment, the old file or the new one whole.
 
-    The old file is then found under the name `kept`, if one is given. `int8` stores matrices in 8 bits.
+    The old file is then found under the name `previous`, if one is given. `int8` stores matrices in 8 bits.
     """
+    weights: dict[str, Tensor] = dict(model.state_dict())
+    weights, scales = quantize(weights) if int8 else (weights, {})
+    source_side, target_side = source.state(), target.state()
+    if source.subword_model == target.subword_model:
+        target_side["subword_model"] = source_side["subword_model"]  # one tensor is stored once
     contents = {
         "format": FORMAT,
         "config": config.model_dump(mode="json"),
-        **_sides(source, target),
-        "model": dict(model.state_dict()),
-        "training": training,
+        "source": source_side,
+        "target": target_side,
+        "model": weights,
+        "scales": scales,
         "selection": None if selection is None else selection._asdict(),
+        "threshold": None,
+        "training": training,
     }
-    if int8:
-        contents["model"], contents["scales"] = in_8_bits(model.state_dict())
-    checkpoint_file.write(path, contents, kept)
-
-
-def _sides(source: Codec, target: Codec) -> dict[str, dict[str, Any]]:
-    """Both codecs. Where they have the same tokens or the same subword model, it is one value, and once in a file."""
-    one, other = source.state(), target.state()
-    if source.vocabulary == target.vocabulary:
-        other["tokens"] = one["tokens"]
-    if source.subword_model == target.subword_model:
-        other["subword_model"] = one["subword_model"]
-    return {"source": one, "target": other}
-
-
-def set_selection(path: str | Path, output: Path, selection: Selection) -> None:
-    """Write a checkpoint with another selection; all else stays as it is in the file `path`."""
-    contents = checkpoint_file.read(path) | {"format": FORMAT, "selection": selection._asdict()}
-    checkpoint_file.write(output, contents)
+    checkpoint_file.write(path, contents, previous)
 
 
 def set_threshold(path: str | Path, output: Path, threshold: float) -> None:
     """Write a checkpoint with another threshold; all else stays as it is in the file `path`."""
-    checkpoint_file.write(output, checkpoint_file.read(path) | {"format": FORMAT, "threshold": threshold})
-
-
-def average(loaded: Mapping[str, Loaded]) -> Loaded:
-    """The first of some checkpoints, each given with its path, with the mean of all their weights.
-
-    Raises `UserError` if they are not models of one kind with the same vocabularies, of one run or of runs that started
-    from one checkpoint (whose mean Wortsman et al. 2022 call a soup).
-    """
-    (path, first), *others = loaded.items()
-    for other_path, other in others:
-        for difference in weight_differences(first.config.model, other.config.model):
-            raise UserError(f"{path} and {other_path} differ in {difference}: average models of one kind")
-        check_same_tokens(path, first, other_path, other)
-        one, two = first.config.training, other.config.training
-        started_alike = one.start_from == two.start_from
-        if not started_alike or (one.seed != two.seed and one.start_from is None):
-            # Hidden units that do the same stand in other places: the mean does nothing well.
-            raise UserError(
-                f"{path} and {other_path} began with different weights: average checkpoints of one run, or of runs "
-                "with the same training.start_from"
-            )
-    states = [contents.model.state_dict() for contents in loaded.values()]
-    mean = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}
-    first.model.load_state_dict(mean)
-    return first._replace(training=None)
+    checkpoint_file.write(output, checkpoint_file.read(path) | {"threshold": threshold})
 
 
 def weight_differences(one: ModelConfig, other: ModelConfig) -> Iterator[str]:
@@ -175,18 +138,19 @@ def load(path: str | Path, device: torch.device) -> Loaded:
 
     Raises `UserError` if there is none, or one of another version of nmt, `DamagedFile` if it is not what was written.
     """
-    read = checkpoint_file.read(path)
-    if type(number := read.get("format")) is int and not OLDEST <= number <= FORMAT and 0 < number < 1000:
-        newer = "a newer nmt: update nmt" if number > FORMAT else "an older nmt: train again, or use that version"
-        raise UserError(f"{path} was written by {newer} (format {number}, not {FORMAT})")
+    return parse(checkpoint_file.read(path), str(path), device)
+
+
+def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
+    """A checkpoint of the contents that were read from the file `path`. Raises what `load` does."""
+    if type(number := values.get("format")) is int and FORMAT < number < 1000:
+        raise UserError(f"{path} was written by a newer nmt: update nmt (format {number}, not {FORMAT})")
     try:
-        contents = _Contents.model_validate(read)
+        contents = _Contents.model_validate(values)
     except ValidationError as error:
         raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}") from None
-    # An older nmt wrote fields without effect, too: they are ignored.
-    config = parse_config(
-        _as_it_was(contents.config), f"{path} (if a newer nmt has written it, update nmt)", ignored=[]
-    )
+    # Fields without an effect are ignored: an older nmt wrote them, too.
+    config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)", ignored=[])
     source = _codec(config.data.source, contents.source, f"{path}: source")
     target = _codec(config.data.target, contents.target, f"{path}: target")
     try:
@@ -194,25 +158,11 @@ def load(path: str | Path, device: torch.device) -> Loaded:
         model = build_empty(config.model, len(source.vocabulary), len(target.vocabulary), ends)
     except RuntimeError:
         raise DamagedFile(f"{path}: no memory can hold a model of the sizes in its config: use another copy") from None
-    weights = restored(str(path), model.state_dict(), contents.model, contents.scales)
-    check_weights(str(path), model.state_dict(), weights)
+    weights = dequantize(path, model.state_dict(), contents.model, contents.scales)
+    check_weights(path, model.state_dict(), weights)
     fill(model, config.model, weights)
-    selection = _selection(contents.selection, (len(source.vocabulary), len(target.vocabulary)), str(path))
-    if contents.threshold is not None and not math.isfinite(contents.threshold):
-        raise DamagedFile(f"{path}: threshold is {contents.threshold}, which cannot be: use another copy")
+    selection = _selection(contents.selection, len(source.vocabulary), len(target.vocabulary), path)
     return Loaded(config, source, target, model.to(device).eval(), contents.training, selection, contents.threshold)
-
-
-def _as_it_was(config: dict[str, Any]) -> dict[str, Any]:
-    """A config that may be older than some of its fields, with what these were then."""
-    match config:
-        case {"model": {"attention": {"scope": "local_p" | "local_m" as scope} as attention}}:  # before 0.3.0
-            if scope == "local_p":
-                attention.setdefault("initial_position", "middle")
-                if attention.get("narrow_updates") and "narrow_from" in attention:
-                    attention.setdefault("fixed_above", attention["narrow_from"])
-            attention.setdefault("narrow_updates", 0)
-    return config
 
 
 def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
@@ -231,18 +181,17 @@ def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
     return codec
 
 
-def _selection(state: _Selection | None, types: tuple[int, int], where: str) -> Selection | None:
-    """The selection of models with so many source and target types. Raises `DamagedFile` if it is not one of theirs."""
+def _selection(state: _Selection | None, source_size: int, target_size: int, path: str) -> Selection | None:
+    """The selection of a model with vocabularies of these sizes. Raises `DamagedFile` if it cannot be one of its."""
     if state is None:
         return None
-    selection = Selection(state.likeliest, state.frequent)
-    for name, ids, shape in zip(selection._fields, selection, ((types[0], None), (None,)), strict=True):
-        of_types = len(shape) == ids.dim() and shape[0] in (None, len(ids))
-        if ids.dtype not in (torch.int16, torch.int32) or not of_types:
-            raise DamagedFile(f"{where}: selection.{name} is {described(ids)}, which cannot be: use another copy")
-        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < types[1]:
-            raise DamagedFile(f"{where}: selection.{name} holds a number that is no target type's: use another copy")
-    return selection
+    for name, ids, dimensions in (("likeliest", state.likeliest, 2), ("frequent", state.frequent, 1)):
+        fits = ids.dim() == dimensions and (name == "frequent" or len(ids) == source_size)
+        if ids.dtype not in (torch.int16, torch.int32) or not fits:
+            raise DamagedFile(f"{path}: selection.{name} is {described(ids)}, which cannot be: use another copy")
+        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < target_size:
+            raise DamagedFile(f"{path}: selection.{name} holds an id that no target token has: use another copy")
+    return Selection(state.likeliest, state.frequent)
 
 
 def _check_tokens(tokens: list[str], what: str) -> None:

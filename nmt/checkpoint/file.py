@@ -1,76 +1,128 @@
-"""How a checkpoint is stored: a file of `torch.save` that carries its own SHA-256.
+"""How a checkpoint is stored: one safetensors file, which any program can read and which carries its own SHA-256.
 
-`torch.save` writes a zip archive, and a zip archive may end with a comment: it is the checksum of all bytes before it.
-Any other program still reads the file with `torch.load`.
+A checkpoint is nested dictionaries of plain values and tensors. Its tensors are those of the file, named by their keys
+with dots between them, such as `model.decoder.output.bias`. All other values are JSON in the header's metadata, under
+`nmt`: `contents` are the values, `shared` maps the names of tensors that occur twice to the names they are stored by,
+and `sha256` is the digest of the whole file with 64 zeros in the digest's place.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
+import json
 from pathlib import Path
 from typing import Any
 
-import torch
+from safetensors.torch import load, save
+from torch import Tensor
 
 from nmt.checkpoint.address import local
-from nmt.checkpoint.unpickling import unpickle
 from nmt.system.errors import UserError
 from nmt.system.files import replace_atomically, require_regular
 
-_MARK = b"sha256:"
-_COMMENT = len(_MARK) + 64  # bytes
+_BEFORE_DIGEST = rb"{\"sha256\": \""  # in the header, where quotes within the metadata are escaped
+_NO_DIGEST = "0" * 64
+_ZIP = b"PK"  # how a checkpoint of nmt 0.3 or older begins
 
 
 class DamagedFile(UserError):
     """A file that is not what was once written: cut short, altered, or never a checkpoint."""
 
 
-def write(path: Path, contents: dict[str, Any], kept: Path | None = None) -> None:
-    """Write plain values and tensors so that `path` holds, at any moment, the old file or the new one whole.
+def write(path: Path, contents: dict[str, Any], previous: Path | None = None) -> None:
+    """Write nested plain values and tensors so that `path` holds, at any moment, the old file or the new one whole.
 
-    The old file is then found under the name `kept`, if one is given.
+    The old file is then found under the name `previous`, if one is given.
     """
-    buffer = io.BytesIO()
-    torch.save(contents, buffer)
-    buffer.seek(-2, io.SEEK_END)  # an archive without a comment ends with the comment's length: two bytes
-    buffer.write(_COMMENT.to_bytes(2, "little"))
-    with replace_atomically(path, kept) as file:
-        file.write(buffer.getbuffer())
-        file.write(_MARK + hashlib.sha256(buffer.getbuffer()).hexdigest().encode())
+    tensors: dict[str, Tensor] = {}
+    values = _split(contents, "", tensors)
+    names: dict[tuple[Any, ...], str] = {}  # of tensors by what is the same for two of the same elements
+    shared = {}
+    for name, tensor in list(tensors.items()):
+        first = names.setdefault((tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()), name)
+        if first != name:
+            shared[name] = first
+            del tensors[name]
+        else:
+            tensors[name] = tensor.detach().contiguous()
+    document = {"sha256": _NO_DIGEST, "shared": shared, "contents": values}
+    data = save(tensors, {"nmt": json.dumps(document)})
+    start = data.index(_BEFORE_DIGEST) + len(_BEFORE_DIGEST)
+    with replace_atomically(path, previous) as file:
+        file.write(memoryview(data)[:start])
+        file.write(hashlib.sha256(data).hexdigest().encode())
+        file.write(memoryview(data)[start + len(_NO_DIGEST) :])
+
+
+def _split(contents: dict[str, Any], prefix: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """The plain values of nested dictionaries; their tensors are added to `tensors` by their names."""
+    values = {}
+    for key, value in contents.items():
+        if isinstance(value, Tensor):
+            tensors[f"{prefix}{key}"] = value
+        else:
+            values[key] = _split(value, f"{prefix}{key}.", tensors) if isinstance(value, dict) else value
+    return values
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """What `write` has written there; of an address of the hub, what it holds.
+    """The contents that `write` has stored in a file, or in the one at an address of the hub. All keys are strings.
 
-    Raises `UserError` if there is no such file, `DamagedFile` if its checksum is wrong or missing, or if it holds
-    anything but plain values and dense tensors. Nothing in the file is run, whatever it holds.
+    Raises `UserError` if there is no such file, or one of nmt 0.3 or older, `DamagedFile` if its checksum is wrong or
+    missing, or if it is not what `write` makes. Takes no more memory than a small multiple of the file's size.
     """
     path = local(path)
+    data = read_bytes(path)
+    if data.startswith(_ZIP):
+        new = Path(path).with_suffix(".safetensors")
+        raise UserError(f"{path} is a checkpoint of nmt 0.3 or older: convert it with nmt migrate {path} {new}")
+    header = data[8 : 8 + int.from_bytes(data[:8], "little")]
+    start = 8 + header.find(_BEFORE_DIGEST) + len(_BEFORE_DIGEST)
+    if _BEFORE_DIGEST not in header:
+        raise DamagedFile(f"{path} is not a complete nmt checkpoint: it was cut short, or made by another program")
+    digest = hashlib.sha256(memoryview(data)[:start])
+    digest.update(_NO_DIGEST.encode())
+    digest.update(memoryview(data)[start + len(_NO_DIGEST) :])
+    if data[start : start + len(_NO_DIGEST)] != digest.hexdigest().encode():
+        raise DamagedFile(f"{path} is damaged or was cut short: its checksum is wrong; use another copy")
+    try:
+        document = json.loads(json.loads(header)["__metadata__"]["nmt"])
+        tensors = {name: tensor.clone() for name, tensor in load(data).items()}  # aligned as fast products need it
+        tensors |= {name: tensors[first] for name, first in document["shared"].items()}
+        contents: dict[str, Any] = document["contents"]
+        if not isinstance(contents, dict):
+            raise TypeError(f"its contents are of the kind {type(contents).__name__}")
+        for name, tensor in tensors.items():
+            _insert(contents, name, tensor)
+    except Exception as error:  # of many kinds
+        reason = " ".join(f"{type(error).__name__}: {error}"[:200].split())
+        raise DamagedFile(f"{path} is not an nmt checkpoint: it cannot be read ({reason})") from None
+    return contents
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a checkpoint's file. Raises `UserError` if it cannot be read."""
     try:
         require_regular(Path(path))
-        data = memoryview(Path(path).read_bytes())
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise UserError(
-            f"{path} does not exist: give the path of a checkpoint, such as checkpoints/NAME/best.pt"
+            f"{path} does not exist: give the path of a checkpoint, such as checkpoints/NAME/best.safetensors"
         ) from None
     except IsADirectoryError:
-        name = "model.pt" if (Path(path) / "model.pt").exists() else "best.pt"  # as bundled, or as trained
-        raise UserError(f"{path} is a folder: give the checkpoint in it, such as {Path(path) / name}") from None
+        bundled, trained = Path(path) / "model.safetensors", Path(path) / "best.safetensors"
+        example = bundled if bundled.exists() else trained
+        raise UserError(f"{path} is a folder: give the checkpoint in it, such as {example}") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): check the path and its permissions") from None
     except MemoryError:
         raise UserError(f"{path} is larger than the memory: it is not a checkpoint that nmt has written") from None
-    body, comment = data[:-_COMMENT], bytes(data[-_COMMENT:])
-    if not comment.startswith(_MARK):
-        raise DamagedFile(f"{path} is not a complete nmt checkpoint: it was cut short, or made by another program")
-    if comment.removeprefix(_MARK) != hashlib.sha256(body).hexdigest().encode():
-        raise DamagedFile(f"{path} is damaged: its checksum is wrong; use another copy")
-    try:
-        contents = unpickle(data)
-    except Exception as error:  # of many kinds
-        said = " ".join(f"{type(error).__name__}: {error}"[:200].split())
-        raise DamagedFile(f"{path} is not an nmt checkpoint: it cannot be read ({said})") from None
-    if not isinstance(contents, dict):
-        raise DamagedFile(f"{path} is not an nmt checkpoint: it holds a {type(contents).__name__}")
-    return contents
+
+
+def _insert(contents: dict[str, Any], name: str, tensor: Tensor) -> None:
+    """Put a tensor into the innermost of the dictionaries that its name leads through."""
+    group, dot, rest = name.partition(".")
+    while dot and isinstance(contents.get(group), dict):
+        contents, name = contents[group], rest
+        group, dot, rest = name.partition(".")
+    contents[name] = tensor

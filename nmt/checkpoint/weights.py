@@ -4,67 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torch import Tensor, int8
+import torch
+from torch import Tensor
 
 from nmt.checkpoint.file import DamagedFile
-from nmt.kernels.byte_products import in_bytes
+
+_REAL = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
-def in_8_bits(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The weights with whole numbers to ±127 for matrices, and by the names of these the scales of their rows.
+def quantize(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The weights with integers up to ±127 in the place of matrices, and the scales of these matrices' rows.
 
-    Vectors, and matrices of one row, are copied: on a GPU, those of an RNN lie in one block of memory with its
-    matrices, and the whole block would be saved with them. Other matrices that several names share stay shared.
+    Vectors, and matrices of one row, stay as they are. Weights that several names share stay shared.
     """
-    numbers, scales = dict(weights), {}
+    stored, scales = dict(weights), {}
     done: dict[int, tuple[Tensor, Tensor]] = {}
     for name, weight in weights.items():
-        if weight.dim() < 2 or len(weight) < 2:
-            numbers[name] = weight.clone()
-            continue
-        if weight.data_ptr() not in done:
-            rows, scale = in_bytes(weight.flatten(1))
-            done[weight.data_ptr()] = rows.view_as(weight), scale
-        numbers[name], scales[name] = done[weight.data_ptr()]
-    return numbers, scales
+        if weight.dim() > 1 and len(weight) > 1:
+            if weight.data_ptr() not in done:
+                rows = weight.detach().flatten(1)
+                scale = rows.abs().amax(dim=1).clamp(min=127 * torch.finfo(rows.dtype).tiny) / 127
+                done[weight.data_ptr()] = (rows / scale.unsqueeze(1)).round().to(torch.int8).view_as(weight), scale
+            stored[name], scales[name] = done[weight.data_ptr()]
+    return stored, scales
 
 
-def restored(
-    where: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor], scales: Mapping[str, Tensor]
+def dequantize(
+    path: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor], scales: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """The weights with real numbers for whole ones that have scales.
+    """The weights with real values for integers that have scales.
 
-    Those of a shape that is not needed stay as they are. Raises `DamagedFile` for scales that cannot be.
+    Those of a shape that is not needed stay as they are. Raises `DamagedFile` for impossible scales.
     """
     real = dict(weights)
     for name, scale in scales.items():
         weight = weights.get(name)
-        if weight is None or weight.dtype != int8 or not weight.dim():
-            there = f"{described(weight)}, not to rows of 8 bits"
-            raise DamagedFile(f"{where}: scales.{name} belongs to {there}: use another copy")
-        if not scale.is_floating_point() or scale.shape != weight.shape[:1]:
-            there = f"{described(scale)}, but {name} is {described(weight)}"
-            raise DamagedFile(f"{where}: scales.{name} is {there}: use another copy")
+        if weight is None or weight.dtype != torch.int8 or not weight.dim():
+            raise DamagedFile(
+                f"{path}: scales.{name} belongs to {described(weight)}, not to rows of 8 bits: use another copy"
+            )
+        if scale.dtype not in _REAL or scale.shape != weight.shape[:1]:
+            raise DamagedFile(
+                f"{path}: scales.{name} is {described(scale)}, but {name} is {described(weight)}: use another copy"
+            )
         factors = scale.float()
         if not (factors.isfinite() & (factors > 0)).all():
-            raise DamagedFile(f"{where}: scales.{name} holds a value that no row can have: use another copy")
+            raise DamagedFile(f"{path}: scales.{name} holds a value that no row can have: use another copy")
         if name in needed and weight.shape == needed[name].shape:
             real[name] = weight.float().mul_(factors.view(-1, *[1] * (weight.dim() - 1)))
     return real
 
 
-def check_weights(where: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
+def check_weights(path: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
     """Raise `DamagedFile` unless the weights have the needed names, shapes and kind, and are finite in 32 bits."""
     for name in sorted(needed.keys() | weights.keys()):
-        there, expected = (described(tensors.get(name)) for tensors in (weights, needed))
-        if there != expected:
-            raise DamagedFile(f"{where}: {name} is {there}, but {expected} is needed: use another copy")
+        actual, expected = (described(tensors.get(name)) for tensors in (weights, needed))
+        if actual != expected:
+            raise DamagedFile(f"{path}: {name} is {actual}, but {expected} is needed: use another copy")
         if not weights[name].float().isfinite().all():
-            raise DamagedFile(f"{where}: {name} holds a value that is not finite: use another copy")
+            raise DamagedFile(f"{path}: {name} holds a value that is not finite: use another copy")
 
 
-def described(weight: Tensor | None) -> str:
-    if weight is None:
+def described(tensor: Tensor | None) -> str:
+    """A tensor's kind and shape in the words of a message."""
+    if tensor is None:
         return "nothing"
-    kind = "real numbers" if weight.is_floating_point() else f"{weight.dtype}"
-    return f"{kind} of shape {tuple(weight.shape)}"
+    kind = "real numbers" if tensor.dtype in _REAL else f"{tensor.dtype}"
+    return f"{kind} of shape {tuple(tensor.shape)}"

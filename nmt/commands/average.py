@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nmt.commands.options import Parser, refuse_twice
 from nmt.system import files
+from nmt.system.errors import UserError
+
+if TYPE_CHECKING:
+    from nmt.checkpoint.contents import Loaded
 
 
 def parser() -> Parser:
@@ -20,7 +26,9 @@ def parser() -> Parser:
     parser.add_argument(
         "checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints that share their initial weights"
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.safetensors"
+    )
     smaller = parser.add_mutually_exclusive_group()
     smaller.add_argument("--half", action="store_true", help="store the weights in 16 bits (half precision)")
     smaller.add_argument("--int8", action="store_true", help="store matrices in 8 bits, with a scale for each row")
@@ -37,9 +45,38 @@ def run(options: argparse.Namespace) -> int:
     from nmt.checkpoint import contents as checkpoint
 
     loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
-    mean = checkpoint.average(loaded)
+    mean = mean_of(loaded)
     model = mean.model.half() if options.half else mean.model
     sides = mean.source, mean.target
     checkpoint.save(options.output, mean.config, *sides, model, selection=mean.selection, int8=options.int8)
     print(f"Written: {options.output} ({options.output.stat().st_size / 1e6:.1f} MB)")
     return 0
+
+
+def mean_of(loaded: Mapping[str, Loaded]) -> Loaded:
+    """The first of some checkpoints, each given with its path, with the mean of all their weights.
+
+    Raises `UserError` if they are not models of one kind with the same vocabularies, of one run or of runs that started
+    from one checkpoint (whose mean Wortsman et al. 2022 call a soup).
+    """
+    import torch
+
+    from nmt.checkpoint.contents import check_same_tokens, weight_differences
+
+    (path, first), *others = loaded.items()
+    for other_path, other in others:
+        for difference in weight_differences(first.config.model, other.config.model):
+            raise UserError(f"{path} and {other_path} differ in {difference}: average models of one kind")
+        check_same_tokens(path, first, other_path, other)
+        one, two = first.config.training, other.config.training
+        started_alike = one.start_from == two.start_from
+        if not started_alike or (one.seed != two.seed and one.start_from is None):
+            # Units with the same function have other indices: the mean of their weights is useless.
+            raise UserError(
+                f"{path} and {other_path} began with different weights: average checkpoints of one run, or of runs "
+                "with the same training.start_from"
+            )
+    states = [contents.model.state_dict() for contents in loaded.values()]
+    mean = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}
+    first.model.load_state_dict(mean)
+    return first._replace(training=None)

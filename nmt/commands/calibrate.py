@@ -16,8 +16,10 @@ def parser() -> Parser:
         description="Write a copy of a checkpoint with a score threshold, fitted to translations of the validation "
         "set. nmt translate then warns about text that is unlike the training data.",
     )
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.pt")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.safetensors"
+    )
     share = "the fraction of validation sentences below the threshold (default: 0.02)"
     parser.add_argument("--share", type=float, default=0.02, metavar="P", help=share)
     text = parser.add_mutually_exclusive_group()

@@ -135,7 +135,9 @@ def _check(options: argparse.Namespace) -> None:
     for metric in options.metric:
         check_installed(metric)
     if not options.checkpoints and not options.ensemble:
-        raise UserError("no CHECKPOINT given: name one, such as checkpoints/NAME/best.pt, or several with --ensemble")
+        raise UserError(
+            "no CHECKPOINT given: name one, such as checkpoints/NAME/best.safetensors, or several with --ensemble"
+        )
     refuse_twice(options.checkpoints)
     refuse_twice(options.ensemble)
     if options.heat_map is not None and options.output is None:

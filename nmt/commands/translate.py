@@ -48,8 +48,8 @@ def parser() -> Parser:
         description="Translate sentences given as TEXT, or the lines of a file or of standard input. Without any of "
         "them, an interactive prompt opens. Only translations are printed on standard output.",
     )
-    models = "models, such as checkpoints/quickstart/best.pt or hf://OWNER/NAME (several are an ensemble; without any, "
-    models += "the bundled model for the language of the text), then sentences"
+    models = "models, such as checkpoints/quickstart/best.safetensors or hf://OWNER/NAME (several are an ensemble; "
+    models += "without any, the bundled model for the language of the text), then sentences"
     parser.add_argument("arguments", nargs="*", metavar="[CHECKPOINT …] [TEXT …]", help=models)
     directions.add_direction_options(parser)
     _add_file_options(parser.add_argument_group("files"))
@@ -147,15 +147,18 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
         files.make_folder(options.attention.parent)
 
 
+_ENDINGS = (".safetensors", ".pt")  # of checkpoints; .pt is that of nmt 0.3, whose files are refused with advice
+
+
 def split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """The checkpoints, which come first and end in .pt or begin with hf://, and the sentences.
+    """The checkpoints, which come first, and the sentences. A checkpoint has one of `_ENDINGS`, or begins with hf://.
 
     Raises `UserError` if the first argument is another file, or if no model is given or bundled.
     """
     count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
-    if count and not arguments[0].endswith(".pt") and files.lacks_signature(arguments[0], b"PK"):  # of a zip archive
+    if count and os.path.isfile(arguments[0]) and not arguments[0].endswith(_ENDINGS):
         raise UserError(f"{arguments[0]} is not a checkpoint: to translate its lines, use --input {arguments[0]}")
-    while count < len(arguments) and (arguments[count].endswith(".pt") or is_address(arguments[count])):
+    while count < len(arguments) and (arguments[count].endswith(_ENDINGS) or is_address(arguments[count])):
         count += 1
     if count == 0 and not bundled.MODEL.exists():
         raise bundled.missing()

@@ -55,7 +55,7 @@ class EarlyStoppingConfig(Section):
 
     metric: Literal["bleu", "loss"] = "bleu"
     """The score that decides whether a validation is the best so far. It also decides which checkpoint becomes
-    `best.pt`, and what a plateau is."""
+    `best.safetensors`, and what a plateau is."""
     patience: Count | None = None
     """Training ends after this many validations without a better score. By default never."""
 
@@ -100,7 +100,8 @@ class TrainingConfig(UnionSection):
     clip_norm: Positive | None = 1.0
     """Gradients are scaled down to this norm. null: never."""
     moving_average: Fraction | None = None
-    """The decay of an exponential moving average of the weights, which is then validated and saved in `best.pt`."""
+    """The decay of an exponential moving average of the weights, which is then validated, and saved in
+    `best.safetensors`."""
     teacher_forcing: Annotated[TeacherForcingConfig, BeforeValidator(_ratio_alone)] = TeacherForcingConfig()
     """How often the decoder reads the reference."""
     early_stopping: EarlyStoppingConfig = EarlyStoppingConfig()
@@ -110,8 +111,8 @@ class TrainingConfig(UnionSection):
     checkpoint_every: Count | None = None
     """Updates between checkpoints. By default after each validation."""
     keep_checkpoints: Count | None = None
-    """How many of the latest checkpoints to keep as `update_N.pt`, in addition to `last.pt`. `nmt average` can average
-    them. By default none."""
+    """How many of the latest checkpoints to keep as `update_N.safetensors`, in addition to `last.safetensors`.
+    `nmt average` can average them. By default none."""
     log_every: Count = 50
     """Updates between two `train` events of `metrics.jsonl`."""
     start_from: PathString | None = None

@@ -141,7 +141,7 @@ def display_names(checkpoints: Sequence[str]) -> list[str]:
     A single checkpoint keeps its folder and file name. A name that is not a path, such as an ensemble's, stays as it
     is.
     """
-    paths = {name: PurePath(name).parts for name in checkpoints if name.endswith(".pt")}
+    paths = {name: PurePath(name).parts for name in checkpoints if name.endswith(".safetensors")}
     if len(paths) < 2:
         paths = {name: parts[-2:] for name, parts in paths.items()}
     else:

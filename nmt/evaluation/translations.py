@@ -17,11 +17,11 @@ def write(folder: Path, text: ParallelText, outputs: Mapping[str, Sequence[str]]
     """Write `source.txt`, `reference.txt` and each model's sentences into `folder`/translations; returns that folder.
 
     `outputs` maps checkpoints to sentences. A model's file is named as in tables, such as `quickstart_best` for
-    quickstart/best.pt, with a number if that name is taken. Raises `UserError` where a file cannot be written.
+    quickstart/best.safetensors, with a number if that name is taken. Raises `UserError` where a file cannot be written.
     """
     sides: dict[str, Sequence[str]] = {"source": text.source, "reference": text.target}
     for name, sentences in zip(display_names(list(outputs)), outputs.values(), strict=True):
-        stem = "_".join(name.removesuffix(".pt").replace("/", " ").split()).strip(".") or "model"
+        stem = "_".join(name.removesuffix(".safetensors").replace("/", " ").split()).strip(".") or "model"
         names = chain([stem], (f"{stem}_{number}" for number in count(2)))
         sides[next(name for name in names if name not in sides)] = sentences
     for name, sentences in sides.items():

@@ -15,7 +15,7 @@ from typing import Any
 from nmt.checkpoint.address import PREFIX
 from nmt.system.errors import UserError
 
-FILE, CARD = "model.pt", "README.md"  # in a repository
+FILE, CARD = "model.safetensors", "README.md"  # in a repository
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(rf"{PREFIX}({_REPOSITORY.pattern})(?:@([\w./-]+))?", re.ASCII)
 

@@ -46,7 +46,7 @@ def test_set_of(config: Config) -> TestSet:
 
 
 def measure(config: Config) -> Result:
-    """Evaluate a run's `best.pt` on the test set, and leave in its folder what `nmt train` leaves there.
+    """Evaluate a run's `best.safetensors` on the test set, and leave in its folder what `nmt train` leaves there.
 
     Raises `UserError` if the checkpoint or the test set cannot be read.
     """

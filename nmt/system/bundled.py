@@ -16,7 +16,9 @@ ROOT = _PACKAGE / "bundled" if (_PACKAGE / "bundled").is_dir() else _PACKAGE.par
 CONFIGS = ROOT / "configs"
 SAMPLE = ROOT / "data" / "sample"  # the sample corpus
 FOLDERS = "multi30k-??-??"  # of checkpoints/: those that setup.py, .gitignore and .dockerignore let through, too
-MODEL = ROOT / "checkpoints" / "multi30k-de-en" / "model.pt"  # German→English captions; its README.md has the terms
+MODEL = (
+    ROOT / "checkpoints" / "multi30k-de-en" / "model.safetensors"
+)  # German→English captions; its README.md has the terms
 
 
 def models() -> dict[tuple[str, str], Path]:
@@ -28,7 +30,7 @@ def models() -> dict[tuple[str, str], Path]:
 
 def missing() -> UserError:
     """The error of a command that needs a bundled model where there is none."""
-    return UserError(f"the bundled model {MODEL} is missing: give a CHECKPOINT, such as best.pt of a run")
+    return UserError(f"the bundled model {MODEL} is missing: give a CHECKPOINT, such as best.safetensors of a run")
 
 
 def find_config(name: str | Path) -> Path:

@@ -28,7 +28,7 @@ def _cut(text: str) -> str:
 
 @contextmanager
 def prefix_errors_with(prefix: str) -> Iterator[None]:
-    """Put a prefix, such as "model.pt: data.source.", before the text of a `UserError` raised in the block."""
+    """Put a prefix, such as "model.safetensors: data.source.", before the text of a `UserError` raised in the block."""
     try:
         yield
     except UserError as error:

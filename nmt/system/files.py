@@ -66,17 +66,6 @@ def report_write_errors(path: Path) -> Iterator[None]:
         raise UserError(f"{path} cannot be written ({reason}): free some space or choose another place") from None
 
 
-def lacks_signature(path: str, signature: bytes) -> bool:
-    """Whether a regular file begins with other bytes than these; False if it cannot be read."""
-    try:
-        if not os.path.isfile(path):
-            return False
-        with open(path, "rb") as file:
-            return file.read(len(signature)) != signature
-    except OSError:
-        return False
-
-
 def require_new(path: Path, option: str = "--output") -> None:
     """Raise `UserError` if anything is at `path`, or if nothing can be written there: before the work, not after it."""
     if path.exists() or path.is_symlink():

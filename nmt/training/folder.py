@@ -14,8 +14,8 @@ from nmt.system import files
 from nmt.system.errors import UserError
 from nmt.training import event_log
 
-LAST, PREVIOUS = "last.pt", "previous.pt"  # the checkpoints to continue from
-BEST = "best.pt"  # the model with the best validation, for translation alone
+LAST, PREVIOUS = "last.safetensors", "previous.safetensors"  # the checkpoints to continue from
+BEST = "best.safetensors"  # the model with the best validation, for translation alone
 CONFIG = "config.yaml"
 JOB = "job"  # the name of torchrun's job, where there is one
 LOG = "log.txt"  # the printed output of an ablation's run
@@ -37,6 +37,8 @@ def refuse_used(folder: Path) -> None:
 def refuse_other_files(folder: Path) -> None:
     """Raise `UserError` if a folder without checkpoints holds more than a run leaves before its first one."""
     names = _names(folder)
+    if "last.pt" in names and LAST not in names:
+        raise UserError(f"{folder} holds a run of nmt 0.3 or older: convert it with nmt migrate {folder} {folder}")
     if not names.isdisjoint((LAST, PREVIOUS, BEST)):
         return  # errors in a run's own checkpoints are reported when they are loaded
     before_checkpoint = {CONFIG, JOB, event_log.TENSORBOARD} if event_log.NAME in names else set()  # which comes first
@@ -93,11 +95,11 @@ def recorded_job(folder: Path) -> str | None:
 
 
 def keep_checkpoint(folder: Path, update: int, count: int) -> None:
-    """Copy `last.pt` to `update_N.pt`, and keep only the `count` latest of such files.
+    """Copy `last.safetensors` to `update_N.safetensors`, and keep only the `count` latest of such files.
 
     Older ones are removed first, so that a crash leaves at most `count` of them.
     """
-    path = folder / f"update_{update:06d}.pt"
+    path = folder / f"update_{update:06d}.safetensors"
     older = [old for _, old in sorted(kept_checkpoints(folder).items()) if old != path]
     for old in older[: max(0, len(older) + 1 - count)]:
         old.unlink(missing_ok=True)
@@ -106,5 +108,5 @@ def keep_checkpoint(folder: Path, update: int, count: int) -> None:
 
 def kept_checkpoints(folder: Path) -> dict[int, Path]:
     """The files of `keep_checkpoint` by their updates."""
-    by_number = ((path.stem.removeprefix("update_"), path) for path in folder.glob("update_*.pt"))
+    by_number = ((path.stem.removeprefix("update_"), path) for path in folder.glob("update_*.safetensors"))
     return {int(number): path for number, path in by_number if number.isdecimal()}

@@ -3,8 +3,8 @@
     restore the last checkpoint, or start at update 0
     until max_updates, max_epochs, or `patience` validations without a better score:
         if a validation is due:
-            translate the validation set; if its score is the best so far: save the model as best.pt
-        if a checkpoint is due, or training was validated, ends or is stopped: save all of it as last.pt
+            translate the validation set; if its score is the best so far: save the model as best.safetensors
+        if a checkpoint is due, or training was validated, ends or is stopped: save all of it as last.safetensors
         batches = the next `accumulate` batches of the epoch
         rate = the learning rate that the schedule sets for this update
         update the weights by the gradient of the batches' mean loss per target token
@@ -41,7 +41,7 @@ MAX_SKIPPED = 10  # updates in a row
 def train(trainer: Trainer) -> None:
     """Train until the config says so or a stop is requested.
 
-    Leaves `best.pt`, `last.pt` and `metrics.jsonl` in the run's folder.
+    Leaves `best.safetensors`, `last.safetensors` and `metrics.jsonl` in the run's folder.
     """
     try:
         _train(trainer)
@@ -125,7 +125,7 @@ def _validate_and_save(trainer: Trainer) -> bool:
     started = time.monotonic()
     due = counters.validation_is_due(config)
     if due and counters.validated == 0:
-        _save(trainer)  # so that there is never a best.pt without a last.pt to continue from
+        _save(trainer)  # so that there is never a best.safetensors without a last.safetensors to continue from
     validated = due and _validate(trainer)
     [stops] = trainer.group.total(trainer.stop.requested)
     if validated or counters.why_end(config) is not None or stops or counters.checkpoint_is_due(config):
@@ -149,7 +149,7 @@ def _validate(trainer: Trainer) -> bool:
             )
     except Interrupted:
         return False
-    log.refuse_removed()  # before this validation is counted, whose best.pt would not be saved
+    log.refuse_removed()  # before this validation is counted, whose best.safetensors would not be saved
     counters.record_validation(loss, bleu, config.training)
     counters.seconds += time.monotonic() - started
     event = log.write(

@@ -18,6 +18,7 @@ from nmt.checkpoint.file import DamagedFile
 from nmt.checkpoint.weights import check_weights
 from nmt.config.reading import differences, explain
 from nmt.config.run import Config
+from nmt.config.search import SearchConfig
 from nmt.optimizers import OPTIMIZERS
 from nmt.system.errors import UserError
 from nmt.system.files import report_write_errors
@@ -29,18 +30,18 @@ from nmt.training.learner import Learner
 from nmt.training.prepare import Prepared
 
 
-class _TrainingPart(BaseModel):
-    """The `training` part of a checkpoint."""
+class _TrainingState(BaseModel):
+    """The `training` section of a checkpoint."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     state: Counters
-    optimizer: dict[int, dict[str, Tensor]]  # of each parameter, in the model's order
+    optimizer: dict[str, Tensor]  # by a parameter's number, in the model's order, and the moment's name: `3.exp_avg`
     average: dict[str, Tensor] | None
     text: str  # a digest of all training text
-    validation: str | None = None  # a digest of the validation text; nmt 0.1 kept none
-    random: list[Tensor]  # of each process
-    random_cuda: list[Tensor | None]
+    validation: str | None  # a digest of the validation text; nmt 0.1 kept none
+    random: Tensor  # the state of each process's generator, a row each
+    random_cuda: Tensor | None
     metrics_size: Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -50,7 +51,7 @@ def seed_processes(seed: int, group: ProcessGroup) -> None:
         torch.manual_seed(random.Random(f"{seed} {group.rank}").getrandbits(63))
 
 
-def training_part(
+def training_state(
     counters: Counters, learner: Learner, text: str, validation: str, metrics_size: int, group: ProcessGroup
 ) -> dict[str, Any]:
     """What a checkpoint needs beside model and config, as plain values and tensors. Every process must call it.
@@ -58,16 +59,16 @@ def training_part(
     `text` and `validation` are digests of the training and the validation text, `metrics_size` is the length of
     `metrics.jsonl` in bytes.
     """
-    cuda = learner.model.device.type == "cuda"
-    generators = group.gather((torch.get_rng_state(), torch.cuda.get_rng_state() if cuda else None))
+    random_states = group.gather(torch.get_rng_state())
+    on_gpu = learner.model.device.type == "cuda"
     return {
         "state": asdict(counters),
         "optimizer": _moments(learner),
         "average": None if learner.average is None else dict(learner.average.model.state_dict()),
         "text": text,
         "validation": validation,
-        "random": [cpu for cpu, _ in generators],
-        "random_cuda": [gpu for _, gpu in generators],
+        "random": torch.stack(random_states),
+        "random_cuda": torch.stack(group.gather(torch.cuda.get_rng_state())) if on_gpu else None,
         "metrics_size": metrics_size,
     }
 
@@ -75,36 +76,36 @@ def training_part(
 def restore(learner: Learner, training: dict[str, Any], path: str, group: ProcessGroup) -> tuple[Counters, int]:
     """Restore the learner and the random generators; returns where training stood, and the size of `metrics.jsonl`.
 
-    Raises `DamagedFile`, with the checkpoint's path, if the parts do not fit together, and `UserError` if the number of
-    processes has changed.
+    Raises `DamagedFile`, with the checkpoint's path, if the state does not fit the model, and `UserError` if the number
+    of processes has changed.
     """
-    found = _checked(training, path, group)
-    _load_optimizer(learner, found.optimizer, path)
-    averaged = None if learner.average is None else learner.average.model
-    check_weights(f"{path}: average", {} if averaged is None else averaged.state_dict(), found.average or {})
-    if averaged is not None and found.average is not None:
-        averaged.load_state_dict(found.average)
+    checked = _check(training, path, group)
+    _load_optimizer(learner, checked.optimizer, path)
+    average = None if learner.average is None else learner.average.model
+    check_weights(f"{path}: average", {} if average is None else average.state_dict(), checked.average or {})
+    if average is not None and checked.average is not None:
+        average.load_state_dict(checked.average)
     try:
-        torch.set_rng_state(found.random[group.rank])
-        gpu = found.random_cuda[group.rank]
-        if gpu is not None and learner.model.device.type == "cuda":
-            torch.cuda.set_rng_state(gpu)
-    except (RuntimeError, TypeError) as error:
+        torch.set_rng_state(checked.random[group.rank].clone())
+        if checked.random_cuda is not None and learner.model.device.type == "cuda":
+            torch.cuda.set_rng_state(checked.random_cuda[group.rank].clone())
+    except (IndexError, RuntimeError, TypeError) as error:
         raise DamagedFile(f"{path}: its state of the random generator cannot be used ({error})") from None
-    return found.state, found.metrics_size
+    return checked.state, checked.metrics_size
 
 
-def _checked(training: dict[str, Any], path: str, group: ProcessGroup) -> _TrainingPart:
-    """The part, as far as it can be checked without a model. Raises what `restore` does."""
+def _check(training: dict[str, Any], path: str, group: ProcessGroup) -> _TrainingState:
+    """The state, as far as it can be checked without a model. Raises what `restore` does."""
     try:
-        found = _TrainingPart.model_validate(training)
+        checked = _TrainingState.model_validate(training)
     except ValidationError as error:
         raise DamagedFile(f"{path} cannot be resumed from: {explain(error)}") from None
-    _check_counters(found.state, path)
-    if len(found.random) != group.size or len(found.random_cuda) != group.size:
-        before = "1 process" if len(found.random) == 1 else f"{len(found.random)} processes"
+    _check_counters(checked.state, path)
+    processes = len(checked.random) if checked.random.dim() else 0
+    if processes != group.size:
+        before = "1 process" if processes == 1 else f"{processes} processes"
         raise UserError(f"{path} was trained by {before}, and not by {group.size}: resume with {before}")
-    return found
+    return checked
 
 
 def _check_counters(counters: Counters, path: str) -> None:
@@ -116,44 +117,37 @@ def _check_counters(counters: Counters, path: str) -> None:
         raise DamagedFile(f"{path}: training.state.validated is above update: use another copy")
 
 
-def _load_optimizer(learner: Learner, state: dict[int, dict[str, Tensor]], path: str) -> None:
-    """Give the optimizer each parameter's moments; a state without any is that before the first update."""
-    moments = _named(state)
-    check_weights(f"{path}: optimizer", _named(_needed(learner)) if state else {}, moments)
+def _load_optimizer(learner: Learner, moments: dict[str, Tensor], path: str) -> None:
+    """Give the optimizer each parameter's moments; none at all are those before the first update."""
+    check_weights(f"{path}: optimizer", _empty_moments(learner) if moments else {}, moments)
+    state: dict[int, dict[str, Tensor]] = {}
     for name, moment in moments.items():
-        if not name.startswith(_SIGNED) and bool((moment < 0).any()):
+        number, _, kind = name.partition(".")
+        if kind not in _SIGNED and bool((moment < 0).any()):
             raise DamagedFile(f"{path}: optimizer: {name} is negative: use another copy")
-    begun = {number: of_parameter for number, of_parameter in state.items() if of_parameter.get("step", 1) > 0}
+        state.setdefault(int(number), {})[kind] = moment
+    # A parameter that waits for its first gradient has no state.
+    state = {number: of_parameter for number, of_parameter in state.items() if of_parameter.get("step", 1) > 0}
     groups = learner.optimizer.state_dict()["param_groups"]
-    learner.optimizer.load_state_dict({"state": begun, "param_groups": groups})
+    learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
-def _moments(learner: Learner) -> dict[int, dict[str, Tensor]]:
+def _moments(learner: Learner) -> dict[str, Tensor]:
     """Each parameter's moments: zeros while it waits for its first gradient. Before the first update there are none."""
-    state: dict[int, dict[str, Tensor]] = learner.optimizer.state_dict()["state"]
-    if not state:
-        return {}
-    weights = enumerate(learner.model.parameters())
-    return {number: state[number] if number in state else _none_yet(learner, weight) for number, weight in weights}
-
-
-def _needed(learner: Learner) -> dict[int, dict[str, Tensor]]:
-    return {number: _none_yet(learner, weight) for number, weight in enumerate(learner.model.parameters())}
-
-
-def _none_yet(learner: Learner, weight: Tensor) -> dict[str, Tensor]:
-    """The moments of a weight that waits for its first gradient."""
+    state = learner.optimizer.state_dict()["state"]
+    moments = {f"{number}.{kind}": moment for number, of_one in state.items() for kind, moment in of_one.items()}
     return {
-        kind: torch.zeros((), device=weight.device) if kind == "step" else torch.zeros_like(weight.detach())
-        for kind in learner.moments
+        name: moments[name] if name in moments else torch.zeros_like(empty, device=learner.model.device)
+        for name, empty in (_empty_moments(learner) if state else {}).items()
     }
 
 
-def _named(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
+def _empty_moments(learner: Learner) -> dict[str, Tensor]:
+    """The moments of all parameters as tensors without values."""
     return {
-        f"{kind} of parameter {number}": tensor
-        for number, of_parameter in moments.items()
-        for kind, tensor in of_parameter.items()
+        f"{number}.{kind}": torch.empty(() if kind == "step" else weight.shape, device="meta")
+        for number, weight in enumerate(learner.model.parameters())
+        for kind in learner.moments
     }
 
 
@@ -169,7 +163,7 @@ def load_last(config: Config, prepared: Prepared, folder: Path, group: ProcessGr
     if damaged is not None:
         last, previous = folder / LAST, folder / PREVIOUS
         print(f"{damaged}. Continuing from the checkpoint before it, {previous}", file=sys.stderr)
-        with report_write_errors(kept := folder / "damaged.pt"):
+        with report_write_errors(kept := folder / "damaged.safetensors"):
             if last.exists():
                 last.replace(kept)
             previous.replace(last)
@@ -183,12 +177,12 @@ def load_last(config: Config, prepared: Prepared, folder: Path, group: ProcessGr
         )
     if loaded is not None:
         training = check_continues(config, prepared, loaded, folder / LAST)
-        _checked(training, str(folder / LAST), group)
+        _check(training, str(folder / LAST), group)
     return loaded
 
 
 def check_continues(config: Config, prepared: Prepared, loaded: Loaded, last: Path) -> dict[str, Any]:
-    """The training part of what was loaded from `last`.
+    """The training state of what was loaded from `last`.
 
     Raises `UserError` unless training with this config and text can continue from there.
     """
@@ -212,7 +206,7 @@ def check_continues(config: Config, prepared: Prepared, loaded: Loaded, last: Pa
     return loaded.training
 
 
-_SIGNED = ("exp_avg of", "momentum_buffer of")  # moments that may be negative; others are squares, and counts
+_SIGNED = ("exp_avg", "momentum_buffer")  # moments that may be negative; others are squares and counts
 
 # What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
 _FIXED: Any = {
@@ -228,15 +222,7 @@ _FIXED: Any = {
         "early_stopping": {"metric"},
         "start_from": True,
     },
-    "search": {
-        "beam_size",
-        "length_penalty",
-        "max_length",
-        "max_source_length",
-        "precision",
-        "sampling",
-        "vocabulary_selection",
-    },
+    "search": {*SearchConfig.model_fields} - {"batch_size"},
 }
 _FILES: Any = {"train", "validation", "test", "extra"}  # what is read from them is compared instead
 _PATHS: Any = {

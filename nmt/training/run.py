@@ -33,8 +33,8 @@ def run(
 ) -> Path:
     """Train what `config` describes and return the run's folder, `output_dir/name`. `progress` is text by default.
 
-    A new run needs a new folder; `resume` continues from the folder's `last.pt`, or starts from the beginning if there
-    is none yet. So does a run that torchrun restarts after a failure, in the folder of that job.
+    A new run needs a new folder; `resume` continues from the folder's `last.safetensors`, or starts from the beginning
+    if there is none yet. So does a run that torchrun restarts after a failure, in the folder of that job.
     Raises `UserError` before anything is written if config, data or folder do not fit, and `Interrupted` if a stop is
     requested while the data is prepared.
     """

@@ -3,53 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from nmt.checkpoint import contents as checkpoint
+from nmt.model.seq2seq import Seq2Seq
 from nmt.selection.lexical import Selection
 from nmt.system.errors import UserError
 from nmt.training.folder import BEST, LAST, PREVIOUS, keep_checkpoint
-from nmt.training.resume import training_part
+from nmt.training.resume import training_state
 from nmt.training.trainer import Trainer
 
 
 def save(trainer: Trainer) -> None:
-    """Save all that resuming needs as `last.pt`; the checkpoint before it becomes `previous.pt`.
+    """Save all that resuming needs as `last.safetensors`; the checkpoint before it becomes `previous.safetensors`.
 
     Every process must call it. Raises `UserError` rather than save weights that are not finite.
     """
     refuse_infinite(trainer)
     train_state, counters = trainer.train_state, trainer.counters
-    training = training_part(
+    training = training_state(
         counters, train_state, trainer.pairs.text, trainer.validation.digest, trainer.log.size, trainer.group
     )
     if trainer.group.is_main:
-        path = trainer.folder / LAST
-        checkpoint.save(
-            path,
-            trainer.config,
-            trainer.pairs.source,
-            trainer.pairs.target,
-            train_state.model,
-            training,
-            selection_of(trainer),
-            kept=trainer.folder / PREVIOUS,
-        )
+        _write(trainer, LAST, train_state.model, training, previous=trainer.folder / PREVIOUS)
         if (count := trainer.config.training.keep_checkpoints) is not None:
             keep_checkpoint(trainer.folder, counters.update, count)
-        trainer.progress.checkpoint(path, counters.update)
+        trainer.progress.checkpoint(trainer.folder / LAST, counters.update)
 
 
 def save_best(trainer: Trainer) -> None:
-    """Save the model as `best.pt`, for translation alone."""
-    model = trainer.train_state.result
-    checkpoint.save(
-        trainer.folder / BEST,
-        trainer.config,
-        trainer.pairs.source,
-        trainer.pairs.target,
-        model,
-        selection=selection_of(trainer),
-    )
+    """Save the model as `best.safetensors`, for translation alone."""
+    _write(trainer, BEST, trainer.train_state.result)
+
+
+def _write(trainer: Trainer, name: str, model: Seq2Seq, training: Any = None, previous: Path | None = None) -> None:
+    sides = trainer.pairs.source, trainer.pairs.target
+    selection = selection_of(trainer)
+    checkpoint.save(trainer.folder / name, trainer.config, *sides, model, training, selection, previous)
 
 
 def selection_of(trainer: Trainer) -> Selection | None:

@@ -171,8 +171,8 @@ def test_a_model_of_one_language_is_refused(
 ) -> None:
     found = checkpoint_file.read(best)
     found["config"]["data"]["target"]["language"] = found["config"]["data"]["source"]["language"]
-    checkpoint_file.write(tmp_path / "same.pt", found)
-    assert back(str(tmp_path / "same.pt"), text, tmp_path / "out") == 2
+    checkpoint_file.write(tmp_path / "same.safetensors", found)
+    assert back(str(tmp_path / "same.safetensors"), text, tmp_path / "out") == 2
     assert "to itself: give a model of two languages" in error_of(capsys)
     assert not list(tmp_path.glob("out*"))
 

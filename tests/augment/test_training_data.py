@@ -95,7 +95,7 @@ def test_resuming_draws_the_epoch_s_typos_and_copies_again(
 @pytest.mark.parametrize("field", ["data.augment.typos", "data.augment.copying"])
 def test_drawing_what_the_checkpoint_does_not_know_is_refused(make_config: ConfigMaker, field: str) -> None:
     fields = [*SUBWORDS, "data.source.min_frequency=60", "data.target.min_frequency=60", "training.max_updates=1"]
-    plain = finish(make_config("name=plain", *fields)) / "best.pt"
+    plain = finish(make_config("name=plain", *fields)) / "best.safetensors"
     with pytest.raises(UserError, match=rf"{field}: .*plain.* lacks some of the subwords: leave it out"):
         finish(make_config("name=second", f"training.start_from={plain}", *fields, f"{field}=0.3"))
 

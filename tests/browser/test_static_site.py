@@ -109,7 +109,7 @@ def test_the_answers_of_other_mechanisms(open_page: Opener, tmp_path: Path, vari
     side = SimpleNamespace(language="a", tokenizer="whitespace", lowercase=False)
     config = SimpleNamespace(data=SimpleNamespace(source=side, target=side), search=search)
     loaded = Loaded(config, source, target, own.model, None)  # type: ignore[arg-type]  # what the page reads of a config
-    write_page("tiny/best.pt", loaded, tmp_path / "page", "float32", PACKAGE)
+    write_page("tiny/best.safetensors", loaded, tmp_path / "page", "float32", PACKAGE)
     text, forced = "a b c d b a e f h g", [[1, 2]] if own.has_attention else []
     with serving(tmp_path / "page") as address:
         answer = asked(open_page(f"#text={text}", at=address), "explain", text=text, forced=forced)

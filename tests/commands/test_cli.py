@@ -13,6 +13,7 @@ import torch
 from support.cli import ROOT, command, error_of, with_another_target_word, write_config
 
 import nmt
+from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import COMMANDS, main
 from nmt.system import bundled
 
@@ -20,7 +21,14 @@ from nmt.system import bundled
 def test_a_run_leaves_the_promised_files(runs: Path) -> None:
     names = {path.name for path in (runs / "bahdanau").iterdir()} - {"tensorboard"}
     assert names == {
-        *("best.pt", "last.pt", "previous.pt", "config.yaml", "metrics.jsonl", "evaluation.json"),
+        *(
+            "best.safetensors",
+            "last.safetensors",
+            "previous.safetensors",
+            "config.yaml",
+            "metrics.jsonl",
+            "evaluation.json",
+        ),
         *("bleu_by_length.png", "bleu_by_length.svg", "bleu_by_length.csv", "translations"),
     }
     texts = {path.name for path in (runs / "bahdanau" / "translations").iterdir()}
@@ -38,7 +46,7 @@ def test_the_resolved_config_repeats_the_run(runs: Path, tmp_path: Path) -> None
     again = ["train", str(runs / "bahdanau" / "config.yaml"), "--set", f"output_dir={tmp_path}"]
     assert main(again) == 0
     first, second = (
-        torch.load(folder / "bahdanau" / "best.pt", weights_only=True)["model"] for folder in (runs, tmp_path)
+        checkpoint_file.read(folder / "bahdanau" / "best.safetensors")["model"] for folder in (runs, tmp_path)
     )
     assert all(torch.equal(first[name], second[name]) for name in first)
 
@@ -51,12 +59,12 @@ def test_a_choice_of_settings_need_not_see_the_test_set(tmp_path: Path, capsys: 
 
 
 def test_a_run_is_never_overwritten(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = (runs / "bahdanau" / "last.pt").read_bytes()
+    before = (runs / "bahdanau" / "last.safetensors").read_bytes()
     config = str(runs / "bahdanau" / "config.yaml")
     capsys.readouterr()
     assert main(["train", config]) == 2
     assert "--resume" in error_of(capsys)
-    assert (runs / "bahdanau" / "last.pt").read_bytes() == before
+    assert (runs / "bahdanau" / "last.safetensors").read_bytes() == before
 
 
 def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
@@ -80,9 +88,9 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["train", "CONFIG", "--set", "training.device=tpu9"], ["tpu9"]),
         (["train", "CONFIG", "--set", "evaluation.split=tset"], ["'tset'", "validation"]),
         (["train", "CONFIG", "--set", "evaluation.split=copy"], ["'copy'", "validation"]),  # a method of the section
-        (["translate", "missing.pt", "x"], ["missing.pt", "does not exist"]),
+        (["translate", "missing.safetensors", "x"], ["missing.safetensors", "does not exist"]),
         (["translate", "CONFIG", "x"], ["CONFIG", "is not a checkpoint: to translate its lines, use --input"]),
-        (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.pt"]),
+        (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.safetensors"]),
         (["translate", "BEST", "x", "--attention", "a.gif"], ["a.gif", ".png"]),
         (["translate", "BEST", "x", "y", "--attention", "new/a.png"], ["--attention", "2"]),
         (["translate", "NONE", "x", "--attention", "a.png"], ["wiring"]),
@@ -90,11 +98,11 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["translate", "BEST", "x", "--attention", "BEST/a.png"], ["BEST", "cannot be created"]),
         (["translate", "BEST", "x", "--beam", "0"], ["--beam", "'0'", "nmt translate --help"]),
         (["translate", "BEST", "x", "--bean", "3"], ["--bean", "nmt translate --help"]),
-        (["translate", "BEST", "missing.pt", "x"], ["missing.pt", "does not exist"]),
+        (["translate", "BEST", "missing.safetensors", "x"], ["missing.safetensors", "does not exist"]),
         (["translate", "BEST", "OTHER", "x"], ["BEST", "OTHER", "target tokens"]),
-        (["average", "BEST", "OTHER", "--output", "mean.pt"], ["BEST", "OTHER", "target tokens"]),
-        (["average", "BEST", "NONE", "--output", "mean.pt"], ["BEST", "NONE", "model.attention.wiring"]),
-        (["average", "BEST", "BEST", "--output", "mean.pt"], ["twice"]),
+        (["average", "BEST", "OTHER", "--output", "mean.safetensors"], ["BEST", "OTHER", "target tokens"]),
+        (["average", "BEST", "NONE", "--output", "mean.safetensors"], ["BEST", "NONE", "model.attention.wiring"]),
+        (["average", "BEST", "BEST", "--output", "mean.safetensors"], ["twice"]),
         (["average", "BEST", "--output", "a" * 300], ["aaa", "shorten it"]),
         (["train", "a\udcff.yaml"], ["a\\udcff.yaml", "not in UTF-8"]),
         (["translate", "BEST", "x", "--threads", "9" * 11], ["--threads", "999,999,999"]),
@@ -116,8 +124,8 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["translate", "BEST", "x", "--input", "y"], ["--input"]),
         (["translate", "BEST", "--input", "missing.txt"], ["missing.txt"]),
         (["evaluate", "BEST", "BEST"], ["twice"]),
-        (["average", "BEST", "BEST/../best.pt", "--output", "mean.pt"], ["twice"]),
-        (["calibrate", "BEST", "--output", "x.pt", "--threads", "-1"], ["--threads", "'-1'"]),
+        (["average", "BEST", "BEST/../best.safetensors", "--output", "mean.safetensors"], ["twice"]),
+        (["calibrate", "BEST", "--output", "x.safetensors", "--threads", "-1"], ["--threads", "'-1'"]),
         (["index", ""], ["'' is not a checkpoint"]),
         (["evaluate", "BEST", "--split", "tset"], ["tset", "validation"]),
         (["evaluate", "BEST", "--source", "x"], ["--reference"]),
@@ -131,12 +139,12 @@ def test_bad_input_is_one_line_and_code_2(
     names = {
         "CONFIG": str(write_config(tmp_path)),
         "FOLDER": str(runs),
-        "BEST": str(runs / "bahdanau" / "best.pt"),
-        "NONE": str(runs / "none" / "best.pt"),
-        "OTHER": str(with_another_target_word(runs / "bahdanau" / "best.pt", tmp_path / "other.pt")),
-        "BEST/../best.pt": str(runs / "bahdanau" / ".." / "bahdanau" / "best.pt"),
-        "BEST/x": str(runs / "bahdanau" / "best.pt" / "x"),
-        "BEST/a.png": str(runs / "bahdanau" / "best.pt" / "a.png"),
+        "BEST": str(runs / "bahdanau" / "best.safetensors"),
+        "NONE": str(runs / "none" / "best.safetensors"),
+        "OTHER": str(with_another_target_word(runs / "bahdanau" / "best.safetensors", tmp_path / "other.safetensors")),
+        "BEST/../best.safetensors": str(runs / "bahdanau" / ".." / "bahdanau" / "best.safetensors"),
+        "BEST/x": str(runs / "bahdanau" / "best.safetensors" / "x"),
+        "BEST/a.png": str(runs / "bahdanau" / "best.safetensors" / "a.png"),
     }
     arguments = [names.get(argument, argument) for argument in arguments]
     capsys.readouterr()
@@ -156,7 +164,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Ten
     """The last weights of a long run."""
     folder = tmp_path_factory.mktemp("undisturbed")
     assert main(["train", str(write_config(folder)), *LONG]) == 0
-    return torch.load(folder / "runs" / "tiny" / "last.pt", weights_only=True)["model"]
+    return checkpoint_file.read(folder / "runs" / "tiny" / "last.safetensors")["model"]
 
 
 @pytest.mark.long
@@ -180,10 +188,10 @@ def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(
     assert process.returncode == 130, errors.decode()
     assert "--resume" in output.decode().splitlines()[-1]
     assert "Traceback" not in errors.decode()
-    stopped = torch.load(metrics.with_name("last.pt"), weights_only=True)
+    stopped = checkpoint_file.read(metrics.with_name("last.safetensors"))
     assert 0 < stopped["training"]["state"]["update"] < 60
     assert main(["train", config, *LONG, "--resume"]) == 0
-    resumed = torch.load(metrics.with_name("last.pt"), weights_only=True)["model"]
+    resumed = checkpoint_file.read(metrics.with_name("last.safetensors"))["model"]
     assert all(torch.equal(undisturbed[name], resumed[name]) for name in undisturbed)
 
 

@@ -20,7 +20,7 @@ def test_every_option_runs_alone_and_with_all_others(
     runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = [str(runs.parent / f"text.{language}") for language in ("de", "en")]
-    none = str(runs / "none" / "best.pt")
+    none = str(runs / "none" / "best.safetensors")
     sets = [["--split", "validation"], ["--source", files[0], "--reference", files[1]]]
     models = [[best, none], ["--ensemble", best, none]]
     shared = [
@@ -69,7 +69,11 @@ def test_scores_are_printed_though_no_file_can_be_written(
 
 
 def test_what_is_refused_leaves_no_folder(best: str, tmp_path: Path) -> None:
-    for arguments in (["missing.pt"], [best, "--heat-map", "99"], [best, "--source", "missing", "--reference", "x"]):
+    for arguments in (
+        ["missing.safetensors"],
+        [best, "--heat-map", "99"],
+        [best, "--source", "missing", "--reference", "x"],
+    ):
         assert main(["evaluate", *arguments, "--output", str(tmp_path / "new" / "folder")]) == 2
         assert not (tmp_path / "new").exists(), arguments
 
@@ -81,7 +85,7 @@ def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(
     contents["config"]["data"] |= {"corpus": "multi30k", "folder": str(tmp_path / "elsewhere")}
     for side in ("source", "target"):
         contents["config"]["data"][side] |= {"train": None, "validation": None, "test": None}
-    path = tmp_path / "sent.pt"
+    path = tmp_path / "sent.safetensors"
     checkpoint_file.write(path, contents)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("nmt.data.multi30k.fetch", lambda *a: pytest.fail(f"{a[2]} was used"))
@@ -103,7 +107,7 @@ def test_of_each_split_all_checkpoints_must_have_one_text(best: str) -> None:
 def test_models_of_other_languages_are_not_compared(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other, text = tmp_path / "other.pt", tmp_path / "text"
+    other, text = tmp_path / "other.safetensors", tmp_path / "text"
     found = checkpoint_file.read(best)
     found["config"]["data"]["source"]["language"] = "fr"
     checkpoint_file.write(other, found)
@@ -113,7 +117,7 @@ def test_models_of_other_languages_are_not_compared(
 
 
 def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
-    other = str(runs / "none" / "best.pt")
+    other = str(runs / "none" / "best.safetensors")
     assert main(["evaluate", best, other, "--output", str(tmp_path)]) == 0
     evaluation = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))
     assert [model["checkpoint"] for model in evaluation["models"]] == [best, other]
@@ -128,7 +132,7 @@ def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
 def test_several_checkpoints_are_an_ensemble(
     runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    none = str(runs / "none" / "best.pt")
+    none = str(runs / "none" / "best.safetensors")
     expected = [t.text for t in Translator.load(best, none).translate(SOURCES)]
     assert main(["translate", best, none, *SOURCES]) == 0
     assert capsys.readouterr().out.splitlines() == expected
@@ -142,7 +146,7 @@ def test_several_checkpoints_are_an_ensemble(
 def test_attention_is_scored_and_drawn(
     runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    none = str(runs / "none" / "best.pt")
+    none = str(runs / "none" / "best.safetensors")
     options = ["--alignment", str(runs.parent / "text.align"), "--heat-map", "5", "--output", str(tmp_path)]
     capsys.readouterr()
     assert main(["evaluate", best, none, *options]) == 0
@@ -196,7 +200,7 @@ def test_bad_alignments_and_heat_maps_are_refused_before_translating(
     if content is not None:
         gold.write_text(content, encoding="utf-8")
     (tmp_path / "in").write_text("ja\n\n", encoding="utf-8")
-    names = {"OUT": str(tmp_path / "out"), "IN": str(tmp_path / "in"), "NONE": str(runs / "none" / "best.pt")}
+    names = {"OUT": str(tmp_path / "out"), "IN": str(tmp_path / "in"), "NONE": str(runs / "none" / "best.safetensors")}
     models = [best] if "NONE" not in options else []
     capsys.readouterr()
     arguments = [*models, *(names.get(o, o) for o in options), "--alignment", str(gold)]

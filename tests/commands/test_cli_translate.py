@@ -149,11 +149,11 @@ def test_without_a_checkpoint_the_bundled_one_translates(
     monkeypatch.setattr(bundled, "MODEL", Path(best))
     assert main(["translate", SOURCES[0]]) == 0
     assert capsys.readouterr().out == expected
-    monkeypatch.setattr(bundled, "MODEL", Path("no/model.pt"))
+    monkeypatch.setattr(bundled, "MODEL", Path("no/model.safetensors"))
     assert main(["translate", SOURCES[0]]) == 2
     error = error_of(capsys)
     assert "CHECKPOINT" in error
-    assert "no/model.pt" in error
+    assert "no/model.safetensors" in error
 
 
 @pytest.mark.parametrize("sentence", ["", ".", "der Hund " * 500], ids=["empty", "a folder's name", "long"])

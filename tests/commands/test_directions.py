@@ -25,10 +25,13 @@ def two(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str
     """Bundled models of two directions, by their source languages."""
     for name, run in (("multi30k-de-en", "bahdanau"), ("multi30k-en-de", "none")):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "model.pt").write_bytes((runs / run / "best.pt").read_bytes())
+        (tmp_path / name / "model.safetensors").write_bytes((runs / run / "best.safetensors").read_bytes())
     (tmp_path / "multi30k-fr-en").mkdir()  # without a model
-    monkeypatch.setattr(bundled, "MODEL", tmp_path / "multi30k-de-en" / "model.pt")
-    return {"de": str(tmp_path / "multi30k-de-en" / "model.pt"), "en": str(tmp_path / "multi30k-en-de" / "model.pt")}
+    monkeypatch.setattr(bundled, "MODEL", tmp_path / "multi30k-de-en" / "model.safetensors")
+    return {
+        "de": str(tmp_path / "multi30k-de-en" / "model.safetensors"),
+        "en": str(tmp_path / "multi30k-en-de" / "model.safetensors"),
+    }
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_what_is_refused_before_the_first_line_leaves_nothing_in_the_way(
 ) -> None:
     before = set(tmp_path.iterdir())
     for checkpoint, out, more, words in (
-        ("typo.pt", "out", [], "typo.pt does not exist"),
+        ("typo.safetensors", "out", [], "typo.safetensors does not exist"),
         (best, "out", ["--n-best", "9"], "9 best"),
         (best, ".", [], "is a folder: give --output the name of a file"),
     ):
@@ -124,7 +124,7 @@ def test_nothing_is_overwritten_and_nothing_foreign_continued(
     refused(words="add --resume to continue it")
     refused("--resume", "--beam", "1", words="a different --beam")
     refused("--resume", "--json", words="a different --json")
-    refused("--resume", checkpoint=str(runs / "none" / "best.pt"), words="a different checkpoint")
+    refused("--resume", checkpoint=str(runs / "none" / "best.safetensors"), words="a different checkpoint")
     text = source.read_bytes()
     source.write_bytes(text + b"\nmore")
     refused("--resume", words="a different --input")

@@ -188,7 +188,7 @@ def test_training_in_int8_names_the_last_version_that_had_it(tmp_path: Path) -> 
     assert message.endswith("int8 is not supported, version 0.3 was the last to train in it; set auto, bf16 or float32")
     ignored: list[str] = []
     values = {"name": "x", "training": {"precision": "int8"}}
-    assert parse_config(values, "best.pt", ignored).training.precision == "float32"
+    assert parse_config(values, "best.safetensors", ignored).training.precision == "float32"
     assert ignored == ["training.precision: int8 ended with version 0.3"]
 
 

@@ -145,8 +145,8 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_origin_begins_the_message() -> None:
-    with pytest.raises(UserError, match=r"^best\.pt: name: missing"):
-        parse_config({}, "best.pt")
+    with pytest.raises(UserError, match=r"^best\.safetensors: name: missing"):
+        parse_config({}, "best.safetensors")
 
 
 def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,7 @@ def test_a_dictionary_serves_replacement_alone(make_translator: Maker) -> None:
 def checkpoint(make_translator: Maker, tmp_path: Path) -> str:
     config, translator = make_translator("model.attention.wiring=luong")
     unknowing(translator)
-    path = tmp_path / "unknowing.pt"
+    path = tmp_path / "unknowing.safetensors"
     save(path, config, translator.source, translator.target, translator.model)
     return str(path)
 

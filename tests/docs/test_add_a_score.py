@@ -76,7 +76,7 @@ def test_a_run_trains_it_and_its_checkpoint_runs_no_code_unasked(folder: Path) -
     )
     assert "temperature (1.5) has no effect with score: general; remove it, or set score to tempered" in refused
     run(folder, "-m", "nmt", "train", *config, cwd=folder, plugin=False)
-    translate = ["-m", "nmt", "translate", "checkpoints/tempered/best.pt", "ein satz"]
+    translate = ["-m", "nmt", "translate", "checkpoints/tempered/best.safetensors", "ein satz"]
     refused = run(folder, *translate, cwd=folder, plugin=False, code=2)
     assert refused.count("\n") == 1
     assert f"needs the plugin {folder / 'my_scores' / 'tempered.py'}, which is not loaded" in refused

@@ -6,8 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import torch
 
+from nmt.checkpoint import file as checkpoint_file
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import Bucket
 from nmt.evaluation.scores import Comparison
@@ -51,13 +51,13 @@ def test_the_csv_has_its_columns(runs: Path) -> None:
     assert set(header.split(",")) <= named("bleu_by_length.csv")
 
 
-@pytest.mark.parametrize("name", ["best.pt", "last.pt"])
+@pytest.mark.parametrize("name", ["best.safetensors", "last.safetensors"])
 def test_a_checkpoint_has_its_keys(runs: Path, name: str) -> None:
-    contents = torch.load(runs / "bahdanau" / name, weights_only=True)
+    contents = checkpoint_file.read(runs / "bahdanau" / name)
     documented = named("Checkpoint")
     assert contents.keys() | contents["source"].keys() <= documented
     assert (contents["training"] or {}).keys() <= documented
-    assert (contents["training"] is None) == (name == "best.pt")
+    assert (contents["training"] is None) == (name == "best.safetensors")
 
 
 def test_the_runs_folder_has_its_files(runs: Path) -> None:

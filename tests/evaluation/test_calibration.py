@@ -74,7 +74,7 @@ def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: 
     [plain] = Translator.load(best).translate([text])
     assert not plain.is_unlike_training
     for offset, warns in ((0.01, True), (-0.01, False)):
-        path = tmp_path / f"{warns}.pt"
+        path = tmp_path / f"{warns}.safetensors"
         checkpoint.set_threshold(best, path, plain.mean_log_probability + offset)
         assert Translator.load(path).translate([text])[0].is_unlike_training is warns
         capsys.readouterr()
@@ -85,16 +85,16 @@ def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: 
         assert not Translator.load(path, best).translate([text])[0].is_unlike_training
         for other in ({"prefix": "the"}, {"sampling": {"temperature": 1.0}}):  # the threshold is not that of these
             assert not Translator.load(path).translate([text], **other)[0].is_unlike_training
-    before, after = checkpoint.load(best, CPU), checkpoint.load(tmp_path / "True.pt", CPU)
+    before, after = checkpoint.load(best, CPU), checkpoint.load(tmp_path / "True.safetensors", CPU)
     assert before.threshold is None
     assert after.config == before.config
 
 
 def test_a_threshold_that_cannot_be_is_refused(best: str, tmp_path: Path) -> None:
-    for value, words in ((float("nan"), "threshold is nan"), ("low", "threshold")):
-        checkpoint_file.write(tmp_path / "bad.pt", checkpoint_file.read(best) | {"threshold": value})
+    for value, words in ((float("nan"), "threshold: input should be a finite number"), ("low", "threshold")):
+        checkpoint_file.write(tmp_path / "bad.safetensors", checkpoint_file.read(best) | {"threshold": value})
         with pytest.raises(DamagedFile, match=words):
-            checkpoint.load(tmp_path / "bad.pt", CPU)
+            checkpoint.load(tmp_path / "bad.safetensors", CPU)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_bad_options(
 ) -> None:
     more = [best if word == "OLD" else word for word in more]
     capsys.readouterr()
-    assert main(["calibrate", best, "--output", str(tmp_path / "new.pt"), *more]) == 2
+    assert main(["calibrate", best, "--output", str(tmp_path / "new.safetensors"), *more]) == 2
     error = error_of(capsys)
     for word in words:
         assert word in error
-    assert not (tmp_path / "new.pt").exists()
+    assert not (tmp_path / "new.safetensors").exists()

@@ -20,7 +20,7 @@ def three():
     """Three checkpoints' evaluations, the last bucket empty and the one before it small."""
     sources = [*sentences(60, seed=8, shortest=3, longest=18), *sentences(5, seed=9, shortest=22, longest=28)]
     references = [*sentences(60, seed=8, shortest=4, longest=19), *sentences(5, seed=9, shortest=23, longest=29)]
-    outputs = {f"runs/ä{i}/best.pt": damaged(references, 0.1 + 0.2 * i, seed=i) for i in range(3)}
+    outputs = {f"runs/ä{i}/best.safetensors": damaged(references, 0.1 + 0.2 * i, seed=i) for i in range(3)}
     evaluations = evaluated(outputs, sources, references, edges=[10, 20, 30])
     return evaluations, scores.compare(outputs, references, samples=50)
 
@@ -64,9 +64,9 @@ def test_csv_has_a_row_for_every_model_and_bucket(three, tmp_path):
     assert header == ["model", "low", "high", "count", "bleu", "ci_low", "ci_high"]
     assert len(rows) == 12
     first = evaluations[0].by_length[0]
-    assert rows[0][:4] == ["runs/ä0/best.pt", "1", "10", str(first.count)]
+    assert rows[0][:4] == ["runs/ä0/best.safetensors", "1", "10", str(first.count)]
     assert [float(cell) for cell in rows[0][4:]] == [first.bleu, first.ci_low, first.ci_high]
-    assert rows[3] == ["runs/ä0/best.pt", "31", "", "0", "", "", ""]
+    assert rows[3] == ["runs/ä0/best.safetensors", "31", "", "0", "", "", ""]
 
 
 def test_evaluation_json_is_written_last(three, tmp_path):
@@ -154,7 +154,7 @@ def test_table_fits_in_100_columns_at_its_widest(three, count):
     full = [Bucket(1 + 100 * i, 100 + 100 * i if i < 5 else None, 12345, 100.0, 100.0, 100.0) for i in range(6)]
     highest = replace(three[0][0].scores, bleu=100.0, bleu_lowercase=100.0, bleu_tokenized_lowercase=100.0, chrf=100.0)
     evaluations = [
-        report.ModelEvaluation(f"runs/{'long-name-' * 12}{i}/best.pt", "test_2016_flickr", highest, full)
+        report.ModelEvaluation(f"runs/{'long-name-' * 12}{i}/best.safetensors", "test_2016_flickr", highest, full)
         for i in range(count)
     ]
     comparisons = [
@@ -170,14 +170,17 @@ def test_table_fits_in_100_columns_at_its_widest(three, count):
 @pytest.mark.parametrize(
     ("checkpoints", "names"),
     [
-        (["runs/a/best.pt", "runs/b/best.pt"], ["a", "b"]),
-        (["runs/a/best.pt", "runs/a/last.pt"], ["best.pt", "last.pt"]),
-        (["a.pt", "runs/a.pt"], ["a.pt", "runs/a.pt"]),
-        (["x/a/best.pt", "y/b/c/best.pt"], ["x/a", "y/b/c"]),
-        (["/home/me/runs/a/best.pt"], ["a/best.pt"]),
-        (["best.pt"], ["best.pt"]),
-        (["/runs/a/best.pt", "other/best.pt"], ["/runs/a", "other"]),
-        (["/runs/a.pt", "/runs/b.pt", "ensemble of 2"], ["a.pt", "b.pt", "ensemble of 2"]),
+        (["runs/a/best.safetensors", "runs/b/best.safetensors"], ["a", "b"]),
+        (["runs/a/best.safetensors", "runs/a/last.safetensors"], ["best.safetensors", "last.safetensors"]),
+        (["a.safetensors", "runs/a.safetensors"], ["a.safetensors", "runs/a.safetensors"]),
+        (["x/a/best.safetensors", "y/b/c/best.safetensors"], ["x/a", "y/b/c"]),
+        (["/home/me/runs/a/best.safetensors"], ["a/best.safetensors"]),
+        (["best.safetensors"], ["best.safetensors"]),
+        (["/runs/a/best.safetensors", "other/best.safetensors"], ["/runs/a", "other"]),
+        (
+            ["/runs/a.safetensors", "/runs/b.safetensors", "ensemble of 2"],
+            ["a.safetensors", "b.safetensors", "ensemble of 2"],
+        ),
         (["ensemble of 2"], ["ensemble of 2"]),
     ],
 )

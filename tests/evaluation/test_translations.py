@@ -12,7 +12,11 @@ TEXT = ParallelText(["ein Hund", "", "eine\u2028Katze"], ["a dog", "nothing", "a
 
 
 def test_each_side_and_each_model_has_a_file_with_a_line_for_each_sentence(tmp_path: Path) -> None:
-    outputs = {"runs/ä one/best.pt": ["A", "", "B"], "runs/two/best.pt": ["C"] * 3, "ensemble of 2": ["D"] * 3}
+    outputs = {
+        "runs/ä one/best.safetensors": ["A", "", "B"],
+        "runs/two/best.safetensors": ["C"] * 3,
+        "ensemble of 2": ["D"] * 3,
+    }
     folder = translations.write(tmp_path / "new", TEXT, outputs)
     found = {path.name: path.read_bytes().decode() for path in folder.iterdir()}
     assert folder == tmp_path / "new" / "translations"

@@ -190,7 +190,7 @@ def test_a_trained_model_looks_at_the_word_that_it_translates(
     fields += ["training.max_updates=200", "training.batch_size=20", "training.validate_every=200"]
     fields += [f"model.{part}.dropout=0.0" for part in ("encoder", "decoder")]
     config = make_config(f"model.attention.wiring={wiring}", *fields)
-    translator = Translator.load(run(config, StopSignals(), resume=False) / "last.pt", device="cpu")
+    translator = Translator.load(run(config, StopSignals(), resume=False) / "last.safetensors", device="cpu")
     rates = {0: error_rate(translator, more, path)}
     real = Translator.forced_attention
     for shift in (-1, 1):

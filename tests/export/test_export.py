@@ -78,7 +78,7 @@ def test_the_script_finds_the_hypotheses_of_nmt(
     overrides: list[str], make_translator: Maker, tmp_path: Path, script: ModuleType
 ) -> None:
     made = make_translator(*overrides, "search.max_length=9")
-    folder = exported(tmp_path, saved(tmp_path / "best.pt", made))
+    folder = exported(tmp_path, saved(tmp_path / "best.safetensors", made))
     for beam, n_best, alpha in ((1, 1, 1.0), (4, 4, 0.6)):
         options = {"beam_size": beam, "length_penalty": alpha, "n_best": n_best}
         found = script.Translator(folder).translate(SENTENCES, attention=True, batch_size=2, **options)
@@ -112,7 +112,7 @@ def test_the_scripts_subwords(kind: str, lowercase: bool, tmp_path: Path, script
 
 def test_an_ensemble_searches_as_in_nmt(make_translator: Maker, tmp_path: Path, script: ModuleType) -> None:
     paths = [
-        saved(tmp_path / f"{wiring}.pt", make_translator(f"model.attention.wiring={wiring}", *WHITESPACE))
+        saved(tmp_path / f"{wiring}.safetensors", make_translator(f"model.attention.wiring={wiring}", *WHITESPACE))
         for wiring in ("bahdanau", "none")
     ]
     found = script.Translator(exported(tmp_path, *paths)).translate(SENTENCES, attention=True)
@@ -221,7 +221,7 @@ def test_ctrl_c_keeps_what_is_written_and_shows_no_traceback(small: Path) -> Non
 def test_the_command_says_whose_description_it_takes(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checkpoint_file, readme = tmp_path / "model.pt", tmp_path / "README.md"
+    checkpoint_file, readme = tmp_path / "model.safetensors", tmp_path / "README.md"
     shutil.copy(best, checkpoint_file)
     for content, number in (("", 1), ("---\nlanguage: de\n---\n\n# Its title\n\nA model of toys", 2)):
         readme.write_text(content, encoding="utf-8")
@@ -238,15 +238,15 @@ def test_the_command_says_whose_description_it_takes(
 def test_what_the_command_refuses(
     small: Path, best: str, make_translator: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spacy = saved(tmp_path / "spacy.pt", make_translator("data.source.tokenizer=spacy"))
-    other = str(with_another_target_word(Path(best), tmp_path / "other.pt"))
+    spacy = saved(tmp_path / "spacy.safetensors", make_translator("data.source.tokenizer=spacy"))
+    other = str(with_another_target_word(Path(best), tmp_path / "other.safetensors"))
     output = tmp_path / "out" / "folder"
     capsys.readouterr()
     for checkpoints, message in (
         ([spacy], "data.source.tokenizer: spacy needs the package spacy"),
         ([best, other], "have different target tokens"),
         ([best, best], "given twice"),
-        ([str(tmp_path / "missing.pt")], "does not exist"),
+        ([str(tmp_path / "missing.safetensors")], "does not exist"),
     ):
         assert main(["export", *checkpoints, "--output", str(output)]) == 2
         assert message in error_of(capsys)

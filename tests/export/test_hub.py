@@ -38,8 +38,8 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 def test_what_is_pushed_translates(hub: Hub, best: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["push", best, NAME]) == 0
     assert capsys.readouterr().out == f"Written: hf://{NAME}\n"
-    assert hub.repositories[NAME].keys() == {"model.pt", "README.md"}
-    assert hub.repositories[NAME]["model.pt"] == Path(best).read_bytes()
+    assert hub.repositories[NAME].keys() == {"model.safetensors", "README.md"}
+    assert hub.repositories[NAME]["model.safetensors"] == Path(best).read_bytes()
     ours, theirs = (Translator.load(path).translate(["der Hund läuft"]) for path in (best, f"hf://{NAME}"))
     assert ours[0].text == theirs[0].text
     assert main(["translate", f"hf://{NAME}", "der Hund läuft"]) == 0
@@ -92,8 +92,8 @@ def test_the_card(hub: Hub, best: str, tmp_path: Path) -> None:
 def test_a_damaged_or_foreign_file_is_refused(hub: Hub, best: str) -> None:
     content = bytearray(Path(best).read_bytes())
     content[1000] ^= 1
-    hub.repositories["someone/damaged"] = {"model.pt": bytes(content)}
-    hub.repositories["someone/foreign"] = {"model.pt": b"import os"}
+    hub.repositories["someone/damaged"] = {"model.safetensors": bytes(content)}
+    hub.repositories["someone/foreign"] = {"model.safetensors": b"import os"}
     with pytest.raises(UserError, match="its checksum is wrong"):
         Translator.load("hf://someone/damaged")
     with pytest.raises(UserError, match="is not a complete nmt checkpoint"):
@@ -106,7 +106,7 @@ def test_a_damaged_or_foreign_file_is_refused(hub: Hub, best: str) -> None:
         ("hf://someone", "is not an address: write hf://OWNER/NAME"),
         ("hf://someone/../x", "is not an address"),
         ("hf://someone/missing", "no such repository, or it is private"),
-        ("hf://someone/empty", "has no file model.pt"),
+        ("hf://someone/empty", "has no file model.safetensors"),
         ("hf://someone/empty@old", "no such revision"),
     ],
 )
@@ -137,7 +137,7 @@ def test_what_cannot_be_pushed_without_a_network(
 def test_what_cannot_be_pushed(
     hub: Hub, best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    foreign = tmp_path / "foreign.pt"
+    foreign = tmp_path / "foreign.safetensors"
     foreign.write_bytes(b"import os")
     for arguments, message in (
         ([str(foreign), NAME], "is not a complete nmt checkpoint"),

@@ -82,7 +82,7 @@ def test_another_value_is_refused(value, monkeypatch):
 
 
 def test_the_command_line_refuses_it_in_one_line():
-    command = [sys.executable, "-m", "nmt", "translate", "model.pt"]
+    command = [sys.executable, "-m", "nmt", "translate", "model.safetensors"]
     ended = subprocess.run(command, env=os.environ | {"NMT_KERNELS": "slow"}, capture_output=True, text=True)
     assert ended.returncode == 2
     assert ended.stderr == "error: NMT_KERNELS: 'slow' is not a set of kernels; set it to plain or fast\n"

@@ -197,7 +197,7 @@ def test_a_stop_saves_and_the_same_command_goes_on(finished: Path, tmp_path: Pat
     assert process.returncode == 130, errors.decode()
     assert "Traceback" not in errors.decode()
     assert "0 of 2 runs are finished" in output.decode().splitlines()[-1]
-    assert metrics.with_name("last.pt").exists()
+    assert metrics.with_name("last.safetensors").exists()
     assert not metrics.with_name("result.json").exists()
     assert not (tmp_path / "runs" / "luong").exists()
     assert not (tmp_path / "page" / "README.md").exists()
@@ -215,8 +215,8 @@ def test_a_failure_is_reported_and_loses_no_other(
     (copy / "runs" / "none" / "result.json").unlink()
     if code == 2:
         (copy / "runs" / "luong" / "result.json").unlink()
-        (copy / "runs" / "none" / "last.pt").write_bytes(b"damaged")
-        (copy / "runs" / "none" / "previous.pt").unlink(missing_ok=True)
+        (copy / "runs" / "none" / "last.safetensors").write_bytes(b"damaged")
+        (copy / "runs" / "none" / "previous.safetensors").unlink(missing_ok=True)
     else:
         real = runs._start
 

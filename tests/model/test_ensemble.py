@@ -102,8 +102,8 @@ def test_other_tokens_are_refused():
     config = Config.model_validate({"name": "tiny"})
     other = Codec(target.tokenizer, Vocabulary((*target.vocabulary.tokens[:-1], "other")))
     loaded = {
-        "a.pt": Loaded(config, source, target, models[0], None),
-        "b.pt": Loaded(config, source, other, models[1], None),
+        "a.safetensors": Loaded(config, source, target, models[0], None),
+        "b.safetensors": Loaded(config, source, other, models[1], None),
     }
-    with pytest.raises(UserError, match=r"a\.pt and b\.pt have different target tokens"):
+    with pytest.raises(UserError, match=r"a\.safetensors and b\.safetensors have different target tokens"):
         Translator.of(loaded)

@@ -77,5 +77,5 @@ def test_without_a_checkpoint_the_bundled_model_is_shown(tmp_path: Path, capsys:
     file = tmp_path / "dog.html"
     assert main(["explain", "Ein Hund.", "--html", str(file), "--alternatives", "0", "--threads", "1"]) == 0
     assert "dog" in file.read_text(encoding="utf-8")
-    assert main(["explain", "some.pt", "Ein Hund.", "--html", "other.html", "--from", "de"]) == 2
+    assert main(["explain", "some.safetensors", "Ein Hund.", "--html", "other.html", "--from", "de"]) == 2
     assert "--from and --to choose a bundled model" in capsys.readouterr().err

@@ -33,7 +33,7 @@ def test_a_name_that_no_request_can_have_is_refused(best: str, capsys: pytest.Ca
 def test_without_any_model_it_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bundled, "MODEL", tmp_path / "none" / "model.pt")
+    monkeypatch.setattr(bundled, "MODEL", tmp_path / "none" / "model.safetensors")
     assert main(["serve", "--port", "0"]) == 2
     assert "is missing: give a CHECKPOINT" in error_of(capsys)
 
@@ -226,9 +226,9 @@ def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
         (["--token", "a token with spaces in it"], ["--token"]),
         (["--port", "70000"], ["--port", "70000"]),
         (["--runs", "no/folder"], ["--runs no/folder"]),
-        (["no/best.pt"], ["no/best.pt"]),
+        (["no/best.safetensors"], ["no/best.safetensors"]),
         (["BEST", "BEST"], ["twice"]),
-        ([f"{n}.pt" for n in range(9)], ["9 checkpoints"]),
+        ([f"{n}.safetensors" for n in range(9)], ["9 checkpoints"]),
     ],
 )
 def test_wrong_options_are_one_line(

@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
     def before_upload(self, body: bytes, name: str) -> None:
         modes = {True: "lfs", False: "regular"}
         files = [
-            {"path": f["path"], "uploadMode": modes[f["path"].endswith(".pt")], "shouldIgnore": False}
+            {"path": f["path"], "uploadMode": modes[f["path"].endswith(".safetensors")], "shouldIgnore": False}
             for f in json.loads(body)["files"]
         ]
         self.send(200, {"files": files})

@@ -216,7 +216,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         assert nmt(["train", str(write_config(Path(folder)))]) == 0
-        [best] = Path(folder).glob("runs/*/best.pt")
+        [best] = Path(folder).glob("runs/*/best.safetensors")
         command = [sys.executable, "-u", "-m", "nmt", "serve", str(best), "--port", "0", "--threads", "1"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
             assert server.stdout is not None

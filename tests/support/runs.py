@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from nmt.checkpoint import file as checkpoint_file
 from nmt.config.run import Config
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training import loop
@@ -84,9 +85,9 @@ def without_times(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: v for k, v in event.items() if k not in MEASURED} for event in found]
 
 
-def contents(folder: Path, name: str = "last.pt") -> dict[str, Any]:
+def contents(folder: Path, name: str = "last.safetensors") -> dict[str, Any]:
     """A checkpoint's weights and training state, but for times and the run's name."""
-    found = torch.load(folder / name, weights_only=True)
+    found = checkpoint_file.read(folder / name)
     if found["training"] is not None:
         found["training"]["state"].pop("seconds")
         found["training"].pop("metrics_size")
@@ -113,7 +114,7 @@ def assert_same(one: Any, other: Any) -> None:
 
 def assert_same_run(one: Path, other: Path) -> None:
     assert_same(contents(one), contents(other))
-    assert_same(contents(one, "best.pt"), contents(other, "best.pt"))
+    assert_same(contents(one, "best.safetensors"), contents(other, "best.safetensors"))
     assert without_times(events(one)) == without_times(events(other))
 
 

@@ -55,8 +55,8 @@ def test_a_place_that_is_not_free_is_refused_before_anything_is_made(tmp_path: P
         with pytest.raises(UserError, match=f"{name} already exists: choose another --output"):
             files.require_new(tmp_path / name)
     with pytest.raises(UserError, match="file is not a folder that can be written"):
-        files.require_new(tmp_path / "file" / "c.pt")
-    files.require_new(tmp_path / "new" / "c.pt")
+        files.require_new(tmp_path / "file" / "c.safetensors")
+    files.require_new(tmp_path / "new" / "c.safetensors")
     assert names(tmp_path) == ["file", "link"]
 
 

@@ -42,7 +42,7 @@ def test_a_run_that_would_go_on_from_the_checkpoint_before_is_well(
     make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = make_config("training.checkpoint_every=5")
-    last = finish(config) / "last.pt"
+    last = finish(config) / "last.safetensors"
     last.write_bytes(b"cut")
     check(config, resume=True)
     said = capsys.readouterr()

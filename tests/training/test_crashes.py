@@ -52,7 +52,7 @@ def test_nothing_is_lost_by_random_stops(folder: Path, whole: Path, number: sign
     updates = set()
     for code in stop_again_and_again(config, number, 10, seed=1):
         assert code in ((-9,) if number == signal.SIGKILL else (-15, 130))  # -15: before it listens for signals
-        if (folder_of(config) / "last.pt").exists():
+        if (folder_of(config) / "last.safetensors").exists():
             updates.add(contents(folder_of(config))["training"]["state"]["update"])
     assert len(updates) > 3, "hardly a stop came in the middle of training"
     assert max(updates) < UPDATES
@@ -67,12 +67,12 @@ def test_a_full_disk_leaves_the_last_checkpoint(folder: Path, whole: Path, share
     config = make_config(folder, f"room-{share}")
     stop_after(config, 9)
     before = files_of(config)
-    size = int(share * len(before["last.pt"])) or len(before["metrics.jsonl"]) + 10
+    size = int(share * len(before["last.safetensors"])) or len(before["metrics.jsonl"]) + 10
     assert finish(config, partial(limit_file_size, size)) == 2
     assert last_line(config).startswith("error: ")
     assert "cannot be written (File too large): free some space or choose another place" in last_line(config)
-    assert {name: files_of(config)[name] for name in ("last.pt", "previous.pt")} == (
-        {name: before[name] for name in ("last.pt", "previous.pt")}
+    assert {name: files_of(config)[name] for name in ("last.safetensors", "previous.safetensors")} == (
+        {name: before[name] for name in ("last.safetensors", "previous.safetensors")}
     )
     assert finish(config) == 0
     assert_same_run(folder_of(config), whole)

@@ -215,7 +215,7 @@ def test_of_two_machines_one_is_lost(folder: Path) -> None:
 @pytest.mark.long
 def test_machines_must_resume_from_the_same_checkpoint(folder: Path) -> None:
     path, config = configured(folder, "apart", "training.max_updates=3")
-    last = train(config, 2) / "last.pt"
+    last = train(config, 2) / "last.safetensors"
     before = last.read_bytes()
     port = free_port()
     agents = [
@@ -227,7 +227,7 @@ def test_machines_must_resume_from_the_same_checkpoint(folder: Path) -> None:
         assert agent.returncode != 0
         assert "is not the same on all machines: they must share the folder" in output
     assert last.read_bytes() == before
-    assert not (folder / "elsewhere" / "apart" / "last.pt").exists()
+    assert not (folder / "elsewhere" / "apart" / "last.safetensors").exists()
 
 
 @pytest.mark.long
@@ -236,12 +236,12 @@ def test_torchrun_does_not_turn_a_refused_run_into_a_resumed_one(folder: Path) -
     path, config = configured(folder, "there", "training.max_updates=3")
     run = train(config, 1)
     assert (run / "job").read_text(encoding="utf-8").startswith("same ")
-    before = (run / "last.pt").read_bytes()
+    before = (run / "last.safetensors").read_bytes()
     process = torchrun(folder, path, "--set", "training.max_updates=9", restarts=1, processes=1)
     output, _ = process.communicate()
     assert process.returncode != 0
     assert "already holds a run" in output
-    assert (run / "last.pt").read_bytes() == before
+    assert (run / "last.safetensors").read_bytes() == before
 
 
 def test_shared_validation_is_exactly_that_of_one_process(make_translator: Any, text: Any) -> None:

@@ -17,6 +17,7 @@ from support.runs import (
     run_and_stop,
 )
 
+from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.system import files
 from nmt.training.folder import keep_checkpoint, kept_checkpoints
@@ -29,13 +30,13 @@ def test_the_last_checkpoints_are_kept_and_can_be_averaged(make_config: ConfigMa
     assert kept_checkpoints(plain) == {}
     folder = finish(make_config(*EVERY_TWO, "training.keep_checkpoints=3"))
     assert_same_run(folder, plain)
-    names = [folder / f"update_{number:06d}.pt" for number in (6, 8, 9)]
+    names = [folder / f"update_{number:06d}.safetensors" for number in (6, 8, 9)]
     assert sorted(folder.glob("update_*")) == names
     assert [contents(folder, path.name)["training"]["state"]["update"] for path in names] == [6, 8, 9]
     assert_same(contents(folder, names[-1].name), contents(folder))
-    mean = tmp_path / "mean.pt"
+    mean = tmp_path / "mean.safetensors"
     assert main(["average", *map(str, names), "--output", str(mean)]) == 0
-    averaged = torch.load(mean, weights_only=True)["model"]["decoder.output.weight"]
+    averaged = checkpoint_file.read(mean)["model"]["decoder.output.weight"]
     weights = [contents(folder, path.name)["model"]["decoder.output.weight"] for path in names]
     torch.testing.assert_close(averaged, torch.stack(weights).mean(dim=0))
 
@@ -51,7 +52,7 @@ def test_stops_and_kills_leave_no_more_than_asked_for(
     real = files.write
 
     def write(path: Path, content: bytes) -> None:
-        if path.name == "update_000006.pt":
+        if path.name == "update_000006.safetensors":
             raise Killed
         real(path, content)
 
@@ -68,11 +69,11 @@ def test_stops_and_kills_leave_no_more_than_asked_for(
 
 
 def test_the_latest_are_those_of_the_highest_updates(tmp_path: Path) -> None:
-    (tmp_path / "last.pt").write_bytes(b"weights")
-    (tmp_path / "update_of_mine.pt").write_bytes(b"")
+    (tmp_path / "last.safetensors").write_bytes(b"weights")
+    (tmp_path / "update_of_mine.safetensors").write_bytes(b"")
     for update in (999_999, 1_000_000, 1_000_001):
         keep_checkpoint(tmp_path, update, 2)
     assert {path.name for path in tmp_path.iterdir()} == {
-        *("last.pt", "update_of_mine.pt", "update_1000000.pt", "update_1000001.pt")
+        *("last.safetensors", "update_of_mine.safetensors", "update_1000000.safetensors", "update_1000001.safetensors")
     }
-    assert (tmp_path / "update_1000001.pt").read_bytes() == b"weights"
+    assert (tmp_path / "update_1000001.safetensors").read_bytes() == b"weights"

@@ -160,7 +160,7 @@ def test_a_resumed_run_keeps_its_precision_on_another_processor(
     config = make_config(*HARD, "training.precision=auto")
     monkeypatch.setattr(precision, "this_processor", lambda: processor)
     folder = run_and_stop(monkeypatch, config, 6)
-    assert load(folder / "last.pt", CPU).config.training.precision == kept
+    assert load(folder / "last.safetensors", CPU).config.training.precision == kept
     assert "precision: auto" in (folder / "config.yaml").read_text(encoding="utf-8")
     monkeypatch.setattr(precision, "this_processor", lambda: ZEN3)
     finished = finish(config, resume=True)

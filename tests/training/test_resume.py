@@ -79,7 +79,7 @@ def test_kill_and_resume_change_no_bit(
         run_and_kill(monkeypatch, config, killed_at, resume=folder.exists())
         assert len(events(folder, "train")) == killed_at - 1
         if saved is None:
-            assert not (folder / "last.pt").exists()
+            assert not (folder / "last.safetensors").exists()
         else:
             assert contents(folder)["training"]["state"]["update"] == saved
     finish(config, resume=True)
@@ -112,9 +112,9 @@ def test_resuming_a_finished_run_changes_nothing(make_config: ConfigMaker, log_e
     schedule = "training.schedule={kind: inverse_sqrt, warmup: 3}"
     config = make_config("training.max_updates=4", f"training.log_every={log_every}", schedule)
     folder = finish(config)
-    before = contents(folder), contents(folder, "best.pt"), without_times(events(folder))
+    before = contents(folder), contents(folder, "best.safetensors"), without_times(events(folder))
     finish(config, resume=True)
-    assert_same(before, (contents(folder), contents(folder, "best.pt"), without_times(events(folder))))
+    assert_same(before, (contents(folder), contents(folder, "best.safetensors"), without_times(events(folder))))
 
 
 def test_a_stop_in_validation_saves_at_once_and_resuming_validates(
@@ -139,7 +139,7 @@ def test_a_stop_in_validation_saves_at_once_and_resuming_validates(
         state = contents(folder)["training"]["state"]
         assert (state["update"], state["validated"]) == (4, 0)
         assert events(folder, "validation") == []
-        assert not (folder / "best.pt").exists()
+        assert not (folder / "best.safetensors").exists()
     finish(config, resume=True)
     assert_same_run(folder, straight())
 
@@ -169,7 +169,7 @@ def test_resume_begins_where_there_is_nothing_yet(make_config: ConfigMaker, caps
 def test_resume_with_other_settings_is_refused(make_config: ConfigMaker) -> None:
     sgd = "training.optimizer=sgd"
     folder = finish(make_config("training.max_updates=1", sgd))
-    before = (folder / "last.pt").read_bytes()
+    before = (folder / "last.safetensors").read_bytes()
     for override in (
         "model.decoder.hidden_size=8",
         "model.decoder.dropout=0.1",
@@ -187,7 +187,7 @@ def test_resume_with_other_settings_is_refused(make_config: ConfigMaker) -> None
         field = override.split("=")[0]
         with pytest.raises(UserError, match=rf"another {field}: resume with the one in .*config\.yaml"):
             finish(make_config(sgd, override), resume=True)
-    assert (folder / "last.pt").read_bytes() == before
+    assert (folder / "last.safetensors").read_bytes() == before
 
 
 def test_resume_with_the_text_elsewhere(make_config: ConfigMaker, corpus: Path, tmp_path: Path) -> None:
@@ -204,11 +204,10 @@ def test_resume_with_the_text_elsewhere(make_config: ConfigMaker, corpus: Path, 
 def test_a_refused_resume_by_another_number_of_processes_changes_no_file(make_config: ConfigMaker) -> None:
     folder = finish(make_config("training.max_updates=1"))
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    found = checkpoint_file.read(folder / "last.pt")
-    for name in ("random", "random_cuda"):
-        found["training"][name] *= 2
-    checkpoint_file.write(folder / "last.pt", found)
-    before["last.pt"] = (folder / "last.pt").read_bytes()
+    found = checkpoint_file.read(folder / "last.safetensors")
+    found["training"]["random"] = found["training"]["random"].repeat(2, 1)
+    checkpoint_file.write(folder / "last.safetensors", found)
+    before["last.safetensors"] = (folder / "last.safetensors").read_bytes()
     with pytest.raises(UserError, match="trained by 2 processes, and not by 1: resume with 2 processes"):
         finish(make_config("training.max_updates=9"), resume=True)
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before

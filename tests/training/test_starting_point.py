@@ -21,7 +21,7 @@ SECOND_TEXT = {"train": 12, "validation": 4}
 @pytest.fixture(scope="session")
 def first(shared_config: ConfigMaker) -> Path:
     """The best checkpoint of a run on the made-up language."""
-    return finish(shared_config("name=first-of-others")) / "best.pt"
+    return finish(shared_config("name=first-of-others")) / "best.safetensors"
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def test_a_run_begins_with_the_weights_and_tokens_of_the_checkpoint_on_another_t
 ) -> None:
     dropout = ["model.embedding_dropout=0", "model.encoder.dropout=0", "model.decoder.dropout=0"]
     folder = finish(make_config("name=second", f"training.start_from={first}", *STILL, *other_text, *dropout))
-    before, after = (load(path, torch.device("cpu")) for path in (first, folder / "best.pt"))
+    before, after = (load(path, torch.device("cpu")) for path in (first, folder / "best.safetensors"))
     assert (after.source, after.target) == (before.source, before.target)
     assert "fremd" not in after.source.vocabulary.tokens
     assert after.config.model.decoder.dropout == 0 != before.config.model.decoder.dropout
     after_update = after.model.state_dict()
     for name, weight in before.model.state_dict().items():
         torch.testing.assert_close(after_update[name], weight, rtol=0, atol=1e-25)
-    without = finish(make_config("name=third", *STILL, *other_text)) / "best.pt"
+    without = finish(make_config("name=third", *STILL, *other_text)) / "best.safetensors"
     assert load(without, torch.device("cpu")).source.vocabulary.tokens[4:] == ("ba", "de", "fremd")
 
 
@@ -60,10 +60,13 @@ def test_what_the_checkpoint_selects_of_the_vocabulary_stays(
     for name, value in (("SMALL", 3), ("LIKELIEST", 2), ("FREQUENT", 1)):
         monkeypatch.setattr(lexical, name, value)
     cpu = torch.device("cpu")
-    first = finish(make_config("name=first", "search.vocabulary_selection=true", "training.max_updates=1")) / "best.pt"
+    first = (
+        finish(make_config("name=first", "search.vocabulary_selection=true", "training.max_updates=1"))
+        / "best.safetensors"
+    )
     fields = [f"training.start_from={first}", *STILL, *other_text]
     folder = finish(make_config("name=second", "search.vocabulary_selection=true", *fields))
-    before, after = (load(path, cpu).selection for path in (first, folder / "best.pt"))
+    before, after = (load(path, cpu).selection for path in (first, folder / "best.safetensors"))
     assert before is not None
     assert after is not None
     for one, other in zip(before.likeliest.tolist(), after.likeliest.tolist(), strict=True):
@@ -71,8 +74,10 @@ def test_what_the_checkpoint_selects_of_the_vocabulary_stays(
     assert {*before.frequent.tolist()} <= {*after.frequent.tolist()}
     assert after.likeliest.gt(3).sum() > before.likeliest.gt(3).sum()  # those of the other text
     without = finish(make_config("name=without", "training.max_updates=1"))
-    folder = finish(make_config("name=third", f"training.start_from={without / 'best.pt'}", *STILL, *other_text))
-    assert load(folder / "best.pt", cpu).selection is None
+    folder = finish(
+        make_config("name=third", f"training.start_from={without / 'best.safetensors'}", *STILL, *other_text)
+    )
+    assert load(folder / "best.safetensors", cpu).selection is None
 
 
 def test_it_learns_from_there(make_config: ConfigMaker, first: Path) -> None:
@@ -87,7 +92,7 @@ def test_it_learns_from_there(make_config: ConfigMaker, first: Path) -> None:
 def test_it_resumes_bit_for_bit_without_the_checkpoint_that_it_began_with(
     make_config: ConfigMaker, first: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    start = tmp_path / "start.pt"
+    start = tmp_path / "start.safetensors"
     shutil.copy(first, start)
 
     def config(name: str) -> Config:
@@ -115,7 +120,7 @@ def test_what_does_not_fit_is_refused_before_there_is_a_folder(
         (["data.source.lowercase=false"], "has another data.source.lowercase: set it to the checkpoint's, true"),
         (["data.target.tokenizer=char"], "has another data.target.tokenizer: set it to the checkpoint's"),
         (["data.joint_vocabulary=true"], "has another data.joint_vocabulary: set it to the checkpoint's"),
-        (["training.start_from=gone.pt"], "gone.pt does not exist"),
+        (["training.start_from=gone.safetensors"], "gone.safetensors does not exist"),
         (tagged, "was trained without the tag <BT>"),
     ):
         config = make_config("name=second", f"training.start_from={first}", *fields)
@@ -127,17 +132,17 @@ def test_what_does_not_fit_is_refused_before_there_is_a_folder(
 
 def test_a_run_is_not_resumed_with_another_starting_point(make_config: ConfigMaker, first: Path) -> None:
     folder = finish(make_config("name=second", f"training.start_from={first}", *STILL))
-    before = (folder / "last.pt").read_bytes()
+    before = (folder / "last.safetensors").read_bytes()
     with pytest.raises(UserError, match=r"another training\.start_from: resume with the one in"):
         finish(make_config("name=second", *STILL), resume=True)
-    assert (folder / "last.pt").read_bytes() == before
+    assert (folder / "last.safetensors").read_bytes() == before
 
 
 def test_drawing_subwords_that_the_checkpoint_lacks_is_refused(make_config: ConfigMaker) -> None:
     field = "data.source.subword_sampling"
     settings = ("tokenizer=sentencepiece", "vocabulary_size=30", "min_frequency=60")
     subwords = [f"data.{side}.{x}" for side in ("source", "target") for x in settings] + ["data.joint_vocabulary=true"]
-    plain = finish(make_config("name=plain", *STILL, *subwords)) / "best.pt"
+    plain = finish(make_config("name=plain", *STILL, *subwords)) / "best.safetensors"
     again = [f"training.start_from={plain}", *STILL, *subwords, f"{field}=0.3"]
     with pytest.raises(UserError, match=rf"{field}: .*plain.* lacks some of the subwords: leave it out"):
         finish(make_config("name=second", *again))

@@ -28,7 +28,7 @@ def test_the_moving_average_is_validated_and_kept(make_config: ConfigMaker, monk
     folder = finish(make_config("training.moving_average=0.5", "training.max_updates=8"))
     last = contents(folder)
     average = last["training"]["average"]
-    assert_same(contents(folder, "best.pt")["model"], average)
+    assert_same(contents(folder, "best.safetensors")["model"], average)
     assert_same(validated[-1], average)
     assert not torch.equal(last["model"]["decoder.output.weight"], average["decoder.output.weight"])
 
@@ -97,12 +97,12 @@ def test_the_folder_holds_all_that_it_promises(make_config: ConfigMaker, text: d
     folder = finish(config)
     assert folder == Path(config.output_dir) / "tiny"
     names = {path.name for path in folder.iterdir()}
-    assert names == {"best.pt", "last.pt", "previous.pt", "metrics.jsonl", "config.yaml"}
+    assert names == {"best.safetensors", "last.safetensors", "previous.safetensors", "metrics.jsonl", "config.yaml"}
     assert load_config(folder / "config.yaml") == config
-    best = checkpoint.load(folder / "best.pt", torch.device("cpu"))
+    best = checkpoint.load(folder / "best.safetensors", torch.device("cpu"))
     assert best.config == config
     assert best.training is None
-    assert len(Translator.load(folder / "best.pt").translate(text["test"].source)) == len(text["test"].source)
+    assert len(Translator.load(folder / "best.safetensors").translate(text["test"].source)) == len(text["test"].source)
 
 
 def test_training_learns_its_text_by_heart(make_config: ConfigMaker, corpus: Path) -> None:
@@ -168,7 +168,9 @@ def test_weights_that_are_not_finite_are_never_kept(make_config: ConfigMaker, mo
     assert {path.name for path in (Path(wild.output_dir) / wild.name).iterdir()} == {"config.yaml", "metrics.jsonl"}
     often = ("name=ten", "training.checkpoint_every=4", "training.validate_every=99", "training.log_every=1")
     break_updates(monkeypatch, {2, *range(6, 99)}, "loss")
-    with pytest.raises(UserError, match=r"learning_rate .* up to update 15, 10 in a row .* resume from .*last\.pt"):
+    with pytest.raises(
+        UserError, match=r"learning_rate .* up to update 15, 10 in a row .* resume from .*last\.safetensors"
+    ):
         finish(make_config(*often))
     last = contents(Path(wild.output_dir) / "ten")
     assert last["training"]["state"]["update"] == 12

@@ -29,8 +29,8 @@ def test_early_stopping_keeps_the_best(
     (end,) = events(folder, "end")
     assert (end["update"], end["best"]) == (2 * ended, best)
     assert end["reason"] == f"{patience} validation{'s' if patience > 1 else ''} without a better {metric}"
-    assert_same(contents(folder, "best.pt")["model"], weights[at - 1])
-    assert_same(contents(folder, "last.pt")["model"], weights[-1])
+    assert_same(contents(folder, "best.safetensors")["model"], weights[at - 1])
+    assert_same(contents(folder, "last.safetensors")["model"], weights[-1])
 
 
 def test_of_equal_bleus_the_lower_loss_is_the_better(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def test_of_equal_bleus_the_lower_loss_is_the_better(make_config: ConfigMaker, m
     weights = script(monkeypatch, [3.0, 2.0, *[2.5] * 8], [0.0] * 10)
     folder = finish(make_config("training.validate_every=2"))
     assert len(weights) == 10
-    assert_same(contents(folder, "best.pt")["model"], weights[1])
+    assert_same(contents(folder, "best.safetensors")["model"], weights[1])
 
 
 def test_a_loss_that_is_no_number_is_worse_than_all_others(
@@ -49,7 +49,7 @@ def test_a_loss_that_is_no_number_is_worse_than_all_others(
     config = make_config(stopping, "training.validate_every=2", "training.max_updates=2")
     finish(config)
     folder = finish(make_config(stopping, "training.validate_every=2", "training.max_updates=6"), resume=True)
-    assert_same(contents(folder, "best.pt")["model"], weights[1])
+    assert_same(contents(folder, "best.safetensors")["model"], weights[1])
 
 
 def test_a_plateau_reduces_the_rate(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,9 @@ def parser() -> Parser:
             else ""
         ),
     )
-    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
+    parser.add_argument(
+        "checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors"
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
     parser.add_argument(
         "--precision",

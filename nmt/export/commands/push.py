@@ -15,7 +15,7 @@ def parser() -> Parser:
         description="Upload a checkpoint and its model card to the Hugging Face Hub. After that, hf://OWNER/NAME can "
         "stand wherever a checkpoint is expected. Log in first: hf auth login.",
     )
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
     parser.add_argument("repository", metavar="OWNER/NAME", help="the repository, which is created if necessary")
     parser.add_argument(
         "--card",

@@ -16,7 +16,7 @@ def parser() -> Parser:
         description="Write an index of a model's states on its training text. nmt serve then shows the training "
         "sentences in which a word is most like the one that is chosen.",
     )
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.pt")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
     parser.add_argument(
         "--output",
         type=Path,
@@ -45,7 +45,9 @@ def run(options: argparse.Namespace) -> int:
     if options.output is None and options.checkpoint.startswith("hf://"):
         raise UserError("--output FILE is needed for a model of the Hugging Face Hub: say where the index is to go")
     if not Path(options.checkpoint).name:
-        raise UserError(f"{options.checkpoint!r} is not a checkpoint: give a file, such as checkpoints/NAME/best.pt")
+        raise UserError(
+            f"{options.checkpoint!r} is not a checkpoint: give a file, such as checkpoints/NAME/best.safetensors"
+        )
     output = options.output or Path(options.checkpoint).with_suffix(".index")
     files.require_new(output)
 

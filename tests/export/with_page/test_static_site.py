@@ -45,7 +45,7 @@ def test_all_that_the_page_loads_is_in_its_folder(best: str, package: Path, tmp_
 
 def test_what_is_refused(best: str, package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "page"
-    other = tmp_path / "other.pt"
+    other = tmp_path / "other.safetensors"
     other.write_bytes(Path(best).read_bytes())
     (package / "dist" / RUNTIME[0]).rename(package / RUNTIME[0])
     capsys.readouterr()

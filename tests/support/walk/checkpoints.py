@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import io
+import json
 import shutil
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -28,14 +26,15 @@ from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 from nmt.training.update import update
 from nmt.translator import Translator
+from support.checkpoint_bytes import header_and_data, joined, with_right_checksum
 from support.texts import data_config
 from support.walk.family import Try, refused
 from support.walk.odd import altered, text
 
 CPU = torch.device("cpu")
 KINDS = ("spacy", "sentencepiece", "whitespace", "char")
+_HEAD = len('{"sha256": "') + 64  # characters of the JSON, up to the end of the digest
 TEXT = ParallelText(["ba de fi go hu", "DE fi. ja"] * 3, ["kip lom mun", "nar Pes. rit"] * 3)
-_COMMENT = 7 + 64  # bytes of a checksum at the end of a file
 
 
 def _config(name: str, folder: Path, kind: str, **more: Any) -> Config:
@@ -60,7 +59,7 @@ def models(folder: Path) -> dict[str, Path]:
         pairs = load_training_set(config.data)
         torch.manual_seed(1)
         model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
-        paths[kind] = place / "good.pt"
+        paths[kind] = place / "good.safetensors"
         likeliest = torch.zeros(len(pairs.source.vocabulary), 2, dtype=torch.int16)
         selection = Selection(likeliest, torch.arange(6, dtype=torch.int16))
         sides = pairs.source, pairs.target
@@ -82,36 +81,24 @@ def places(contents: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 def _tensor(change: Callable[[Tensor], Any]) -> Callable[[Any], Any]:
     """A change of tensors; other values become a list of themselves."""
-    return lambda old: change(old) if isinstance(old, Tensor) else [old, old]
-
-
-def _repeated(_: Any) -> list[Any]:
-    value: list[Any] = ["x"]
-    for _ in range(9):
-        value = [value] * 10
-    return value
+    return lambda old: change(old) if isinstance(old, Tensor) else old if isinstance(old, dict) else [old, old]
 
 
 PLANTED: list[Callable[[Any], Any]] = [
     *(lambda _, value=value: value for value in (None, True, 0, -1, 7, 1.5, -1e308, float("nan"), float("inf"))),
-    *(lambda _, value=value: value for value in (2**31, 2**63, 2**70, 10**400, "", "x", "\ud83d", "a\nb", "x" * 10**5)),
+    *(lambda _, value=value: value for value in (2**31, 2**70, 10**4000, "", "x", "\ud83d", "a\nb", "x" * 10**5)),
     *(lambda _, value=value: value for value in ("../../x", "/dev/zero", "en.stop_words", [], {}, (), ["x"], {"x": 1})),
     *(lambda _, value=value: value for value in (torch.zeros(()), torch.zeros(4), torch.zeros(0), torch.tensor(-1.0))),
     lambda _: torch.zeros(4, dtype=torch.uint8),
     lambda _: torch.zeros(4, dtype=torch.complex64),
     lambda _: torch.zeros(4, dtype=torch.float8_e4m3fn),
-    lambda _: torch.zeros(()).expand(10**6, 10**6),
-    lambda _: torch.zeros(4, device="meta"),
     lambda _: torch.full((4,), 1e300, dtype=torch.float64),
-    lambda _: torch.float32,
-    _repeated,
     _tensor(lambda old: -old if old.is_floating_point() else old.flip(0)),
     _tensor(lambda old: old.double() * 1e300),
     _tensor(lambda old: old * float("nan")),
     _tensor(lambda old: old.long()),
     _tensor(lambda old: old.half()),
     _tensor(lambda old: old.t() if old.dim() == 2 else old[:-1] if old.dim() else old.view(1)),
-    _tensor(lambda old: old[:1].expand(old.shape) if old.dim() else old),
     _tensor(lambda old: torch.full_like(old, 1e30 if old.is_floating_point() else 127)),
     _tensor(lambda old: torch.full_like(old, 255 if old.dtype != torch.int8 else -128)),
 ]
@@ -129,9 +116,15 @@ def plant(contents: dict[str, Any], place: tuple[Any, ...], number: int) -> None
     except (KeyError, IndexError, TypeError):
         return  # something else was planted on the way
     if number < _NOTHING and isinstance(holder, list | dict):
-        holder[last] = PLANTED[number](old)
+        value = PLANTED[number](old)
+        if isinstance(holder, dict) or not _has_tensor(value):  # a list cannot hold one in a file
+            holder[last] = value
     elif isinstance(holder, dict):
         del holder[last]
+
+
+def _has_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) or (isinstance(value, list) and any(map(_has_tensor, value)))
 
 
 def planted(good: Path, path: Path, choices: list[tuple[tuple[Any, ...], int]]) -> None:
@@ -153,7 +146,7 @@ def begin_loaded(folder: Path) -> tuple[Try, int]:
     good = models(folder)
     of = {kind: list(places(checkpoint_file.read(good[kind]))) for kind in KINDS}
     counts = [len(of[kind]) * (_NOTHING + 1) for kind in KINDS]
-    path = folder / "planted.pt"
+    path = folder / "planted.safetensors"
 
     def attempt(number: int, chance: Random) -> bool:
         kind = number
@@ -173,7 +166,7 @@ def begin_loaded(folder: Path) -> tuple[Try, int]:
 def begin_resumed(folder: Path) -> tuple[Try, int]:
     """Every place × every planted value in the checkpoint of a run that is resumed."""
     config = _stopped(folder)
-    good = Path(config.output_dir) / config.name / "last.pt"
+    good = Path(config.output_dir) / config.name / "last.safetensors"
     resumed = config.model_copy(update={"output_dir": str(folder / "resumed")})
     place = Path(resumed.output_dir) / config.name
     of = list(places(checkpoint_file.read(good)))
@@ -181,7 +174,7 @@ def begin_resumed(folder: Path) -> tuple[Try, int]:
     def attempt(number: int, chance: Random) -> bool:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        planted(good, place / "last.pt", _choices(of, number, chance))
+        planted(good, place / "last.safetensors", _choices(of, number, chance))
         return refused(lambda: run(resumed, StopSignals(), resume=True), place, "training.learning_rate")
 
     return attempt, len(of) * (_NOTHING + 1)
@@ -200,7 +193,7 @@ def _stopped(folder: Path) -> Config:
         "optimizer": "adamw",
     }
     config = _config("stopped", folder, "whitespace", output_dir=str(folder / "runs"), training=training)
-    if (Path(config.output_dir) / config.name / "last.pt").exists():
+    if (Path(config.output_dir) / config.name / "last.safetensors").exists():
         return config
     stop = StopSignals()
 
@@ -216,7 +209,7 @@ def _stopped(folder: Path) -> Config:
 def begin_bytes(folder: Path) -> tuple[Try, int]:
     """Cut, flipped, moved bytes, whose checksum is wrong."""
     whole = models(folder)["char"].read_bytes()
-    path = folder / "changed.pt"
+    path = folder / "changed.safetensors"
 
     def attempt(_: int, chance: Random) -> bool:
         path.write_bytes(altered(whole, chance))
@@ -226,40 +219,33 @@ def begin_bytes(folder: Path) -> tuple[Try, int]:
     return attempt, 0
 
 
-def _with_checksum(body: bytes) -> bytes:
-    return body + b"sha256:" + hashlib.sha256(body).hexdigest().encode()
-
-
-def begin_sealed(folder: Path) -> tuple[Try, int]:
-    """The same bytes changed by somebody who makes the checksums right: of the file, and of the archive's parts."""
-    whole = models(folder)["whitespace"].read_bytes()[:-_COMMENT]
-    with zipfile.ZipFile(io.BytesIO(whole[:-2] + b"\0\0")) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    pickled = next(name for name in parts if name.endswith("data.pkl"))
-    path = folder / "sealed.pt"
+def begin_checksummed(folder: Path) -> tuple[Try, int]:
+    """The same bytes changed and the checksum made right: anywhere, in the header, or in the JSON within it."""
+    path = folder / "checksummed.safetensors"
+    good = models(folder)["whitespace"]
+    header, data = header_and_data(good)
 
     def attempt(_: int, chance: Random) -> bool:
-        body = altered(whole, chance) if chance.random() < 0.2 else _archive(parts, pickled, chance)
-        path.write_bytes(_with_checksum(body))
+        match chance.randrange(5):
+            case 0:
+                changed = with_right_checksum(altered(good.read_bytes(), chance))
+            case 1 | 2:
+                changed = joined(altered(json.dumps(header, separators=(",", ":")).encode(), chance), data)
+            case _:
+                text = header["__metadata__"]["nmt"]
+                head, tail = text[:_HEAD], altered(text[_HEAD:].encode(), chance).decode("utf-8", "ignore")
+                changed = joined({**header, "__metadata__": {"nmt": head + tail}}, data)
+        path.write_bytes(changed)
         return refused(lambda: checkpoint.load(path, CPU), path)
 
     return attempt, 0
-
-
-def _archive(parts: dict[str, bytes], pickled: str, chance: Random) -> bytes:
-    changed = pickled if chance.random() < 0.8 else chance.choice(list(parts))
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", chance.choice([zipfile.ZIP_STORED] * 9 + [zipfile.ZIP_DEFLATED])) as archive:
-        for name, content in parts.items():
-            archive.writestr(name, altered(content, chance) if name == changed else content)
-    return buffer.getvalue()[:-2] + _COMMENT.to_bytes(2, "little")
 
 
 def begin_subwords(folder: Path) -> tuple[Try, int]:
     """A sentencepiece model that was tampered with, in a checkpoint whose checksum is right; what loads, translates."""
     contents = checkpoint_file.read(models(folder)["sentencepiece"])
     whole = {side: bytes(contents[side]["subword_model"].numpy()) for side in ("source", "target")}
-    path = folder / "tampered.pt"
+    path = folder / "tampered.safetensors"
 
     def attempt(_: int, chance: Random) -> bool:
         side = chance.choice(["source", "target"])

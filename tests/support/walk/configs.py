@@ -109,7 +109,7 @@ def begin_options(folder: Path) -> tuple[Try, int]:
     from nmt.cli import COMMANDS
 
     path = str(tiny(folder))
-    best = str(folder / "runs" / "tiny" / "best.pt")
+    best = str(folder / "runs" / "tiny" / "best.safetensors")
     if not os.path.exists(best):
         refusal, _ = command("train", path)
         assert not refusal
@@ -118,11 +118,11 @@ def begin_options(folder: Path) -> tuple[Try, int]:
         "translate": [best, "ba de"],
         "evaluate": [best, "--split", "validation", "--data-folder", str(folder / "data")],
         "average": [best],
-        "select": [best],
+        "migrate": [best, "new"],
         "ablation": ["missing.yaml"],
         "export": [best],
         "push": [best, "no repository"],
-        "serve": ["missing.pt"],  # or it would serve
+        "serve": ["missing.safetensors"],  # or it would serve
     }
     cases = []
     for name in COMMANDS:

@@ -15,7 +15,7 @@ FAMILIES = [
     Family("loaded", "every place of a checkpoint × planted values, loaded", 0.003, checkpoints.begin_loaded, 80),
     Family("resumed", "every place of a checkpoint × planted values, resumed", 0.0, checkpoints.begin_resumed, 10),
     Family("bytes", "checkpoints cut and flipped", 0.2, checkpoints.begin_bytes, 60),
-    Family("sealed", "the same with right checksums", 0.04, checkpoints.begin_sealed, 60),
+    Family("checksummed", "the same with right checksums", 0.04, checkpoints.begin_checksummed, 60),
     Family("subwords", "checkpoints with a tampered sentencepiece model", 0.01, checkpoints.begin_subwords, 40),
     Family("lines", "lines to translate from Python", 0.16, texts.begin_lines, 4, texts.LINES),
     Family("piped", "lines of standard input", 0.05, texts.begin_piped, 4, texts.LINES),

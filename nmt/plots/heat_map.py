@@ -128,12 +128,7 @@ def heat_maps(
                 _name_tokens(axes, *labels, cell)
             for axes in grid.flat[len(part) :]:
                 axes.remove()
-            for axes in grid[:, 0]:
-                axes.set_ylabel(target_label, color=QUIET)
-            for axes in grid[:, 1:].flat:
-                axes.tick_params(labelleft=False)
-            for axes in grid[0]:
-                axes.set_xlabel(source_label, color=QUIET)
+            _name_sides(grid, source_label, target_label)
             _explain(body, cells, list(grid.flat[: len(part)]), notes_on([*labels[0], *labels[1]]), links)
             fix_layout(figure)
         figures.append(figure)
@@ -176,6 +171,16 @@ def _name_tokens(axes: Axes, source: Sequence[TokenLabel], target: Sequence[Toke
             tick.set(color=GOLD, fontweight="bold")
         elif label.kind != "word":
             tick.set(color=QUIET, fontstyle="italic")
+
+
+def _name_sides(grid: Any, source_label: str, target_label: str) -> None:
+    """Label the sides of the outer panels; the target words stand at the left alone."""
+    for axes in grid[0]:
+        axes.set_xlabel(source_label, color=QUIET)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(target_label, color=QUIET)
+    for axes in grid[:, 1:].flat:
+        axes.tick_params(labelleft=False)
 
 
 def _explain(

@@ -6,13 +6,14 @@ refused with the fields named, and the fix. `nmt.config.reading` makes configura
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from nmt.config.data import DataConfig, path_alone
 from nmt.config.model import ModelConfig
 from nmt.config.plugins import Plugin, load_plugins_of_environment
+from nmt.config.renamed import rename
 from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
 from nmt.registry import PathString, Section
@@ -40,6 +41,13 @@ class Config(Section):
     plugins: tuple[Annotated[Plugin, BeforeValidator(path_alone)], ...] = ()
     """Python files of your own that define a score, scope, tokenizer, schedule or optimizer: each a path, or `path` and
     `sha256`. They are run when the config is read."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _old_names(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            rename(values)
+        return values
 
     @model_validator(mode="after")
     def _tying_fits_vocabulary(self) -> Self:

@@ -46,14 +46,14 @@ class AttentionConfig(UnionSection):
             return dict.fromkeys(
                 cls.all_fields().keys() - {"wiring"}, Unused("wiring: none", "wiring to bahdanau or luong")
             )
-        found = super().unused(values)
+        unused = super().unused(values)
         if wiring == "bahdanau":
-            found["input_feeding"] = Unused("wiring: bahdanau", "wiring to luong")
+            unused["input_feeding"] = Unused("wiring: bahdanau", "wiring to luong")
         for field, why in _without_narrowing(values).items():
-            found.setdefault(field, why)
+            unused.setdefault(field, why)
         if isinstance(heads := values.get("heads"), int) and heads > 1:
-            found["projected"] = Unused(f"heads: {heads}, which are projected", "heads to 1")
-        return found
+            unused["projected"] = Unused(f"heads: {heads}, which are projected", "heads to 1")
+        return unused
 
     @model_validator(mode="after")
     def _variants_need_keys(self) -> Self:
@@ -127,10 +127,10 @@ class DecoderConfig(Section):
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
-        found = super().unused(values)
+        unused = super().unused(values)
         if values.get("readout") == "linear":
-            found["readout_size"] = Unused("readout: linear", "readout to tanh or maxout")
-        return found
+            unused["readout_size"] = Unused("readout: linear", "readout to tanh or maxout")
+        return unused
 
 
 class ModelConfig(Section):

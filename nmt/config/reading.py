@@ -76,36 +76,37 @@ def parse_config(
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
     except ValidationError as error:
-        found = [(_set_by(e["loc"], overrides) or origin, _explain(e, of_config=True)) for e in error.errors()]
-        about = {place: "; ".join(dict.fromkeys(text for where, text in found if where == place)) for place, _ in found}
-        raise UserError("; ".join(f"{place}: {texts}" for place, texts in about.items())) from None
+        messages: dict[str, dict[str, None]] = {}  # of each origin, in their order, each once
+        for e in error.errors():
+            messages.setdefault(_override_of(e["loc"], overrides) or origin, {})[_explain(e, of_config=True)] = None
+        raise UserError("; ".join(f"{key}: {'; '.join(texts)}" for key, texts in messages.items())) from None
 
 
-def _set_by(location: tuple[int | str, ...], overrides: Sequence[str]) -> str | None:
+def _override_of(location: tuple[int | str, ...], overrides: Sequence[str]) -> str | None:
     """The last override that has set a field, or a section with it."""
     field = ".".join(map(str, location))
-    setting = [each for each in overrides if f"{field}.".startswith(f"{each.partition('=')[0]}.")]
-    return f"--set {setting[-1][:200]}" if setting else None
+    matching = [override for override in overrides if f"{field}.".startswith(f"{override.partition('=')[0]}.")]
+    return f"--set {matching[-1][:200]}" if matching else None
 
 
 def override_search(
     search: SearchConfig, **options: int | float | str | Mapping[str, int | float] | None
 ) -> SearchConfig:
-    """The settings with those options that are not None in their place: parts of `sampling`, too.
+    """The settings, replaced by the options that are not None; `sampling` may have some of its fields alone.
 
     A beam size turns the sampling of the settings off. Raises `UserError` for a bad value, and for both.
     """
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if isinstance(drawn := given.get("sampling"), Mapping):
-        if "beam_size" in given:
+    changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if isinstance(sampling := changes.get("sampling"), Mapping):
+        if "beam_size" in changes:
             raise UserError(
                 "a beam is for search, and sampling (temperature, top-k) draws at random: give one, not both"
             )
-        given["sampling"] = (search.sampling.model_dump() if search.sampling else {}) | dict(drawn)
-    elif "beam_size" in given:
-        given["sampling"] = None
+        changes["sampling"] = (search.sampling.model_dump() if search.sampling else {}) | dict(sampling)
+    elif "beam_size" in changes:
+        changes["sampling"] = None
     try:
-        return SearchConfig.model_validate(search.model_dump() | given)
+        return SearchConfig.model_validate(search.model_dump() | changes)
     except ValidationError as error:
         raise UserError("; ".join(_explain(e, of_config=True, within="search") for e in error.errors())) from None
 
@@ -150,7 +151,7 @@ def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
     """
     names = [str(part) for part in error["loc"] if not str(part).startswith("constrained-")]  # pydantic's, of unions
     path = [within, *names] if within else names
-    field, given = ".".join(path), error["input"]
+    field, value = ".".join(path), shown(error["input"])
     match error["type"]:
         case "extra_forbidden" if not of_config:
             return f"{field}: unknown field; use another copy"
@@ -166,24 +167,24 @@ def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
             section = _section_at(path)
             first = next(iter([*section.choices, *section.model_fields]))  # a choice says most
             name = "" if path[-1].isdecimal() else f"{path[-1]}: "  # of a list's entry there is none
-            return f"{field}: a section is expected, such as {name}{{{first}: …}} (here: {shown(given)})"
+            return f"{field}: a section is expected, such as {name}{{{first}: …}} (here: {value})"
         case "string_pattern_mismatch" if of_config and error["ctx"]["pattern"] in _PATTERNS:
-            return f"{field}: {_PATTERNS[error['ctx']['pattern']]} (here: {shown(given)})"
+            return f"{field}: {_PATTERNS[error['ctx']['pattern']]} (here: {value})"
         case "tuple_type" | "list_type" if of_config:
-            return f"{field}: a list is expected, such as [{shown(given)}] (here: {shown(given)})"
+            return f"{field}: a list is expected, such as [{value}] (here: {value})"
         case "string_type" if of_config:
-            return f"{field}: text is expected (here: {'nothing' if given is None else shown(given)})"
+            return f"{field}: text is expected (here: {'nothing' if error['input'] is None else value})"
         case _:
             message = error["msg"][0].lower() + error["msg"][1:]
-            return f"{field}: {message} (here: {shown(given)})"
+            return f"{field}: {message} (here: {value})"
 
 
 def _hint(path: Sequence[str]) -> str:
     """What may have been meant by an unknown field: one of that name elsewhere, one of a like name here, or any."""
-    known = list(_section_at(path[:-1]).all_fields())
-    elsewhere = [other for other in _all_fields(Config) if other.split(".")[-1] == path[-1]]
-    near = elsewhere or difflib.get_close_matches(path[-1][:100], known, n=1, cutoff=0.5)
-    return f"did you mean {alternatives(near)}?" if near else "known fields: " + ", ".join(known)
+    siblings = list(_section_at(path[:-1]).all_fields())
+    same_name = [field for field in _all_fields(Config) if field.split(".")[-1] == path[-1]]
+    near = same_name or difflib.get_close_matches(path[-1][:100], siblings, n=1, cutoff=0.5)
+    return f"did you mean {alternatives(near)}?" if near else "known fields: " + ", ".join(siblings)
 
 
 def _all_fields(section: type[Section], prefix: str = "") -> Iterator[str]:

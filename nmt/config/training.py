@@ -31,10 +31,10 @@ class TeacherForcingConfig(UnionSection):
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
-        found = super().unused(values)
+        unused = super().unused(values)
         if values.get("schedule", "constant") == "constant" and values.get("ratio", 1) == 1:
-            found["granularity"] = Unused("ratio: 1", "ratio below 1")
-        return found
+            unused["granularity"] = Unused("ratio: 1", "ratio below 1")
+        return unused
 
 
 def _ratio_alone(value: Any) -> Any:

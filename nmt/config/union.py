@@ -39,7 +39,7 @@ class UnionSection(Section):
         return super().__new__(cls._member(values))
 
     def __reduce__(self) -> Any:
-        return type(self)._of_all().model_validate, (self.model_dump(),)
+        return type(self)._section().model_validate, (self.model_dump(),)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -66,7 +66,7 @@ class UnionSection(Section):
         return _make_member(cls, *components)
 
     @classmethod
-    def _of_all(cls) -> type[UnionSection]:
+    def _section(cls) -> type[UnionSection]:
         return cls.union or cls
 
     def options(self, choice: str) -> dict[str, Any]:
@@ -78,11 +78,13 @@ class UnionSection(Section):
         """The same as an instance of the component's own class of options."""
         return options_class(self.choices[choice][getattr(self, choice)])(**self.options(choice))
 
+    chosen: ClassVar[Any] = component  # its name in version 0.3
+
     @classmethod
     def all_fields(cls) -> dict[str, str | None]:
         """Also those of the union's other members."""
         fields: dict[str, str | None] = {}
-        for field in cls._of_all().model_fields:
+        for field in cls._section().model_fields:
             fields[field] = None
             if registry := cls.choices.get(field):
                 fields |= dict.fromkeys(registry.option_users(), field)
@@ -105,7 +107,7 @@ class UnionSection(Section):
     def _null_is_no_option(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        options = cls.model_fields.keys() - cls._of_all().model_fields.keys()
+        options = cls.model_fields.keys() - cls._section().model_fields.keys()
         return {field: value for field, value in values.items() if not (value is None and field in options)}
 
     @model_validator(mode="after")

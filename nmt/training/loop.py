@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 
 from nmt.data.batching import Batch, Batches, collate
 from nmt.schedules.learning_rate import ScheduleStep
@@ -29,7 +29,7 @@ from nmt.training.event_log import RemovedFile
 from nmt.training.interruption import Interrupted
 from nmt.training.loss import perplexity
 from nmt.training.prepare import batches_of
-from nmt.training.saving import advice, refuse_infinite, save, save_best, selection_of
+from nmt.training.saving import advice, refuse_infinite, save, save_before_exit, save_best, selection_of
 from nmt.training.throughput import Tokens
 from nmt.training.trainer import Trainer
 from nmt.training.update import update
@@ -46,7 +46,7 @@ def train(trainer: Trainer) -> None:
     try:
         _train(trainer)
     except RemovedFile as error:
-        raise UserError(f"{error}; {_save_once_more(trainer)}") from None
+        raise UserError(f"{error}; {save_before_exit(trainer)}") from None
 
 
 def _train(trainer: Trainer) -> None:
@@ -125,11 +125,11 @@ def _validate_and_save(trainer: Trainer) -> bool:
     started = time.monotonic()
     due = counters.validation_is_due(config)
     if due and counters.validated == 0:
-        _save(trainer)  # so that there is never a best.safetensors without a last.safetensors to continue from
+        save(trainer)  # so that there is never a best.safetensors without a last.safetensors to continue from
     validated = due and _validate(trainer)
     [stops] = trainer.group.total(trainer.stop.requested)
     if validated or counters.why_end(config) is not None or stops or counters.checkpoint_is_due(config):
-        _save(trainer)
+        save(trainer)
     if validated:
         trainer.meter.validation_seconds = time.monotonic() - started
     return stops > 0
@@ -168,21 +168,6 @@ def _validate(trainer: Trainer) -> bool:
     if best and trainer.group.is_main:
         save_best(trainer)
     return True
-
-
-def _save(trainer: Trainer) -> None:
-    """Save all of training, unless the folder has become another run's."""
-    trainer.log.refuse_removed()
-    save(trainer)
-
-
-def _save_once_more(trainer: Trainer) -> str:
-    """Save before a run ends early, if that is possible; returns how to go on."""
-    if trainer.group.size == 1:  # several processes would have to save together
-        with suppress(UserError):
-            save(trainer)
-            return f"the state of training is saved: continue with --resume, from update {trainer.counters.update}"
-    return "start over, or continue from the last checkpoint with --resume"
 
 
 def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:

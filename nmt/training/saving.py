@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,23 @@ from nmt.training.trainer import Trainer
 def save(trainer: Trainer) -> None:
     """Save all that resuming needs as `last.safetensors`; the checkpoint before it becomes `previous.safetensors`.
 
-    Every process must call it. Raises `UserError` rather than save weights that are not finite.
+    Every process must call it. Raises `UserError` rather than save weights that are not finite, or into a folder that
+    has become another run's.
     """
+    trainer.log.refuse_removed()
+    _save(trainer)
+
+
+def save_before_exit(trainer: Trainer) -> str:
+    """Save although the folder was removed, if that is possible; returns how to continue."""
+    if trainer.group.size == 1:  # several processes would have to save together
+        with suppress(UserError):
+            _save(trainer)
+            return f"the state of training is saved: continue with --resume, from update {trainer.counters.update}"
+    return "start over, or continue from the last checkpoint with --resume"
+
+
+def _save(trainer: Trainer) -> None:
     refuse_infinite(trainer)
     train_state, counters = trainer.train_state, trainer.counters
     training = training_state(

@@ -114,12 +114,15 @@ TRAINING_ERRORS = [
     ),
     Mutation("nmt/training/counters.py", "self.since_best >= patience", "self.since_best > patience", ENDS),
     Mutation(
-        "nmt/training/resume.py", "torch.set_rng_state(found.random[group.rank])", "found.random[group.rank]", RESUME
+        "nmt/training/resume.py",
+        "torch.set_rng_state(checked.random[group.rank].clone())",
+        "checked.random[group.rank].clone()",
+        RESUME,
     ),
     Mutation(
         "nmt/training/resume.py", '"state": asdict(counters)', '"state": {**asdict(counters), "batch": 0}', RESUME
     ),
-    Mutation("nmt/training/resume.py", "averaged.load_state_dict(found.average)", "averaged.state_dict()", RESUME),
+    Mutation("nmt/training/resume.py", "average.load_state_dict(checked.average)", "average.state_dict()", RESUME),
     Mutation("nmt/training/resume.py", '        "optimizer": True,\n', "", RESUME),
     Mutation(
         "nmt/training/resume.py", 'if of_parameter.get("step", 1) > 0}', 'if of_parameter.get("step", 1) > 99}', RESUME

@@ -26,9 +26,10 @@ from torch import Tensor
 from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
+from nmt.fast.modules import replace_modules
+from nmt.model.luong import LuongDecoder
 from nmt.model.seq2seq import Seq2Seq
-from nmt.model.wirings import LuongDecoder
-from nmt.training.loss import batch_loss
+from nmt.training.loss import BatchLoss
 
 SCOPES = ("global", "local_m", "local_p")
 TYPES = 2000  # of either vocabulary
@@ -102,13 +103,15 @@ def model_of(options: argparse.Namespace, scope: str) -> Seq2Seq:
         }
     )
     torch.manual_seed(1)
-    return build_model(config, TYPES, TYPES)
+    model = build_model(config, TYPES, TYPES)
+    replace_modules(model)
+    return model
 
 
 def milliseconds_of_step(model: Seq2Seq, batch: Batch) -> float:
     model.zero_grad()
     started = time.perf_counter()
-    (batch_loss(model, batch, smoothing=0.1).smoothed / batch.target_tokens).backward()
+    (BatchLoss(model, smoothing=0.1)(batch).smoothed / batch.target_tokens).backward()
     return 1000 * (time.perf_counter() - started)
 
 
@@ -147,7 +150,7 @@ def kept(model: Seq2Seq, batch: Batch) -> float:
         return held
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda held: held.tensor):
-        loss = batch_loss(model, batch, smoothing=0.1).smoothed
+        loss = BatchLoss(model, smoothing=0.1)(batch).smoothed
     storages = [held.tensor.untyped_storage() for held in saved]
     del loss  # not before, or nothing would be kept
     return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values()) / 2**20

@@ -100,11 +100,11 @@ def train(what: list[str], seconds: float) -> None:
     """Warm up, wait for a line, and print the target tokens per second of the next seconds."""
     import peers
     import training as speeds
+    from nmt.training.learner import make_learner
 
     from nmt.build import build_model
     from nmt.config.reading import load_config
     from nmt.data.batching import collate
-    from nmt.training.learner import make_learner
     from nmt.training.update import update
 
     mechanism, precision = what

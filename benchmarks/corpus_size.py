@@ -32,8 +32,8 @@ from nmt.config.run import Config
 from nmt.data.batching import collate
 from nmt.data.training_set import load_training_set
 from nmt.system.device import describe_machine
-from nmt.training.learner import make_learner
 from nmt.training.prepare import batches_of
+from nmt.training.train_state import new_train_state
 from nmt.training.update import update
 
 AT_ONCE = 100_000  # pairs written at once
@@ -133,11 +133,11 @@ def train(config: Config, updates: int) -> tuple[float, float, float]:
     pairs = load_training_set(config.data)
     batches = batches_of(pairs, config.training, epoch=0)
     model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
-    learner = make_learner(model.train(), config.training)
+    train_state = new_train_state(model.train(), config.training)
     first, tokens = 0.0, 0
     for number in range(updates):
         batch = collate(pairs.examples(batches[number], ""))
-        update(learner, [batch], config.training, rate=1e-3, done=number)
+        update(train_state, [batch], config.training, rate=1e-3, global_step=number)
         if number == 0:
             first = time.time()
         else:

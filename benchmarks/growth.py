@@ -46,7 +46,7 @@ from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
 from nmt.system.device import describe_machine
-from nmt.training.learner import Learner, make_learner
+from nmt.training.train_state import TrainState, new_train_state
 from nmt.training.update import update
 
 SOURCE_TYPES, TARGET_TYPES = 7851, 5892
@@ -154,12 +154,12 @@ def memory(mechanism: str, shape: Shape, threads: int) -> Memory:
     """What an update needs beyond the weights and Adam's averages: by the system's count, and by the allocator's."""
     step = make_update(mechanism, threads)
     step(random_batch(Shape(32, 2, 2)))  # makes Adam's averages, and starts the second process
-    step.learner.optimizer.zero_grad()
+    step.train_state.optimizer.zero_grad()
     batch = random_batch(shape)
     before = step.peaks()
     step(batch)
     process, second = (after - peak for after, peak in zip(step.peaks(), before, strict=True))
-    step.learner.optimizer.zero_grad()
+    step.train_state.optimizer.zero_grad()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         step(batch)
     events = sorted(profiler.profiler.kineto_results.events(), key=lambda event: event.start_ns())
@@ -170,16 +170,17 @@ def memory(mechanism: str, shape: Shape, threads: int) -> Memory:
 class Update(NamedTuple):
     """Calls make an update."""
 
-    learner: Learner
+    train_state: TrainState
     config: TrainingConfig
 
     def __call__(self, batch: Batch) -> None:
-        update(self.learner, [batch], self.config, self.config.learning_rate, done=0)
+        update(self.train_state, [batch], self.config, self.config.learning_rate, global_step=0)
 
     def peaks(self) -> tuple[int, int]:
         """The most bytes of memory so far: of this process, and of the second one."""
         own = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return own, 0 if self.learner.partner is None else self.learner.partner.peak_memory
+        worker = getattr(self.train_state.add_gradient, "worker", None)
+        return own, 0 if worker is None else worker.peak_memory
 
 
 def make_update(mechanism: str, threads: int) -> Update:
@@ -187,7 +188,7 @@ def make_update(mechanism: str, threads: int) -> Update:
     torch.manual_seed(1)
     config = configured(mechanism)
     model = build_model(config.model, SOURCE_TYPES, TARGET_TYPES)
-    return Update(make_learner(model, config.training), config.training)
+    return Update(new_train_state(model, config.training), config.training)
 
 
 def configured(mechanism: str) -> Config:

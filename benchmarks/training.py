@@ -21,7 +21,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from typing import Any, get_args
 
 import peers
@@ -33,13 +33,12 @@ from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.data.batching import Example, collate
 from nmt.data.training_set import load_training_set
-from nmt.kernels import use
-from nmt.kernels.linear import multiply
-from nmt.registry import WantedPrecision
+from nmt.fast.products import multiply
+from nmt.registry import PrecisionOption
 from nmt.system.device import choose_device, describe_machine
-from nmt.training.learner import Learner, make_learner
 from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import batches_of
+from nmt.training.train_state import TrainState, new_train_state
 from nmt.training.update import update
 
 Batches = list[list[Example]]
@@ -58,7 +57,7 @@ def main() -> None:
     about = {
         "machine": describe_machine(choose_device(options.device)),
         "threads": options.threads,
-        "auto": choose_precision("auto", choose_device(options.device)).precision,
+        "auto": choose_precision(config, choose_device(options.device)).precision,
         "rounds": options.rounds,
         "updates": options.updates,
         "sizes": config.model.model_dump(mode="json", include={"embedding_size", "encoder", "decoder"})
@@ -85,7 +84,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--mechanisms", nargs="+", default=list(peers.ATTENTION), choices=list(peers.ATTENTION))
-    parser.add_argument("--precisions", nargs="+", default=["float32", "auto"], choices=get_args(WantedPrecision))
+    parser.add_argument("--precisions", nargs="+", default=["float32", "auto"], choices=get_args(PrecisionOption))
     parser.add_argument(
         "--plain", action="store_true", help="also time each mechanism with PyTorch's own functions alone"
     )
@@ -135,17 +134,18 @@ def runs_of(
     device = choose_device(options.device)
     runs: dict[str, Callable[[], float]] = {}
     for name in options.mechanisms:
-        for precision in options.precisions:
-            mechanism = with_precision(peers.configured(config, name), choose_precision(precision, device).precision)
+        for precision, fast in product(options.precisions, (True, False) if options.plain else (True,)):
+            mechanism = peers.configured(config, name)
+            training = mechanism.training.model_copy(update={"precision": precision, "fast": fast})
+            mechanism = mechanism.model_copy(update={"training": training})
+            mechanism = with_precision(mechanism, choose_precision(mechanism, device).precision)
             torch.manual_seed(1)
             model = build_model(mechanism.model, *types).to(device).train()
-            learner = make_learner(model, mechanism.training)
-            speed(learner, mechanism, cycle(batches), 1)  # starts the process that computes half of each batch
-            speed(learner, mechanism, cycle(batches), options.warm_up)  # not counted
-            train = partial(speed, learner, mechanism, cycle(batches), options.updates)
-            runs[f"{name}, nmt {precision}"] = train
-            if options.plain:
-                runs[f"{name}, plain {precision}"] = partial(plainly, train)
+            train_state = new_train_state(model, mechanism.training)
+            speed(train_state, mechanism, cycle(batches), 1)  # starts the worker process
+            speed(train_state, mechanism, cycle(batches), options.warm_up)  # not counted
+            train = partial(speed, train_state, mechanism, cycle(batches), options.updates)
+            runs[f"{name}, {'nmt' if fast else 'plain'} {precision}"] = train
         for peer in peers.installed(options):
             if peer.name in (models := peers.MODELS[name]):
                 runs[f"{name}, {peer.name}"] = partial(speed_of_peer, peer, models[peer.name], options)
@@ -155,20 +155,14 @@ def runs_of(
     return runs
 
 
-def speed(learner: Learner, config: Config, batches: Iterator[list[Example]], updates: int) -> float:
+def speed(train_state: TrainState, config: Config, batches: Iterator[list[Example]], updates: int) -> float:
     """Target tokens per second over the next batches."""
     tokens, started = 0, time.perf_counter()
     for examples in islice(batches, updates):
         batch = collate(examples)
-        update(learner, [batch], config.training, config.training.learning_rate, done=0)
+        update(train_state, [batch], config.training, config.training.learning_rate, global_step=0)
         tokens += batch.target_tokens
     return tokens / (time.perf_counter() - started)
-
-
-def plainly(run: Callable[[], float]) -> float:
-    """The same with PyTorch's own functions alone."""
-    with use("plain"):
-        return run()
 
 
 def speed_of_peer(peer: peers.Peer, model: tuple[str, ...], options: argparse.Namespace) -> float:
@@ -208,7 +202,7 @@ def print_table(about: dict[str, Any], results: list[dict[str, Any]]) -> None:
         f"medians of {about['rounds']} rounds of {about['updates']} updates"
     )
     print(f"A product of 2048 × 2048: {products['torch']:.0f} GFLOP/s by PyTorch, {products['ours']:.0f} by ours\n")
-    of_ours = [precision for precision in ("float32", "auto", "bf16", "int8") if precision in about["precisions"]]
+    of_ours = [precision for precision in ("float32", "auto", "bf16") if precision in about["precisions"]]
     titles = "".join(f"{f'{precision}/this':>14}" for precision in of_ours)
     print(f"{'mechanism':<16}{'program':<16}{'tokens/s':>10}{'of limit':>10}{'of ours':>10}{titles}")
     speeds = about["target_tokens_per_second"]

@@ -37,7 +37,7 @@ from nmt.evaluation.alignment import read_links
 from nmt.model.seq2seq import Seq2Seq
 from nmt.text.corpus import read_lines
 from nmt.training import loop
-from nmt.training.loss import batch_loss
+from nmt.training.loss import BatchLoss
 from nmt.training.throughput import Tokens
 from nmt.training.trainer import Trainer
 
@@ -89,7 +89,7 @@ def words_of(trainer: Trainer) -> Words:
     for source, target, gold in islice(linked_pairs(), 0, None, 4):
         example = Example(pairs.source.encode(source), pairs.target.encode(target))
         with _noting_centres(model) as noted:
-            batch_loss(model, collate([example]), smoothing=0.0).smoothed.backward()
+            BatchLoss(model, smoothing=0.0)(collate([example])).smoothed.backward()
         found = torch.cat([torch.stack((p.detach(), p.grad)) for p in noted], dim=-1).flatten(1)  # type: ignore[arg-type]
         rows += [(t, len(example.source) + 1, position, *found[:, t].tolist()) for t, position in gold.items()]
     model.train()

@@ -9,15 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from nmt.components import SCOPES, SCORES
 from nmt.config.model import AttentionConfig, ModelConfig
-from nmt.kernels import Embedding
-from nmt.model.attention import Attention, FixedContext, Heads
+from nmt.model.attention import Attention, FixedContext
+from nmt.model.bahdanau import BahdanauDecoder
 from nmt.model.decoder import Decoder, DecoderSizes
 from nmt.model.encoder import Encoder
-from nmt.model.scopes import SCOPES
-from nmt.model.scores import SCORES
+from nmt.model.layers import Embedding
+from nmt.model.luong import LuongDecoder
 from nmt.model.seq2seq import Seq2Seq
-from nmt.model.wirings import BahdanauDecoder, LuongDecoder
+from nmt.model.variants.heads import Heads
 from nmt.system.device import memory
 from nmt.system.errors import UserError
 from nmt.text.tokenizers import SPACE_MARK
@@ -166,7 +167,8 @@ def make_attention(
     if config.heads > 1 or config.projected:
         heads = Heads(config.heads, query_size, value_size)
         score_query = score_memory = query_size // config.heads
-    kind, options = SCORES[config.score], config.component("score").arguments(config.heads)
+    kind = SCORES[config.score]
+    options = kind.options_of_a_head(config.options("score"), config.heads)
     score = kind(score_query, score_memory, coverage=config.coverage, **options)
     scope_kind = SCOPES[config.scope]
     if scope_kind.has_segments:

@@ -123,13 +123,13 @@ C = TypeVar("C")
 class Registry(Mapping[str, type[C]]):
     """The components of one kind: the name of each → its class, a concrete subclass of `base`.
 
-    It annotates the config field that selects one of them. Those of the project are the classes in `package`, which is
-    imported on first use; installed ones are looked for when a name is not among these.
+    It annotates the config field that selects one of them. Those of the project are the classes in `packages`, which
+    are imported on first use; installed ones are looked for when a name is not among these.
     """
 
-    def __init__(self, package: str, base: type[C]) -> None:
+    def __init__(self, packages: Sequence[str], base: type[C]) -> None:
         self.base = base
-        self._package = package
+        self._packages = packages
         self._classes: dict[str, type[C]] = {}
         self._has_built_in = self._has_installed = False
 
@@ -178,10 +178,10 @@ class Registry(Mapping[str, type[C]]):
     def _built_in(self) -> dict[str, type[C]]:
         if not self._has_built_in:
             self._has_built_in = True
-            package = import_module(self._package)
-            names = (module.name for module in iter_modules(getattr(package, "__path__", ())))
-            for module in [package, *(import_module(f"{self._package}.{name}") for name in sorted(names))]:
-                self.add_from(module)
+            for package in map(import_module, self._packages):
+                names = sorted(module.name for module in iter_modules(getattr(package, "__path__", ())))
+                for module in [package, *(import_module(f"{package.__name__}.{name}") for name in names)]:
+                    self.add_from(module)
             for module in _plugins:
                 self.add_from(module)
         return self._classes
@@ -216,12 +216,12 @@ _plugins: list[ModuleType] = []  # whose components belong to registries that ar
 _registries: dict[tuple[str, type[Any]], Registry[Any]] = {}
 
 
-def registry(package: str, base: type[C]) -> Registry[C]:
-    """The registry of the subclasses of `base`, whose built-in ones are in a package or module: the same at each call.
+def registry(package: str, base: type[C], *more: str) -> Registry[C]:
+    """The registry of the subclasses of `base`, whose built-in ones are in some packages: the same at each call.
 
     Modules that `load_plugin` loads are searched for such subclasses, too.
     """
-    return _registries.setdefault((package, base), Registry(package, base))
+    return _registries.setdefault((package, base), Registry((package, *more), base))
 
 
 def register(module: ModuleType) -> bool:

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from nmt import acceleration
 from nmt.checkpoint.contents import Loaded, check_same_tokens, load
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example
+from nmt.data.shortlist import Shortlist, joined
 from nmt.decoding import batches as decoding
 from nmt.decoding import scoring
 from nmt.decoding.batches import Decoded
 from nmt.decoding.beam_search import Candidates, length_penalty
+from nmt.decoding.ensemble import Ensemble
+from nmt.decoding.model import TranslationModel
 from nmt.decoding.scoring import Scored
 from nmt.decoding.translation import Translation
-from nmt.kernels import in_use
-from nmt.kernels.precision import check_precision
-from nmt.kernels.processor import Precision, fastest_search_precision, this_processor
-from nmt.model.ensemble import Ensemble
-from nmt.model.laid_out import LaidOut
-from nmt.model.protocol import TranslationModel
-from nmt.model.scopes.hierarchical import segments as numbered_segments
+from nmt.model.variants.hierarchical import segments as segments_of
 from nmt.registry import WantedPrecision
-from nmt.selection.lexical import Selection, joined, of_all_sentences
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
+from nmt.system.processor import Precision
 from nmt.system.values import is_unicode, sentences_of
 from nmt.system.wording import counted
 from nmt.text.codec import Codec
@@ -60,10 +57,10 @@ class _Wanted:
 class Translator:
     """A model (or an ensemble) with its codecs and the search settings that it was trained with.
 
-    `selection` says which target types are searched for a sentence; without one, all are. A translation is marked as
-    unlike those of the training's kind of text if its mean log-probability is below `threshold`, which one model knows
-    (`nmt calibrate`), and an ensemble does not. The model is prepared for search once: if you change its weights, their
-    type or their device, make a new translator.
+    `shortlist` lists the target tokens that are searched for a sentence, if `vocabulary_selection` is on. A translation
+    is marked as unlike those of the training's kind of text if its mean log-probability is below `threshold` (`nmt
+    calibrate`), which an ensemble does not have. With `fast=False` search is plain PyTorch, without `nmt.fast`. The
+    model is prepared for search once: if you change its weights, their type or their device, make a new translator.
     """
 
     def __init__(
@@ -72,18 +69,24 @@ class Translator:
         source: Codec,
         target: Codec,
         search: SearchConfig,
-        selection: Selection | None = None,
+        shortlist: Shortlist | None = None,
         threshold: float | None = None,
+        *,
+        fast: bool = True,
     ) -> None:
         self.model = model
         self.source = source
         self.target = target
         self.search = search
-        self.selection = selection
+        self.shortlist = shortlist
         self.threshold = threshold
+        self.fast = fast
+        self._prepared: dict[tuple[str, bool], TranslationModel] = {}  # by precision and `fast`
 
     @classmethod
-    def load(cls, path: str | Path | None = None, *others: str | Path, device: str = "auto") -> Translator:
+    def load(
+        cls, path: str | Path | None = None, *others: str | Path, device: str = "auto", fast: bool = True
+    ) -> Translator:
         """The translator in a checkpoint, or the ensemble of several, which uses the search settings of the first.
 
         Without a path it is the bundled German→English model, for captions of photographs.
@@ -92,18 +95,18 @@ class Translator:
         vocabularies differ.
         """
         on = choose_device(device)
-        return cls.of({str(p): load(p, on) for p in (path or bundled.MODEL, *others)})
+        return cls.of({str(p): load(p, on) for p in (path or bundled.MODEL, *others)}, fast=fast)
 
     @classmethod
-    def of(cls, loaded: Mapping[str, Loaded]) -> Translator:
+    def of(cls, loaded: Mapping[str, Loaded], *, fast: bool = True) -> Translator:
         """The same from checkpoints that are already loaded, each with its path."""
         (path, first), *others = loaded.items()
         for other_path, other in others:
             check_same_tokens(path, first, other_path, other)
         model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
-        selection = joined([contents.selection for contents in loaded.values()])
+        shortlist = joined([contents.selection for contents in loaded.values()])
         threshold = None if others else first.threshold
-        return cls(model, first.source, first.target, first.config.search, selection, threshold)
+        return cls(model, first.source, first.target, first.config.search, shortlist, threshold, fast=fast)
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -112,8 +115,8 @@ class Translator:
 
     @property
     def fastest_precision(self) -> Precision:
-        """What `precision="auto"` means here: a rule from the features of the processor, or float32."""
-        return "float32" if in_use() == "plain" else fastest_search_precision(this_processor(), self.model.device)
+        """What `precision="auto"` is here: a rule from the features of the CPU, or float32."""
+        return acceleration.resolve_precision("auto", self.model.device, "search", fast=self.fast)
 
     @property
     def has_attention(self) -> bool:
@@ -142,8 +145,8 @@ class Translator:
 
         Sentences of similar length share a batch, which changes no result (with few bits: only by rounding). An empty
         sentence has an empty translation. One with more than `search.max_source_length` tokens is cut off there, and a
-        line on standard error says so. `vocabulary_selection` has an effect if the checkpoint holds one: a translation
-        then has the words that it chooses, and how likely all others are is estimated. `sampling` (such as
+        line on standard error says so. With `vocabulary_selection`, if the checkpoint has a shortlist and `nmt.fast` is
+        there, a translation has only words from that list. `sampling` (such as
         {"temperature": 0.9, "top_k": 20, "seed": 1}) draws `n_best` translations at random, in the order of drawing, by
         the checkpoint's own settings where it leaves some out; a `beam_size` turns the checkpoint's off. `replace_unk`
         replaces each `<unk>` by the raw source word with the largest attention weight, or by the one that `dictionary`
@@ -166,7 +169,7 @@ class Translator:
             vocabulary_selection=vocabulary_selection,
             sampling=sampling,
         )
-        wanted = _Wanted(self._in_fastest(search), n_best, replace_unk, dictionary, attention, prefix, watch, found)
+        wanted = _Wanted(self._resolved(search), n_best, replace_unk, dictionary, attention, prefix, watch, found)
         return self._found(sentences, wanted)
 
     def forced_attention(self, sources: Iterable[str], targets: Iterable[str]) -> list[Float[Tensor, "T S"]]:
@@ -208,12 +211,12 @@ class Translator:
         tell = wanted.found or (lambda *_: None)
         for i in (i for i, source in enumerate(sources) if not source):
             tell(i, translations[i])
-        selection = self.selection if wanted.search.vocabulary_selection and not prefixes else None
+        use_shortlist = wanted.search.vocabulary_selection and self.fast and not prefixes
         found = decoding.decode(
-            self._laid_out,
+            self._model_in(wanted.search.precision),
             sources,
             wanted.search,
-            selection=selection,
+            shortlist=self.shortlist if use_shortlist else None,
             n_best=wanted.n_best,
             attention=attention or wanted.replace_unk,
             prefixes=prefixes,
@@ -226,16 +229,20 @@ class Translator:
             tell(i, translations[i])
         return translations
 
-    @cached_property
-    def _laid_out(self) -> LaidOut:
-        return LaidOut(self.model, None if self.selection is None else of_all_sentences(self.selection))
+    def _model_in(self, precision: str) -> TranslationModel:
+        """The model prepared for search in a precision."""
+        key = precision, self.fast
+        if key not in self._prepared:
+            self._prepared[key] = acceleration.for_inference(self.model, precision, fast=self.fast)
+        prepared = self._prepared[key]
+        prepared.train(self.model.training)  # the model's mode may have changed
+        return prepared
 
-    def _in_fastest(self, search: SearchConfig) -> SearchConfig:
-        """The settings with what `auto` means here."""
+    def _resolved(self, search: SearchConfig) -> SearchConfig:
+        """The settings with what `auto` is here."""
         return search if search.precision != "auto" else search.model_copy(update={"precision": self.fastest_precision})
 
     def _check(self, wanted: _Wanted) -> None:
-        check_precision("search.precision", wanted.search.precision, self.model.device)
         n_best, beam_size = wanted.n_best, wanted.search.beam_size
         if not 1 <= n_best <= (beam_size if wanted.search.sampling is None else MOST_SAMPLES):
             if wanted.search.sampling is not None:
@@ -260,7 +267,7 @@ class Translator:
         tokens = [self.target.tokenizer.tokenize(one) if isinstance(one, str) else without_end(one) for one in given]
         for one, own in zip(given, tokens, strict=True):
             if isinstance(one, str) and UNK in self.target.vocabulary.encode(own):
-                raise UserError(f"prefix: the model cannot write {one!r}, part of which it does not know: reword it")
+                raise UserError(f"prefix: {one!r} contains tokens outside the vocabulary: reword it")
         longest, most = max(map(len, tokens), default=0), wanted.search.max_length
         if longest >= most:
             raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")
@@ -268,7 +275,7 @@ class Translator:
 
     def _segments(self, ids: Sequence[int]) -> tuple[int, ...] | None:
         ends = self.model.segment_ends
-        return tuple(numbered_segments(torch.tensor([[*ids, EOS]]), ends)[0].tolist()) if ends else None
+        return tuple(segments_of(torch.tensor([[*ids, EOS]]), ends)[0].tolist()) if ends else None
 
     def _translation(
         self,

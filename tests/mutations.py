@@ -17,7 +17,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
-from support.planted_errors import MUTATIONS, Mutation
+from support.mutation import Mutation
+from support.planted_errors import MUTATIONS
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("nmt", "tests", "configs", "data", "scripts", "tools", "benchmarks", "docs", "checkpoints", "pyproject.toml")

@@ -22,8 +22,8 @@ from nmt.config.data import SideConfig
 from nmt.config.model import ModelConfig
 from nmt.config.reading import differences, explain, parse_config
 from nmt.config.run import Config
+from nmt.data.shortlist import Shortlist
 from nmt.model.seq2seq import Seq2Seq
-from nmt.selection.lexical import Selection
 from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.values import is_unicode, shown
 from nmt.text.codec import Codec
@@ -45,7 +45,7 @@ class Loaded(NamedTuple):
     target: Codec
     model: Seq2Seq
     training: dict[str, Any] | None
-    selection: Selection | None = None
+    selection: Shortlist | None = None
     threshold: float | None = None
 
 
@@ -84,7 +84,7 @@ def save(
     target: Codec,
     model: Seq2Seq,
     training: dict[str, Any] | None = None,
-    selection: Selection | None = None,
+    selection: Shortlist | None = None,
     previous: Path | None = None,
     *,
     int8: bool = False,
@@ -181,7 +181,7 @@ def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
     return codec
 
 
-def _selection(state: _Selection | None, source_size: int, target_size: int, path: str) -> Selection | None:
+def _selection(state: _Selection | None, source_size: int, target_size: int, path: str) -> Shortlist | None:
     """The selection of a model with vocabularies of these sizes. Raises `DamagedFile` if it cannot be one of its."""
     if state is None:
         return None
@@ -191,7 +191,7 @@ def _selection(state: _Selection | None, source_size: int, target_size: int, pat
             raise DamagedFile(f"{path}: selection.{name} is {described(ids)}, which cannot be: use another copy")
         if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < target_size:
             raise DamagedFile(f"{path}: selection.{name} holds an id that no target token has: use another copy")
-    return Selection(state.likeliest, state.frequent)
+    return Shortlist(state.likeliest, state.frequent)
 
 
 def _check_tokens(tokens: list[str], what: str) -> None:

@@ -23,10 +23,17 @@ def quantize(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str
         if weight.dim() > 1 and len(weight) > 1:
             if weight.data_ptr() not in done:
                 rows = weight.detach().flatten(1)
-                scale = rows.abs().amax(dim=1).clamp(min=127 * torch.finfo(rows.dtype).tiny) / 127
-                done[weight.data_ptr()] = (rows / scale.unsqueeze(1)).round().to(torch.int8).view_as(weight), scale
+                integers, scale = in_bytes(rows)
+                done[weight.data_ptr()] = integers.view_as(weight), scale
             stored[name], scales[name] = done[weight.data_ptr()]
     return stored, scales
+
+
+def in_bytes(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Each row (N I) as 8-bit integers, and the scales (N) to multiply them by: the largest absolute value is 127."""
+    largest = torch.maximum(rows.amax(dim=1), rows.amin(dim=1).neg_())  # faster than that of absolute values
+    scales = largest.clamp_(min=torch.finfo(rows.dtype).tiny * 127).div_(127)
+    return (rows / scales.unsqueeze(1)).round_().to(torch.int8), scales
 
 
 def dequantize(

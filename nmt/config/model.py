@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
+from nmt.components import SCOPES, SCORES
 from nmt.config.union import UnionSection
-from nmt.model.scopes import SCOPES
-from nmt.model.scopes.local import LocalOptions
-from nmt.model.scores import SCORES
+from nmt.model.scopes import LocalOptions
 from nmt.registry import BelowOne, Count, Section, Unused, spelled
 
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from nmt import components as components  # whose registries a plugin adds to
 from nmt.registry import PathString, Section, register
 from nmt.system.errors import UserError
 

@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config.data import DataConfig
-from nmt.data import building
+from nmt.data import building, shortlist
 from nmt.data.augmentation import Augmentation, augmentation_of
 from nmt.data.batching import Example
 from nmt.data.ibm1 import Side
+from nmt.data.shortlist import Shortlist
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, file_digest, open_store
-from nmt.selection import lexical
-from nmt.selection.lexical import Selection
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, report_read_errors
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
@@ -46,7 +45,7 @@ class TrainingSet:
     config: DataConfig
     store: Store
     text: str  # a digest of all of it, in its order
-    start: tuple[Selection | None, ...] = ()  # the selection of the checkpoint that training starts from, if any
+    start: tuple[Shortlist | None, ...] = ()  # the selection of the checkpoint that training starts from, if any
 
     def __len__(self) -> int:
         return len(self.order)
@@ -86,7 +85,7 @@ class TrainingSet:
         return counts
 
     @cached_property
-    def selection(self) -> Selection | None:
+    def selection(self) -> Shortlist | None:
         """The target tokens that search considers for each source token. Learning them takes seconds.
 
         Those of the checkpoint that training starts from stay: the text may be too little to learn all of them anew.
@@ -96,7 +95,7 @@ class TrainingSet:
             Side(rows.values, rows.lengths, len(vocabulary))
             for rows, vocabulary in zip(self.rows, vocabularies, strict=True)
         )
-        return lexical.joined([*self.start, lexical.learn(source, target, vocabularies)])
+        return shortlist.joined([*self.start, shortlist.learn(source, target, vocabularies)])
 
     @cached_property
     def augmentation(self) -> Augmentation:

@@ -45,9 +45,15 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 def select(tensors: Tensors, rows: Int[Tensor, " R"]) -> Tensors:
-    """The given rows of each batch-first tensor in a (named) tuple, or in nested tuples."""
-    chosen = [select(part, rows) if isinstance(part, tuple) else part.index_select(0, rows) for part in tensors]
-    return type(tensors)(*chosen) if hasattr(tensors, "_fields") else type(tensors)(chosen)
+    """The given rows of each batch-first tensor in a (named) tuple, or in nested tuples. None stays None."""
+
+    def of(item: Any) -> Any:
+        if item is None:
+            return None
+        return select(item, rows) if isinstance(item, tuple) else item.index_select(0, rows)
+
+    items = map(of, tensors)
+    return type(tensors)(*items) if hasattr(tensors, "_fields") else type(tensors)(items)
 
 
 def beam_search(
@@ -102,24 +108,24 @@ def beam_search(
     yield from _ranked(ended, numbers, n_best)
 
 
-def beginning(step: Step, none: int) -> Step:
-    """The step of a search whose hypotheses begin with given ids, whatever these cost.
+def with_forced_prefix(step: Step, no_token: int) -> Step:
+    """The step of a search whose hypotheses begin with given ids, whatever their log-probability.
 
-    Its memory is the step's own and the ids of each sentence (B P), behind which `none` fills up to P; its state is the
-    step's own and the number of steps done (N). Other ids than the given ones get −∞.
+    Its memory is the step's own and the prefix of each sentence (B P), padded with `no_token`; its state is the step's
+    own and the number of steps taken (N). Other ids than the prefix's get −∞.
     """
 
-    def begun(tokens: Int[Tensor, " N"], state: Any, memory: Any) -> tuple[Float[Tensor, "N V"], Any]:
-        (state, done), (memory, prefix) = state, memory
+    def forced(tokens: Int[Tensor, " N"], state: Any, memory: Any) -> tuple[Float[Tensor, "N V"], Any]:
+        (state, steps), (memory, prefix) = state, memory
         log_probabilities, state = step(tokens, state, memory)
-        at = int(done[0])
-        if at < prefix.shape[1]:
-            wanted = prefix[:, at].repeat_interleave(len(tokens) // len(prefix)).unsqueeze(1)
-            others = torch.ones_like(log_probabilities, dtype=torch.bool).scatter_(1, wanted, False)
-            log_probabilities.masked_fill_(others & (wanted != none), -torch.inf)
-        return log_probabilities, (state, done + 1)
+        t = int(steps[0])
+        if t < prefix.shape[1]:
+            token = prefix[:, t].repeat_interleave(len(tokens) // len(prefix)).unsqueeze(1)
+            others = torch.ones_like(log_probabilities, dtype=torch.bool).scatter_(1, token, False)
+            log_probabilities.masked_fill_(others & (token != no_token), -torch.inf)
+        return log_probabilities, (state, steps + 1)
 
-    return begun
+    return forced
 
 
 def _rows(parents: Int[Tensor, "B K"], width: int) -> Int[Tensor, "B K"]:

@@ -9,7 +9,7 @@ import torch
 
 from nmt.data.batching import Example, collate
 from nmt.decoding.batches import without_dropout
-from nmt.model.protocol import TranslationModel
+from nmt.decoding.model import TranslationModel
 
 
 class Scored(NamedTuple):
@@ -22,7 +22,7 @@ class Scored(NamedTuple):
 def score(model: TranslationModel, pairs: Sequence[Example], batch_size: int) -> list[Scored]:
     """The score of each pair's target beside its source, in their order, by teacher forcing among all types."""
     order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i].target), -len(pairs[i].source)))
-    found: dict[int, Scored] = {}
+    scores: dict[int, Scored] = {}
     with without_dropout(model), torch.inference_mode():
         for begin in range(0, len(order), batch_size):
             chosen = order[begin : begin + batch_size]
@@ -31,8 +31,8 @@ def score(model: TranslationModel, pairs: Sequence[Example], batch_size: int) ->
             sums = torch.zeros(len(chosen), dtype=torch.float64, device=model.device)
             parts = (batch.target_input, batch.target_output, batch.real.to(model.device))
             steps = zip(*(part.unbind(dim=1) for part in parts), strict=True)
-            for tokens, wanted, is_real in steps:
-                log_probabilities, state = model.log_probabilities(tokens, state, memory)
-                sums += log_probabilities.gather(1, wanted.unsqueeze(1)).squeeze(1) * is_real
-            found |= zip(chosen, map(Scored, sums.tolist(), batch.target_lengths.tolist()), strict=True)
-    return [found[i] for i in range(len(pairs))]
+            for tokens, targets, is_real in steps:
+                log_probabilities, state = model.step(tokens, state, memory)
+                sums += log_probabilities.gather(1, targets.unsqueeze(1)).squeeze(1) * is_real
+            scores |= zip(chosen, map(Scored, sums.tolist(), batch.target_lengths.tolist()), strict=True)
+    return [scores[i] for i in range(len(pairs))]

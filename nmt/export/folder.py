@@ -13,10 +13,10 @@ from typing import Any
 
 from nmt import __version__
 from nmt.checkpoint.contents import Loaded, check_same_tokens
+from nmt.decoding.ensemble import Ensemble
 from nmt.export.card import card
 from nmt.export.graphs import trace
 from nmt.export.precision import Precision, write
-from nmt.model.ensemble import Ensemble
 from nmt.system.errors import UserError
 from nmt.system.files import TEMPORARY, make_folder, report_write_errors, require_new
 from nmt.text.tokenizers import TOKENIZERS, case

@@ -1,8 +1,7 @@
 """A model as two ONNX graphs: `encoder`, run once per sentence, and `step`, the decoder's step that search repeats.
 For a page that explains translations there is a third one, `trace`: what attention did in a step.
 
-All are traced from the model's own code, with PyTorch's own layers in the place of nmt's kernels: what attention
-computes is written down in `nmt.model` alone.
+All are traced from the model's own code, which is plain PyTorch.
 
 Shapes: B sentences, K hypotheses of each, S source positions, V target types. State and memory are the model's own,
 numbered in one row, whatever they are nested in: `state_0`, `state_1`, … and `memory_0`, ….
@@ -17,12 +16,11 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-from nmt import kernels
 from nmt.data.batching import pad_source
+from nmt.decoding.ensemble import Ensemble
+from nmt.decoding.model import with_child
 from nmt.export.recurrent import RecurrentOperator
 from nmt.export.tracing import leaves, like, numbered, quietly, traced, without_unread
-from nmt.kernels.packed import with_child
-from nmt.model.ensemble import Ensemble
 from nmt.model.seq2seq import Seq2Seq
 from nmt.text.vocabulary import BOS, SPECIALS
 
@@ -57,7 +55,7 @@ class ExplainingGraphs(NamedTuple):
 def trace(model: Seq2Seq | Ensemble) -> Graphs:
     """The graphs of a model, or of several that translate as one, in 32 bits. B, K and S may have any size in them."""
     members = list(model.models) if isinstance(model, Ensemble) else [model]
-    with kernels.use("plain"), torch.no_grad(), quietly():
+    with torch.no_grad(), quietly():
         small, large = (_Example.of(members, lengths) for lengths in ((3, 2), (7, 5, 2)))
         step = _traced_step(members, small, large)
         read = {value.name for value in step.graph.input}
@@ -69,7 +67,7 @@ def trace_explaining(model: Seq2Seq, page: Any) -> ExplainingGraphs:
 
     `page` is what the page offers: its `forced_by` and `attention_traces` are traced.
     """
-    with kernels.use("plain"), torch.no_grad(), quietly():
+    with torch.no_grad(), quietly():
         small, large = (_Example.of([model], lengths) for lengths in ((3, 2), (7, 5, 2)))
         step = _traced_step([model], small, large, force=page.forced_by if model.has_attention else None)
         trace = _traced_attention(page, model, *(_Example.of([model], [length]) for length in (3, 7)))
@@ -166,8 +164,8 @@ class _Trace(nn.Module):
         each = iter(values)
         [before], [after] = (like(self.example.states, each) for _ in range(2))
         [memory] = like(self.example.memories, each)
-        query = model.decoder.query(before, after)
-        [trace], contexts = self.page.attention_traces(model, query, before, memory)
+        query = self.page.query_of(model.decoder, before, after)
+        [trace], contexts = self.page.attention_traces(model, query, [before], memory)
         found = {"query": query[0], "context": contexts[0]}
         if trace is not None:
             found |= {"scores": trace.scores, "weights": trace.weights, "contributions": trace.contributions}

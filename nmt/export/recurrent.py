@@ -19,9 +19,9 @@ _GATES = {"GRU": (1, 0, 2), "LSTM": (0, 3, 1, 2)}
 
 
 class RecurrentOperator(nn.Module):
-    """What stands for `nmt.kernels.BidirectionalGRU` or `BidirectionalLSTM` while an encoder is traced."""
+    """What stands for `nmt.model.encoder.BidirectionalGRU` or `BidirectionalLSTM` while an encoder is traced."""
 
-    def __init__(self, rnn: nn.GRU | nn.LSTM) -> None:
+    def __init__(self, rnn: nn.RNNBase) -> None:
         super().__init__()
         self.operator, self.size, self.layers = rnn.mode, rnn.hidden_size, rnn.num_layers
         for layer in range(self.layers):
@@ -30,7 +30,7 @@ class RecurrentOperator(nn.Module):
             biases = (torch.stack(self._directions(rnn, kind, layer)) for kind in ("bias_ih", "bias_hh"))
             self.register_buffer(f"bias_{layer}", torch.cat(list(biases), dim=1))
 
-    def _directions(self, rnn: nn.GRU | nn.LSTM, kind: str, layer: int) -> list[Tensor]:
+    def _directions(self, rnn: nn.RNNBase, kind: str, layer: int) -> list[Tensor]:
         """A layer's weights or biases forward and backward, their gates in ONNX's order."""
         each = (getattr(rnn, f"{kind}_l{layer}{end}").detach() for end in ("", "_reverse"))
         return [torch.cat([w.split(self.size)[gate] for gate in _GATES[self.operator]]) for w in each]

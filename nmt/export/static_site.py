@@ -18,7 +18,7 @@ from nmt.checkpoint.contents import Loaded
 from nmt.export.folder import check_tokenizers, complete, described, write_text_files
 from nmt.export.graphs import trace_explaining
 from nmt.export.precision import Precision, write
-from nmt.model.scopes.local import LocalScope
+from nmt.model.scopes import LocalScope
 from nmt.system.errors import UserError
 from nmt.translator import Translator
 

@@ -40,13 +40,15 @@ def leaves(tree: Any) -> Iterator[Tensor]:
     """The tensors of nested tuples, in order."""
     if isinstance(tree, Tensor):
         yield tree
-    else:
+    elif tree is not None:
         for part in tree:
             yield from leaves(part)
 
 
 def like(tree: Any, tensors: Iterator[Tensor]) -> Any:
     """Nested tuples as those of a tree, with other tensors."""
+    if tree is None:
+        return None
     if isinstance(tree, Tensor):
         return next(tensors)
     parts = [like(part, tensors) for part in tree]

@@ -9,12 +9,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from nmt.components import SCOPES, SCORES
 from nmt.config.reading import apply_override, differences, load_config, parse_config, read_values
 from nmt.config.run import Config
 from nmt.lab import result
 from nmt.lab.seeds import with_seeds
-from nmt.model.scopes import SCOPES
-from nmt.model.scores import SCORES
 from nmt.system.bundled import ablation_configs, find_config
 from nmt.system.errors import UserError
 from nmt.training.folder import CONFIG

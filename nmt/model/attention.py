@@ -1,7 +1,7 @@
 """Attention: a score and a scope give weights over the memory, which make the context that the decoder reads.
 
-Shapes: B sentences, T queries of each, S source positions, W places of a window, H query, M memory vector,
-A alignment, n attention heads. With heads, B is B n: they are a dimension more, before that of the queries.
+Shapes: B sentences, T queries of each, S source positions, W positions of a window, H query, M memory vector,
+A alignment, n attention heads. With heads there is one more dimension, before that of the queries.
 All T queries of a sentence are answered at once; a recurrent decoder that needs them one by one passes T = 1, and beam
 search passes its K hypotheses as T = K queries to one memory, which therefore is never copied per hypothesis.
 """
@@ -9,33 +9,35 @@ search passes its K hypotheses as T = K queries to one memory, which therefore i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.kernels import Linear, gather_windows, reused, weighted_sums
 from nmt.model.encoder import Encoded
-from nmt.model.scopes import Scope, Window
-from nmt.model.scores import Score
+from nmt.model.scopes import Scope, Steps, Weights
+from nmt.model.scores import Queries, Score, Scores
+from nmt.model.variants.heads import Heads
+
+Contexts: TypeAlias = Float[Tensor, "*B T M"]
 
 
 class Memory(NamedTuple):
-    """What the decoder may look at, computed once per sentence. Batch-first, so that search can select sentences.
+    """What attention reads, computed once per sentence. Batch-first, so that search can select sentences.
 
-    With n attention heads, values and keys have a dimension more, (B n S ·).
+    With n attention heads, values and keys have one more dimension, (B n S ·).
     """
 
     values: Float[Tensor, "B *n S M"]
     keys: Float[Tensor, "B *n S A"]
-    mask: Bool[Tensor, "B *#n S"]  # True where there is something to look at, False at padding
+    mask: Bool[Tensor, "B *#n S"]  # False at padding
     lengths: Int[Tensor, "B *#n"]  # the sentence's own number of positions, EOS counted
     of_scope: tuple[Tensor, ...] = ()  # what else the scope needs of the sentences
 
 
 class Alignment(NamedTuple):
-    """Attention weights over source positions; those that are not named have weight 0."""
+    """Attention weights over source positions; positions that are not named have weight 0."""
 
     weights: Float[Tensor, "*B W"]
     positions: Int[Tensor, "*B W"] | None  # None: all of the source's, W = S
@@ -50,6 +52,14 @@ class Alignment(NamedTuple):
         """(B K W) as (N W), N = B·K."""
         return Alignment(self.weights.flatten(0, 1), None if self.positions is None else self.positions.flatten(0, 1))
 
+    def mean_over_heads(self) -> Alignment:
+        """(B n T W) as (B T W), or (B T nW) if each head has a window of its own."""
+        weights = self.weights.transpose(1, 2)
+        if self.positions is None:
+            return Alignment(weights.mean(2), None)
+        positions = self.positions.expand_as(self.weights).transpose(1, 2)
+        return Alignment(weights.flatten(2) / weights.shape[2], positions.flatten(2))
+
     def added_to(self, total: Float[Tensor, "*B S"]) -> Float[Tensor, "*B S"]:
         """Another tensor, with the weights added at their positions."""
         if self.positions is None:
@@ -62,54 +72,17 @@ class Alignment(NamedTuple):
         return self.added_to(self.weights.new_zeros(*self.weights.shape[:-1], length))
 
 
-class Heads(nn.Module):
-    """n projections of queries, keys and values, and one of the joined contexts (Vaswani et al. 2017, section 3.2.2).
-
-    All heads share one score and one scope, which work on the projections. n must divide the sizes of query and value.
-    """
-
-    def __init__(self, count: int, query_size: int, value_size: int) -> None:
-        super().__init__()
-        self.count = count
-        self.query = Linear(query_size, query_size, bias=False)
-        self.key = Linear(value_size, query_size, bias=False)
-        self.value = Linear(value_size, value_size, bias=False)
-        self.output = Linear(value_size, value_size, bias=False)
-
-    def split(self, projected: Float[Tensor, "B L D"]) -> Float[Tensor, "B n L d"]:
-        """The projections' parts, one for each head."""
-        return projected.unflatten(2, (self.count, -1)).transpose(1, 2)
-
-    def join(self, contexts: Float[Tensor, "B n T d"]) -> Float[Tensor, "B T D"]:
-        """The contexts of all heads, joined and projected."""
-        return self.output(contexts.transpose(1, 2).flatten(2))
-
-    def mean(self, alignment: Alignment) -> Alignment:
-        """One alignment for all heads, whose windows may differ."""
-        weights, positions = alignment.weights.transpose(1, 2), alignment.positions
-        if positions is None:
-            return Alignment(weights.mean(2), None)
-        positions = positions.expand_as(alignment.weights).transpose(1, 2)
-        return Alignment(weights.flatten(2) / self.count, positions.flatten(2))
-
-
 class Attention(nn.Module):
-    """How a decoder looks at the source: score and scope, and what else the configuration chose.
+    """A score, a scope, and the variants that the configuration names.
 
     `hard`: the context is the one value with the largest weight, trained straight through, as tutorials do it. (Xu et
     al. 2015, section 4.1, sample the position instead and train by REINFORCE.) `key_value` (Daniluk et al. 2017): half
-    of each memory vector is scored and the other half averaged. A score with coverage (Tu et al. 2016) sees how much
+    of each memory vector is scored and the other half averaged. A score with coverage (Tu et al. 2016) reads how much
     weight each position has got so far, which the decoder's state keeps.
     """
 
     def __init__(
-        self,
-        score: Score,
-        scope: Scope,
-        heads: Heads | None = None,
-        *,
-        hard: bool = False,
-        key_value: bool = False,
+        self, score: Score, scope: Scope, heads: Heads | None = None, *, hard: bool = False, key_value: bool = False
     ) -> None:
         super().__init__()
         self.score = score
@@ -123,8 +96,8 @@ class Attention(nn.Module):
         """Whether `forward` needs it."""
         return self.score.coverage is not None
 
-    def prepare(self, encoded: Encoded, done: int | None = None) -> Memory:
-        """Project keys and values, once per sentence. In training, `done` are the updates done before."""
+    def prepare(self, encoded: Encoded) -> Memory:
+        """Project keys and values, once per sentence."""
         values = encoded.values
         scored, averaged = _halves(values) if self.key_value else (values, values)
         if self.heads is not None:
@@ -133,44 +106,29 @@ class Attention(nn.Module):
         mask = encoded.mask
         if self.score.positions is not None:
             mask = mask & (torch.arange(mask.shape[1], device=mask.device) < self.score.positions)
-        keys = self.score.keys(scored)
-        of_scope = self.scope.prepare(encoded.source, mask, scored, done)
-        return Memory(reused(averaged), reused(keys), mask, encoded.lengths, of_scope)
+        of_scope = self.scope.prepare(encoded.source, mask, scored)
+        return Memory(averaged, self.score.keys(scored), mask, encoded.lengths, of_scope)
 
     def forward(
-        self,
-        query: Float[Tensor, "B T H"],
-        memory: Memory,
-        t: Int[Tensor, "B T"],
-        coverage: Float[Tensor, "B T S"] | None = None,
-    ) -> tuple[Float[Tensor, "B T M"], Alignment]:
-        """The context vectors and the weights of T queries per sentence. Padding has weight exactly 0.
+        self, query: Queries, memory: Memory, t: Steps, coverage: Scores | None = None
+    ) -> tuple[Contexts, Alignment]:
+        """The context vectors c = Σ_s α_s v_s and the weights α of T queries per sentence. Padding has weight 0.
 
         `t` are the queries' target positions, from 0; `coverage` is for an attention that has it, 0 at t = 0. With
         several heads the alignment is their mean.
         """
         contexts, alignment = self.each_head(query, memory, t, coverage)
-        if self.heads is None:
-            return contexts, alignment
-        return self.heads.join(contexts), self.heads.mean(alignment)
+        return (contexts, alignment) if self.heads is None else (self.heads.join(contexts), alignment.mean_over_heads())
 
     def each_head(
-        self,
-        query: Float[Tensor, "B T H"],
-        memory: Memory,
-        t: Int[Tensor, "B T"],
-        coverage: Float[Tensor, "B T S"] | None = None,
-    ) -> tuple[Float[Tensor, "B *n T M"], Alignment]:
-        """Of each of n heads the context vectors and the weights; without heads those of the whole attention."""
-        return self._attend(*self.split(query, memory, t, coverage))
+        self, query: Queries, memory: Memory, t: Steps, coverage: Scores | None = None
+    ) -> tuple[Float[Tensor, "*N T M"], Alignment]:
+        """The context vectors and the weights of each of n heads; without heads those of the whole attention."""
+        return self.attend(*self.split(query, memory, t, coverage))
 
     def split(
-        self,
-        query: Float[Tensor, "B T H"],
-        memory: Memory,
-        t: Int[Tensor, "B T"],
-        coverage: Float[Tensor, "B T S"] | None,
-    ) -> tuple[Float[Tensor, "B *n T h"], Memory, Int[Tensor, "B *#n T"], Float[Tensor, "B *n T S"] | None]:
+        self, query: Queries, memory: Memory, t: Steps, coverage: Scores | None
+    ) -> tuple[Float[Tensor, "*N T h"], Memory, Int[Tensor, "*#N T"], Float[Tensor, "*N T S"] | None]:
         """The same with a dimension of heads, if there are any; what is the same for all of them has size 1 there."""
         if self.heads is None:
             return query, memory, t, coverage
@@ -180,60 +138,63 @@ class Attention(nn.Module):
             coverage = coverage.unsqueeze(1).expand(-1, self.heads.count, -1, -1)
         return query, memory, t.unsqueeze(1), coverage
 
-    def _attend(
-        self,
-        query: Float[Tensor, "*B T H"],
-        memory: Memory,
-        t: Int[Tensor, "*#B T"],
-        coverage: Float[Tensor, "*B T S"] | None,
-    ) -> tuple[Float[Tensor, "*B T M"], Alignment]:
-        together = query.shape[-2] if self.score.batched else 1
-        window = self.scope(query, t, memory.mask, memory.lengths, together, memory.of_scope)
+    def attend(self, query: Queries, memory: Memory, t: Steps, coverage: Scores | None) -> tuple[Contexts, Alignment]:
+        """`forward` of one head, or of all heads before they are joined."""
+        queries_per_pass = query.shape[-2] if self.score.one_product else 1
+        window = self.scope(query, t, memory.mask, memory.lengths, queries_per_pass)
         if window.positions is None:
             scores = self.score(query, memory.keys, coverage)
-            weights = self._weights(scores, window, query, memory)
-            return weighted_sums(weights, memory.values), Alignment(weights, None)
-        # Each query has keys and values of its own, (*B T W ·), and is alone with them: (*B T 1 H).
-        keys, values = (gather_windows(x, window.positions) for x in (memory.keys, memory.values))
+            weights = self.scope.weights(scores, window, query, memory.of_scope)
+            weights = _straight_through(weights, window.inside) if self.hard else weights
+            return self.weighted_sums(weights, memory.values), Alignment(weights, None)
+        # Each query has keys and values of its own, (*B T W ·), so it is scored alone: (*B T 1 H).
+        keys, values = (self.gather(vectors, window.positions) for vectors in (memory.keys, memory.values))
         if coverage is not None:
             coverage = coverage.gather(-1, window.positions.expand(*coverage.shape[:-1], -1)).unsqueeze(-2)
         scores = self.score(query.unsqueeze(-2), keys, coverage).squeeze(-2)
-        weights = self._weights(scores, window, query, memory)
-        return weighted_sums(weights.unsqueeze(-2), values).squeeze(-2), Alignment(weights, window.positions)
-
-    def _weights(
-        self, scores: Float[Tensor, "*B T W"], window: Window, query: Float[Tensor, "*B T H"], memory: Memory
-    ) -> Float[Tensor, "*B T W"]:
         weights = self.scope.weights(scores, window, query, memory.of_scope)
-        return _straight_through(weights, window.inside) if self.hard else weights
+        weights = _straight_through(weights, window.inside) if self.hard else weights
+        return self.weighted_sums(weights.unsqueeze(-2), values).squeeze(-2), Alignment(weights, window.positions)
+
+    def weighted_sums(self, weights: Weights, values: Float[Tensor, "*B W M"]) -> Contexts:
+        """Σ_s α_s v_s for each query."""
+        return weights @ values
+
+    def gather(self, vectors: Float[Tensor, "*B S X"], positions: Int[Tensor, "*#B T W"]) -> Float[Tensor, "*B T W X"]:
+        """The vectors at the positions of each query's window."""
+        *batch, length, size = vectors.shape
+        positions = positions.expand(*batch, -1, -1)
+        first_rows = length * torch.arange(positions.flatten(0, -3).shape[0], device=vectors.device)
+        rows = positions.flatten(0, -3) + first_rows[:, None, None]
+        return vectors.flatten(0, -2).index_select(0, rows.flatten()).view(*positions.shape, size)
 
 
 class FixedContext(nn.Module):
     """No attention: every query gets the encoder's final states (Cho et al. 2014; Sutskever et al. 2014).
 
-    The memory has a single position, which all weight lies on.
+    The memory has a single position, with weight 1.
     """
 
     coverage = False
 
-    def prepare(self, encoded: Encoded, done: int | None = None) -> Memory:
+    def prepare(self, encoded: Encoded) -> Memory:
         values = encoded.final.unsqueeze(1)
         return Memory(values, values, torch.ones_like(encoded.mask[:, :1]), torch.ones_like(encoded.lengths))
 
     def forward(
         self, query: Float[Tensor, "B T H"], memory: Memory, t: Int[Tensor, "B T"], coverage: None = None
-    ) -> tuple[Float[Tensor, "B T M"], Alignment]:
+    ) -> tuple[Contexts, Alignment]:
         """The same context for all queries."""
         return memory.values.expand(-1, query.shape[1], -1), Alignment(query.new_ones(*query.shape[:2], 1), None)
 
 
 def _halves(values: Float[Tensor, "B S M"]) -> tuple[Float[Tensor, "B S M/2"], Float[Tensor, "B S M/2"]]:
-    """Half of each direction's state twice, so that either half has seen the sentence from both sides."""
+    """Half of each direction's state twice, so that either half has read the sentence from both sides."""
     first, second = values.unflatten(2, (2, -1)).chunk(2, dim=3)
     return first.flatten(2), second.flatten(2)
 
 
-def _straight_through(weights: Float[Tensor, "*B T W"], inside: Bool[Tensor, "*#BT W"]) -> Float[Tensor, "*B T W"]:
+def _straight_through(weights: Weights, inside: Bool[Tensor, "*#BT W"]) -> Weights:
     """1 at the largest weight and 0 elsewhere, with the gradient of the weights themselves."""
     one_hot = torch.zeros_like(weights).scatter(-1, weights.argmax(dim=-1, keepdim=True), 1.0) * inside
     return one_hot + (weights - weights.detach())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from nmt.kernels import Dropout
-from nmt.model.embedding import EmbeddingDropout
-from nmt.model.recurrent import BIDIRECTIONAL, Cell
-from nmt.model.self_attention import SelfAttention
+from nmt.model.cells import CellName
+from nmt.model.layers import EmbeddingDropout, glorot, open_forget_gates, orthogonal, zeros
+from nmt.model.variants.self_attention import SelfAttention
 
 
 class Encoded(NamedTuple):
@@ -39,18 +39,18 @@ class Encoder(nn.Module):
         embedding_dropout: float,
         word_dropout: float = 0.0,
         self_attention: int = 0,
-        cell: Cell = "gru",
+        cell: CellName = "gru",
     ) -> None:
         super().__init__()
         self.embedding = embedding
         self.embedding_dropout = EmbeddingDropout(embedding_dropout, word_dropout)
         self.rnn = BIDIRECTIONAL[cell](embedding.embedding_dim, hidden_size, layers, dropout)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.memory_size = 2 * hidden_size
         self.self_attention = SelfAttention(self.memory_size, self_attention) if self_attention else None
 
     def forward(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoded:
-        """Encode padded source ids. `lengths` count EOS; see `BidirectionalGRU.forward` for where they lie."""
+        """Encode padded source ids. `lengths` count EOS, and are on the CPU."""
         embedded = self.embedding_dropout(self.embedding(source))
         values, final = self.rnn(embedded, lengths)
         lengths = lengths.to(source.device)
@@ -60,12 +60,47 @@ class Encoder(nn.Module):
         return Encoded(self.dropout(values), self.dropout(final), mask, lengths, source)
 
 
-class Known(nn.Module):
-    """What an encoder made of a batch, in the encoder's place: for a model that takes the same batch several times."""
+class Bidirectional(nn.RNNBase):
+    """A GRU or LSTM in both directions over padded sentences; `dropout` is the rate between layers.
 
-    def __init__(self, encoded: Encoded) -> None:
-        super().__init__()
-        self.encoded = encoded
+    Its input weights begin as Glorot's, its recurrent ones orthogonal, its biases 0 (an LSTM's forget gates: 1).
+    """
 
-    def forward(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoded:
-        return self.encoded
+    gates: ClassVar[int]
+
+    def __init__(self, inputs: int, hidden: int, layers: int, dropout: float) -> None:
+        between = dropout if layers > 1 else 0.0
+        super().__init__(inputs, hidden, layers, batch_first=True, bidirectional=True, dropout=between)  # type: ignore[arg-type]  # nn.GRU and nn.LSTM add the mode
+
+    def reset_parameters(self) -> None:
+        for name, parameter in self.named_parameters():
+            if name.startswith("bias_hh") and self.gates == 4:
+                open_forget_gates(parameter)
+            elif name.startswith("bias"):
+                zeros(parameter)
+            elif name.startswith("weight_hh"):
+                orthogonal(parameter, self.gates)
+            else:
+                glorot(parameter, self.gates)
+
+    def forward(
+        self, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
+        """The top layer's states [→h_s; ←h_s], 0 at padding, and the final ones: →h at the last position, ←h at 0."""
+        # Packed, so that the backward direction does not start in the padding.
+        packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+        outputs, last = super().forward(packed)
+        values, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
+        hidden = last[0] if isinstance(last, tuple) else last
+        return values, torch.cat([hidden[-2], hidden[-1]], dim=1)
+
+
+class BidirectionalGRU(Bidirectional, nn.GRU):  # type: ignore[misc]  # takes padded sentences
+    gates = 3
+
+
+class BidirectionalLSTM(Bidirectional, nn.LSTM):  # type: ignore[misc]
+    gates = 4
+
+
+BIDIRECTIONAL: dict[CellName, type[Bidirectional]] = {"gru": BidirectionalGRU, "lstm": BidirectionalLSTM}

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from nmt.kernels import reused_weights
-from nmt.kernels.packed import lay_out_now, taken, with_child, with_outputs
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
-from nmt.model.decoder import Decoder, State
-from nmt.model.encoder import Encoder, Known
-from nmt.model.protocol import Choice
-from nmt.model.remainder import Remainder
-from nmt.text.vocabulary import BOS, PAD
-
-MOST_KNOWN = 2**26  # gates that are computed beforehand: 256 MiB
+from nmt.model.decoder import Decoder, DecoderState
+from nmt.model.encoder import Encoder
 
 
 class Seq2Seq(nn.Module):
     """p(target | source), trained with teacher forcing. A `TranslationModel`."""
 
-    remainder: Remainder | None
-
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
-        self.register_module("remainder", None)
-        self.inputs: Float[Tensor, "V I"] | None = None
-        self.shared = 0  # how many of a limited layer's first types all sentences share
 
     @property
     def device(self) -> torch.device:
@@ -44,11 +30,11 @@ class Seq2Seq(nn.Module):
 
     @property
     def segment_ends(self) -> tuple[int, ...]:
-        """The source ids that end a segment; none if attention knows no segments."""
+        """The source ids that end a segment; none if attention has no segments."""
         attention = self.decoder.attention
         return attention.scope.ends if isinstance(attention, Attention) else ()
 
-    def encode(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> tuple[State, Memory]:
+    def encode(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> tuple[DecoderState, Memory]:
         """The decoder's initial state and memory for padded source ids."""
         encoded = self.encoder(source, source_lengths)
         return self.decoder.initial_state(encoded), self.decoder.prepare(encoded)
@@ -58,72 +44,28 @@ class Seq2Seq(nn.Module):
         source: Int[Tensor, "B S"],
         source_lengths: Int[Tensor, " B"],
         target_input: Int[Tensor, "B T"],
-        places: Int[Tensor, " N"],
-        use_reference: Bool[Tensor, "B T"] | None = None,
-        done: int | None = None,
+        loss_positions: Int[Tensor, " N"],
+        teacher_forcing_mask: Bool[Tensor, "B T"] | None = None,
     ) -> tuple[Float[Tensor, "N F"], Alignment]:
-        """What the output layer reads at N of the flattened target positions, and the weights (B T W) at all of them.
+        """What the output layer multiplies at N of the flattened target positions, and all attention weights (B T W).
 
-        `places` are those N, which leave out padding: nothing is worth computing there. `use_reference` is
-        `Decoder.forward`'s. In training, `done` are the updates done before, on which a scope may depend.
+        `loss_positions` are those N, which leave out padding: its logits are not needed. `teacher_forcing_mask` is
+        that of `Decoder.forward`.
         """
-        encoded = self.encoder(source, source_lengths)
-        state, memory = self.decoder.initial_state(encoded), self.decoder.prepare(encoded, done)
-        with reused_weights(self.decoder):  # at each of T steps
-            readouts, alignment = self.decoder(target_input, state, memory, use_reference)
-        return self.decoder.features(readouts.flatten(0, 1).index_select(0, places)), alignment
+        state, memory = self.encode(source, source_lengths)
+        readouts, alignment = self.decoder(target_input, state, memory, teacher_forcing_mask)
+        return self.decoder.features(readouts.flatten(0, 1).index_select(0, loss_positions)), alignment
 
-    def log_probabilities(
-        self, tokens: Int[Tensor, " N"], state: State, memory: Memory, choice: Choice | None = None
-    ) -> tuple[Float[Tensor, "N V"], State]:
-        """Those of each hypothesis' next token, among all types or the C of a choice (N C); and the new state."""
-        inputs = self.decoder.embed(tokens) if self.inputs is None else self.inputs.index_select(0, tokens)
-        readout, state, _ = self.decoder.step(inputs, state, memory)
-        features = self.decoder.features(readout)
-        if choice is None:
-            return self.decoder.output(features).log_softmax(dim=1), state
-        choose = partial(choice.of, shared=self.shared)
-        if self.remainder is None:
-            [logits] = taken(self.decoder.output, features, [choose])
-            return logits.log_softmax(dim=1), state
-        logits, given = taken(self.decoder.output, features, [choose, self.remainder.given])
-        logits[:, PAD] = self.remainder(features, given, choice.chosen)  # a place in the sum that nothing else needs
-        log_probabilities = logits.log_softmax(dim=1)
-        log_probabilities[:, PAD] = -torch.inf
-        return log_probabilities, state
+    def step(
+        self, tokens: Int[Tensor, " N"], state: DecoderState, memory: Memory
+    ) -> tuple[Float[Tensor, "N V"], DecoderState]:
+        """The log-probabilities of each hypothesis' next token, from its last one; and the new state."""
+        readout, state, _ = self.decoder.step(self.decoder.embed(tokens), state, memory)
+        return self.decoder.logits(readout).log_softmax(dim=1), state
 
-    def is_long(self, rows: int) -> bool:
-        """Whether a search that reads so many tokens should first compute the decoder's input of every type."""
-        types = self.decoder.embedding.num_embeddings
-        return rows >= 2 * types and types * self.decoder.embedding_gates.out_features <= MOST_KNOWN
-
-    def for_search(self, rows: int, beam_size: int) -> Seq2Seq:
-        """The same model. For a beam it projects memory vectors; for a long search it computes the decoder's input of
-        every target type beforehand, and lays out its packed layers."""
-        decoder = self.decoder if beam_size == 1 else self.decoder.projecting()
-        other = with_child(self, "decoder", decoder)
-        if self.is_long(rows):
-            other.inputs = decoder.embed(torch.arange(decoder.embedding.num_embeddings, device=self.device))
-            lay_out_now(other, limited=decoder.output)
-        return other
-
-    def with_remainder(self, always: Int[Tensor, " M"]) -> Seq2Seq:
-        """The same model, which estimates how likely the types are that a choice leaves out. It shares its layers."""
-        return with_child(self, "remainder", Remainder(self.decoder.output, always))
-
-    def limited(self, types: Int[Tensor, " V"], shared: int) -> Seq2Seq:
-        """The same model, whose output layer knows these target types, for a choice. It shares its other layers."""
-        others = [] if self.remainder is None else [self.remainder]
-        output = with_outputs(self.decoder.output, types, never=(PAD, BOS), others=others)
-        other = with_child(self, "decoder", with_child(self.decoder, "output", output))
-        other.shared = shared
-        return other
-
-    def having_read(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> Seq2Seq:
-        """The same model for this batch alone, which its encoder has read. It shares its other layers."""
-        return with_child(self, "encoder", Known(self.encoder(source, source_lengths)))
-
-    def weights(self, tokens: Int[Tensor, "B T"], state: State, memory: Memory) -> Float[Tensor, "B T S"]:
+    def attention_weights(
+        self, tokens: Int[Tensor, "B T"], state: DecoderState, memory: Memory
+    ) -> Float[Tensor, "B T S"]:
         """The attention weights while target tokens, BOS first, are read."""
         _, alignment = self.decoder(tokens, state, memory)
         return alignment.dense(memory.mask.shape[1])

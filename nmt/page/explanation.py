@@ -12,16 +12,17 @@ from functools import partial
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
+from nmt import acceleration
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig
 from nmt.data.batching import pad_source
 from nmt.decoding.batches import without_dropout
 from nmt.decoding.beam_search import Candidates, Hypothesis
+from nmt.decoding.model import TranslationModel, with_child
 from nmt.decoding.translation import Translation
-from nmt.kernels.packed import packed
-from nmt.model.protocol import TranslationModel
+from nmt.model.encoder import Encoded
 from nmt.model.seq2seq import Seq2Seq
 from nmt.page.beam_tree import Node, beam_tree, greedy_rank
 from nmt.page.forced_attention import forcing
@@ -31,6 +32,17 @@ from nmt.system.values import is_unicode
 from nmt.text.limits import all_readable
 from nmt.text.vocabulary import EOS, EOS_TOKEN, without_end
 from nmt.translator import Translator
+
+
+class EncodedBefore(nn.Module):
+    """A cached encoder output, in the encoder's place: for a model that reads the same batch several times."""
+
+    def __init__(self, encoded: Encoded) -> None:
+        super().__init__()
+        self.encoded = encoded
+
+    def forward(self, source: Tensor, lengths: Tensor) -> Encoded:
+        return self.encoded
 
 
 @dataclass(frozen=True)
@@ -127,8 +139,7 @@ def prepared(translator: Translator) -> Translator:
 
     They are in float32. It does not follow later changes of the weights.
     """
-    model = packed(translator.model)
-    return translator if model is translator.model else _by(translator, model, translator.search)
+    return _by(translator, acceleration.for_inference(translator.model, "float32"), translator.search)
 
 
 def forced_translator(
@@ -163,13 +174,14 @@ def _having_read(translator: Translator, sentence: str) -> Translator:
     assert isinstance(translator.model, Seq2Seq)
     padded, lengths = pad_source([_source(translator, sentence)])
     with without_dropout(translator.model):
-        model = translator.model.having_read(padded.to(translator.model.device), lengths)
+        encoded = translator.model.encoder(padded.to(translator.model.device), lengths)
+        model = with_child(translator.model, "encoder", EncodedBefore(encoded))
     return _by(translator, model, translator.search)
 
 
 def _by(translator: Translator, model: TranslationModel, search: SearchConfig) -> Translator:
     """The translator with another model and other settings."""
-    return Translator(model, translator.source, translator.target, search, translator.selection, translator.threshold)
+    return Translator(model, translator.source, translator.target, search, translator.shortlist, translator.threshold)
 
 
 def _readable(translator: Translator, sentence: str) -> str:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt.kernels.packed import with_child
+from nmt.decoding.model import with_child
 from nmt.model.attention import Alignment, Attention, Memory
 from nmt.model.seq2seq import Seq2Seq
 
@@ -24,14 +24,14 @@ class ForcedAttention(Attention):
         super().__init__(*parts, hard=attention.hard, key_value=attention.key_value)
         self.table = table
 
-    def _attend(
+    def attend(
         self,
         query: Float[Tensor, "*B T H"],
         memory: Memory,
         t: Int[Tensor, "*#B T"],
         coverage: Float[Tensor, "*B T S"] | None,
     ) -> tuple[Float[Tensor, "*B T M"], Alignment]:
-        contexts, alignment = super()._attend(query, memory, t, coverage)
+        contexts, alignment = super().attend(query, memory, t, coverage)
         wanted = self.table[t.clamp(max=self.table.shape[0] - 1)].expand(contexts.shape[:-1]).unsqueeze(-1)
         position = wanted.clamp(min=0)
         weights = alignment.dense(memory.values.shape[-2])

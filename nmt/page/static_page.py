@@ -3,6 +3,6 @@
 from nmt.page.app import STATIC
 from nmt.page.forced_attention import forced_by
 from nmt.page.serializers import of_model
-from nmt.page.steps import attention_traces
+from nmt.page.steps import attention_traces, query_of
 
-__all__ = ["STATIC", "attention_traces", "forced_by", "of_model"]
+__all__ = ["STATIC", "attention_traces", "forced_by", "of_model", "query_of"]

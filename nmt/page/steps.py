@@ -19,8 +19,9 @@ from torch import Tensor
 from nmt.data.batching import pad_source
 from nmt.decoding.beam_search import select
 from nmt.model.attention import Attention, Memory
-from nmt.model.decoder import State
-from nmt.model.scopes.local import LocalScope
+from nmt.model.decoder import Decoder, DecoderState
+from nmt.model.luong import LuongDecoder
+from nmt.model.scopes import LocalScope
 from nmt.model.seq2seq import Seq2Seq
 from nmt.text.vocabulary import BOS, PAD
 
@@ -80,13 +81,14 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
     state, memory = model.encode(padded.to(model.device), lengths)
     if not target:
         return []
-    decoder, taken = model.decoder, []
+    decoder, taken, states = model.decoder, [], []
     for inputs in decoder.embed(torch.tensor([BOS, *target[:-1]], device=model.device)).split(1):
         before = state
         readout, state, _ = decoder.step(inputs, before, memory)
-        taken.append((readout, decoder.query(before, state), *before))
-    readouts, queries, *befores = map(torch.cat, zip(*taken, strict=True))
-    traces, contexts = attention_traces(model, queries, tuple(befores), memory)
+        taken.append((readout, query_of(decoder, before, state)))
+        states.append(before)
+    readouts, queries = map(torch.cat, zip(*taken, strict=True))
+    traces, contexts = attention_traces(model, queries, states, memory)
     log_probabilities = decoder.logits(readouts).log_softmax(dim=1)
     log_probabilities[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
     best = log_probabilities.topk(min(likeliest, log_probabilities.shape[1] - 2), dim=1)  # but those two
@@ -129,16 +131,21 @@ def weights_in_tree(
     return [found[place] for place in range(len(parents))]
 
 
+def query_of(decoder: Decoder, before: DecoderState, after: DecoderState) -> Float[Tensor, "N H"]:
+    """The query of a step's attention: the new state with Luong's wiring, otherwise the previous one."""
+    return decoder.top((after if isinstance(decoder, LuongDecoder) else before).hidden)
+
+
 def attention_traces(
-    model: Seq2Seq, queries: Float[Tensor, "T H"], befores: State, memory: Memory
+    model: Seq2Seq, queries: Float[Tensor, "T H"], states: Sequence[DecoderState], memory: Memory
 ) -> tuple[Sequence[AttentionTrace | None], Float[Tensor, "T M"]]:
-    """What attention did in T steps of a sentence, of which each began in its row of `befores`; and the contexts."""
-    attention, states = model.decoder.attention, model.decoder.states
-    query, t, coverage = queries.unsqueeze(0), befores[states].unsqueeze(0), None
+    """What attention did in T steps of a sentence, given the states before them; and the contexts."""
+    attention = model.decoder.attention
+    query, t, coverage = queries.unsqueeze(0), torch.cat([state.t for state in states]).unsqueeze(0), None
     if not isinstance(attention, Attention):
         return [None] * len(queries), attention(query, memory, t)[0][0]
     if attention.coverage:
-        coverage = befores[states + 1].unsqueeze(0)
+        coverage = torch.cat([state.coverage for state in states if state.coverage is not None]).unsqueeze(0)
     _, alignment = attention.each_head(query, memory, t, coverage)
     # Without a dimension of heads they are one head.
     asked, split, at, covered = attention.split(query, memory, t, coverage)

@@ -7,8 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from nmt.model.special_tokens import BOS as BOS
+from nmt.model.special_tokens import EOS as EOS
+from nmt.model.special_tokens import PAD as PAD
+from nmt.model.special_tokens import UNK as UNK
+
 UNK_TOKEN, PAD_TOKEN, BOS_TOKEN, EOS_TOKEN = SPECIALS = ("<unk>", "<pad>", "<bos>", "<eos>")
-UNK, PAD, BOS, EOS = range(4)
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,13 @@ from nmt.data.batching import Batch, collate
 from nmt.system import files
 from nmt.system.device import memory, report_out_of_memory
 from nmt.training.folder import LAST, PREVIOUS, load_last_intact, refuse_other_files, refuse_used
-from nmt.training.learner import make_learner, make_sampler
 from nmt.training.loop import out_of_memory
 from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import Prepared, batches_of, first_model, prepare
 from nmt.training.progress import Progress, TextProgress
-from nmt.training.recorded import Recorder
 from nmt.training.resume import check_continues
 from nmt.training.summary import summarize
+from nmt.training.train_state import new_train_state, token_frequencies
 from nmt.training.update import update
 from nmt.training.validation import describe_batch
 
@@ -40,22 +39,21 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     recorded = _recorded_precision(config, prepared, folder) if resume else None
     torch.manual_seed(config.training.seed)
     model = first_model(config, prepared)
-    in_graphs = Recorder.is_possible(model)
-    precision = choose_precision(config.training.precision, prepared.device, recorded, in_graphs=in_graphs)
+    precision = choose_precision(config, prepared.device, recorded)
     progress.start(summarize(config, folder, prepared, model, precision))
     training = with_precision(config, precision.precision).training
-    train_state = make_learner(model, training, sampler=make_sampler(prepared.pairs, training, prepared.device))
+    train_state = new_train_state(model, training, token_frequencies=token_frequencies(prepared.pairs))
     largest = _largest_batch(prepared, config)
     batches = [largest] * min(training.accumulate, 2)  # a third one would take no more memory
-    updates = 1 if train_state.recorder is None else 2  # the second one is recorded, in memory of its own
+    updates = 1 if prepared.device.type == "cpu" else 2  # the second one may be captured, in memory of its own
     with report_out_of_memory(lambda: out_of_memory(batches, 1)):
         for _ in range(updates):
-            update(train_state, batches, training, rate=0.0, done=0)
-    partners = 0 if train_state.partner is None else train_state.partner.peak_memory
-    train_state.close()
+            update(train_state, batches, training, rate=0.0, global_step=0)
+    worker = getattr(train_state.add_gradient, "worker", None)  # of nmt.fast
+    worker_memory = 0 if worker is None else worker.peak_memory
     used, total = _memory(prepared.device)
     progress.message(
-        f"Memory: {(used + partners) / GIB:.1f} GiB with the largest batch ({describe_batch(largest)}), "
+        f"Memory: {(used + worker_memory) / GIB:.1f} GiB with the largest batch ({describe_batch(largest)}), "
         f"of {total / GIB:.1f} GiB"
     )
     progress.message(f"Everything checked out. The run would be saved in {folder}")

@@ -1,4 +1,7 @@
-"""The loss of a batch: the model under teacher forcing, and the output layer at real target positions."""
+"""The loss of a batch: the model under teacher forcing, and the output layer at real target positions.
+
+Shapes: B sentences, T target positions, N target tokens, F what the output layer multiplies, V vocabulary.
+"""
 
 from __future__ import annotations
 
@@ -11,116 +14,86 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.data.batching import Batch, send
-from nmt.kernels.output_loss import Loss, output_loss, plain_output_loss
-from nmt.kernels.sampled_types import TypeSampler
 from nmt.model.seq2seq import Seq2Seq
 
 
-def batch_loss(
-    model: Seq2Seq,
-    batch: Batch,
-    smoothing: float,
-    use_reference: Bool[Tensor, "B T"] | None = None,
-    done: int | None = None,
-    r_drop: float | None = None,
-    sampler: TypeSampler | None = None,
-) -> Loss:
-    """The loss of a batch, summed over its target tokens. `use_reference` and `done` are `Seq2Seq.forward`'s.
+class Loss(NamedTuple):
+    """Sums over target tokens, in nats."""
 
-    With `r_drop` the batch is read twice, each time with a dropout of its own; see `plain_output_loss`. With a
-    `sampler` the output layer has only the types that it chooses, and the loss is an estimate.
-    """
-    if r_drop is not None:
-        batch, use_reference = _twice(batch, use_reference)
-    places = batch.loss_positions  # found on the CPU: for a GPU's own count one would have to wait
-    if r_drop is not None:
-        places = _neighbours(places)
-    places = send(places, model.device)
-    batch = batch.to(model.device)
-    if use_reference is not None:
-        use_reference = use_reference.to(model.device)
-    features, _ = model(batch.source, batch.source_lengths, batch.target_input, places, use_reference, done)
-    targets = batch.target_output.flatten()[places]
-    weight, bias, targets, stand_for = _known(model.decoder.output, targets, sampler)
-    return output_loss(features, weight, bias, targets, smoothing, r_drop, stand_for)
-
-
-def padded_loss(
-    model: Seq2Seq,
-    batch: Batch,
-    smoothing: float,
-    use_reference: Bool[Tensor, "B T"] | None = None,
-    r_drop: float | None = None,
-    sampler: TypeSampler | None = None,
-) -> Loss:
-    """`batch_loss` of a batch on the model's device, lengths included, by operations that its shape alone decides.
-
-    It reads the padding too, leaves it out of the sum, and never waits for the device.
-    """
-    if r_drop is not None:
-        batch, use_reference = _twice(batch, use_reference)
-    places = torch.arange(batch.target_output.numel(), device=model.device)
-    if r_drop is not None:
-        places = _neighbours(places)
-    features, _ = model(batch.source, batch.source_lengths, batch.target_input, places, use_reference)
-    targets, counted = batch.target_output.flatten()[places], batch.real.flatten()[places]
-    weight, bias, targets, stand_for = _known(model.decoder.output, targets, sampler, padded=True)
-    return plain_output_loss(features, weight, bias, targets, smoothing, r_drop, counted, stand_for)
-
-
-def _twice(batch: Batch, use_reference: Bool[Tensor, "B T"] | None) -> tuple[Batch, Bool[Tensor, "C T"] | None]:
-    """All sentences, and all of them once more."""
-    twice = Batch(*(torch.cat([part, part]) for part in vars(batch).values()))
-    return twice, None if use_reference is None else torch.cat([use_reference, use_reference])
-
-
-class _Known(NamedTuple):
-    """What `output_loss` reads of an output layer, of all target types or of some."""
-
-    weight: Float[Tensor, "C F"]
-    bias: Float[Tensor, " C"]
-    targets: Int[Tensor, " N"]
-    stand_for: Float[Tensor, " C"] | None
-
-
-def _known(
-    output: nn.Linear, targets: Int[Tensor, " N"], sampler: TypeSampler | None, *, padded: bool = False
-) -> _Known:
-    if sampler is None:
-        return _Known(output.weight, output.bias, targets, None)
-    sample = sampler.sample(targets, padded=padded)
-    weight, bias = F.embedding(sample.types, output.weight), output.bias[sample.types]
-    return _Known(weight, bias, sample.targets, sample.stand_for.to(weight.dtype))
-
-
-def _neighbours(places: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
-    """The places of a batch that is read twice: both readings of a token, one after the other."""
-    return places.view(2, -1).t().flatten()
+    smoothed: Float[Tensor, ""]  # what training minimises
+    nll: Float[Tensor, ""]  # negative log-likelihood of the reference, for perplexity
 
 
 class BatchLoss(nn.Module):
-    """`batch_loss`, or that of no batch, which is 0 for all weights; a module, as DistributedDataParallel needs one."""
+    """The loss of a batch, summed over its target tokens. A module, because DistributedDataParallel needs one.
 
-    def __init__(
-        self,
-        model: Seq2Seq,
-        smoothing: float,
-        r_drop: float | None = None,
-        sampler: TypeSampler | None = None,
-    ) -> None:
+    With `r_drop` each batch is read twice, with different dropout (see `r_drop_loss`).
+    """
+
+    def __init__(self, model: Seq2Seq, smoothing: float, r_drop: float | None = None) -> None:
         super().__init__()
         self.model = model
         self.smoothing = smoothing
         self.r_drop = r_drop
-        self.sampler = sampler
 
-    def forward(
-        self, batch: Batch | None, use_reference: Bool[Tensor, "B T"] | None = None, done: int | None = None
-    ) -> Loss:
+    def forward(self, batch: Batch | None, teacher_forcing_mask: Bool[Tensor, "B T"] | None = None) -> Loss:
+        """The loss; of no batch 0, with a gradient of 0 for all weights."""
         if batch is None:
             zero = torch.stack([0 * parameter.sum() for parameter in self.parameters()]).sum()
             return Loss(zero, zero.detach())
-        return batch_loss(self.model, batch, self.smoothing, use_reference, done, self.r_drop, self.sampler)
+        if self.r_drop is not None:
+            batch, teacher_forcing_mask = twice(batch, teacher_forcing_mask)
+        positions = batch.loss_positions  # found on the CPU: for a GPU's own count one would have to wait
+        if self.r_drop is not None:
+            positions = paired(positions)
+        device = self.model.device
+        positions, batch = send(positions, device), batch.to(device)
+        if teacher_forcing_mask is not None:
+            teacher_forcing_mask = teacher_forcing_mask.to(device)
+        features, _ = self.model(
+            batch.source, batch.source_lengths, batch.target_input, positions, teacher_forcing_mask
+        )
+        return self.output_loss(features, batch.target_output.flatten()[positions])
+
+    def output_loss(self, features: Float[Tensor, "N F"], targets: Int[Tensor, " N"]) -> Loss:
+        """The loss of the output layer's tokens."""
+        logits = self.model.decoder.output(features)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        if self.r_drop is None:
+            return cross_entropy(logits, targets, self.smoothing)
+        return r_drop_loss(logits, targets, self.smoothing, self.r_drop)
+
+
+def cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
+    """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary (Szegedy et al. 2016, section 7)."""
+    nll = F.cross_entropy(logits, targets, reduction="sum")
+    if smoothing == 0:
+        return Loss(nll, nll.detach())
+    return Loss(F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing), nll.detach())
+
+
+def r_drop_loss(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, alpha: float) -> Loss:
+    """R-Drop (Wu et al. 2021, equation 4), halved, so that it is the plain loss where both readings agree.
+
+    Rows 2i and 2i + 1 are what dropout made of one token in two readings, p and q:
+    ½ (CE(p) + CE(q)) + α/4 (KL(p‖q) + KL(q‖p)).
+    """
+    loss = cross_entropy(logits, targets, smoothing)
+    log_probabilities = logits.log_softmax(dim=1)
+    p, q = log_probabilities[0::2], log_probabilities[1::2]
+    divergence = ((p.exp() - q.exp()) * (p - q)).sum()  # KL(p‖q) + KL(q‖p)
+    return Loss(loss.smoothed / 2 + alpha / 4 * divergence, loss.nll / 2)
+
+
+def twice(batch: Batch, mask: Bool[Tensor, "B T"] | None) -> tuple[Batch, Bool[Tensor, "C T"] | None]:
+    """All sentences, and all of them once more."""
+    doubled = Batch(*(torch.cat([tensor, tensor]) for tensor in vars(batch).values()))
+    return doubled, None if mask is None else torch.cat([mask, mask])
+
+
+def paired(positions: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+    """The positions of a batch that is read twice: both readings of a token, one after the other."""
+    return positions.view(2, -1).t().flatten()
 
 
 def perplexity(loss: float) -> float:

@@ -22,7 +22,6 @@ from nmt.data.augmentation import augmentation_of
 from nmt.data.batching import Batches, epoch_batches
 from nmt.data.splits import split_paths
 from nmt.data.training_set import TrainingSet, load_training_set
-from nmt.kernels.precision import check_precision
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
@@ -56,8 +55,6 @@ def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path 
     device = local_device(choose_device(config.training.device))
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
-    check_precision("training.precision", config.training.precision, device)
-    check_precision("search.precision", config.search.precision, device)
     start = _starting_point(config, resumed)
     with without_garbage_collection():
         if not group.is_main:

@@ -26,8 +26,8 @@ from nmt.system.values import shown
 from nmt.training.counters import Counters
 from nmt.training.distributed import ProcessGroup
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, load_last_intact
-from nmt.training.learner import Learner
 from nmt.training.prepare import Prepared
+from nmt.training.train_state import TrainState
 
 
 class _TrainingState(BaseModel):
@@ -52,7 +52,7 @@ def seed_processes(seed: int, group: ProcessGroup) -> None:
 
 
 def training_state(
-    counters: Counters, learner: Learner, text: str, validation: str, metrics_size: int, group: ProcessGroup
+    counters: Counters, train_state: TrainState, text: str, validation: str, metrics_size: int, group: ProcessGroup
 ) -> dict[str, Any]:
     """What a checkpoint needs beside model and config, as plain values and tensors. Every process must call it.
 
@@ -60,11 +60,11 @@ def training_state(
     `metrics.jsonl` in bytes.
     """
     random_states = group.gather(torch.get_rng_state())
-    on_gpu = learner.model.device.type == "cuda"
+    on_gpu = train_state.model.device.type == "cuda"
     return {
         "state": asdict(counters),
-        "optimizer": _moments(learner),
-        "average": None if learner.average is None else dict(learner.average.model.state_dict()),
+        "optimizer": _moments(train_state),
+        "average": None if train_state.average is None else dict(train_state.average.model.state_dict()),
         "text": text,
         "validation": validation,
         "random": torch.stack(random_states),
@@ -73,21 +73,21 @@ def training_state(
     }
 
 
-def restore(learner: Learner, training: dict[str, Any], path: str, group: ProcessGroup) -> tuple[Counters, int]:
-    """Restore the learner and the random generators; returns where training stood, and the size of `metrics.jsonl`.
+def restore(train_state: TrainState, training: dict[str, Any], path: str, group: ProcessGroup) -> tuple[Counters, int]:
+    """Restore the train state and the random generators; returns where training stood, and the size of `metrics.jsonl`.
 
     Raises `DamagedFile`, with the checkpoint's path, if the state does not fit the model, and `UserError` if the number
     of processes has changed.
     """
     checked = _check(training, path, group)
-    _load_optimizer(learner, checked.optimizer, path)
-    average = None if learner.average is None else learner.average.model
+    _load_optimizer(train_state, checked.optimizer, path)
+    average = None if train_state.average is None else train_state.average.model
     check_weights(f"{path}: average", {} if average is None else average.state_dict(), checked.average or {})
     if average is not None and checked.average is not None:
         average.load_state_dict(checked.average)
     try:
         torch.set_rng_state(checked.random[group.rank].clone())
-        if checked.random_cuda is not None and learner.model.device.type == "cuda":
+        if checked.random_cuda is not None and train_state.model.device.type == "cuda":
             torch.cuda.set_rng_state(checked.random_cuda[group.rank].clone())
     except (IndexError, RuntimeError, TypeError) as error:
         raise DamagedFile(f"{path}: its state of the random generator cannot be used ({error})") from None
@@ -117,9 +117,9 @@ def _check_counters(counters: Counters, path: str) -> None:
         raise DamagedFile(f"{path}: training.state.validated is above update: use another copy")
 
 
-def _load_optimizer(learner: Learner, moments: dict[str, Tensor], path: str) -> None:
+def _load_optimizer(train_state: TrainState, moments: dict[str, Tensor], path: str) -> None:
     """Give the optimizer each parameter's moments; none at all are those before the first update."""
-    check_weights(f"{path}: optimizer", _empty_moments(learner) if moments else {}, moments)
+    check_weights(f"{path}: optimizer", _empty_moments(train_state) if moments else {}, moments)
     state: dict[int, dict[str, Tensor]] = {}
     for name, moment in moments.items():
         number, _, kind = name.partition(".")
@@ -128,26 +128,26 @@ def _load_optimizer(learner: Learner, moments: dict[str, Tensor], path: str) -> 
         state.setdefault(int(number), {})[kind] = moment
     # A parameter that waits for its first gradient has no state.
     state = {number: of_parameter for number, of_parameter in state.items() if of_parameter.get("step", 1) > 0}
-    groups = learner.optimizer.state_dict()["param_groups"]
-    learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
+    groups = train_state.optimizer.state_dict()["param_groups"]
+    train_state.optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
-def _moments(learner: Learner) -> dict[str, Tensor]:
+def _moments(train_state: TrainState) -> dict[str, Tensor]:
     """Each parameter's moments: zeros while it waits for its first gradient. Before the first update there are none."""
-    state = learner.optimizer.state_dict()["state"]
+    state = train_state.optimizer.state_dict()["state"]
     moments = {f"{number}.{kind}": moment for number, of_one in state.items() for kind, moment in of_one.items()}
     return {
-        name: moments[name] if name in moments else torch.zeros_like(empty, device=learner.model.device)
-        for name, empty in (_empty_moments(learner) if state else {}).items()
+        name: moments[name] if name in moments else torch.zeros_like(empty, device=train_state.model.device)
+        for name, empty in (_empty_moments(train_state) if state else {}).items()
     }
 
 
-def _empty_moments(learner: Learner) -> dict[str, Tensor]:
+def _empty_moments(train_state: TrainState) -> dict[str, Tensor]:
     """The moments of all parameters as tensors without values."""
     return {
         f"{number}.{kind}": torch.empty(() if kind == "step" else weight.shape, device="meta")
-        for number, weight in enumerate(learner.model.parameters())
-        for kind in learner.moments
+        for number, weight in enumerate(train_state.model.parameters())
+        for kind in train_state.moments
     }
 
 

@@ -17,7 +17,6 @@ from nmt.training.loop import train
 from nmt.training.precision import choose_precision, with_precision
 from nmt.training.prepare import first_model, prepare
 from nmt.training.progress import Progress, TextProgress
-from nmt.training.recorded import Recorder
 from nmt.training.resume import load_last
 from nmt.training.summary import summarize
 from nmt.training.trainer import make_trainer
@@ -51,8 +50,8 @@ def run(
             refuse_used(folder)  # once more: another run may have ended there meanwhile
         torch.manual_seed(config.training.seed)
         model = first_model(config, prepared) if loaded is None else loaded.model
-        recorded, in_graphs = loaded and loaded.config.training.precision, Recorder.is_possible(model)
-        precision = choose_precision(config.training.precision, prepared.device, recorded, group, in_graphs=in_graphs)
+        recorded = loaded and loaded.config.training.precision
+        precision = choose_precision(config, prepared.device, recorded, group)
         if group.is_main:
             if (job := torchrun_job()) is not None:
                 files.write(folder / JOB, job.encode())

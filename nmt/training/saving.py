@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from nmt.checkpoint import contents as checkpoint
+from nmt.data.shortlist import Shortlist
 from nmt.model.seq2seq import Seq2Seq
-from nmt.selection.lexical import Selection
 from nmt.system.errors import UserError
 from nmt.training.folder import BEST, LAST, PREVIOUS, keep_checkpoint
 from nmt.training.resume import training_state
@@ -58,7 +58,7 @@ def _write(trainer: Trainer, name: str, model: Seq2Seq, training: Any = None, pr
     checkpoint.save(trainer.folder / name, trainer.config, *sides, model, training, selection, previous)
 
 
-def selection_of(trainer: Trainer) -> Selection | None:
+def selection_of(trainer: Trainer) -> Shortlist | None:
     """What search selects of the vocabulary, if it is to."""
     return trainer.pairs.selection if trainer.config.search.vocabulary_selection else None
 

@@ -19,7 +19,7 @@ from nmt.system.wording import counted
 from nmt.training.counters import total_updates
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.event_log import TENSORBOARD, has_tensorboard
-from nmt.training.precision import Chosen
+from nmt.training.precision import Choice
 from nmt.training.prepare import Prepared, batches_of
 
 WIDTH, INDENT = 100, 12  # columns
@@ -31,7 +31,7 @@ def summarize(
     folder: Path,
     prepared: Prepared,
     model: Seq2Seq,
-    precision: Chosen,
+    precision: Choice,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> dict[str, Any]:
     """The essentials of a run of `config`, whose results go to `folder`: the `start` event of the JSON log."""

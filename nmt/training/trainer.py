@@ -15,11 +15,11 @@ from nmt.training.distributed import ProcessGroup
 from nmt.training.event_log import EventLog
 from nmt.training.folder import LAST
 from nmt.training.interruption import StopSignals
-from nmt.training.learner import Learner, make_learner, make_sampler
 from nmt.training.prepare import Prepared, batches_of
 from nmt.training.progress import Progress
 from nmt.training.resume import restore, seed_processes
 from nmt.training.throughput import ThroughputMeter
+from nmt.training.train_state import TrainState, new_train_state, token_frequencies
 
 
 class Trainer(NamedTuple):
@@ -32,14 +32,13 @@ class Trainer(NamedTuple):
     group: ProcessGroup
     progress: Progress
     stop: StopSignals
-    train_state: Learner
+    train_state: TrainState
     counters: Counters
     log: EventLog
     meter: ThroughputMeter
 
     def close(self) -> None:
-        """End the processes and files of training."""
-        self.train_state.close()
+        """End what is shown and written."""
         self.progress.close()
         self.log.close()
 
@@ -56,7 +55,7 @@ def make_trainer(
 ) -> Trainer:
     """A trainer that has made no update yet, or that continues from a checkpoint's training state."""
     pairs, training = prepared.pairs, config.training
-    train_state = make_learner(model, training, group, make_sampler(pairs, training, model.device))
+    train_state = new_train_state(model, training, group, token_frequencies(pairs))
     counters, metrics_size = Counters(), 0
     if resume_from is None:
         seed_processes(training.seed, group)

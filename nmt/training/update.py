@@ -1,4 +1,11 @@
-"""One update of the weights: teacher forcing, loss, gradient, optimizer step."""
+"""One update of the weights.
+
+for each batch of the update:
+    choose where the decoder reads the reference          teacher forcing
+    add the gradient of the batch's summed loss           backpropagation
+divide the gradient by the number of target tokens, clip its norm
+step of the optimizer at this learning rate
+"""
 
 from __future__ import annotations
 
@@ -15,60 +22,67 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch
+from nmt.model.scopes import LocalScope
 from nmt.system.denormals import flush_denormals
 from nmt.system.device import keep_freed_memory
-from nmt.training.distributed import ALONE, World
-from nmt.training.gradient import add_gradient
-from nmt.training.learner import Learner
-from nmt.training.precision import choose_precision
+from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
+from nmt.training.train_state import TrainState
 
 
 def update(
-    learner: Learner,
+    train_state: TrainState,
     batches: Sequence[Batch | None],
     config: TrainingConfig,
     rate: float,
-    done: int,
-    world: World = ALONE,
+    global_step: int,
+    group: ProcessGroup = SINGLE_PROCESS,
 ) -> float:
     """Update the weights by the gradient of the batches' mean loss per target token; returns their summed NLL, in nats.
 
     If the loss or the gradient is not finite, no weight is changed, and nan is returned. The mean is over the tokens of
     all batches and all processes, so that n batches, or n processes, equal one batch n times as large. A process passes
-    None for a batch that it has no part in. `rate` is the learning rate, `done` the number of updates made before.
+    None for a batch of which it has no shard. `rate` is the learning rate, `global_step` the number of updates before.
     """
     flush_denormals()  # in this thread, which may be another than that of the import
     keep_freed_memory()
-    model, optimizer = learner.model, learner.optimizer
-    [tokens] = world.total(sum(batch.target_tokens for batch in batches if batch))
+    model, optimizer = train_state.model, train_state.optimizer
+    set_global_step(model, global_step)
+    [tokens] = group.total(sum(batch.target_tokens for batch in batches if batch))
     forcing = config.teacher_forcing
-    ratio = forcing.component("schedule").at(done)
+    ratio = forcing.component("schedule").at(global_step)
     optimizer.zero_grad()
     nll = torch.zeros((), device=model.device)
-    in_graphs = learner.recorder is not None
-    precision = choose_precision(config.precision, model.device, in_graphs=in_graphs).precision
     for number, batch in enumerate(batches, start=1):
-        shared = random.Random(f"{config.seed} {done} {number}") if world.size > 1 else None
-        use_reference = None if batch is None else toss(batch.target_input.shape, ratio, forcing.granularity, shared)
-        with gradients_summed(learner.losses, now=number == len(batches)):
-            nll += add_gradient(learner, batch, use_reference, done, precision)
-    if learner.moments:
+        shared = random.Random(f"{config.seed} {global_step} {number}") if group.size > 1 else None
+        mask = None
+        if batch is not None:
+            mask = sample_teacher_forcing_mask(batch.target_input.shape, ratio, forcing.granularity, shared)
+        with gradients_summed(train_state.losses, now=number == len(batches)):
+            nll += train_state.add_gradient(batch, mask)
+    if train_state.moments:
         leave_out_unreached(optimizer)
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
-    own, norm_there = torch.stack((nll, norm)).tolist()  # for a GPU the only wait, once every weight has had a gradient
-    [total] = world.total(own)
-    if not (math.isfinite(total) and math.isfinite(norm_there)):
+    local_nll, norm_value = torch.stack((nll, norm)).tolist()  # the only wait for a GPU, after all gradients
+    [total] = group.total(local_nll)
+    if not (math.isfinite(total) and math.isfinite(norm_value)):
         return math.nan
-    scale = world.size / tokens  # several processes' gradients are averaged
+    scale = group.size / tokens  # several processes' gradients are averaged
     if config.clip_norm is not None:
-        scale *= min(1, config.clip_norm / (scale * norm_there + 1e-6))
+        scale *= min(1, config.clip_norm / (scale * norm_value + 1e-6))
     for gradient in gradients:
         gradient *= scale
-    for group in optimizer.param_groups:
-        group["lr"] = rate
+    for parameters in optimizer.param_groups:
+        parameters["lr"] = rate
     optimizer.step()
     return total
+
+
+def set_global_step(model: nn.Module, global_step: int) -> None:
+    """Tell local scopes, whose window narrows in training, the number of updates done."""
+    for module in model.modules():
+        if isinstance(module, LocalScope):
+            module.global_step = global_step
 
 
 def leave_out_unreached(optimizer: torch.optim.Optimizer) -> None:
@@ -88,7 +102,7 @@ def gradients_summed(losses: nn.Module, *, now: bool) -> AbstractContextManager[
     return losses.no_sync() if isinstance(losses, DistributedDataParallel) and not now else nullcontext()
 
 
-def toss(
+def sample_teacher_forcing_mask(
     shape: Sequence[int],
     ratio: float,
     granularity: Literal["token", "step", "batch"],
@@ -97,7 +111,7 @@ def toss(
     """Where the decoder reads the reference, or None for everywhere.
 
     A coin is tossed for each token, for each time step of all sentences, or once for the batch. Of several processes
-    each has a part of the batch: `shared`, alike in all of them, gives those of a time step or a batch.
+    each has a shard of the batch: `shared`, alike in all of them, tosses those of a time step or a batch.
     """
     if ratio >= 1:
         return None

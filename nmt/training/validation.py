@@ -11,16 +11,16 @@ import torch
 
 from nmt.config.run import Config
 from nmt.data.batching import Batch, Example, collate
+from nmt.data.shortlist import Shortlist
 from nmt.decoding.batches import longest_first
 from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
-from nmt.selection.lexical import Selection
 from nmt.system.device import report_out_of_memory
 from nmt.system.wording import counted
 from nmt.text.codec import Codec
 from nmt.text.corpus import ParallelText
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
-from nmt.training.loss import batch_loss
+from nmt.training.loss import BatchLoss
 from nmt.translator import Translator
 
 
@@ -37,14 +37,14 @@ def validate(
     config: Config,
     text: ParallelText,
     group: ProcessGroup = SINGLE_PROCESS,
-    selection: Selection | None = None,
+    selection: Shortlist | None = None,
 ) -> Validation:
     """A model's loss under teacher forcing, and its BLEU by the same search as everywhere else.
 
     References are lower-cased for a model that writes no capitals. Several processes share the batches, and all get the
     same result, which is that of one.
     """
-    translator = Translator(model, source, target, config.search, selection)
+    translator = Translator(model, source, target, config.search, selection, fast=config.training.fast)
     pairs = [Example(source.encode(x), target.encode(y)) for x, y in zip(text.source, text.target, strict=True)]
     loss = mean_loss(model, pairs, config.search.batch_size, group)
     order = longest_first([pair.source[: config.search.max_source_length] for pair in pairs])
@@ -70,7 +70,7 @@ def mean_loss(
         for start in range(0, len(shard), batch_size):
             batch = collate([examples[i] for i in shard[start : start + batch_size]])
             with report_out_of_memory(partial(_out_of_memory, batch)):
-                losses.append((shard[start], batch_loss(model, batch, smoothing=0.0).nll.item()))
+                losses.append((shard[start], BatchLoss(model, smoothing=0.0)(batch).nll.item()))
     finally:
         model.train(was_training)
     loss_of = dict(chain.from_iterable(group.gather(losses)))

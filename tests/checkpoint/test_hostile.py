@@ -13,7 +13,7 @@ from support.runs import ConfigMaker, finish
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.config.run import Config
-from nmt.selection.lexical import Selection
+from nmt.data.shortlist import Shortlist
 from nmt.system.errors import UserError
 from nmt.translator import Translator
 
@@ -27,7 +27,7 @@ BIAS, EMBEDDING = "decoder.output.bias", "decoder.embedding.weight"
 def contents(tmp_path: Path, make_translator: Maker) -> dict[str, Any]:
     config, translator = make_translator()
     path = tmp_path / "good.safetensors"
-    selection = Selection(torch.zeros(SOURCE_TYPES, 2, dtype=torch.int16), torch.zeros(3, dtype=torch.int16))
+    selection = Shortlist(torch.zeros(SOURCE_TYPES, 2, dtype=torch.int16), torch.zeros(3, dtype=torch.int16))
     checkpoint.save(path, config, translator.source, translator.target, translator.model, selection=selection)
     return checkpoint_file.read(path)
 

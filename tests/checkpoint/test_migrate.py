@@ -17,7 +17,7 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.config.run import Config
-from nmt.selection.lexical import Selection
+from nmt.data.shortlist import Shortlist
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -55,7 +55,7 @@ def test_a_model_stays_as_it_was(tmp_path: Path, make_translator: Maker, number:
     config, translator = make_translator("model.tied_embeddings=target")
     path, new = tmp_path / "best.safetensors", tmp_path / "new.safetensors"
     size = len(translator.source.vocabulary)
-    selection = Selection(torch.zeros(size, 2, dtype=torch.int16), torch.arange(6, dtype=torch.int16))
+    selection = Shortlist(torch.zeros(size, 2, dtype=torch.int16), torch.arange(6, dtype=torch.int16))
     sides = translator.source, translator.target
     checkpoint.save(path, config, *sides, translator.model, selection=None if number == 2 else selection, int8=int8)
     if number == 3:

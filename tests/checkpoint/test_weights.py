@@ -14,7 +14,7 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.config.run import Config
-from nmt.selection.lexical import Selection
+from nmt.data.shortlist import Shortlist
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
@@ -107,7 +107,7 @@ def test_the_8_bits_and_the_selection_stay_through_calibrate(
     config, translator = make_translator(*JOINT)
     small, calibrated = tmp_path / "small.safetensors", tmp_path / "calibrated.safetensors"
     size = len(translator.source.vocabulary)
-    selection = Selection(torch.zeros(size, 1, dtype=torch.int16), torch.arange(size, dtype=torch.int16))
+    selection = Shortlist(torch.zeros(size, 1, dtype=torch.int16), torch.arange(size, dtype=torch.int16))
     sides = translator.source, translator.target
     checkpoint.save(small, config, *sides, translator.model, selection=selection, int8=True)
     checkpoint.set_threshold(small, calibrated, -9.0)

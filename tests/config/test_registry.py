@@ -10,9 +10,8 @@ import pytest
 from pydantic import ValidationError
 from pydantic_core import core_schema
 
+from nmt.components import SCOPES, SCORES
 from nmt.config.union import UnionSection
-from nmt.model.scopes import SCOPES
-from nmt.model.scores import SCORES
 from nmt.optimizers import OPTIMIZERS
 from nmt.registry import Registry, Section, options_of, registry
 from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
@@ -115,11 +114,11 @@ def test_a_component_is_called_as_its_file_or_by_its_name(package: Path) -> None
         "from made_up_base import Sum\n\nclass A(Sum): name = 'a'\n\nclass B(A): name = 'b'\n"
     )
     (package / "none.py").write_text("from made_up_base import Sum\n")
-    names = {name: component.__name__ for name, component in Registry("sums", Sum).items()}
+    names = {name: component.__name__ for name, component in Registry(["sums"], Sum).items()}
     assert names == {"a": "A", "b": "B", "first": "First"}
 
 
 def test_two_components_of_one_name_are_refused(package: Path) -> None:
     (package / "both.py").write_text("from made_up_base import Sum\n\nclass A(Sum): pass\n\nclass B(Sum): pass\n")
     with pytest.raises(TypeError, match=r"sums\.both\.B and sums\.both\.A are both called both: give each a `name`"):
-        list(Registry("sums", Sum))
+        list(Registry(["sums"], Sum))

@@ -10,7 +10,7 @@ import pytest
 import torch
 from support.toy_search import END, SENTENCES, START, WORDS, Toy, in_order, search
 
-from nmt.decoding.beam_search import beam_search, beginning, length_penalty, select
+from nmt.decoding.beam_search import beam_search, length_penalty, select, with_forced_prefix
 
 ALPHAS = pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 
@@ -248,7 +248,7 @@ def test_a_search_that_begins_with_given_ids_finds_the_best_of_those_that_do(see
     for alpha, width in ((0.0, 200), (1.0, 200), (1.0, 2)):
         options = {"beam_size": width, "n_best": min(width, 60), "alpha": alpha, "max_length": 4}
         state, memory = ((torch.zeros_like(numbers),), done), ((numbers,), padded)
-        found = in_order(beam_search(beginning(toy, none), state, memory, bos=START, eos=END, **options))
+        found = in_order(beam_search(with_forced_prefix(toy, none), state, memory, bos=START, eos=END, **options))
         for (sentence, prefix), hypotheses in zip(prefixes.items(), found, strict=True):
             begun = [ids for ids in all_sequences(4) if ids[: len(prefix)] == prefix]
             expected = ranked(toy, sentence, begun, alpha)

@@ -18,7 +18,6 @@ from nmt.decoding import sampling
 from nmt.decoding.batches import decode
 from nmt.decoding.beam_search import length_penalty
 from nmt.decoding.sampling import sample, uniform_draws
-from nmt.model.laid_out import LaidOut
 from nmt.system.errors import UserError
 
 SENTENCES = (17, 400)
@@ -119,7 +118,7 @@ def test_the_extreme_draws_are_types_with_a_probability() -> None:
 
 @pytest.mark.parametrize("variant", **parametrised(WIRINGS))
 def test_a_sentence_is_drawn_alike_in_any_batch(variant) -> None:
-    model = LaidOut(tiny_model(variant))
+    model = tiny_model(variant)
     sources = [[*source, 4 + number] for number, source in enumerate(SOURCES * 2)]
 
     def drawn(sources, **options):

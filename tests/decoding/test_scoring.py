@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from support.losses import batch_loss
 from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
 
 from nmt.data.batching import Example, collate
 from nmt.decoding.scoring import score
-from nmt.training.loss import batch_loss
 
 TARGETS = [[4, 5, 6], [], [6], [5, 5, 5, 5, 4]]
 PAIRS = [Example([*source], TARGETS[number % len(TARGETS)]) for number, source in enumerate(SOURCES)]

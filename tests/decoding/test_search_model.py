@@ -22,7 +22,6 @@ from support.tiny_models import (
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
 from nmt.decoding.beam_search import length_penalty
-from nmt.model import seq2seq
 from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from nmt.translator import Translator
 
@@ -198,21 +197,3 @@ def test_the_translator_leaves_the_model_in_its_mode(variant):
     translator.model.train()
     assert [t.tokens for t in translator.translate(TEXTS)] == expected  # without dropout
     assert translator.model.training
-
-
-@pytest.mark.parametrize("variant", **parametrised(WIRINGS))
-def test_what_a_long_search_looks_up_is_what_a_short_one_computes(variant, monkeypatch):
-    model, reference = tiny_model(variant).eval(), tiny_model(variant).eval()
-    types = model.decoder.embedding.num_embeddings
-    long, short = model.for_search(2 * types, 1), model.for_search(2 * types - 1, 1)
-    assert short.inputs is None
-    with monkeypatch.context() as patch:
-        patch.setattr(seq2seq, "MOST_KNOWN", types)
-        assert model.for_search(2 * types, 1).inputs is None
-    with torch.no_grad():
-        model.decoder.embedding.weight[:] = torch.nan  # which the long search must not read any more
-    tokens = torch.tensor([5, BOS, 4])
-    state, memory = reference.encode(torch.tensor([[4, 5, EOS], [6, 4, EOS], [7, 8, EOS]]), torch.tensor([3, 3, 3]))
-    found, _ = long.log_probabilities(tokens, state, memory)
-    expected, _ = reference.log_probabilities(tokens, state, memory)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)

@@ -261,7 +261,7 @@ def test_without_a_path_the_bundled_model_is_loaded() -> None:
         (["kip"], "prefix: 1 for 2 sentences"),
         ("kip lom mun", "3 tokens, and a translation has at most 3"),
         ("\ud800", "not valid Unicode"),
-        ("kip zzz", "the model cannot write 'kip zzz'"),
+        ("kip zzz", "prefix: 'kip zzz' contains tokens outside the vocabulary"),
     ],
 )
 def test_prefixes_that_cannot_be_used_are_refused(make_translator: Maker, prefix: Any, words: str) -> None:

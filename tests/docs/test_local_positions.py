@@ -5,7 +5,7 @@ import pytest
 import torch
 from local_positions import learnt, linked_pairs
 
-from nmt.model.scopes.local_p import LocalPredictiveScope
+from nmt.model.scopes import LocalPredictiveScope
 
 
 @pytest.mark.parametrize("initial_position", ["diagonal", "middle"])

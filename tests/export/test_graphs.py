@@ -10,8 +10,9 @@ import torch
 from support.tiny_models import EACH_ONCE, TARGET_TYPES, Variant, parametrised, tiny_model
 
 from nmt.data.batching import pad_source
+from nmt.decoding.beam_search import select
+from nmt.decoding.ensemble import Ensemble
 from nmt.export.graphs import Graphs, trace
-from nmt.model.ensemble import Ensemble
 from nmt.text.vocabulary import BOS
 
 # Of all sizes other than those of the example that is traced; with segments, with none, and with the end alone.
@@ -68,7 +69,7 @@ def compare(models: list, runner: Runner, sources: list[list[int]]) -> None:
         parents = generator.integers(0, beam, (len(sources), BEAM))
         values |= {name.removeprefix("new_"): x[rows, parents] for name, x in got.items() if name.startswith("new_")}
         order = torch.from_numpy((rows * beam + parents).flatten())
-        states = [tuple(x[order] for x in state) for state in states]
+        states = [select(state, order) for state in states]
         tokens = generator.integers(4, TARGET_TYPES, (len(sources), BEAM))
 
 

@@ -8,12 +8,11 @@ import pytest
 import yaml
 from support.cli import ROOT
 
+from nmt.components import SCOPES, SCORES
 from nmt.config.model import DecoderConfig, ModelConfig
 from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.lab.configs import load_configs, missing
-from nmt.model.scopes import SCOPES
-from nmt.model.scores import SCORES
 from nmt.system.errors import UserError
 
 SHIPPED = sorted((ROOT / "configs" / "ablation").glob("*.yaml"))

@@ -3,18 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from support.all_pairs import all_pairs
 from support.attention_cases import draw
 from support.formulas import bidirectional
 from support.tiny_models import SOURCE_TYPES, randomise, rnn_weights
 from torch import nn
 
-from nmt.kernels import bidirectional as kernels
-from nmt.kernels import use
-from nmt.kernels.bidirectional import BidirectionalGRU, packed_rnn, sequence_rnn
-from nmt.kernels.precision import products_in
 from nmt.model.encoder import Encoder
-from nmt.model.self_attention import SelfAttention
+from nmt.model.variants.self_attention import SelfAttention
 
 E, HIDDEN = 4, 3
 LENGTHS = (4, 8, 1, 6)
@@ -141,70 +136,19 @@ def test_self_attention_is_pytorchs(heads):
     torch.testing.assert_close(own(values, mask), expected * mask.unsqueeze(2), **TOLERANCE)
 
 
-def rnn_results(run, rnn, inputs, lengths):
-    """The values, and the gradients by inputs and parameters of an objective that padding is a part of, too."""
-    inputs = inputs.clone().requires_grad_()
-    values, final = run(rnn, inputs, torch.tensor(lengths))
-    weights = torch.randn(values.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
-    objective = (weights * torch.cos(values)).sum() + (weights[:, 0] * final**2).sum()
-    gradients = torch.autograd.grad(objective, [inputs, *rnn.parameters()])
-    return [values.detach(), final.detach(), *gradients]
-
-
-@pytest.mark.parametrize(
-    ("lengths", "layers", "wider", "cell"),
-    all_pairs([LENGTHS, (6, 1, 8, 4), (1, 4, 6, 8), (5, 5), (1, 1, 1), (7,), (1,)], [1, 2, 3], [0, 2], ["gru", "lstm"]),
-    ids=str,
-)
-def test_the_rnn_by_hand_is_pytorchs(layers, lengths, wider, cell):
-    rnn = make(layers, cell=cell).rnn
-    inputs = draw(len(lengths), max(lengths) + wider, E)
-    expected = rnn_results(packed_rnn, rnn, inputs, lengths)
-    for one, other in zip(rnn_results(sequence_rnn, rnn, inputs, lengths), expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
-    with use("plain"):  # each direction by PyTorch's own
-        for one, other in zip(rnn_results(sequence_rnn, rnn, inputs, lengths), expected, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
-    rnn.float()
-    for one, other in zip(rnn_results(sequence_rnn, rnn, inputs.float(), lengths), expected, strict=True):
-        torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("run", [sequence_rnn, packed_rnn])
-def test_dropout_is_between_layers_in_training_alone(run):
+def test_dropout_is_between_layers_in_training_alone():
     """A rate of 1 leaves nothing of what the upper layer reads: its states are the same whatever the source."""
     lengths = torch.tensor(LENGTHS)
     inputs, others = draw(4, 8, E), draw(4, 8, E, seed=2)
     rnn = make(2, dropout=1.0).rnn
     plain = make(2).rnn
-    assert torch.equal(run(rnn, inputs, lengths)[0], run(plain, inputs, lengths)[0])
+    assert torch.equal(rnn(inputs, lengths)[0], plain(inputs, lengths)[0])
     rnn.train()
-    for one, other in zip(run(rnn, inputs, lengths), run(rnn, others, lengths), strict=True):
+    for one, other in zip(rnn(inputs, lengths), rnn(others, lengths), strict=True):
         assert torch.equal(one, other)
         assert one.any()
     single = make(1, dropout=1.0).rnn.train()  # nothing is between its layers
-    assert not torch.equal(run(single, inputs, lengths)[0], run(single, others, lengths)[0])
+    assert not torch.equal(single(inputs, lengths)[0], single(others, lengths)[0])
     rnn.dropout = 0.5
-    first, second = (run(rnn, inputs, lengths)[0] for _ in range(2))
+    first, second = (rnn(inputs, lengths)[0] for _ in range(2))
     assert not torch.equal(first, second)
-
-
-@pytest.mark.parametrize(
-    ("library", "lengths", "expected"),
-    [("torch", [4, 4], packed_rnn), ("onednn", [4, 4], sequence_rnn), ("onednn", [4, 1, 1], packed_rnn)],
-)
-def test_without_gradients_the_faster_one_runs(library, lengths, expected, monkeypatch):
-    """PyTorch's own where its products are the fastest, or where most is padding; never in training."""
-    ran = []
-    for run in (packed_rnn, sequence_rnn):
-        monkeypatch.setattr(kernels, run.__name__, lambda *_, run=run: ran.append(run))
-    monkeypatch.setattr(kernels, "fastest_library", lambda _: library)
-    rnn, arguments = BidirectionalGRU(3, 2, 1, 0.0), (torch.zeros(len(lengths), 4, 3), torch.tensor(lengths))
-    with torch.inference_mode():
-        rnn(*arguments)
-        with products_in("bf16"):
-            rnn(*arguments)
-        with use("plain"):
-            rnn(*arguments)
-    rnn(*arguments)
-    assert ran == [expected, sequence_rnn, packed_rnn, sequence_rnn]

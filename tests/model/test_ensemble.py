@@ -10,7 +10,7 @@ from nmt.checkpoint.contents import Loaded
 from nmt.config.run import Config
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
-from nmt.model.ensemble import Ensemble
+from nmt.decoding.ensemble import Ensemble
 from nmt.system.errors import UserError
 from nmt.text.codec import Codec
 from nmt.text.vocabulary import EOS, SPECIALS, UNK, Vocabulary

@@ -10,10 +10,10 @@ from support.tiny_models import ENDS, SOURCES, Variant, encode_alone, tiny_codec
 
 from nmt.build import segment_ends
 from nmt.commands.results import format_lines
+from nmt.components import SCORES
 from nmt.config.model import AttentionConfig
 from nmt.config.search import SearchConfig
-from nmt.model.scopes.hierarchical import segments
-from nmt.model.scores import SCORES
+from nmt.model.variants.hierarchical import segments
 from nmt.system.errors import UserError
 from nmt.text.vocabulary import EOS, PAD, SPECIALS, Vocabulary
 from nmt.translator import Translator

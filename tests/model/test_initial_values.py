@@ -7,8 +7,8 @@ from torch import nn
 
 from nmt import build
 from nmt.build import build_empty, build_model, fill
+from nmt.components import SCORES
 from nmt.config.model import ModelConfig
-from nmt.model.scores import SCORES
 
 
 class Tempered(SCORES["general"]):

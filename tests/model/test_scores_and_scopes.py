@@ -22,9 +22,9 @@ from support.attention_cases import (
 from support.formulas.scopes.local_p import predicted_position, weights_around
 from support.tiny_models import COMBINATIONS, LOCAL
 
+from nmt.components import SCORES
 from nmt.model.attention import Alignment
-from nmt.model.scopes.local_p import LocalPredictiveScope
-from nmt.model.scores import SCORES
+from nmt.model.scopes import LocalPredictiveScope
 
 EVERY_SCORE_AND_SCOPE = pytest.mark.parametrize(("score", "scope"), COMBINATIONS)
 
@@ -86,7 +86,7 @@ def test_autocast_leaves_positions_exact():
     distance = found.positions.double() - centre.double().unsqueeze(2)
     assert torch.equal(found.inside, distance.abs() <= window)
     expected = torch.exp(-(distance**2) / (2 * (window / 2) ** 2)) * found.inside
-    torch.testing.assert_close(found.fade.double(), expected, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(found.gaussian.double(), expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(("sign", "centre_of"), [(1, lambda length: length), (-1, lambda _: 0)])
@@ -109,7 +109,7 @@ def test_a_centre_at_either_end_leaves_positions_in_the_window(sign, centre_of, 
 def test_windows_are_gathered_where_they_look_at_fewer_positions_than_there_are(score, scope, count, window):
     """Of a score that answers all queries by one product, only if all windows together do."""
     case = (score, scope, ())
-    together = count if SCORES[score].batched else 1
+    together = count if SCORES[score].one_product else 1
     for length in ((2 * window + 1) * together, (2 * window + 1) * together + 1):
         attention, query = make(case, window), queries(case, batch=1, count=count)
         memory = attention.prepare(encoded(draw(1, length, M), (length,)))
@@ -132,11 +132,13 @@ def test_a_window_narrows_in_training_alone(scope):
     case = ("general", scope, ())
     attention, query, values = make(case, window=1), queries(case, batch=1, count=1), draw(1, 40, M)
     attention.scope.narrow_from, attention.scope.narrow_updates = 16, 4
-    assert [attention.scope.window_after(done) for done in range(6)] == [16, 8, 4, 2, 1, 1]
     source = encoded(values, (40,))
     t = torch.tensor([[20]])
-    for done, window in ((0, 16), (2, 4), (3, 2), (4, 1), (None, 1)):
-        memory = attention.prepare(source, done)
+    for global_step, window in ((0, 16), (1, 8), (2, 4), (3, 2), (4, 1), (5, 1), (None, 1)):
+        attention.train(global_step is not None)
+        attention.scope.global_step = global_step or 0
+        assert attention.scope.current_window() == window
+        memory = attention.prepare(source)
         found = [x.dense(40) if isinstance(x, Alignment) else x for x in attention(query, memory, t)]
         expected = run(make(case, window), query, values, (40,), t)
         for one, other in zip(found, expected, strict=True):
@@ -152,9 +154,11 @@ def test_local_p_is_fixed_and_learns_nothing_of_its_centre_while_the_window_is_w
     scope = attention.scope
     scope.narrow_from, scope.narrow_updates, scope.fixed_above, scope.initial_position = 16, 4, 4, position
     t = torch.tensor([[20]])
-    for done, window in ((0, 16), (1, 8), (2, 4), (3, 2), (None, 1)):
-        fixed = done is not None and window > 4
-        context, alignment = attention(query, attention.prepare(encoded(values, (40,)), done), t)
+    for global_step, window in ((0, 16), (1, 8), (2, 4), (3, 2), (None, 1)):
+        fixed = global_step is not None and window > 4
+        attention.train(global_step is not None)
+        scope.global_step = global_step or 0
+        context, alignment = attention(query, attention.prepare(encoded(values, (40,))), t)
         gradients = torch.autograd.grad(context.sum(), [scope.hidden.weight, scope.v.weight])
         assert all((gradient == 0).all() == fixed for gradient in gradients)
         other = make(case, window=window)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.losses import batch_loss
 from support.tiny_models import (
     EACH_ONCE,
     SOURCE_TYPES,
@@ -24,7 +25,6 @@ from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
 from nmt.model.attention import FixedContext
 from nmt.text.vocabulary import EOS_TOKEN
-from nmt.training.loss import batch_loss
 from nmt.translator import Translator
 
 EXAMPLES = [Example(source, target) for source, target in zip(SOURCES, TARGETS, strict=True)]
@@ -32,11 +32,11 @@ SPREAD = pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
 
 
-def run(model, examples, use_reference=None):
+def run(model, examples, teacher_forcing_mask=None):
     """Logits of each sentence's own positions, and its weights at them."""
     batch = collate(examples)
     features, alignment = model(
-        batch.source, batch.source_lengths, batch.target_input, batch.loss_positions, use_reference
+        batch.source, batch.source_lengths, batch.target_input, batch.loss_positions, teacher_forcing_mask
     )
     logits = model.decoder.output(features)
     weights = alignment.dense(1 if isinstance(model.decoder.attention, FixedContext) else batch.source.shape[1])
@@ -159,11 +159,11 @@ FED, UNFED = Variant("luong", input_feeding=True), Variant("luong", input_feedin
 @pytest.mark.parametrize(
     ("variant", "place"),
     [
-        (UNFED, "encoder.embedding_dropout.numbers"),
+        (UNFED, "encoder.embedding_dropout.values"),
         (UNFED, "encoder.embedding_dropout.words"),
         (UNFED, "encoder.dropout"),
         (Variant("none"), "encoder.dropout"),  # of the final states alone, as no memory is read
-        (UNFED, "decoder.embedding_dropout.numbers"),
+        (UNFED, "decoder.embedding_dropout.values"),
         (UNFED, "decoder.embedding_dropout.words"),
         (UNFED, "decoder.rnn.dropout"),  # of a whole sequence
         (FED, "decoder.rnn.dropout"),  # of each step

@@ -35,9 +35,9 @@ AT_ONCE = [variant for variant in VARIANTS if variant.wiring == "luong" and not 
 CHECKED = ("attention", "recurrent", "readout")  # by finite differences
 
 
-def run(model, state, memory, inputs, use_reference=None):
+def run(model, state, memory, inputs, teacher_forcing_mask=None):
     """A whole pass: readouts, and the weights of all positions."""
-    readouts, alignment = model.decoder(inputs, state, memory, use_reference)
+    readouts, alignment = model.decoder(inputs, state, memory, teacher_forcing_mask)
     return readouts, alignment.dense(memory.mask.shape[1])
 
 
@@ -141,15 +141,15 @@ def test_reading_the_reference_everywhere_is_teacher_forcing(variant):
 
 @each_crossed(share=[0, 0.3, 0.7])
 def test_elsewhere_the_model_reads_its_own_best_token(variant, share):
-    model, use_reference = tiny_model(variant), choose(share)
+    model, teacher_forcing_mask = tiny_model(variant), choose(share)
     decoder, inputs = model.decoder, pad(decoder_inputs())
     state, memory = encode(model)
-    readouts, weights = run(model, state, memory, inputs, use_reference)
+    readouts, weights = run(model, state, memory, inputs, teacher_forcing_mask)
     for b, source in enumerate(SOURCES):
         formula, (values, final) = decoder_weights(model, variant), encode_alone(model, [*source, EOS])
         carried, own = formula.initial(values, final), BOS
         for t in range(5):
-            last = int(inputs[b, t]) if use_reference[b, t] and t > 0 else own
+            last = int(inputs[b, t]) if teacher_forcing_mask[b, t] and t > 0 else own
             logits, expected, carried = formula.step(last, carried, values, final)
             possible = logits.copy()
             possible[[PAD, BOS]] = -np.inf  # no target holds them

@@ -12,7 +12,7 @@ def after_each_word(variant, layers=1):
     """What one step from the same state gives after each of two words: (readout, state, weights) twice."""
     model = tiny_model(variant, layers)
     state, memory = encode(model)
-    state = random_state(model, state)
+    state = random_state(state)
     return [step(model, [y] * 3, state, memory) for y in (4, 7)]
 
 
@@ -28,7 +28,7 @@ def test_bahdanau_asks_with_the_previous_state(variant, layers):
     assert torch.equal(weights, other_weights)
     rnn = tiny_model(variant, layers).decoder.rnn
     assert torch.equal(context_of(rnn, readout), context_of(rnn, other_readout))
-    for one, other in zip(state[:layers], other_state[:layers], strict=True):
+    for one, other in zip(state.hidden[:layers], other_state.hidden[:layers], strict=True):
         assert not torch.isclose(one, other).all(1).any()
 
 
@@ -48,10 +48,10 @@ def test_luong_asks_with_the_new_state(variant, layers):
 def test_the_top_layers_state_is_the_query(variant):
     model = tiny_model(variant, layers=2)
     state, memory = encode(model)
-    state = random_state(model, state)
+    state = random_state(state)
     _, new, weights = step(model, [4, 8, 6], state, memory)
-    query = state[1] if variant.wiring == "bahdanau" else new[1]
-    _, expected, _ = model.decoder.attend(query, memory, state[2 : 4 if variant.extra == "coverage" else 3])
+    query = model.decoder.top((state if variant.wiring == "bahdanau" else new).hidden)
+    _, _, expected = model.decoder.attend(query, state, memory)
     torch.testing.assert_close(weights, expected.dense(memory.mask.shape[1]), **TOLERANCE)
 
 
@@ -65,8 +65,8 @@ def test_only_input_feeding_feeds_the_attentional_vector_back(variant):
     model.decoder.combine.weight.data *= -1  # turns h̃ round, and touches nothing else
     turned, after_turned, _ = step(model, last, state, memory)
     torch.testing.assert_close(turned, -first, **TOLERANCE)
-    torch.testing.assert_close(after_turned[0], after_first[0], **TOLERANCE)
+    torch.testing.assert_close(after_turned.hidden[0], after_first.hidden[0], **TOLERANCE)
     _, other, _ = step(model, last, after_turned, memory)
-    assert torch.isclose(other[0], expected[0]).all() == (not variant.input_feeding)
+    assert torch.isclose(other.hidden[0], expected.hidden[0]).all() == (not variant.input_feeding)
     if variant.input_feeding:
-        torch.testing.assert_close(after_first[-1], first, **TOLERANCE)
+        torch.testing.assert_close(after_first.attentional, first, **TOLERANCE)

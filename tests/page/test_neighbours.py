@@ -11,7 +11,7 @@ from support.tiny_models import Variant, tiny_codecs, tiny_model
 from nmt.cli import main
 from nmt.config.search import SearchConfig
 from nmt.data.batching import pad_source
-from nmt.model.ensemble import Ensemble
+from nmt.decoding.ensemble import Ensemble
 from nmt.model.seq2seq import Seq2Seq
 from nmt.page.neighbours import index
 from nmt.page.neighbours.index import SIDES, Side
@@ -41,7 +41,7 @@ def one_by_one(translator: Translator, source: str, target: str) -> dict[Side, n
     tops = []
     for last in [BOS, *written[:-1]]:
         _, state, _ = model.decoder.step(model.decoder.embed(torch.tensor([last])), state, memory)
-        tops.append(state[model.decoder.layers - 1][0].numpy())
+        tops.append(model.decoder.top(state.hidden)[0].numpy())
     return {"source": encoded.values[0, : len(ids)].numpy(), "target": np.stack(tops)}
 
 

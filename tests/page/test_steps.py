@@ -20,8 +20,8 @@ from support.tiny_models import (
 from support.toy_search import path_to
 
 from nmt.config.search import SearchConfig
+from nmt.decoding.ensemble import Ensemble
 from nmt.model.encoder import Encoder
-from nmt.model.ensemble import Ensemble
 from nmt.page.explanation import attention_in_tree, explain, forced_translator, read
 from nmt.page.forced_attention import forcing
 from nmt.page.steps import steps

@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from nmt.build import make_attention
+from nmt.components import SCOPES, SCORES
 from nmt.config.model import AttentionConfig
 from nmt.model.encoder import Encoded
-from nmt.model.scopes import SCOPES
-from nmt.model.scores import SCORES
 from support.all_pairs import all_pairs
 from support.tiny_models import ENDS, EXTRAS, LOCAL, randomise, tiny_options
 

@@ -12,18 +12,15 @@ SPREAD = pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
 COVERING = [v for v in VARIANTS if v.extra == "coverage"]
 
 
-def random_state(model, state):
+def random_state(state):
     """As if some steps had been taken: the states of the layers, t, coverage if there is any, h̃ if it is fed."""
-    states = model.decoder.states
-    hidden, (t, *rest) = state[:states], state[states:]
-    rest = [draw(*tensor.shape, seed=20 + i) for i, tensor in enumerate(rest)]
-    if model.decoder.attention.coverage:
-        rest[0] = rest[0].abs()
-    return (
-        *(torch.tanh(draw(*tensor.shape, seed=3 + i)) for i, tensor in enumerate(hidden)),
-        torch.arange(len(t)) % 4 + 2,
-        *rest,
-    )
+    hidden = tuple(torch.tanh(draw(*tensor.shape, seed=3 + i)) for i, tensor in enumerate(state.hidden))
+    state = state._replace(hidden=hidden, t=torch.arange(len(state.t)) % 4 + 2)
+    if state.coverage is not None:
+        state = state._replace(coverage=draw(*state.coverage.shape, seed=20).abs())
+    if state.attentional is not None:
+        state = state._replace(attentional=draw(*state.attentional.shape, seed=21))
+    return state
 
 
 def step(model, tokens, state, memory):

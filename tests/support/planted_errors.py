@@ -3,17 +3,8 @@
 Each is a mistake that somebody could make: a wrong sign, an index off by one, a state that is forgotten.
 """
 
-from typing import NamedTuple
-
-
-class Mutation(NamedTuple):
-    """A text that occurs once in a file, what it becomes, and the tests of which one must fail then."""
-
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-
+from support.mutation import Mutation
+from support.planted_model_errors import MODEL
 
 BEAM = ("tests/decoding/test_beam_search.py",)
 SAMPLING = ("tests/decoding/test_sampling.py",)
@@ -96,11 +87,11 @@ TRAINING_ERRORS = [
         SCHEDULES,
     ),
     Mutation("nmt/schedules/teacher_forcing.py", "self.decay**updates", "self.decay ** (updates + 1)", SCHEDULES),
-    Mutation("nmt/training/update.py", "scale = world.size / tokens", "scale = world.size / len(batches)", UPDATE),
+    Mutation("nmt/training/update.py", "scale = group.size / tokens", "scale = world.size / len(batches)", UPDATE),
     Mutation(
         "nmt/training/update.py",
-        "min(1, config.clip_norm / (scale * norm_there + 1e-6))",
-        "config.clip_norm / (scale * norm_there + 1e-6)",
+        "min(1, config.clip_norm / (scale * norm_value + 1e-6))",
+        "config.clip_norm / (scale * norm_value + 1e-6)",
         UPDATE,
     ),
     Mutation("nmt/training/update.py", '"step": (1, steps)', '"step": (sentences, 1)', SCHEDULES),
@@ -144,4 +135,4 @@ EVALUATION = [
     Mutation("nmt/evaluation/alignment.py", "weights.argmax(axis=1)", "weights.argmin(axis=1)", WORD_ALIGNMENT),
 ]
 
-MUTATIONS = [*SEARCH, *DATA, *TRAINING_ERRORS, *EVALUATION]
+MUTATIONS = [*MODEL, *SEARCH, *DATA, *TRAINING_ERRORS, *EVALUATION]

@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from nmt.build import build_model
+from nmt.components import SCOPES, SCORES
 from nmt.config.model import ModelConfig
 from nmt.data.batching import pad_source
-from nmt.model.scopes import SCOPES
-from nmt.model.scopes.local import LocalScope
-from nmt.model.scores import SCORES
+from nmt.model.scopes import LocalScope
 from nmt.registry import options_of
 from nmt.text.codec import Codec
 from nmt.text.tokenizers import make_tokenizer

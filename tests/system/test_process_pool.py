@@ -17,7 +17,6 @@ from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
 import nmt
 from nmt.config.search import SearchConfig
 from nmt.decoding import batches as decoding
-from nmt.model.laid_out import LaidOut
 from nmt.system.errors import UserError
 from nmt.system.process_pool import can_fork, map_in_processes
 
@@ -200,7 +199,7 @@ def test_decoding_in_processes_gives_the_same_bits(variant, options, monkeypatch
     processes = []
 
     def decoded(sources: list[list[int]]) -> dict[int, list[decoding.Decoded]]:
-        return dict(decoding.decode(LaidOut(model), sources, search, n_best=2, attention=model.has_attention))
+        return dict(decoding.decode(model, sources, search, n_best=2, attention=model.has_attention))
 
     def counted(function, jobs, workers, *, fork):
         processes.append(workers)

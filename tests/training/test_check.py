@@ -11,13 +11,12 @@ from support.runs import ConfigMaker, finish
 
 from nmt.cli import main
 from nmt.config.reading import to_yaml
-from nmt.kernels.output_loss import Loss
+from nmt.fast.worker import Worker
 from nmt.system.errors import UserError
 from nmt.training import check as check_module
-from nmt.training import loss as batch_losses
 from nmt.training.check import check
-from nmt.training.learner import Learner
-from nmt.training.partner import Partner
+from nmt.training.loss import BatchLoss, Loss
+from nmt.training.train_state import TrainState
 
 
 def test_it_says_what_a_run_would_be_and_makes_none(
@@ -53,13 +52,13 @@ def test_a_run_that_would_go_on_from_the_checkpoint_before_is_well(
 
 def test_the_memory_is_that_of_a_real_update(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    real = batch_losses.batch_loss
+    real = BatchLoss.forward
 
-    def batch_loss(model: Any, batch: Any, *arguments: Any) -> Loss:
+    def forward(losses: Any, batch: Any, *arguments: Any) -> Loss:
         taken.append(batch.source.numel() + batch.target_input.numel())
-        return real(model, batch, *arguments)
+        return real(losses, batch, *arguments)
 
-    monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
+    monkeypatch.setattr(BatchLoss, "forward", forward)
     check(make_config("training.accumulate=3"), resume=False)
     largest = taken[0]
     assert taken == [largest] * 2  # gradients of a third batch are added in place
@@ -68,18 +67,18 @@ def test_the_memory_is_that_of_a_real_update(make_config: ConfigMaker, monkeypat
     assert largest == max(taken)
 
 
-@pytest.mark.skipif(not Partner.is_possible(), reason="this system has no memory to share")
+@pytest.mark.skipif(not Worker.is_possible(), reason="this system has no memory to share")
 def test_the_memory_is_that_of_both_processes(
     make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen = []
     real = check_module.update
 
-    def update(learner: Learner, *arguments: Any, **more: Any) -> Any:
-        assert learner.partner is not None
-        before = learner.partner.peak_memory
-        result = real(learner, *arguments, **more)
-        seen.append((before, learner.partner.peak_memory))
+    def update(train_state: TrainState, *arguments: Any, **more: Any) -> Any:
+        worker = train_state.add_gradient.worker
+        before = worker.peak_memory
+        result = real(train_state, *arguments, **more)
+        seen.append((before, worker.peak_memory))
         return result
 
     monkeypatch.setattr(check_module, "update", update)
@@ -106,7 +105,7 @@ def test_what_a_run_would_refuse_is_refused(
     with pytest.raises(UserError, match=r"train\.src/runs/tiny cannot be written: .* choose another output_dir"):
         check(make_config(f"output_dir={corpus / 'train.src' / 'runs'}"), resume=False)
     with monkeypatch.context() as patch:
-        patch.setattr(batch_losses, "batch_loss", lambda *_: torch.empty(2**60))
+        patch.setattr(BatchLoss, "forward", lambda *_: torch.empty(2**60))
         with pytest.raises(UserError, match="out of memory for a batch of 6 sentences"):
             check(make_config("name=other"), resume=False)
     (corpus / "validation.src").write_text(" \n" * 9, encoding="utf-8")

@@ -63,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def configured(folder: Path, name: str, *overrides: str) -> tuple[Path, Config]:
     """A config file and its config. The run's folder is `output_dir/name`."""
     path = folder / f"{name}.yaml"
-    make_config(folder, name)
+    path.write_text(to_yaml(make_config(folder, name)), encoding="utf-8")
     config = load_config(path, overrides)
     path.write_text(to_yaml(config), encoding="utf-8")
     return path, config

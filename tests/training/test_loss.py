@@ -3,13 +3,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.losses import batch_loss
 
 from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.data.batching import Example, collate
-from nmt.kernels.sampled_types import TypeSampler
 from nmt.model.seq2seq import Seq2Seq
-from nmt.training.loss import BatchLoss, batch_loss, perplexity
+from nmt.training.loss import BatchLoss, perplexity
 from nmt.training.validation import mean_loss
 
 SIZES = {"embedding_size": 6, "encoder": {"hidden_size": 5}, "decoder": {"hidden_size": 7}}
@@ -67,45 +67,6 @@ def test_without_dropout_r_drop_is_the_plain_loss(model: Seq2Seq, examples: list
     batch = collate(examples[:5])
     for plain, other in zip(batch_loss(model, batch, 0.1), batch_loss(model, batch, 0.1, r_drop=5.0), strict=True):
         assert other.item() == pytest.approx(plain.item(), rel=1e-12)
-
-
-@pytest.mark.parametrize("r_drop", [None, 2.0])
-def test_a_sample_of_all_types_is_the_plain_loss(model: Seq2Seq, examples: list[Example], r_drop: float | None) -> None:
-    model.eval()
-    batch = collate(examples[:3])
-    plain = batch_loss(model, batch, 0.1, r_drop=r_drop)
-    sampled = batch_loss(model, batch, 0.1, r_drop=r_drop, sampler=TypeSampler(torch.ones(11), 11))
-    for loss, other in zip(plain, sampled, strict=True):
-        assert other.item() == pytest.approx(loss.item(), rel=1e-6)
-    gradients = [torch.autograd.grad(loss.smoothed, list(model.parameters())) for loss in (plain, sampled)]
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
-
-
-def test_a_sampled_softmax_is_its_formula(model: Seq2Seq, examples: list[Example]) -> None:
-    smoothing, batch = 0.1, collate(examples[:2])
-    model.eval()
-    targets = [token for example in examples[:2] for token in [*example.target, 3]]
-    torch.manual_seed(3)
-    sampler = TypeSampler(torch.ones(11), 3)
-    types, stand_for, _ = sampler.sample(torch.tensor(targets))
-    assert len(types) < 11
-    torch.manual_seed(3)
-    loss = BatchLoss(model, smoothing, sampler=sampler)(batch)
-    features, _ = model(batch.source, batch.source_lengths, batch.target_input, batch.loss_positions)
-    logits = model.decoder.output(features).detach().numpy()[:, types]
-    weights = stand_for.numpy()
-    expected = nll = 0.0
-    for row, target in zip(logits, targets, strict=True):
-        log_probabilities = row - np.log(weights @ np.exp(row))
-        own = -log_probabilities[types.tolist().index(target)]
-        nll += own
-        expected += (1 - smoothing) * own - smoothing * weights @ log_probabilities / weights.sum()
-    assert loss.smoothed.item() == pytest.approx(expected, rel=1e-6)
-    assert loss.nll.item() == pytest.approx(nll, rel=1e-6)
-    loss.smoothed.backward()
-    reached = model.decoder.output.weight.grad.any(dim=1)
-    assert reached.nonzero().flatten().tolist() == sorted(types.tolist())
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0])

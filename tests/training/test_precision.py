@@ -1,4 +1,4 @@
-"""`training.precision: auto`: a rule from the processor's features, and a resumed run keeps what it began with."""
+"""`training.precision: auto`: a rule from the CPU's features, and a resumed run keeps what it began with."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,162 +8,124 @@ import pytest
 import torch
 from support.runs import HARD, ConfigMaker, assert_same_run, finish, run_and_stop
 
-from nmt import translator
+from nmt import acceleration, translator
 from nmt.checkpoint.contents import load
 from nmt.config.search import SearchConfig
-from nmt.kernels import byte_products, linear, private, use
-from nmt.kernels.processor import (
-    Processor,
-    fastest_library,
-    fastest_precision,
-    fastest_search_precision,
-    this_processor,
-)
-from nmt.training import precision
-from nmt.training.distributed import World
+from nmt.system import processor as cpu
+from nmt.system.errors import UserError
+from nmt.system.processor import Processor, auto_precision, this_processor
+from nmt.training.distributed import ProcessGroup
 from nmt.training.precision import choose_precision
 
 CPU = torch.device("cpu")
-AMX = Processor("GenuineIntel", frozenset({"avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16"}))
-ZEN4 = Processor("AuthenticAMD", frozenset({"avx512f", "avx512_bf16"}))
-ZEN3 = Processor("AuthenticAMD", frozenset({"avx2"}))
-ICE_LAKE = Processor("GenuineIntel", frozenset({"avx512f", "avx512_vnni"}))
-COOPER_LAKE = Processor("GenuineIntel", frozenset({"avx512f", "avx512_vnni", "avx512_bf16"}))
-ALDER_LAKE = Processor("GenuineIntel", frozenset({"avx2", "avx_vnni"}))
-UNKNOWN = Processor("arm", frozenset())
+PROCESSORS = {  # with the precision of training, and that of search
+    "AMX": ("GenuineIntel", "avx512f avx512_vnni avx_vnni avx512_bf16 amx_bf16", "bf16", "bf16"),
+    "Zen 4": ("AuthenticAMD", "avx512f avx512_bf16 avx512_vnni", "bf16", "int8"),
+    "Zen 3": ("AuthenticAMD", "avx2", "float32", "float32"),
+    "Ice Lake": ("GenuineIntel", "avx512f avx512_vnni", "float32", "int8"),
+    "Alder Lake": ("GenuineIntel", "avx2 avx_vnni", "float32", "int8"),
+    "unknown": ("arm", "", "float32", "float32"),
+}
 
 
-@pytest.mark.parametrize(
-    ("processor", "products", "library"),
-    [
-        (AMX, "bf16", "torch"),
-        (ZEN4, "bf16", "onednn"),
-        (ZEN3, "float32", "onednn"),
-        (ICE_LAKE, "int8", "torch"),
-        (COOPER_LAKE, "bf16", "torch"),
-        (ALDER_LAKE, "float32", "torch"),
-        (UNKNOWN, "float32", "onednn"),
-    ],
-)
+def be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    vendor, features, *_ = PROCESSORS[name]
+    monkeypatch.setattr(cpu, "this_processor", lambda: Processor(vendor, frozenset(features.split())))
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
 def test_each_processor_gets_its_fastest_products(
-    processor: Processor, products: str, library: str, monkeypatch: pytest.MonkeyPatch
+    name: str, make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert fastest_library(processor) == library
-    assert fastest_precision(processor, CPU)[0] == products
-    monkeypatch.setattr(precision, "this_processor", lambda: processor)
-    monkeypatch.setattr(private, "has_byte_product", lambda: True)  # nothing is multiplied in 8 bits here
-    monkeypatch.setattr("nmt.kernels.linear.this_processor", lambda: processor)
-    assert choose_precision("auto", CPU).precision == products
-    for forced in ("float32", "bf16", "int8"):
-        assert choose_precision(forced, CPU, "bf16").precision == forced
-        assert choose_precision("auto", CPU, forced).precision == forced
-    with use("plain"):
-        assert choose_precision("auto", CPU).precision == "float32"
-    rows, weight = torch.rand(300, 40), torch.rand(30, 40)
-    if library == "torch":
-        assert torch.equal(linear.multiply(rows, weight.t()), rows @ weight.t())
-    assert linear.has_kernel(rows) == (library == "onednn")
+    be(monkeypatch, name)
+    *_, training, search = PROCESSORS[name]
+    assert auto_precision(CPU, "training") == training
+    assert auto_precision(CPU, "search") == search
+    assert auto_precision(torch.device("cuda"), "search") == "float32"
+    assert choose_precision(make_config("training.precision=auto"), CPU).precision == training
+    assert choose_precision(make_config("training.precision=auto", "training.fast=false"), CPU).precision == "float32"
+    for precision in ("float32", "bf16"):
+        assert choose_precision(make_config(f"training.precision={precision}"), CPU, "bf16").precision == precision
+        assert choose_precision(make_config("training.precision=auto"), CPU, precision).precision == precision
+    assert choose_precision(make_config("training.precision=auto"), CPU, "int8").precision == training  # of nmt 0.3
 
 
 @pytest.mark.parametrize(("capability", "products"), [((7, 5), "float32"), ((8, 0), "bf16"), ((9, 0), "bf16")])
-@pytest.mark.parametrize("processor", [AMX, ZEN3])
 def test_each_gpu_gets_its_fastest_products(
-    capability: tuple[int, int], products: str, processor: Processor, monkeypatch: pytest.MonkeyPatch
+    capability: tuple[int, int], products: str, make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu = torch.device("cuda:1")
-    capabilities = {gpu: capability}
-    monkeypatch.setattr(torch.cuda, "get_device_capability", capabilities.__getitem__)
-    assert fastest_precision(processor, gpu)[0] == products
-    assert choose_precision("auto", gpu).precision == products
-    assert choose_precision("auto", gpu, "float32").precision == "float32"
-    assert choose_precision("auto", gpu, "int8").precision == products, "8 bits are for processors"
-    assert choose_precision("float32", gpu, "bf16").precision == "float32"
-    assert fastest_precision(processor, torch.device("mps"))[0] == "float32"
+    monkeypatch.setattr(torch.cuda, "get_device_capability", {gpu: capability}.__getitem__)
+    auto = make_config("training.precision=auto", "model.attention.wiring=none")
+    local = make_config("training.precision=auto", "model.attention.scope=local_m")
+    assert choose_precision(auto, gpu).precision == products
+    assert choose_precision(auto, gpu, "float32").precision == "float32"
+    assert choose_precision(local, gpu).precision == "float32"
+    assert auto_precision(torch.device("mps"), "training") == "float32"
     with monkeypatch.context() as patched:
         patched.setattr(torch.version, "hip", "6.4")  # AMD's GPUs count their capabilities otherwise
-        assert fastest_precision(processor, gpu)[0] == "float32"
-    for alone, in_graphs in ((True, False), (False, True)):
-        world = World() if alone else World(0, 2)
-        monkeypatch.setattr(World, "total", lambda _, *values: values)
-        assert choose_precision("auto", gpu, world=world, in_graphs=in_graphs).precision == "float32"
+        assert choose_precision(auto, gpu).precision == "float32"
+    monkeypatch.setattr(ProcessGroup, "total", lambda _, *values: values)
+    assert choose_precision(auto, gpu, group=ProcessGroup(0, 2)).precision == "float32"
 
 
-VNNI = Processor("AuthenticAMD", frozenset({"avx512f", "avx512_bf16", "avx512_vnni"}))
-
-
-@pytest.mark.parametrize(
-    ("processor", "products"),
-    [
-        (AMX, "bf16"),
-        (ICE_LAKE, "int8"),
-        (ALDER_LAKE, "int8"),
-        (VNNI, "int8"),
-        (ZEN4, "bf16"),
-        (ZEN3, "float32"),
-        (UNKNOWN, "float32"),
-    ],
-)
+@pytest.mark.parametrize("name", PROCESSORS)
 def test_search_takes_each_processors_fastest_products(
-    processor: Processor, products: str, make_translator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    name: str, make_translator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(translator, "this_processor", lambda: processor)
-    taken = []
+    be(monkeypatch, name)
+    products, precisions = PROCESSORS[name][3], []
     decode = translator.decoding.decode
 
     def noting(model: Any, sources: Any, search: SearchConfig, **options: Any) -> Any:
-        taken.append(search.precision)
+        precisions.append(search.precision)
         return decode(model, sources, search, **options)
 
     monkeypatch.setattr(translator.decoding, "decode", noting)
     _, tiny = make_translator("search.precision=auto")
-    found = tiny.translate(["Ba De"])
-    assert [t.tokens for t in found] == [t.tokens for t in tiny.translate(["Ba De"], precision=products)]
-    with use("plain"):
-        tiny.translate(["Ba De"])
+    by_rule = tiny.translate(["Ba De"])
+    assert [t.tokens for t in by_rule] == [t.tokens for t in tiny.translate(["Ba De"], precision=products)]
     tiny.translate(["Ba De"], precision="float32")
-    assert taken == [products, products, "float32", "float32"]
-    assert fastest_search_precision(processor, torch.device("cuda")) == "float32"
+    tiny.fast = False
+    tiny.translate(["Ba De"])
+    assert precisions == [products, products, "float32", "float32"]
+    with pytest.raises(UserError, match=r"search\.precision: bf16 needs nmt\.fast: use float32"):
+        tiny.translate(["Ba De"], precision="bf16")
 
 
-def test_this_processor_has_features_where_linux_tells_them() -> None:
+def test_without_its_folder_nothing_is_fast(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, "AMX")
+    monkeypatch.setattr(acceleration, "find_spec", lambda _: None)
+    assert choose_precision(make_config("training.precision=auto"), CPU).precision == "float32"
+    with pytest.raises(UserError, match=r"training\.sampled_softmax needs nmt\.fast"):
+        acceleration.for_training(torch.nn.Linear(1, 1), "float32", (torch.ones(3), 2))
+
+
+def test_this_processor_has_features_where_linux_lists_them() -> None:
     if Path("/proc/cpuinfo").exists():
         assert this_processor().features
 
 
-def test_8_bits_are_for_the_fast_kernels_on_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that began with them goes on without them elsewhere."""
-    monkeypatch.setattr(precision, "this_processor", lambda: ICE_LAKE)
-    monkeypatch.setattr(private, "has_byte_product", lambda: False)
-    assert choose_precision("auto", CPU).precision == "float32"
-    assert choose_precision("auto", CPU, "int8").precision == "int8"
-    with use("plain"):
-        assert choose_precision("auto", CPU, "int8").precision == "float32"
+@pytest.mark.parametrize("first", ["float32", "bf16"])
+def test_processes_follow_the_first_one(first: str, make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[float] = []
+    monkeypatch.setattr(ProcessGroup, "total", lambda _, *values: (sent.extend(values), [sum(sent)])[1])
+    assert (
+        choose_precision(make_config(f"training.precision={first}"), CPU, group=ProcessGroup(0, 2)).precision == first
+    )
+    assert choose_precision(make_config("training.precision=auto"), CPU, "bf16", ProcessGroup(1, 2)).precision == first
 
 
-@pytest.mark.parametrize("first", ["float32", "bf16", "int8"])
-def test_processes_follow_the_first_one(first: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[float] = []
-    monkeypatch.setattr(World, "total", lambda _, *values: (told.extend(values), [sum(told)])[1])
-    assert choose_precision(first, CPU, world=World(0, 2)).precision == first
-    assert choose_precision("auto", CPU, "bf16", World(1, 2)).precision == first
-
-
-@pytest.mark.parametrize(("processor", "kept"), [(ZEN4, "bf16")])
 def test_a_resumed_run_keeps_its_precision_on_another_processor(
-    processor: Processor,
-    kept: str,
-    make_config: ConfigMaker,
-    straight: Callable[..., Path],
-    monkeypatch: pytest.MonkeyPatch,
+    make_config: ConfigMaker, straight: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(byte_products, "ENOUGH", 1)
     config = make_config(*HARD, "training.precision=auto")
-    monkeypatch.setattr(precision, "this_processor", lambda: processor)
+    be(monkeypatch, "Zen 4")
     folder = run_and_stop(monkeypatch, config, 6)
-    assert load(folder / "last.safetensors", CPU).config.training.precision == kept
+    assert load(folder / "last.safetensors", CPU).config.training.precision == "bf16"
     assert "precision: auto" in (folder / "config.yaml").read_text(encoding="utf-8")
-    monkeypatch.setattr(precision, "this_processor", lambda: ZEN3)
+    be(monkeypatch, "Zen 3")
     finished = finish(config, resume=True)
-    assert_same_run(finished, straight(f"training.precision={kept}"))
+    assert_same_run(finished, straight("training.precision=bf16"))
     with pytest.raises(AssertionError):
         assert_same_run(finished, straight("training.precision=float32"))

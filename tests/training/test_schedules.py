@@ -7,7 +7,7 @@ import torch
 
 from nmt.config.training import ScheduleConfig, TeacherForcingConfig
 from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES, ScheduleStep
-from nmt.training.update import toss
+from nmt.training.update import sample_teacher_forcing_mask
 
 
 def rate(update: int = 1, epoch: int = 1, reductions: int = 0, share_done: float = 0.0, **config: Any) -> float:
@@ -105,7 +105,7 @@ def test_ratios_fall_to_the_minimum_and_stay(config: dict[str, Any], minimum: fl
 
 
 def mask(*arguments: Any) -> torch.Tensor:
-    tossed = toss(*arguments)
+    tossed = sample_teacher_forcing_mask(*arguments)
     assert tossed is not None
     assert tossed.shape == arguments[0]
     return tossed
@@ -114,7 +114,7 @@ def mask(*arguments: Any) -> torch.Tensor:
 def test_masks_without_choice() -> None:
     before = torch.get_rng_state()
     for granularity in ("token", "step", "batch"):
-        assert toss((3, 4), 1.0, granularity) is None
+        assert sample_teacher_forcing_mask((3, 4), 1.0, granularity) is None
         assert torch.equal(torch.get_rng_state(), before)
     for granularity in ("token", "step", "batch"):
         assert not mask((50, 50), 0.0, granularity).any()

@@ -9,7 +9,7 @@ from support.runs import HARD, ConfigMaker, assert_same_run, contents, events, f
 
 from nmt.checkpoint.contents import load
 from nmt.config.run import Config
-from nmt.selection import lexical
+from nmt.data import shortlist as lexical
 from nmt.system.errors import UserError
 from nmt.text.vocabulary import PAD
 from nmt.training.check import check

@@ -13,13 +13,10 @@ from support.runs import LOSSES, ConfigMaker, assert_same, contents, events, fin
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.reading import load_config
-from nmt.kernels import use
-from nmt.kernels.output_loss import Loss
-from nmt.kernels.precision import check_precision
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.training import loop
-from nmt.training import loss as batch_losses
+from nmt.training.loss import BatchLoss, Loss
 from nmt.translator import Translator
 
 
@@ -124,9 +121,9 @@ def test_training_learns_its_text_by_heart(make_config: ConfigMaker, corpus: Pat
 def break_updates(monkeypatch: pytest.MonkeyPatch, updates: Container[int], what: str) -> None:
     """Let the loss or the gradients of these updates not be finite."""
     count = itertools.count(1)
-    real = batch_losses.batch_loss
+    real = BatchLoss.forward
 
-    def batch_loss(*arguments: Any) -> Loss:
+    def forward(*arguments: Any) -> Loss:
         loss = real(*arguments)
         if torch.is_inference_mode_enabled() or next(count) not in updates:
             return loss
@@ -135,7 +132,7 @@ def break_updates(monkeypatch: pytest.MonkeyPatch, updates: Container[int], what
         loss.smoothed.register_hook(lambda gradient: gradient * math.inf)
         return loss
 
-    monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
+    monkeypatch.setattr(BatchLoss, "forward", forward)
 
 
 @pytest.mark.parametrize("what", ["loss", "gradient"])
@@ -178,11 +175,11 @@ def test_weights_that_are_not_finite_are_never_kept(make_config: ConfigMaker, mo
 
 
 def test_a_batch_too_large_for_the_memory_is_named(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    def batch_loss(*_: Any) -> Loss:
+    def forward(*_: Any) -> Loss:
         torch.empty(2**60)
         raise AssertionError("there was room for it")
 
-    monkeypatch.setattr(batch_losses, "batch_loss", batch_loss)
+    monkeypatch.setattr(BatchLoss, "forward", forward)
     message = r"update 1: out of memory for a batch of 6 sentences .* lower training\.batch_size"
     with pytest.raises(UserError, match=message):
         finish(make_config())
@@ -198,20 +195,13 @@ def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMake
     assert not Path(make_config().output_dir).exists()
 
 
-def test_int8_is_for_processors() -> None:
-    check_precision("search.precision", "int8", torch.device("cpu"))
-    with pytest.raises(UserError, match=r"search\.precision: int8 runs on processors only, and this device is cuda"):
-        check_precision("search.precision", "int8", torch.device("cuda"))
-
-
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
-def test_plain_kernels_train_too(make_config: ConfigMaker, precision: str) -> None:
+def test_plain_pytorch_trains_to_the_same_losses(make_config: ConfigMaker, precision: str) -> None:
     fields = [f"model.{part}=0" for part in ("embedding_dropout", "encoder.dropout", "decoder.dropout")]
-    fields += [f"training.precision={precision}", f"search.precision={'int8' if precision == 'bf16' else precision}"]
+    fields += [f"training.precision={precision}"]
     losses = []
-    for kernels in ("fast", "plain"):
-        with use(kernels):
-            folder = finish(make_config("training.max_updates=8", f"name={kernels}", *fields))
+    for name, fast in (("fast", "true"), ("plain", "false")):
+        folder = finish(make_config("training.max_updates=8", f"name={name}", f"training.fast={fast}", *fields))
         losses.append([event["loss"] for event in events(folder) if "loss" in event])
     assert losses[0] == pytest.approx(losses[1], rel=1e-4 if precision == "float32" else 2e-2)
 

@@ -36,7 +36,7 @@ def states(
         tops = []
         for inputs in decoder.embed(batch.target_input[:, :-1]).unbind(1):
             _, state, _ = decoder.step(inputs, state, memory)
-            tops.append(decoder.top(state))
+            tops.append(decoder.top(state.hidden))
         written = torch.stack(tops, dim=1).cpu() if tops else None
         for row, place in enumerate(chosen):
             source, target = pairs[place]

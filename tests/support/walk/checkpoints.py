@@ -18,8 +18,8 @@ from nmt.build import build_model
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.config.run import Config
+from nmt.data.shortlist import Shortlist
 from nmt.data.training_set import load_training_set
-from nmt.selection.lexical import Selection
 from nmt.text.corpus import ParallelText
 from nmt.training import loop
 from nmt.training.interruption import StopSignals
@@ -61,7 +61,7 @@ def models(folder: Path) -> dict[str, Path]:
         model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
         paths[kind] = place / "good.safetensors"
         likeliest = torch.zeros(len(pairs.source.vocabulary), 2, dtype=torch.int16)
-        selection = Selection(likeliest, torch.arange(6, dtype=torch.int16))
+        selection = Shortlist(likeliest, torch.arange(6, dtype=torch.int16))
         sides = pairs.source, pairs.target
         checkpoint.save(paths[kind], config, *sides, model, selection=selection, int8=kind == "char")
     return paths

@@ -1,0 +1,84 @@
+"""The one place where nmt reaches `nmt.fast`. Without that folder, or with `fast=False`, all is plain PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from nmt.data.shortlist import Shortlist
+from nmt.decoding.model import TranslationModel
+from nmt.system.errors import UserError
+from nmt.system.processor import Precision, auto_precision
+
+if TYPE_CHECKING:
+    from nmt.data.batching import Batch
+
+GradientFunction: TypeAlias = "Callable[[Batch | None, Bool[Tensor, 'B T'] | None], Float[Tensor, '']]"
+"""Adds the gradient of a batch's summed loss to the weights', and returns the summed NLL, in nats."""
+
+
+def for_training(
+    losses: nn.Module, precision: Precision, sampled_softmax: tuple[Tensor, int] | None = None, *, fast: bool = True
+) -> GradientFunction:
+    """The function that adds a batch's gradient; `losses` is a `BatchLoss`, or DistributedDataParallel's of one.
+
+    `sampled_softmax` is the frequency of each target token in the training text, and how many tokens an update draws.
+    Raises `UserError` if only `nmt.fast` has it.
+    """
+    room = _room() if fast else None
+    if room is not None:
+        return room.accelerate(losses, precision, sampled_softmax)
+    if sampled_softmax is not None:
+        raise UserError("training.sampled_softmax needs nmt.fast: set training.fast to true, or leave it out")
+    return _plain_gradient(losses, precision)
+
+
+def for_inference(model: TranslationModel, precision: str, *, fast: bool = True) -> TranslationModel:
+    """The model for search in this precision. A fast one does not follow later changes of its weights.
+
+    Raises `UserError` for a precision that only `nmt.fast` has.
+    """
+    room = _room() if fast else None
+    if room is not None:
+        return room.prepare_for_inference(model, precision)
+    if precision != "float32":
+        raise UserError(f"search.precision: {precision} needs nmt.fast: use float32, or leave out --plain")
+    return model
+
+
+def restrict_to_shortlist(
+    model: TranslationModel, shortlist: Shortlist, source: Int[Tensor, "B S"]
+) -> TranslationModel:
+    """A model from `for_inference` for a batch of padded source ids, which writes tokens of their shortlists alone."""
+    room = _room()
+    return model if room is None else room.restrict_to_shortlist(model, shortlist, source)
+
+
+def resolve_precision(precision: str, device: torch.device, purpose: str, *, fast: bool = True) -> Precision:
+    """What `auto` is for training or search on this device; any other precision itself."""
+    if precision != "auto":
+        return precision  # type: ignore[return-value]
+    return auto_precision(device, purpose) if fast and _room() is not None else "float32"
+
+
+def _room() -> ModuleType | None:
+    return import_module("nmt.fast") if find_spec("nmt.fast") is not None else None
+
+
+def _plain_gradient(losses: nn.Module, precision: Precision) -> GradientFunction:
+    device = next(losses.parameters()).device.type
+
+    def add_gradient(batch: Batch | None, teacher_forcing_mask: Tensor | None) -> Tensor:
+        with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
+            loss = losses(batch, teacher_forcing_mask)
+        loss.smoothed.backward()
+        return loss.nll.detach()
+
+    return add_gradient

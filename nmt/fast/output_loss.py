@@ -1,0 +1,232 @@
+"""The output layer with its cross-entropy, some hundred tokens at a time: a batch's logits never exist at once.
+
+Each chunk's gradient is computed in the forward pass, from its logits and in their place; autograd would keep N·V
+values for the backward pass, and compute as many again.
+
+With `counts`, as sampled softmax needs them, each of the V outputs counts as that many vocabulary entries with logits
+like its own (targets count once): see `nmt.fast.sampled_softmax`.
+
+Shapes: N target tokens, F what the output layer multiplies, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from nmt.fast.products import as_factor, has_kernel, kernel_product, padded, weight_gradient
+from nmt.training.loss import Loss
+
+# Even numbers of tokens, so that the two readings of R-Drop stay together.
+CHUNK = 512  # enough for a fast product
+ROUNDED_CHUNK = 2 * CHUNK  # of values that take half the memory
+CACHED = 64  # whose logits, in float32, stay in a core's cache
+
+
+def output_loss(
+    features: Float[Tensor, "N F"],
+    weight: Float[Tensor, "V F"],
+    bias: Float[Tensor, " V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    r_drop: float | None = None,
+    counts: Float[Tensor, " V"] | None = None,
+) -> Loss:
+    """The loss of `nmt.training.loss.BatchLoss.output_loss`, on a CPU."""
+    return Loss(*_OutputLoss.apply(features, weight, bias, targets, smoothing, r_drop, counts))  # type: ignore[no-untyped-call]
+
+
+def padded_output_loss(
+    features: Float[Tensor, "N F"],
+    weight: Float[Tensor, "V F"],
+    bias: Float[Tensor, " V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    r_drop: float | None = None,
+    real: Bool[Tensor, " N"] | None = None,
+    counts: Float[Tensor, " V"] | None = None,
+) -> Loss:
+    """The same by autograd, without the tokens that are not `real`: for CUDA graphs, which read padding too."""
+    logits = F.linear(features, weight, bias if counts is None else bias + counts.log())
+    log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=1)
+    loss = _summed(log_probabilities, targets, smoothing, counts, real)
+    if r_drop is None:
+        return loss
+    p, q = log_probabilities[0::2], log_probabilities[1::2]
+    divergence = ((p.exp() - q.exp()) * (p - q)).sum(dim=1)  # KL(p‖q) + KL(q‖p)
+    divergence = divergence.sum() if real is None else (divergence * real[0::2]).sum()
+    return Loss(loss.smoothed / 2 + r_drop / 4 * divergence, loss.nll / 2)
+
+
+def _summed(
+    log_probabilities: Float[Tensor, "N V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    counts: Float[Tensor, " V"] | None = None,
+    real: Bool[Tensor, " N"] | None = None,
+) -> Loss:
+    """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary, summed over real tokens."""
+    of_targets = log_probabilities.gather(1, targets.unsqueeze(1)).squeeze(1)
+    nll = -(of_targets.sum() if real is None else (of_targets * real).sum())
+    if smoothing == 0:
+        return Loss(nll, nll.detach())
+    if counts is None:
+        mean = log_probabilities.mean(dim=1)
+    else:
+        shares = _shares(counts)
+        mean = log_probabilities @ shares - shares @ counts.log()
+    uniform = -(mean.sum() if real is None else (mean * real).sum())
+    return Loss((1 - smoothing) * nll + smoothing * uniform, nll.detach())
+
+
+def _shares(counts: Float[Tensor, " V"]) -> Float[Tensor, " V"]:
+    """The share of the whole vocabulary that each output counts as."""
+    return counts / counts.sum()
+
+
+def _to_probabilities(
+    logits: Float[Tensor, "N V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    inputs: Float[Tensor, "P F"],
+    weight: Float[Tensor, "V F"],
+    bias: Float[Tensor, " V"],
+) -> Loss:
+    """Probabilities in the place of the logits; returns the loss without what `_mean_of_logits` adds.
+
+    A row's log normalizer is z − log p of any of its types, such as the reference. Where p is too small for the format,
+    the logits are computed once more. In bfloat16, which the products before and behind it give and take, all that
+    enters the NLL is the rounded probability's relative error, of 2⁻⁹ at most.
+    """
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    columns = targets.unsqueeze(1)
+    of_references = logits.gather(1, columns).squeeze(1).to(wide)
+    torch.softmax(logits, dim=1, out=logits)
+    reached = logits.gather(1, columns).squeeze(1).to(wide)
+    normalizers = of_references - reached.log()
+    lost = (reached < torch.finfo(wide).tiny).nonzero().squeeze(1)
+    if len(lost):
+        normalizers[lost] = kernel_product(inputs[lost], weight.t(), bias).to(wide).logsumexp(dim=1)
+    nll = (normalizers - of_references).sum()
+    return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll)
+
+
+def _subtract_targets(
+    probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, counts: Tensor | None
+) -> None:
+    """The loss's gradient of the logits, in the place of the probabilities: p − ε/V, and 1 − ε less at the target."""
+    if smoothing:
+        probabilities.sub_(smoothing * (1 / probabilities.shape[1] if counts is None else _shares(counts)))
+    probabilities[torch.arange(len(targets)), targets] -= 1 - smoothing
+
+
+def _read_twice(
+    logits: Float[Tensor, "N V"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    r_drop: float,
+    counts: Tensor | None,
+) -> Loss:
+    """The loss with `r_drop`, and its gradient of the logits, in their place.
+
+    With r = log p − log q, KL(p‖q) + KL(q‖p) has the gradient p (r − KL(p‖q)) + p − q of p's logits, and
+    q (−r − KL(q‖p)) + q − p of q's.
+    """
+    losses = []
+    for chunk, chunk_targets in zip(logits.split(CACHED), targets.split(CACHED), strict=True):
+        log_probabilities = chunk.to(torch.promote_types(chunk.dtype, torch.float32)).log_softmax(dim=1)
+        loss = _summed(log_probabilities, chunk_targets, smoothing, counts)
+        probabilities = log_probabilities.exp()
+        p, q = probabilities[0::2], probabilities[1::2]
+        ratio = log_probabilities[0::2] - log_probabilities[1::2]
+        by_p, by_q = p * ratio, q * ratio
+        p_from_q, q_from_p = by_p.sum(dim=1, keepdim=True), -by_q.sum(dim=1, keepdim=True)
+        losses.append(Loss(loss.smoothed / 2 + r_drop / 4 * (p_from_q.sum() + q_from_p.sum()), loss.nll / 2))
+        difference = p - q
+        by_p.add_(difference)
+        by_q.add_(difference)
+        p.mul_(1 - r_drop / 2 * p_from_q).add_(by_p, alpha=r_drop / 2)
+        q.mul_(1 - r_drop / 2 * q_from_p).sub_(by_q, alpha=r_drop / 2)
+        _subtract_targets(probabilities, chunk_targets, smoothing, counts)
+        chunk.copy_(probabilities.div_(2))
+    return _sum(losses)
+
+
+def _sum(losses: Sequence[Loss]) -> Loss:
+    return Loss(*(torch.stack(parts).sum() for parts in zip(*losses, strict=True)))
+
+
+def _mean_of_logits(
+    features: Float[Tensor, "N F"],
+    weight: Float[Tensor, "V F"],
+    bias: Float[Tensor, " V"],
+    counts: Float[Tensor, " V"] | None,
+) -> Tensor:
+    """The logits' mean over the vocabulary, summed over tokens: of the features' sum, by the mean row of weights."""
+    if counts is None:
+        return features.sum(dim=0) @ weight.mean(dim=0) + len(features) * bias.mean()
+    shares = _shares(counts)
+    return features.sum(dim=0) @ (shares @ weight) + len(features) * (shares @ bias)
+
+
+class _OutputLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        r_drop: float | None,
+        counts: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        needs_gradient = any(ctx.needs_input_grad)
+        of_features, of_weight, of_bias = torch.empty_like(features), None, torch.zeros_like(bias)
+        factors = as_factor(features)
+        in_bf16 = factors.dtype == torch.bfloat16
+        losses = []
+        if smoothing and r_drop is None:
+            mean = -smoothing * _mean_of_logits(features, weight, bias, counts)
+            losses.append(Loss(mean, torch.zeros_like(mean)))
+        if counts is not None:
+            bias = bias + counts.log()
+        size = ROUNDED_CHUNK if in_bf16 else CHUNK
+        for begin in range(0, max(1, len(features)), size):
+            rows = slice(begin, begin + size)
+            inputs, chunk_targets = factors[rows], targets[rows]
+            if has_kernel(inputs):
+                inputs = padded(inputs)
+            logits = kernel_product(inputs, weight.t(), bias)
+            real = logits[: len(chunk_targets)]
+            if r_drop is not None:
+                losses.append(_read_twice(real, chunk_targets, smoothing, r_drop, counts))
+            else:
+                losses.append(_to_probabilities(real, chunk_targets, smoothing, inputs, weight, bias))
+                if needs_gradient:
+                    _subtract_targets(real, chunk_targets, smoothing, counts)
+            if needs_gradient:
+                logits[len(chunk_targets) :] = 0  # rows that were added
+                of_bias += logits.sum(dim=0)
+                of_inputs, of_chunk = kernel_product(logits, weight), weight_gradient(inputs, logits)
+                of_features[rows] = of_inputs[: len(chunk_targets)]
+                of_weight = of_chunk if of_weight is None else of_weight.add_(of_chunk)
+                del of_inputs, of_chunk
+            del logits, real  # free the memory of each chunk before the next one needs as much
+        if needs_gradient:
+            ctx.save_for_backward(of_features, of_weight, of_bias)
+        smoothed, nll = _sum(losses)
+        ctx.mark_non_differentiable(nll)
+        return smoothed, nll
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        gradients = ctx.saved_tensors if gradient == 1 else [gradient * x for x in ctx.saved_tensors]
+        return *gradients, None, None, None, None

@@ -1,0 +1,129 @@
+"""Matrix products on a CPU: float32 by oneDNN where that is known to be faster than PyTorch's own, or in bfloat16.
+
+On AMD's CPUs PyTorch's products, MKL's, do not use AVX-512, and oneDNN's are up to twice as fast. Everywhere else
+PyTorch's own are taken. In bfloat16 activations are rounded as they come, and weights once an update.
+
+Shapes: N rows, I inputs, O outputs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Num
+from torch import Tensor
+
+from nmt.fast import torch_internals
+from nmt.fast.precision import in_bf16, once
+from nmt.system.processor import Processor, this_processor
+
+
+@cache
+def prefers_onednn(processor: Processor | None = None) -> bool:
+    """Whether float32 products are oneDNN's: on AMD's CPUs with AVX-512, unless oneDNN is told not to use that."""
+    vendor, features = processor or this_processor()
+    limited = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper().startswith(("SSE", "AVX2", "AVX_"))
+    return vendor == "AuthenticAMD" and "avx512f" in features and not limited
+
+
+def has_kernel(tensor: Tensor) -> bool:
+    """Whether oneDNN's products are used for a tensor."""
+    if tensor.device.type != "cpu":
+        return False
+    if tensor.dtype == torch.bfloat16 or in_bf16():
+        return tensor.dtype in (torch.float32, torch.bfloat16) and in_bf16()
+    return tensor.dtype == torch.float32 and prefers_onednn() and torch_internals.has_product(torch.float32)
+
+
+def multiply(
+    left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "N O"]:
+    """left · right + bias, without a gradient. A transposed `right` is not copied.
+
+    `right` is a weight: in a block of `products_in` it is rounded once. `left` may be rounded already (`as_factor`).
+    """
+    result = kernel_product(left, right, bias)
+    return result.float() if result.dtype == torch.bfloat16 else result
+
+
+def kernel_product(
+    left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "N O"]:
+    """`multiply`'s result as its kernel returns it: rounded in bf16, in half the memory."""
+    if not has_kernel(left) or left.shape[1] == 0:  # the kernel refuses a sum of nothing
+        left = left.to(right.dtype)  # it may come from a block of `products_in` that has ended
+        return left @ right if bias is None else torch.addmm(bias, left, right)
+    bias = None if bias is None else bias.contiguous()  # the kernel does not read its stride
+    if in_bf16():
+        factors, shift = once(right, _rounded_transpose), None if bias is None else once(bias, _rounded)
+        return few_sizes(_dense(left.bfloat16()), lambda rows: _bf16_product(rows, factors, shift))
+    left, columns = _dense(left), _dense(right).t()
+    return few_sizes(left, lambda rows: torch_internals.product(rows, columns, bias))
+
+
+def as_factor(rows: Float[Tensor, "*N I"]) -> Float[Tensor, "*N I"]:
+    """Rows that are factors of several products: in bf16 they are then rounded once."""
+    return rows.bfloat16() if in_bf16() and has_kernel(rows) else rows
+
+
+def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"]) -> Float[Tensor, "O I"]:
+    """The gradient of a weight that made O outputs of I inputs in each of N rows. Both may be rounded already."""
+    if inputs.dtype == torch.bfloat16 or (in_bf16() and has_kernel(inputs)):
+        inputs, gradients = (_with_zeros(x.bfloat16(), _sum_step(x)) for x in (inputs, gradients))
+        total = _bf16_product(_dense(inputs.t()), _dense(gradients).t(), None)  # faster than its transpose
+        return total.t().contiguous().float()  # as the weight lies in memory; one copy that does both is slower
+    gradients = gradients.to(inputs.dtype)  # they may come from a block of `products_in` that has ended
+    if not has_kernel(inputs) or len(inputs) == 0:
+        return gradients.t() @ inputs
+    inputs, gradients = (_with_zeros(x, _sum_step(x)) for x in (inputs, gradients))
+    return torch_internals.product(_dense(inputs.t()), _dense(gradients).t(), None).t()
+
+
+def few_sizes(rows: Num[Tensor, "N I"], kernel: Callable[[Tensor], Tensor]) -> Num[Tensor, "N O"]:
+    """A kernel's product of `padded` rows, without the rows that were added."""
+    more = padded(rows)
+    return kernel(rows) if more is rows else kernel(more)[: len(rows)]
+
+
+def padded(rows: Num[Tensor, "N I"]) -> Num[Tensor, "P I"]:
+    """The rows, and rows of zeros behind them, so that kernels meet few numbers of rows.
+
+    oneDNN compiles each size of a product and keeps it for ever: 0.6 MiB, or the size of a weight for its gradient.
+    """
+    return _with_zeros(rows, 16 if len(rows) < 256 else 64 if len(rows) < 512 else 128)  # beams of 5: 320 rows
+
+
+def _sum_step(rows: Tensor) -> int:
+    """To which multiple of rows a product that sums over rows is padded."""
+    return 16 if len(rows) < 64 else 64 if len(rows) < 512 else 128
+
+
+def _with_zeros(rows: Tensor, step: int) -> Tensor:
+    missing = -len(rows) % step
+    return F.pad(rows, (0, 0, 0, missing)) if missing else rows
+
+
+def _dense(matrix: Tensor) -> Tensor:
+    """The same matrix without gaps in memory: with gaps the kernel is a hundred times slower."""
+    return matrix if matrix.t().is_contiguous() else matrix.contiguous()
+
+
+def _bf16_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if torch_internals.has_product(torch.bfloat16):
+        return torch_internals.product(rows, weight, bias)
+    return F.linear(rows, weight, bias)
+
+
+def _rounded(tensor: Tensor) -> Tensor:
+    return tensor.bfloat16()
+
+
+def _rounded_transpose(weight: Tensor) -> Tensor:
+    """A weight (I O), rounded, as (O I): products forward and backward read the same rounded values."""
+    if weight.is_contiguous():
+        return once(weight, _rounded).t()
+    return once(_dense(weight.t()), _rounded)

@@ -1,0 +1,72 @@
+"""Linear layers, embeddings and dropout: PyTorch's own, and the values that their weights begin with.
+
+On PyTorch's meta device a weight has a shape and no values: nothing is drawn there.
+"""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+def glorot(weight: Float[Tensor, "O I"], matrices: int = 1) -> None:
+    """Uniform within ±√(6 / (I + O)) (Glorot and Bengio 2010), for each of the matrices stacked in a weight."""
+    if not weight.is_meta:
+        for matrix in weight.chunk(matrices):
+            nn.init.xavier_uniform_(matrix)
+
+
+def orthogonal(weight: Float[Tensor, "O I"], matrices: int = 1) -> None:
+    """A random orthogonal matrix (Saxe et al. 2014), or one for each of the matrices stacked in a weight."""
+    if not weight.is_meta:
+        for matrix in weight.chunk(matrices):
+            nn.init.orthogonal_(matrix)
+
+
+def normal(weight: Float[Tensor, "V E"]) -> None:
+    """N(0, 1/E), so that the squares of an embedding's E values sum to about 1."""
+    if not weight.is_meta:
+        nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
+
+
+def zeros(bias: Float[Tensor, " O"]) -> None:
+    """Zeros."""
+    if not bias.is_meta:
+        nn.init.zeros_(bias)
+
+
+def open_forget_gates(bias: Float[Tensor, " G"]) -> None:
+    """Ones for an LSTM's forget gates (Jozefowicz et al. 2015, section 2.2), zeros for its other gates."""
+    zeros(bias)
+    if not bias.is_meta:
+        nn.init.ones_(bias.chunk(4)[1])
+
+
+class Linear(nn.Linear):
+    """`torch.nn.Linear`. Its first weight is Glorot's, its first bias 0."""
+
+    def reset_parameters(self) -> None:
+        glorot(self.weight)
+        if self.bias is not None:
+            zeros(self.bias)
+
+
+class Embedding(nn.Embedding):
+    """`torch.nn.Embedding` from N(0, 1/E). Its weight may be that of the output layer, too."""
+
+    def reset_parameters(self) -> None:
+        normal(self.weight)
+
+
+class EmbeddingDropout(nn.Module):
+    """Dropout of whole embeddings (`word_rate`), and of each of their values (`rate`)."""
+
+    def __init__(self, rate: float, word_rate: float) -> None:
+        super().__init__()
+        self.values = nn.Dropout(rate)
+        self.words = nn.Dropout(word_rate)
+
+    def forward(self, embedded: Float[Tensor, "*N E"]) -> Float[Tensor, "*N E"]:
+        if self.training and self.words.p:
+            embedded = embedded * self.words(embedded.new_ones(*embedded.shape[:-1], 1))
+        return self.values(embedded)

@@ -1,0 +1,61 @@
+"""What an update changes: the weights, their optimizer, and their moving average."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from nmt import acceleration
+from nmt.config.training import TrainingConfig
+from nmt.data.training_set import TrainingSet
+from nmt.model.seq2seq import Seq2Seq
+from nmt.training.average import MovingAverage
+from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
+from nmt.training.loss import BatchLoss
+
+
+class TrainState(NamedTuple):
+    model: Seq2Seq
+    losses: nn.Module  # a `BatchLoss` of the model, or DistributedDataParallel's of one
+    add_gradient: acceleration.GradientFunction
+    optimizer: torch.optim.Optimizer
+    moments: tuple[str, ...]  # the optimizer's, for each weight
+    average: MovingAverage[Seq2Seq] | None
+
+    @property
+    def result(self) -> Seq2Seq:
+        """The model that is validated and kept."""
+        return self.model if self.average is None else self.average.model
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every weight is a finite number."""
+        return all(bool(parameter.isfinite().all()) for parameter in self.model.parameters())
+
+
+def new_train_state(
+    model: Seq2Seq,
+    config: TrainingConfig,
+    group: ProcessGroup = SINGLE_PROCESS,
+    token_frequencies: Tensor | None = None,
+) -> TrainState:
+    """The state before the first update. `token_frequencies` are those of target tokens, for a sampled softmax."""
+    losses: nn.Module = BatchLoss(model, config.label_smoothing, config.r_drop)
+    if group.size > 1:
+        losses = DistributedDataParallel(losses, gradient_as_bucket_view=True)
+    precision = acceleration.resolve_precision(config.precision, model.device, "training", fast=config.fast)
+    sampled = None
+    if config.sampled_softmax is not None and token_frequencies is not None:
+        sampled = token_frequencies, config.sampled_softmax
+    add_gradient = acceleration.for_training(losses, precision, sampled, fast=config.fast)
+    optimizer = config.component("optimizer")
+    average = None if config.moving_average is None else MovingAverage(model, config.moving_average)
+    return TrainState(model, losses, add_gradient, optimizer.of(model.parameters()), optimizer.moments, average)
+
+
+def token_frequencies(pairs: TrainingSet) -> Tensor:
+    """How often an epoch has each target token."""
+    return torch.from_numpy(pairs.target_counts)

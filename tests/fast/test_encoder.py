@@ -1,0 +1,91 @@
+"""The encoder step by step against PyTorch's own over packed sentences."""
+
+import pytest
+import torch
+from support.all_pairs import all_pairs
+from support.attention_cases import draw
+from support.tiny_models import randomise
+
+from nmt.fast import encoder
+from nmt.fast.encoder import FastBidirectionalGRU
+from nmt.fast.modules import FASTER
+from nmt.fast.precision import products_in
+from nmt.model.encoder import BIDIRECTIONAL, Bidirectional
+
+E, HIDDEN = 4, 3
+LENGTHS = (4, 8, 1, 6)
+
+
+def make(layers, dropout=0.0, cell="gru"):
+    rnn = BIDIRECTIONAL[cell](E, HIDDEN, layers, dropout).double()
+    randomise(rnn)
+    return rnn
+
+
+def fast(rnn):
+    rnn.__class__ = FASTER[type(rnn)]
+    return rnn
+
+
+def rnn_results(rnn, inputs, lengths):
+    """The values, and the gradients by inputs and parameters of an objective that padding is a part of, too."""
+    inputs = inputs.clone().requires_grad_()
+    values, final = rnn(inputs, torch.tensor(lengths))
+    weights = torch.randn(values.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
+    objective = (weights * torch.cos(values)).sum() + (weights[:, 0] * final**2).sum()
+    gradients = torch.autograd.grad(objective, [inputs, *rnn.parameters()])
+    return [values.detach(), final.detach(), *gradients]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "layers", "wider", "cell"),
+    all_pairs([LENGTHS, (6, 1, 8, 4), (1, 4, 6, 8), (5, 5), (1, 1, 1), (7,), (1,)], [1, 2, 3], [0, 2], ["gru", "lstm"]),
+    ids=str,
+)
+def test_values_and_gradients_are_pytorchs(layers, lengths, wider, cell, monkeypatch):
+    rnn = make(layers, cell=cell)
+    inputs = draw(len(lengths), max(lengths) + wider, E)
+    expected = rnn_results(rnn, inputs, lengths)
+    fast(rnn)
+    for one, other in zip(rnn_results(rnn, inputs, lengths), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    with monkeypatch.context() as patch:  # each direction by PyTorch's own, as in a CUDA graph
+        patch.setattr(encoder, "is_fast", lambda _: False)
+        patch.setattr(encoder._Sequential, "_uses_packed", lambda *_: False)
+        for one, other in zip(rnn_results(rnn, inputs, lengths), expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    rnn.float()
+    for one, other in zip(rnn_results(rnn, inputs.float(), lengths), expected, strict=True):
+        torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-5, atol=1e-5)
+
+
+def test_dropout_is_between_layers_in_training_alone():
+    """A rate of 1 leaves nothing of what the upper layer reads: its states are the same whatever the source."""
+    lengths = torch.tensor(LENGTHS)
+    inputs, others = draw(4, 8, E), draw(4, 8, E, seed=2)
+    rnn = fast(make(2, dropout=1.0)).train()
+    for one, other in zip(rnn(inputs, lengths), rnn(others, lengths), strict=True):
+        assert torch.equal(one, other)
+        assert one.any()
+    rnn.eval()
+    assert torch.equal(rnn(inputs, lengths)[0], fast(make(2))(inputs, lengths)[0])
+
+
+@pytest.mark.parametrize(
+    ("onednn", "lengths", "by_hand"), [(False, [4, 4], False), (True, [4, 4], True), (True, [4, 1, 1], False)]
+)
+def test_without_gradients_the_faster_one_runs(onednn, lengths, by_hand, monkeypatch):
+    """PyTorch's own where its products are the fastest, or where most is padding; never in training."""
+    calls = []
+    run = Bidirectional.forward
+    monkeypatch.setattr(Bidirectional, "forward", lambda *a: calls.append("PyTorch") or run(*a))
+    monkeypatch.setattr(encoder, "prefers_onednn", lambda: onednn)
+    rnn, arguments = FastBidirectionalGRU(3, 2, 1, 0.0), (torch.zeros(len(lengths), 4, 3), torch.tensor(lengths))
+    with torch.inference_mode():
+        rnn(*arguments)
+        assert bool(calls) is not by_hand
+        calls.clear()
+        with products_in("bf16"):
+            rnn(*arguments)
+    rnn(*arguments)
+    assert not calls

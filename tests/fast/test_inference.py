@@ -1,0 +1,102 @@
+"""Models prepared for search against the models that they are made of."""
+
+import numpy as np
+import pytest
+import torch
+from support.tiny_models import EACH_ONCE, parametrised, tiny_model
+from torch import nn
+
+from nmt.decoding.ensemble import Ensemble
+from nmt.fast import prepare_for_inference
+from nmt.fast.inference import Blocks, Bytes, PackedLinear, Rounded, RoundedBlocks
+from nmt.fast.torch_internals import has_blocks
+from nmt.system.errors import UserError
+
+KINDS = [Rounded, Bytes]
+KINDS += [kind for kind in (Blocks, RoundedBlocks) if has_blocks(kind.dtype)]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
+@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
+def test_a_prepared_model_takes_the_models_steps(variant, precision) -> None:
+    model = tiny_model(variant, layers=2, seed=3).float().eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    source, lengths = torch.tensor([[4, 5, 6, 3], [7, 8, 3, 1]]), torch.tensor([4, 3])
+    close = {"float32": 1e-5, "bf16": 0.05, "int8": 0.1}[precision]
+    with torch.inference_mode():
+        other = prepare_for_inference(model, precision)
+        state, memory = model.encode(source, lengths)
+        other_state, other_memory = other.encode(source, lengths)
+        for token in (2, 5, 7):
+            tokens = torch.full((2,), token)
+            expected, state = model.step(tokens, state, memory)
+            found, other_state = other.step(tokens, other_state, other_memory)
+            torch.testing.assert_close(found, expected, rtol=close, atol=close)
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name])
+    assert all(type(module).__module__.startswith(("nmt.model", "torch")) for module in model.modules())
+    assert {p.data_ptr() for p in other.parameters()} == {p.data_ptr() for p in model.parameters()}
+
+
+def test_it_stays_as_it_is_where_there_is_nothing_to_gain() -> None:
+    double = tiny_model(EACH_ONCE[0])
+    assert prepare_for_inference(double, "float32") is double
+    prepared = prepare_for_inference(tiny_model(EACH_ONCE[0]).float(), "float32")
+    assert prepare_for_inference(prepared, "float32") is prepared
+
+
+def test_every_model_of_an_ensemble_is_prepared_and_other_devices_have_no_8_bits() -> None:
+    models = [tiny_model(EACH_ONCE[0], seed=seed).float() for seed in (1, 2)]
+    prepared = prepare_for_inference(Ensemble(models), "int8")
+    assert all(any(isinstance(module, Bytes) for module in member.modules()) for member in prepared.members)
+    with pytest.raises(UserError, match=r"search\.precision: int8 needs a CPU, and this device is meta"):
+        prepare_for_inference(models[0].to("meta"), "int8")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bias", [True, False])
+def test_products_are_the_layers_but_for_their_rounding(kind: type[PackedLinear], bias: bool) -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(512, 300, bias=bias)
+    packed = kind(layer.weight, layer.bias)
+    with torch.inference_mode():
+        for shape in ((1, 512), (131, 512), (3, 2, 512)):
+            inputs = torch.randn(shape)
+            exact, found = layer(inputs), packed(inputs)
+            assert found.dtype == torch.float32
+            error = ((found - exact).norm() / exact.norm()).item()
+            assert error < 1e-5 if kind is Blocks else 1e-3 < error < 2e-2
+
+
+def test_bfloat16_sums_are_float32() -> None:
+    torch.manual_seed(0)
+    layer, inputs = nn.Linear(512, 300), torch.randn(70, 512)
+    with torch.inference_mode():
+        factors = nn.functional.linear(inputs.bfloat16().double(), layer.weight.bfloat16().double())
+        for kind in (kind for kind in KINDS if kind is not Bytes and kind is not Blocks):
+            rounded = kind(layer.weight, layer.bias)(inputs)
+            # All that is rounded behind the factors are the bias and the result, to 8 bits.
+            torch.testing.assert_close(rounded.double(), factors + layer.bias.double(), rtol=2**-8, atol=2**-12)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_8_bit_products_are_those_of_integers(bias: bool) -> None:
+    torch.manual_seed(0)
+    module = nn.Linear(512, 300, bias=bias)
+    inputs = torch.randn(70, 512) * torch.logspace(-30, 6, 70).unsqueeze(1)
+    with torch.no_grad():
+        module.weight[7], inputs[5] = 0, 0
+    shift = module.bias.detach().double().numpy() if bias else 0
+    x, w = inputs.double().numpy(), module.weight.detach().double().numpy()
+    x_scale, w_scale = (np.abs(rows).max(axis=1, keepdims=True) / 127 for rows in (x, w))
+    x_scale[5], w_scale[7] = 1, 1  # of rows of zeros
+    sums = np.rint(x / x_scale).astype(int) @ np.rint(w / w_scale).astype(int).T
+    with torch.inference_mode():
+        layer = Bytes(module.weight, module.bias)
+        outputs = layer(inputs)
+        alone = torch.cat([layer(row.unsqueeze(0)) for row in inputs])
+    assert torch.equal(outputs, alone)
+    product = sums * x_scale * w_scale.T
+    assert (np.abs(outputs.double().numpy() - product - shift) <= 1e-6 * (np.abs(product) + np.abs(shift))).all()
+    errors = np.linalg.norm(product - x @ w.T, axis=1) / np.linalg.norm(x @ w.T, axis=1).clip(1e-99)
+    assert 1e-3 < np.median(errors) < 2e-2

@@ -1,0 +1,213 @@
+"""Whole models: loss and gradients of the fast modules against the plain model's; memory of a batch."""
+
+import gc
+from copy import deepcopy
+
+import pytest
+import torch
+from attention_growth import kept
+from support.tiny_models import (
+    SOURCE_TYPES,
+    SOURCES,
+    TARGETS,
+    VARIANTS,
+    WIRINGS,
+    Variant,
+    config_of,
+    randomise,
+    tiny_model,
+)
+from support.twins import Made
+
+from nmt.build import build_model
+from nmt.data.batching import Example, collate
+from nmt.fast import accelerate, output_loss, shared_gradients
+from nmt.fast.modules import FASTER, replace_modules
+from nmt.training.loss import BatchLoss
+
+BATCH = collate([Example(list(s), list(t)) for s, t in zip(SOURCES, TARGETS, strict=True)])
+OTHER = collate([Example([5], [4, 4, 9]), Example([6, 8, 4], [7])])
+LARGE = collate([Example([4 + i % 5] * 29, [4 + i % 5] * 24) for i in range(2)])  # B = 2, S = 30, T = 25
+# With the wirings' other axes at their defaults, what the fast modules differ in: windows, coverage, heads.
+SELECTED = [*WIRINGS, *(v for v in VARIANTS if v.extra in ("coverage", "heads") and v.scope != "local_m")]
+
+
+def random_mask():
+    return torch.rand(BATCH.target_input.shape, generator=torch.Generator().manual_seed(2)) < 0.5
+
+
+def fast_losses(model, r_drop=None):
+    losses = BatchLoss(deepcopy(model), 0.1, r_drop)
+    accelerate(losses, "float32")
+    return losses
+
+
+def results_of(losses, mask, batches):
+    values = [losses(batch, mask) for batch in batches]
+    for value in values:
+        value.smoothed.backward()
+    return values, {name: parameter.grad for name, parameter in losses.named_parameters()}
+
+
+def assert_equal_to_plain(model, mask=None, batches=(BATCH,), tolerance=1e-10, r_drop=None):
+    fast_values, gradients = results_of(fast_losses(model, r_drop), mask, batches)
+    plain_values, expected = results_of(BatchLoss(model, 0.1, r_drop), mask, batches)
+    torch.testing.assert_close(fast_values, plain_values, rtol=tolerance, atol=0)
+    for name, gradient in expected.items():
+        if gradient is None:
+            assert gradients[name] is None or not gradients[name].any(), name
+        else:
+            close = {"rtol": tolerance, "atol": tolerance * max(1, gradient.abs().max().item())}
+            torch.testing.assert_close(
+                gradients[name], gradient, **close, msg=lambda text, name=name: f"{name}: {text}"
+            )
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch):
+    monkeypatch.setattr(output_loss, "CHUNK", 4)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_every_variants_loss_and_gradients_are_the_plain_models(variant):
+    assert_equal_to_plain(tiny_model(variant))
+
+
+@pytest.mark.parametrize("variant", SELECTED, ids=str)
+def test_so_they_are_with_two_layers_and_scheduled_sampling(variant):
+    assert_equal_to_plain(tiny_model(variant, layers=2), random_mask())
+
+
+@pytest.mark.parametrize("variant", WIRINGS, ids=str)
+def test_so_they_are_in_single_precision_and_over_two_batches(variant):
+    assert_equal_to_plain(tiny_model(variant).float(), random_mask(), tolerance=2e-5)
+    assert_equal_to_plain(tiny_model(variant, 2).float(), None, (BATCH, OTHER), tolerance=2e-5)
+
+
+@pytest.mark.parametrize("variant", WIRINGS, ids=str)
+def test_so_they_are_with_r_drop(variant):
+    assert_equal_to_plain(tiny_model(variant), r_drop=3.0)
+
+
+@pytest.mark.parametrize("tied", ["target", "all"])
+@pytest.mark.parametrize("variant", WIRINGS, ids=str)
+def test_so_they_are_with_tied_embeddings(variant, tied):
+    width = {"embedding_size": 5} if variant.wiring == "luong" else {}
+    model = build_model(config_of(variant, tied_embeddings=tied, **width), SOURCE_TYPES, SOURCE_TYPES).double().eval()
+    randomise(model)
+    assert_equal_to_plain(model)
+
+
+@pytest.mark.parametrize("variant", SELECTED, ids=str)
+def test_replacing_modules_changes_no_parameter_and_no_random_draw(variant):
+    model, state = tiny_model(variant), torch.get_rng_state()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    replace_modules(model)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert list(model.state_dict()) == list(before)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert not any(type(module) in FASTER for module in model.modules())
+
+
+def test_a_plain_model_runs_none_of_the_fast_functions():
+    models = [tiny_model(Variant(wiring, score)) for wiring, score in (("bahdanau", "additive"), ("luong", "general"))]
+    by_hand = {"_LinearBackward", "_StepBackward", "_SequenceBackward", "_OutputLossBackward"}
+    by_hand |= {"_AdditiveScoresBackward", "_InnerProductsBackward", "_WeightedSumsBackward"}
+    plain = set().union(*(operations(BatchLoss(model, 0.1)(BATCH).smoothed) for model in models))
+    assert plain
+    assert not {name for name in plain if name.startswith("_")}
+    assert by_hand <= set().union(*(operations(fast_losses(model)(BATCH).smoothed) for model in models))
+
+
+def operations(tensor):
+    """The names of the operations in a tensor's graph."""
+    nodes, queue = set(), [tensor.grad_fn]
+    while queue:
+        node = queue.pop()
+        if node is not None and node not in nodes:
+            nodes.add(node)
+            queue += [following for following, _ in node.next_functions]
+    return {node.name() for node in nodes}
+
+
+@pytest.mark.parametrize("variant", SELECTED, ids=str)
+@pytest.mark.parametrize("use", ["pass", "no_pass", "no_grad"])
+def test_nothing_of_a_batch_stays_in_memory(variant, use):
+    """Without the help of the garbage collector, which does not see into a graph."""
+    losses = fast_losses(tiny_model(variant))
+    gc.disable()
+    try:
+        for _ in range(2):  # an operation's first call in a process leaves cycles of Python's own
+            with Made() as made, torch.set_grad_enabled(use != "no_grad"):
+                loss = losses(BATCH).smoothed
+                if use == "pass":
+                    loss.backward()  # and the loss stays: it must be all that does
+                else:
+                    del loss
+        inputs = [*vars(BATCH).values(), *([loss] if use == "pass" else [])]
+        weights = [*losses.parameters(), *(p.grad for p in losses.parameters() if p.grad is not None)]
+        assert len(made.sizes) > 100
+        assert made.held(*inputs, *weights) == 0
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("variant", WIRINGS, ids=str)
+@pytest.mark.parametrize("sampling", [True, False])
+def test_the_logits_of_all_tokens_never_exist(variant, sampling):
+    types = 1000
+    losses = fast_losses(build_model(config_of(variant), SOURCE_TYPES, types))
+    tokens = LARGE.target_tokens
+    never = torch.zeros(LARGE.target_input.shape, dtype=torch.bool) if sampling else None
+    with Made() as made:
+        losses(LARGE, never).smoothed.backward()
+    largest = max(parameter.numel() for parameter in losses.parameters())
+    chunk = max(largest, 16 * types)  # no product has fewer than 16 rows
+    assert chunk < tokens * types / 2
+    assert max(made.sizes) <= chunk
+
+
+STEP_BY_STEP = [
+    v
+    for v in VARIANTS
+    if (v.wiring == "bahdanau" or v.input_feeding) and v.scope == "global" and v.extra != "coverage" and not v.other
+]
+
+
+@pytest.mark.parametrize("variant", [v for v in STEP_BY_STEP if v.score in ("additive", "dot", "general")], ids=str)
+def test_steps_make_no_gradients_of_all_keys_or_values(variant, monkeypatch):
+    monkeypatch.setattr(shared_gradients, "TOGETHER", 1000)
+    losses = fast_losses(tiny_model(variant))
+    made = {}
+    for steps in (10, 20):
+        batch = collate([Example([5] * 30, [4] * (steps - 1))] * 2)  # S = 31: nothing else is as large
+        _, memory = losses.model.encode(batch.source, batch.source_lengths)
+        loss = losses(batch).smoothed
+        with Made() as backward:
+            loss.backward()
+        made[steps] = sum(backward.count(size) for size in {memory.values.numel(), memory.keys.numel()})
+    assert made[10] > 0
+    assert made[20] - made[10] == (10 if variant.score == "additive" else 0)  # a query's σ are as many values
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        Variant("luong"),
+        *(v for v in VARIANTS if v.wiring == "bahdanau" and v.score in ("additive", "concat") and not v.other),
+    ],
+    ids=str,
+)
+def test_no_sums_of_all_queries_and_positions_are_made_or_kept(variant):
+    size = 50
+    config = config_of(variant)
+    attention = config.attention.model_validate(config.attention.model_dump() | {"size": size})
+    config = config.model_copy(update={"attention": attention})
+    losses = fast_losses(build_model(config, SOURCE_TYPES, SOURCE_TYPES).double())
+    (sentences, queries), positions = LARGE.target_input.shape, LARGE.source.shape[1]
+    sums = sentences * queries * positions * size
+    with Made() as made:
+        losses(LARGE).smoothed.backward()
+    assert max(made.sizes) < sums / 4
+    if variant.extra != "coverage":  # which makes keys of each query's own
+        assert kept(losses.model, LARGE) * 2**20 / 8 < sums / 2

@@ -1,0 +1,188 @@
+"""Tensors that are used many times: their gradient against autograd's own sum, and what it leaves and takes."""
+
+import gc
+
+import pytest
+import torch
+import torch.nn.functional as F
+from support.attention_cases import draw
+from support.plain import additive_scores as plain_additive_scores
+from support.plain import gather_windows as plain_gather_windows
+from support.twins import Made
+
+from nmt.fast import additive, shared_gradients
+from nmt.fast.additive import additive_scores
+from nmt.fast.attention import gather_windows, inner_products, weighted_sums
+from nmt.fast.layers import linear
+from nmt.fast.shared_gradients import reused
+
+B, N, S, X, T = 3, 2, 7, 4, 2
+TOLERANCE = {"rtol": 1e-12, "atol": 1e-12}
+V = draw(X, seed=3)
+
+
+def windows(memory, x):
+    return gather_windows(memory, (1000 * x.abs()).long() % S)
+
+
+def plain_windows(memory, x):
+    return plain_gather_windows(memory, (1000 * x.abs()).long() % S)
+
+
+# What a tensor is used with, by hand and as autograd knows it; the tensor's size, and that of what it is used with.
+USES = {
+    "linear": (lambda w, x: linear(x, w), lambda w, x: F.linear(x, w), (5, X), (T, X)),
+    "gather": (windows, plain_windows, (B, S, X), (B, T, 5)),
+    "gather heads": (windows, plain_windows, (B, N, S, X), (B, N, T, 5)),
+    "inner_products": (lambda m, x: inner_products(x, m), lambda m, x: x @ m.mT, (B, S, X), (B, T, X)),
+    "inner_products one": (lambda m, x: inner_products(x, m), lambda m, x: x @ m.mT, (B, S, X), (B, 1, X)),
+    "weighted_sums": (lambda m, x: weighted_sums(x, m), lambda m, x: x @ m, (B, S, X), (B, T, S)),
+    "weighted_sums one": (lambda m, x: weighted_sums(x, m), lambda m, x: x @ m, (B, S, X), (B, 1, S)),
+    "weighted_sums heads": (
+        lambda m, x: weighted_sums(x, m),
+        lambda m, x: x @ m,
+        (B, N, S, X),
+        (B, N, 1, S),
+    ),
+    "additive_scores": (
+        lambda m, x: additive_scores(x, m, V),
+        lambda m, x: plain_additive_scores(x, m, V),
+        (B, S, X),
+        (B, T, X),
+    ),
+}
+EVERY_USE = pytest.mark.parametrize("use", USES)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(shared_gradients, "TOGETHER", 3)
+    monkeypatch.setattr(additive, "CHUNK", S * X)
+
+
+class Case:
+    """A tensor 2·origin that is used several times, and otherwise too."""
+
+    def __init__(self, use, count=4):
+        self.by_hand, self.plain, size, other = USES[use]
+        self.origin = draw(*size).requires_grad_()
+        self.others = [draw(*other, seed=10 + i).requires_grad_("gather" not in use) for i in range(count)]
+
+    def leaves(self):
+        return [x for x in (self.origin, *self.others) if x.requires_grad]
+
+    def used(self, tensor, function):
+        return sum((function(tensor, x) ** 2).sum() for x in self.others)
+
+    def by_autograd(self, direct=False):
+        tensor = 2 * self.origin
+        total = self.used(tensor, self.plain) + ((tensor**3).sum() if direct else 0)
+        return torch.autograd.grad(total, self.leaves())
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, **TOLERANCE)
+
+
+@EVERY_USE
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+@pytest.mark.parametrize("direct", [True, False])
+def test_the_gradient_is_the_sum_over_all_uses_in_every_pass(use, count, direct):
+    case = Case(use, count)
+    tensor = reused(2 * case.origin)
+    total = case.used(tensor, case.by_hand) + ((tensor**3).sum() if direct else 0)
+    first, second = (torch.autograd.grad(total, case.leaves(), retain_graph=True) for _ in range(2))
+    assert_same(first, case.by_autograd(direct))
+    assert all(map(torch.equal, first, second))
+
+
+@EVERY_USE
+def test_a_pass_that_ends_before_the_tensors_node_leaves_nothing_behind(use):
+    case = Case(use)
+    tensor = reused(2 * case.origin)
+    total, direct = case.used(tensor, case.by_hand), (tensor**3).sum()
+    (of_direct,) = torch.autograd.grad(direct, case.origin, retain_graph=True)
+    assert torch.autograd.grad(total, tensor, allow_unused=True, retain_graph=True) == (None,)
+    assert_same(torch.autograd.grad(direct, case.origin, retain_graph=True), [of_direct])
+    assert torch.autograd.grad(total, tensor, allow_unused=True, retain_graph=True) == (None,)
+    assert_same(torch.autograd.grad(total + direct, case.leaves()), case.by_autograd(direct=True))
+
+
+@EVERY_USE
+def test_no_use_makes_a_gradient_of_the_tensors_size(use):
+    made = []
+    for count in (6, 12):
+        case = Case(use, count)
+        tensor = reused(2 * case.origin)
+        total = case.used(tensor, case.by_hand)
+        with Made() as backward:
+            torch.autograd.grad(total, case.leaves())
+        made.append(backward.count(tensor.numel()))
+    assert made[0] > 0
+    # One product of every three uses, or one sum of all
+    assert made[1] - made[0] == (0 if use.startswith(("gather", "additive")) else 2)
+
+
+@EVERY_USE
+@pytest.mark.parametrize("passes", ["whole", "retained", "part", "none"])
+def test_nothing_stays_in_memory(use, passes):
+    """Without the help of the garbage collector, which does not see into a graph."""
+    case = Case(use)
+    gc.disable()
+    try:
+        for _ in range(2):  # an operation's first call in a process leaves cycles of Python's own
+            with Made() as made:
+                tensor = reused(2 * case.origin)
+                # What the tensor is used with is made of it: a factor that kept its graph would close a circle.
+                total = sum((case.by_hand(tensor, x * tensor.mean()) ** 2).sum() for x in case.others)
+                if passes in ("whole", "retained"):
+                    torch.autograd.grad(total, case.origin, retain_graph=passes == "retained")
+                elif passes == "part":
+                    torch.autograd.grad(total, tensor, allow_unused=True, retain_graph=True)
+                if passes != "whole":  # after which the total and the tensor are all that stays
+                    del total, tensor
+        assert len(made.sizes) > 5
+        assert made.held(*case.leaves(), *([total, tensor] if passes == "whole" else [])) == 0
+    finally:
+        gc.enable()
+
+
+def test_what_is_shared_or_needs_no_gradient_stays_as_it_is():
+    origin = draw(B, S, X).requires_grad_()
+    tensor = reused(origin)
+    assert tensor is not origin
+    assert reused(tensor) is tensor
+    assert reused(origin.detach()).grad_fn is None
+    with torch.no_grad():
+        assert reused(origin) is origin
+
+
+@pytest.mark.parametrize("gradient", [True, False])
+def test_it_lies_in_one_piece(gradient):
+    origin = draw(B, S, X).requires_grad_(gradient)
+    tensor = reused(origin.mT)
+    assert tensor.is_contiguous()
+    assert torch.equal(tensor, origin.mT)
+    with torch.no_grad():
+        assert reused(origin.mT).is_contiguous()
+    if gradient:
+        assert torch.equal(torch.autograd.grad((tensor**2).sum(), origin)[0], 2 * origin)
+
+
+@EVERY_USE
+def test_a_tensor_that_is_not_shared_has_its_gradient_too(use):
+    case = Case(use)
+    total = case.used(2 * case.origin, case.by_hand)
+    assert_same(torch.autograd.grad(total, case.leaves()), case.by_autograd())
+
+
+@EVERY_USE
+def test_gradients_are_those_of_finite_differences(use):
+    case = Case(use, count=2)
+
+    def objective(origin, *_):
+        tensor = reused(2 * origin)
+        return case.used(tensor, case.by_hand) + (tensor**3).sum()
+
+    assert torch.autograd.gradcheck(objective, case.leaves())

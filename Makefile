@@ -6,6 +6,7 @@
 # make test    set up, run the tests but the long ones              make check   lint, format, types
 # make test-fast   a minute of them, which train nothing and start no other process
 # make test-long   the long ones: crashes, many processes, walks of hostile inputs, planted errors, whole trainings
+# make test-core   copies of the tree without nmt's add-ons: what is left passes its tests (ARGS="--all core": all of them)
 # make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
 # make test-browser   the tests of that page, in Chromium         make test-page   types, lint and tests of its modules
@@ -32,7 +33,7 @@ FAST_TESTS := tests/config tests/text $(wildcard tests/kernels tests/fast) tests
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: multi30k-full reference setup translate train serve test test-fast test-long test-mutations test-browser test-page test-oldest check docs demo ablation bench
+.PHONY: multi30k-full reference setup translate train serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo ablation bench
 setup: .venv/installed $(WITH:%=.venv/%-installed)
 
 .venv/installed: pyproject.toml constraints.txt
@@ -94,6 +95,9 @@ test-mutations: setup
 
 test-fast: setup
 	$(BIN)/python -m pytest --numprocesses auto -m "not long" $(FAST_TESTS)
+
+test-core: setup
+	$(BIN)/python tools/test_core.py $(ARGS)
 
 test-browser: .venv/browser-installed demo
 	@{ command -v chromium-headless-shell || command -v chromium || command -v google-chrome; } > /dev/null || \

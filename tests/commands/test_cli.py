@@ -126,7 +126,6 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["evaluate", "BEST", "BEST"], ["twice"]),
         (["average", "BEST", "BEST/../best.safetensors", "--output", "mean.safetensors"], ["twice"]),
         (["calibrate", "BEST", "--output", "x.safetensors", "--threads", "-1"], ["--threads", "'-1'"]),
-        (["index", ""], ["'' is not a checkpoint"]),
         (["evaluate", "BEST", "--split", "tset"], ["tset", "validation"]),
         (["evaluate", "BEST", "--source", "x"], ["--reference"]),
         (["evaluate", "BEST", "--source", "BEST", "--reference", "missing"], ["UTF-8"]),

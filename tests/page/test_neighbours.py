@@ -116,6 +116,8 @@ def test_the_command_writes_it_beside_the_checkpoint(
     assert "--target" in error_of(capsys)
     assert main(["index", "hf://a/b"]) == 2
     assert "--output" in error_of(capsys)
+    assert main(["index", ""]) == 2
+    assert "'' is not a checkpoint" in error_of(capsys)
 
 
 def test_pairs_are_taken_from_all_parts_of_a_text(best: str, tmp_path: Path) -> None:

@@ -1,0 +1,94 @@
+"""Proof that each room can be taken away: copies of the tree without it, whose other tests pass.
+
+    python tools/test_core.py            # the core alone, then the tree without each room
+    python tools/test_core.py core page  # some of these copies
+    python tools/test_core.py --all core
+
+The core alone runs the tests of its own folders that train little and are not long; `--all` runs all that are not
+long. A tree without one room runs those tests that go over all of nmt.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+# What belongs to each room, besides `nmt/ROOM` and `tests/ROOM`.
+ROOMS = {
+    "fast": ["tests/kernels"],
+    "page": ["tests/browser", "tests/page_modules", "tests/export/with_page", "tests/deploy"],
+    "export": ["tests/browser/test_static_site.py"],
+    "lab": [],
+    "augment": [
+        *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),
+        *("scripts/multi30k_full.py", "tests/test_chain.py"),  # the chain back-translates
+    ],
+}
+COMMANDS = {"page": "serve", "export": "export", "lab": "ablation", "augment": "back-translate"}
+NOT_LONG = ["-m", "not long"]
+CORE = [
+    *("config", "data", "checkpoint", "test_imports.py", "decoding/test_translator.py", "commands/test_cli.py"),
+    "training/test_update.py",
+]
+WALKS = ["test_imports.py", "config/test_reading.py", "config/test_combinations.py", "data/test_training_set.py"]
+
+
+def copy(folder: Path, without: list[str]) -> None:
+    """Copy what git knows and does not ignore, without some rooms, and write anew what is generated from the code."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    ).stdout.decode()
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    for room in without:
+        for name in (f"nmt/{room}", f"tests/{room}", *ROOMS[room]):
+            path = folder / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    run(folder, "docs/_ext/config_schema.py", "configs/schema.json")
+    run(folder, "docs/_ext/generated_parts.py", *map(str, folder.glob("docs/reference/*.md")))
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """What Python prints in a copy. Ends this program if it fails."""
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{done.stdout}\n{done.stderr}\nwithout {folder.name}: failed: {' '.join(arguments)}")
+    return done.stdout
+
+
+def check(rooms: list[str], tests: list[str]) -> None:
+    """Test a copy of the tree without some rooms."""
+    begin = time.perf_counter()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "+".join(rooms)
+        copy(folder, rooms)
+        shown = run(folder, "-m", "nmt", "--help")
+        for room, command in COMMANDS.items():
+            assert (f"  {command} " in shown) == (room not in rooms), f"nmt --help without {rooms}: {command}"
+        counts = run(
+            folder, "-m", "pytest", "-x", "-n", "2", *NOT_LONG, *(f"tests/{name}" for name in tests)
+        ).splitlines()[-1]
+    print(f"without {', '.join(rooms)}: {counts}, {time.perf_counter() - begin:.0f} s", flush=True)
+
+
+def main(names: list[str]) -> None:
+    there = [room for room in ROOMS if (ROOT / "nmt" / room).is_dir()]
+    core = [""] if "--all" in names else CORE
+    for name in [name for name in names if name != "--all"] or ["core", *there]:
+        check(there, core) if name == "core" else check([name], WALKS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -28,7 +28,7 @@ def _without_repetition(page: str) -> str:
             names = re.sub(r"<a .*?</a>", "", anchors)
             target = first.setdefault((names, text), anchor)
             if target != anchor and len(text.split()) > LONG:
-                line = f'- {anchors}: <a href="#{target}">as in nmt {target.split("-")[1]}</a>.'  # MyST knows no such anchor
+                line = f'- {anchors}: <a href="#{target}">as in nmt {target.split("-")[1]}</a>.'
         lines.append(line)
     return "\n".join(lines) + "\n"
 

@@ -33,14 +33,14 @@ import torch
 
 from nmt.config.reading import load_config
 from nmt.data.splits import load_split
-from nmt.registry import WantedPrecision
+from nmt.registry import PrecisionOption
 from nmt.system.device import choose_device, describe_machine
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 from nmt.translator import Translator
 
 FIGURES = ("sentences_per_second", "hypothesis_tokens_per_second")
-OURS: dict[WantedPrecision, str] = {"float32": "nmt", "bf16": "nmt, bf16", "int8": "nmt, int8"}
+OURS: dict[PrecisionOption, str] = {"float32": "nmt", "bf16": "nmt, bf16", "int8": "nmt, int8"}
 WHOLE = ", whole"  # added to a name: without vocabulary selection
 Measure = Callable[[], Mapping[str, float]]
 
@@ -151,7 +151,7 @@ def translate(
     translator: Translator,
     sentences: list[str],
     beam_size: int,
-    precision: WantedPrecision,
+    precision: PrecisionOption,
     selected: bool,
     options: argparse.Namespace,
 ) -> dict[str, float]:

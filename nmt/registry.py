@@ -267,15 +267,3 @@ def spelled(value: object) -> str:
 def _types_in(annotation: Any) -> set[Any]:
     """The types in a field's type, such as `int` and `None` in an optional number between bounds."""
     return {annotation}.union(*map(_types_in, get_args(annotation)))
-
-
-class Part:
-    """The base class of components, until `nmt.model` needs none."""
-
-    Options: ClassVar[type[Any]] = Section
-
-
-# the names of version 0.3
-Updates = StepCount
-WantedPrecision = PrecisionOption
-Place = PathString

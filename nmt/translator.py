@@ -25,7 +25,7 @@ from nmt.decoding.model import TranslationModel
 from nmt.decoding.scoring import Scored
 from nmt.decoding.translation import Translation
 from nmt.model.variants.hierarchical import segments as segments_of
-from nmt.registry import WantedPrecision
+from nmt.registry import PrecisionOption
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
@@ -130,7 +130,7 @@ class Translator:
         length_penalty: float | None = None,
         max_length: int | None = None,
         batch_size: int | None = None,
-        precision: WantedPrecision | None = None,
+        precision: PrecisionOption | None = None,
         vocabulary_selection: bool | None = None,
         sampling: Mapping[str, int | float] | None = None,
         n_best: int = 1,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nmt.commands.options import (
     Parser,
     add_data_folder,
+    add_plain,
     add_search_options,
     positive,
     refuse_twice,
@@ -54,6 +55,7 @@ def parser() -> Parser:
     metric = "also compute this learned score, if its package is installed; may be repeated"
     parser.add_argument("--metric", action="append", choices=("comet", "bertscore"), default=[], help=metric)
     add_search_options(parser)
+    add_plain(parser)
     return parser
 
 
@@ -74,10 +76,10 @@ def run(options: argparse.Namespace) -> int:
     first = next(iter(configs.values()))
     languages = (first.data.source.language, first.data.target.language)
     test_set = _test_set(options, configs, languages)
-    translators = {path: Translator.of({path: loaded[path]}) for path in options.checkpoints}
+    translators = {path: Translator.of({path: loaded[path]}, fast=not options.plain) for path in options.checkpoints}
     if options.ensemble:
         ensemble = {path: loaded[path] for path in options.ensemble}
-        translators[f"ensemble of {len(ensemble)}"] = Translator.of(ensemble)
+        translators[f"ensemble of {len(ensemble)}"] = Translator.of(ensemble, fast=not options.plain)
     mechanisms = {path: mechanism(configs[path].model) for path in options.checkpoints}
     if options.heat_map is not None:
         checkpoints.check_heat_map(translators, test_set, options.heat_map)

@@ -45,6 +45,10 @@ def add_search_options(parser: Parser) -> None:
     add_device_options(parser)
 
 
+def add_plain(parser: Parser) -> None:
+    parser.add_argument("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
+
+
 def add_device_options(parser: Parser) -> None:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, … (default: auto)")
     add_threads(parser)

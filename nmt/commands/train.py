@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.commands.options import Parser
+from nmt.commands.options import Parser, add_plain
 
 if TYPE_CHECKING:
     from nmt.config.run import Config
@@ -28,6 +28,7 @@ def parser() -> Parser:
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help=override)
     parser.add_argument("--check", action="store_true", help="check config, data, folder and memory, but do not train")
     parser.add_argument("--resume", action="store_true", help="continue from the run's last checkpoint")
+    add_plain(parser)
     log = "json: print one JSON object per line on standard output, for programs (default: text)"
     parser.add_argument("--log-format", choices=("text", "json"), default="text", help=log)
     return parser
@@ -38,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
     from nmt.config.reading import load_config
     from nmt.system.bundled import find_config
 
-    config = load_config(find_config(options.config), options.set)
+    plain = ["training.fast=false"] if options.plain else []
+    config = load_config(find_config(options.config), [*options.set, *plain])
 
     from nmt.evaluation.checkpoints import corpus_test_set
     from nmt.training.interruption import tolerate_closed_output
@@ -89,7 +91,7 @@ def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progres
 
     best = str(folder / BEST)
     table = evaluate(
-        {best: Translator.load(best, device=config.training.device)},
+        {best: Translator.load(best, device=config.training.device, fast=config.training.fast)},
         test_set,
         languages=(config.data.source.language, config.data.target.language),
         edges=config.evaluation.length_edges,
@@ -109,7 +111,8 @@ def _resume_command(options: argparse.Namespace) -> str:
     """The command that continues this run."""
     settings = [word for setting in options.set for word in ("--set", setting)]
     log_format = [] if options.log_format == "text" else ["--log-format", options.log_format]
-    return _command_line("train", options.config, *settings, *log_format, "--resume")
+    plain = ["--plain"] if options.plain else []
+    return _command_line("train", options.config, *settings, *plain, *log_format, "--resume")
 
 
 def _command_line(command: str, *arguments: str) -> str:

@@ -17,6 +17,7 @@ from nmt.commands.options import (
     SEARCH_OPTIONS,
     Parser,
     add_batch_options,
+    add_plain,
     add_sampling_options,
     add_search_options,
     positive,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from nmt.translator import Translator
 
 PATIENCE = 0.05  # seconds that workers' results may wait for more of standard input
-CONTENT_OPTIONS = (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "json", "replace_unk", "prefix")
+CONTENT_OPTIONS = (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "json", "replace_unk", "prefix", "plain")
 Models = tuple[str, ...]  # the checkpoints that translate together
 
 
@@ -56,6 +57,7 @@ def parser() -> Parser:
     _add_result_options(parser.add_argument_group("results"))
     add_batch_options(parser)
     add_search_options(parser)
+    add_plain(parser)
     add_sampling_options(parser)
     return parser
 
@@ -200,7 +202,7 @@ def _translate(
     """
     share_threads(options)
     with without_garbage_collection():
-        translator = _load(models, options.device, options.threads)
+        translator = _load(models, options.device, options.threads, options.plain)
     if options.attention is not None and not translator.has_attention:
         raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
 
@@ -219,18 +221,18 @@ def _translate(
 
 
 @cache
-def _load(models: Models, device: str, threads: int | None) -> Translator:
+def _load(models: Models, device: str, threads: int | None, plain: bool) -> Translator:
     from nmt.translator import Translator
 
     set_threads(threads)
-    return Translator.load(*models, device=device)
+    return Translator.load(*models, device=device, fast=not plain)
 
 
 def _translate_block(
     options: argparse.Namespace, models: Models, number: int, block: list[str]
 ) -> tuple[int, list[str]]:
     """The number of sentences in a block, and the lines of output. `number` is that of the first one, from 0."""
-    translations = _load(models, options.device, options.threads).translate(
+    translations = _load(models, options.device, options.threads, options.plain).translate(
         block,
         n_best=options.n_best,
         replace_unk=options.replace_unk,

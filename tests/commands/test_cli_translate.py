@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,39 @@ from nmt.cli import main
 from nmt.commands import sentences, translate
 from nmt.system import bundled
 
+RUN_AND_LIST = """
+import sys
+from nmt.cli import main
+code = main(sys.argv[1:])
+print(*sorted(sys.modules), file=sys.stderr)
+sys.exit(code)
+"""
+
 
 def test_translation_alone_on_standard_output(best: str) -> None:
     done = subprocess.run(command("translate", best, SOURCES[0]), capture_output=True, check=True)
     assert done.stdout.decode().count("\n") == 1
     assert done.stderr == b""
+
+
+def test_plain_translates_the_same_and_loads_nothing_of_nmt_fast(best: str) -> None:
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", RUN_AND_LIST, "translate", best, *SOURCES, "--precision", "float32", *plain],
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        for plain in ([], ["--plain"])
+    ]
+    assert said[0].stdout == said[1].stdout
+    assert "nmt.fast" in said[0].stderr
+    assert "nmt.fast" not in said[1].stderr
+
+
+def test_plain_refuses_what_only_nmt_fast_has(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["translate", best, "x", "--plain", "--precision", "int8"]) == 2
+    assert "search.precision: int8 needs nmt.fast" in error_of(capsys)
 
 
 @pytest.mark.parametrize("drawing", [[], ["--temperature", "1.5", "--top-k", "5", "--seed", "3"]])

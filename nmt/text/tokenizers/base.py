@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-from nmt.registry import Count, Part, Section
+from nmt.registry import Count, Section
 from nmt.text.tokenizers.case import SPACE_MARK as SPACE_MARK  # part of this module, too
 
 
@@ -22,7 +22,7 @@ class TokenizerOptions(Section):
     """How many of the most frequent tokens are kept. By default all of them."""
 
 
-class Tokenizer(Part, ABC):
+class Tokenizer(ABC):
     """Text to tokens and back, for one side of the corpus."""
 
     Options: ClassVar[type[Section]] = TokenizerOptions

@@ -104,9 +104,8 @@ def _any_yaml(chance: Random, good: bytes) -> bytes:
 
 def begin_options(folder: Path) -> tuple[Try, int]:
     """Every option of every command with every odd value, and arguments of any kind."""
-    from importlib import import_module
 
-    from nmt.cli import COMMANDS
+    from nmt.cli import COMMANDS, module_of
 
     path = str(tiny(folder))
     best = str(folder / "runs" / "tiny" / "best.safetensors")
@@ -126,7 +125,7 @@ def begin_options(folder: Path) -> tuple[Try, int]:
     }
     cases = []
     for name in COMMANDS:
-        for action in import_module(f"nmt.commands.{name.replace('-', '_')}").parser()._actions:
+        for action in module_of(name).parser()._actions:
             for option in [option for option in action.option_strings if option not in ("-h", "--help", "--attention")]:
                 values = ODD if action.nargs != 0 else [""]
                 cases += [(name, option, value) for value in values]

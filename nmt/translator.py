@@ -94,8 +94,7 @@ class Translator:
         Raises `UserError` if a checkpoint does not exist or is damaged, or there is no such device, or if the models'
         vocabularies differ.
         """
-        on = choose_device(device)
-        return cls.of({str(p): load(p, on) for p in (path or bundled.MODEL, *others)}, fast=fast)
+        return cls.of({str(p): load(p, choose_device(device)) for p in (path or bundled.MODEL, *others)}, fast=fast)
 
     @classmethod
     def of(cls, loaded: Mapping[str, Loaded], *, fast: bool = True) -> Translator:
@@ -234,9 +233,8 @@ class Translator:
         key = precision, self.fast
         if key not in self._prepared:
             self._prepared[key] = acceleration.for_inference(self.model, precision, fast=self.fast)
-        prepared = self._prepared[key]
-        prepared.train(self.model.training)  # the model's mode may have changed
-        return prepared
+        self._prepared[key].train(self.model.training)  # the model's mode may have changed
+        return self._prepared[key]
 
     def _resolved(self, search: SearchConfig) -> SearchConfig:
         """The settings with what `auto` is here."""
@@ -278,12 +276,7 @@ class Translator:
         return tuple(segments_of(torch.tensor([[*ids, EOS]]), ends)[0].tolist()) if ends else None
 
     def _translation(
-        self,
-        sentence: str,
-        source: Sequence[str],
-        decoded: Decoded,
-        wanted: _Wanted,
-        segments: tuple[int, ...] | None,
+        self, sentence: str, source: Sequence[str], decoded: Decoded, wanted: _Wanted, segments: tuple[int, ...] | None
     ) -> Translation:
         hypothesis, weights = decoded
         tokens = self.target.vocabulary.decode(hypothesis.ids)

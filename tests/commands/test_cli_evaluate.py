@@ -35,11 +35,12 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--no-vocabulary-selection"],
         ["--vocabulary-selection"],
     ]
+    plain = ["--plain", "--precision", "float32"]  # not together with bf16
     elsewhere = [["--sacrebleu"], ["--metric"], ["--data-folder"]]  # test_published_and_learned.py, and below
-    assert all_named([*sets, *models, *shared, *elsewhere], evaluate.parser())
+    assert all_named([*sets, *models, *shared, plain, *elsewhere], evaluate.parser())
     together = [word for options in shared for word in options]
     pairs = [[*test_set, *chosen, *together] for test_set, chosen in itertools.product(sets, models)]
-    alone = [[best, *options] for options in (*sets, *shared)]
+    alone = [[best, *options] for options in (*sets, *shared, plain)]
     for number, arguments in enumerate(alone + pairs):  # they hold every pair of options that do not exclude each other
         folder = str(tmp_path / str(number))
         assert main(["evaluate", *(folder if word == "NEW" else word for word in arguments)]) == 0, arguments

@@ -150,10 +150,11 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--top-k", "3"],
     ]
     text = [[sentence, "--attention", str(tmp_path / "a.png")]]
+    plain = ["--plain", "--precision", "float32"]  # not together with int8
     directions = [["--from", "de"], ["--to", "en"]]  # without a checkpoint, so alone
     from_file = [["--input", str(file)], ["--input", str(file), "--output", str(tmp_path / "out"), "--resume"]]
-    assert all_named([*shared, *text, *from_file, *directions], translate.parser())
-    for options in shared:  # the combinations hold every pair of options that do not exclude each other
+    assert all_named([*shared, plain, *text, *from_file, *directions], translate.parser())
+    for options in [*shared, plain]:  # the combinations hold every pair of options that do not exclude each other
         assert main(["translate", best, sentence, *options]) == 0, options
         assert capsys.readouterr().out.count("\n") == (2 if options[0] == "--n-best" else 1), options
     for kind, chosen in (("searched", shared[:-2]), ("drawn", shared[1:])):  # a beam and sampling exclude each other

@@ -87,7 +87,7 @@ TRAINING_ERRORS = [
         SCHEDULES,
     ),
     Mutation("nmt/schedules/teacher_forcing.py", "self.decay**updates", "self.decay ** (updates + 1)", SCHEDULES),
-    Mutation("nmt/training/update.py", "scale = group.size / tokens", "scale = world.size / len(batches)", UPDATE),
+    Mutation("nmt/training/update.py", "scale = group.size / tokens", "scale = group.size / len(batches)", UPDATE),
     Mutation(
         "nmt/training/update.py",
         "min(1, config.clip_norm / (scale * norm_value + 1e-6))",

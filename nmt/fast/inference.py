@@ -8,6 +8,7 @@ Shapes: N rows, I inputs, O outputs.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -111,7 +112,7 @@ def _layer_class(precision: Precision) -> type[PackedLinear] | None:
             return Bytes
 
 
-class PackedLinear(nn.Module):
+class PackedLinear(nn.Module, ABC):
     """A linear layer whose weight is laid out for products when it is first used."""
 
     def __init__(self, weight: nn.Parameter, bias: Any) -> None:
@@ -123,8 +124,9 @@ class PackedLinear(nn.Module):
         outputs = self.multiply(inputs.reshape(-1, self.in_features)).to(inputs.dtype)
         return outputs.view(*inputs.shape[:-1], self.out_features)
 
+    @abstractmethod
     def multiply(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        raise NotImplementedError
+        """The products of rows with the weight, plus the bias."""
 
 
 class Rounded(PackedLinear):

@@ -37,13 +37,13 @@ class SearchConfig(Section):
     batch_size: Count = 64
     """Sentences that are searched at once."""
     vocabulary_selection: bool = False
-    """Restrict the output layer to a lexical shortlist of the vocabulary: entries that are likely beside the words of
-    the sentence, or frequent. It is learnt from the training text if there are more than 4,000 target entries. Search
+    """Restrict the output layer to a lexical shortlist of the vocabulary: entries that often translate words of the
+    sentence, or are frequent. It is learnt from the training text if there are more than 4,000 target entries. Search
     is faster, and translations may differ."""
     precision: PrecisionOption = "float32"
-    """Matrix products with the weights: `float32`, `bf16`, or on processors `int8` (factors are whole numbers to ±127).
+    """Matrix products with the weights: `float32`, `bf16`, or on CPUs `int8` (factors are integers to ±127).
 
-    `auto` is the fastest of them on the machine that searches, by its processor's features: `bf16` with AMX, otherwise
+    `auto` is the fastest of them on the machine that searches, by its CPU's features: `bf16` with AMX, otherwise
     `int8` with VNNI, otherwise `bf16` with AVX512-BF16, otherwise `float32`, as on a GPU.
     """
 

@@ -27,7 +27,7 @@ class TeacherForcingConfig(UnionSection):
     if TYPE_CHECKING:
         ratio: float = 1.0
     granularity: Literal["token", "step", "batch"] = "token"
-    """What one toss of the coin decides: a token; a time step of all sentences of a batch; a whole batch."""
+    """What is sampled at once: a token; a time step of all sentences in a batch; a whole batch."""
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:

@@ -269,7 +269,7 @@ def parsed() -> argparse.Namespace:
     option("--length-penalty", type=float, metavar="α", help="0 turns it off, more favours longer translations")
     option("--max-length", type=int, metavar="N", help="longest translation, in tokens")
     option("--batch-size", type=int, metavar="N", help="sentences translated at the same time")
-    option("--threads", type=int, default=0, metavar="N", help="processor threads (default: 1 for TEXT, or all)")
+    option("--threads", type=int, default=0, metavar="N", help="CPU threads (default: 1 for TEXT, or all)")
     return parser.parse_args()
 
 

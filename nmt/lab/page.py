@@ -240,7 +240,7 @@ def _scope(attention: AttentionConfig) -> str:
 def _variants(config: Config) -> str:
     words, forcing = variants(config.model), config.training.teacher_forcing
     if forcing != TeacherForcingConfig():
-        words.append(f"teacher forcing: {forcing.schedule} {forcing.ratio:g}, a coin a {forcing.granularity}")
+        words.append(f"teacher forcing: {forcing.schedule} {forcing.ratio:g}, sampled per {forcing.granularity}")
     return ", ".join(words) or "–"
 
 

@@ -1,4 +1,4 @@
-"""How many processor cores there are for this process."""
+"""How many CPU cores this process may use."""
 
 import os
 

@@ -110,15 +110,15 @@ def sample_teacher_forcing_mask(
 ) -> Bool[Tensor, "B T"] | None:
     """Where the decoder reads the reference, or None for everywhere.
 
-    A coin is tossed for each token, for each time step of all sentences, or once for the batch. Of several processes
-    each has a shard of the batch: `shared`, alike in all of them, tosses those of a time step or a batch.
+    One choice is sampled for each token, for each time step of all sentences, or for the whole batch. Several processes
+    each have a shard of the batch: `shared`, seeded alike in all of them, samples a time step's or a batch's choices.
     """
     if ratio >= 1:
         return None
     sentences, steps = shape
-    coins = {"token": (sentences, steps), "step": (1, steps), "batch": (1, 1)}[granularity]
+    size = {"token": (sentences, steps), "step": (1, steps), "batch": (1, 1)}[granularity]
     if shared is None or granularity == "token":
-        tossed = torch.rand(coins)
+        samples = torch.rand(size)
     else:
-        tossed = torch.tensor([[shared.random() for _ in range(coins[1])]])
-    return (tossed < ratio).expand(sentences, steps)
+        samples = torch.tensor([[shared.random() for _ in range(size[1])]])
+    return (samples < ratio).expand(sentences, steps)

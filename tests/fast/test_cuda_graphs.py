@@ -1,4 +1,4 @@
-"""The recorder's padded batches against the batches as they are. What it records: `tests/gpu`."""
+"""The CUDA graph runner's padded batches against the batches as they are. What it captures: `tests/gpu`."""
 
 from typing import Any
 
@@ -26,36 +26,36 @@ def test_padding_changes_nothing(
     monkeypatch.setattr(cuda_graphs, "MOST", 0)  # computed as it is recorded, but recorded nowhere
     for cell, layers in (("gru", 1), ("lstm", 2)):
         losses = losses_of(model_of(attention, cell, layers).double(), r_drop, sampled)
-        recorder = CUDAGraphRunner(losses, "float32")
+        runner = CUDAGraphRunner(losses, "float32")
         for batch in batches(4):
-            coins = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None
-            wanted = gradient_of_loss(losses, batch, coins)
+            mask = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None
+            wanted = gradient_of_loss(losses, batch, mask)
             losses.zero_grad()
-            assert_like(losses, recorder(batch, coins).item(), wanted, 1e-11)
+            assert_like(losses, runner(batch, mask).item(), wanted, 1e-11)
 
 
 def test_gradients_of_several_batches_are_summed_until_they_are_asked_for_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_graphs, "MOST", 0)
     losses = losses_of(model_of(BAHDANAU).double(), None, None)
-    recorder, (first, second, third) = CUDAGraphRunner(losses, "float32"), batches(3)
+    runner, (first, second, third) = CUDAGraphRunner(losses, "float32"), batches(3)
     losses.zero_grad()
     for batch in (first, second):
         losses(batch, None).smoothed.backward()
     wanted = [weight.grad.clone() for weight in losses.parameters() if weight.grad is not None]
-    recorder(third, None)
+    runner(third, None)
     losses.zero_grad()
     for batch in (first, second):
-        recorder(batch, None)
+        runner(batch, None)
     found = [weight.grad for weight in losses.parameters() if weight.grad is not None]
     assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(found, wanted, strict=True))
 
 
 def test_a_batch_comes_back_from_one_tensor() -> None:
     for batch in batches(6):
-        coins = torch.rand(batch.target_input.shape) < 0.5
-        shape, numbers = flat(batch, coins)
+        mask = torch.rand(batch.target_input.shape) < 0.5
+        shape, numbers = flat(batch, mask)
         assert (shape.source % SOURCE_STEP, shape.target % TARGET_STEP, shape.masked) == (0, 0, True)
-        again, coins_again = unflat(shape, numbers)
+        again, mask_again = unflat(shape, numbers)
         source, target = batch.source.shape[1], batch.target_input.shape[1]
         assert torch.equal(again.source[:, :source], batch.source)
         assert (again.source[:, source:] == PAD).all()
@@ -63,8 +63,8 @@ def test_a_batch_comes_back_from_one_tensor() -> None:
         assert torch.equal(again.target_output[:, :target], batch.target_output)
         assert torch.equal(again.loss_positions % shape.target, batch.loss_positions % target)
         assert torch.equal(again.source_lengths, batch.source_lengths)
-        assert coins_again is not None
-        assert torch.equal(coins_again[:, :target], coins)
+        assert mask_again is not None
+        assert torch.equal(mask_again[:, :target], mask)
 
 
 @pytest.mark.parametrize("scope", sorted(SCOPES))
@@ -75,7 +75,7 @@ def test_only_what_the_shape_decides_about_can_be_recorded(scope: str) -> None:
 
 def test_without_memory_for_recordings_it_goes_on_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
     losses = losses_of(model_of(BAHDANAU).double(), None, None)
-    recorder, [batch] = CUDAGraphRunner(losses, "float32"), batches(1)
+    runner, [batch] = CUDAGraphRunner(losses, "float32"), batches(1)
     wanted = gradient_of_loss(losses, batch, None)
     tried: list[Shape] = []
 
@@ -83,22 +83,22 @@ def test_without_memory_for_recordings_it_goes_on_without_them(monkeypatch: pyte
         tried.append(shape)
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(recorder, "_capture", capture)
+    monkeypatch.setattr(runner, "_capture", capture)
     for _ in range(4):
         losses.zero_grad()
-        assert_like(losses, recorder(batch, None).item(), wanted, 1e-11)
+        assert_like(losses, runner(batch, None).item(), wanted, 1e-11)
     assert len(tried) == 1
 
 
 def test_a_batch_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    recorder = CUDAGraphRunner(losses_of(model_of(BAHDANAU), None, None), "float32")
+    runner = CUDAGraphRunner(losses_of(model_of(BAHDANAU), None, None), "float32")
     tried: list[Shape] = []
 
     def compute(shape: Shape, _: Tensor) -> None:
         tried.append(shape)
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(recorder, "_compute", compute)
+    monkeypatch.setattr(runner, "_compute", compute)
     with pytest.raises(torch.OutOfMemoryError):
-        recorder(batches(1)[0], None)
+        runner(batches(1)[0], None)
     assert len(tried) == 2  # once more without recordings

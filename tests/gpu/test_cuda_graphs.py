@@ -1,4 +1,4 @@
-"""What the recorder records and plays back, against the processor."""
+"""What the runner records and plays back, against the processor."""
 
 from copy import deepcopy
 from typing import Any
@@ -23,13 +23,13 @@ def test_recorded_gradients_are_those_of_the_processor(
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)  # cuDNN would round to 10 bits
     model = model_of(attention)
     losses, there = (losses_of(each, r_drop, sampled) for each in (model, deepcopy(model).cuda()))
-    recorder = CUDAGraphRunner(there, "float32")
+    runner = CUDAGraphRunner(there, "float32")
     assert CUDAGraphRunner.is_possible(there.model)
-    for batch in batches(9) * 3:  # computed, recorded, played back
-        coins = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None
-        nll, gradients = gradient_of_loss(losses, batch, coins)
+    for batch in batches(9) * 3:  # computed, captured, replayed
+        mask = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None
+        nll, gradients = gradient_of_loss(losses, batch, mask)
         there.zero_grad()
-        found = recorder(batch, coins).item()
+        found = runner(batch, mask).item()
         assert_like(there, found, (nll, [None if x is None else x.cuda() for x in gradients]), 2e-5)
 
 
@@ -37,14 +37,14 @@ def test_two_recorded_batches_are_summed(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     losses = losses_of(model_of(BAHDANAU), None, None)
     there, (first, second) = deepcopy(losses).cuda(), batches(2)
-    recorder = CUDAGraphRunner(there, "float32")
+    runner = CUDAGraphRunner(there, "float32")
     for batch in (first, second):
         losses(batch, None).smoothed.backward()
     wanted = [weight.grad for weight in losses.parameters() if weight.grad is not None]
     for _ in range(4):
         there.zero_grad()
         for batch in (first, second):
-            recorder(batch, None)
+            runner(batch, None)
         found = [weight.grad.cpu() for weight in there.parameters() if weight.grad is not None]
         assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, wanted, strict=True))
 
@@ -53,9 +53,9 @@ def test_dropout_differs_from_one_playback_to_the_next() -> None:
     model = model_of(BAHDANAU)
     model.decoder.dropout.p = 0.5
     losses = losses_of(model, None, None).cuda()
-    recorder, [batch] = CUDAGraphRunner(losses, "float32"), batches(1)
+    runner, [batch] = CUDAGraphRunner(losses, "float32"), batches(1)
     nll = []
     for _ in range(5):
         losses.zero_grad()
-        nll.append(recorder(batch, None).item())
+        nll.append(runner(batch, None).item())
     assert len(set(nll)) == 5

@@ -61,10 +61,10 @@ def batches(count: int) -> list[Batch]:
     ]
 
 
-def gradient_of_loss(losses: FastBatchLoss, batch: Batch, coins: Tensor | None) -> tuple[float, list[Tensor | None]]:
-    """The NLL and the gradient as they are computed without a recorder."""
+def gradient_of_loss(losses: FastBatchLoss, batch: Batch, mask: Tensor | None) -> tuple[float, list[Tensor | None]]:
+    """The NLL and the gradient as they are computed without a runner."""
     losses.zero_grad()
-    loss = losses(batch, coins)
+    loss = losses(batch, mask)
     loss.smoothed.backward()
     return loss.nll.item(), [None if weight.grad is None else weight.grad.clone() for weight in losses.parameters()]
 

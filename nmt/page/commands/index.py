@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, positive, set_threads, split_config
+from nmt.commands.options import Parser, add_data_folder, add_threads, positive, set_threads, split_config
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -34,7 +34,7 @@ def parser() -> Parser:
     add_data_folder(text)
     text.add_argument("--source", type=Path, metavar="FILE", help="index this text, not the training text")
     parser.add_argument("--target", type=Path, metavar="FILE", help="its translation, line by line")
-    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads (default: PyTorch's choice)")
+    add_threads(parser)
     return parser
 
 

@@ -63,7 +63,7 @@ def parser() -> Parser:
         "--alignment-words", choices=("spacy", "whitespace"), help="the words that links refer to (default: spacy)"
     )
     parser.add_argument("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, … (default: auto)")
-    parser.add_argument("--threads", type=positive, metavar="N", help="processor threads of each process")
+    parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads of each process")
     return parser
 
 

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.losses import random_examples, random_model
 
-from nmt.build import build_model
-from nmt.config.model import ModelConfig
 from nmt.data.batching import Example, collate
 from nmt.fast.batch_loss import FastBatchLoss
 from nmt.fast.dropout import drawing_from
@@ -16,7 +15,6 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.training.loss import BatchLoss
 
 TYPES = 50
-SIZES = {"embedding_size": 6, "encoder": {"hidden_size": 5}, "decoder": {"hidden_size": 7}}
 COUNTS = torch.tensor([0, 2000, 500, 90] + [30] * 10 + [3] * 20 + [0] * 16)
 TARGETS = torch.tensor([7, 3, 7, 7, 49, 0, 3])
 OWN = {0, 3, 7, 49}
@@ -103,19 +101,12 @@ def test_each_draw_is_another_and_a_seed_gives_the_same() -> None:
 
 @pytest.fixture
 def model() -> Seq2Seq:
-    torch.manual_seed(1)
-    return build_model(ModelConfig.model_validate(SIZES), 12, 11).double()
+    return random_model()
 
 
 @pytest.fixture
 def examples() -> list[Example]:
-    generator = torch.Generator().manual_seed(1)
-
-    def ids(types: int, most: int) -> list[int]:
-        length = int(torch.randint(1, most, (1,), generator=generator))
-        return torch.randint(4, types, (length,), generator=generator).tolist()
-
-    return [Example(ids(12, 20), ids(11, 25)) for _ in range(17)]
+    return random_examples()
 
 
 @pytest.mark.parametrize("r_drop", [None, 2.0])

@@ -3,16 +3,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.losses import batch_loss
+from support.losses import batch_loss, random_examples, random_model
 
-from nmt.build import build_model
-from nmt.config.model import ModelConfig
 from nmt.data.batching import Example, collate
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.loss import BatchLoss, perplexity
 from nmt.training.validation import mean_loss
-
-SIZES = {"embedding_size": 6, "encoder": {"hidden_size": 5}, "decoder": {"hidden_size": 7}}
 
 
 def test_perplexity() -> None:
@@ -23,19 +19,12 @@ def test_perplexity() -> None:
 
 @pytest.fixture
 def model() -> Seq2Seq:
-    torch.manual_seed(1)
-    return build_model(ModelConfig.model_validate(SIZES), 12, 11).double()
+    return random_model()
 
 
 @pytest.fixture
 def examples() -> list[Example]:
-    generator = torch.Generator().manual_seed(1)
-
-    def ids(types: int, most: int) -> list[int]:
-        length = int(torch.randint(1, most, (1,), generator=generator))
-        return torch.randint(4, types, (length,), generator=generator).tolist()
-
-    return [Example(ids(12, 20), ids(11, 25)) for _ in range(17)]
+    return random_examples()
 
 
 def test_mean_loss_is_per_token_for_any_batch_size(model: Seq2Seq, examples: list[Example]) -> None:

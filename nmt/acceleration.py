@@ -49,7 +49,7 @@ def for_inference(model: TranslationModel, precision: str, *, fast: bool = True)
     if room is not None:
         return room.prepare_for_inference(model, precision)
     if precision != "float32":
-        raise UserError(f"search.precision: {precision} needs nmt.fast: use float32, or leave out --plain")
+        raise UserError(f"search.precision: {precision} needs nmt.fast, which is off or missing: use float32")
     return model
 
 

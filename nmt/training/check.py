@@ -19,7 +19,7 @@ from nmt.training.prepare import Prepared, batches_of, first_model, prepare
 from nmt.training.progress import Progress, TextProgress
 from nmt.training.resume import check_continues
 from nmt.training.summary import summarize
-from nmt.training.train_state import new_train_state, token_frequencies
+from nmt.training.train_state import new_train_state
 from nmt.training.update import update
 from nmt.training.validation import describe_batch
 
@@ -42,7 +42,7 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     precision = choose_precision(config, prepared.device, recorded)
     progress.start(summarize(config, folder, prepared, model, precision))
     training = with_precision(config, precision.precision).training
-    train_state = new_train_state(model, training, token_frequencies=token_frequencies(prepared.pairs))
+    train_state = new_train_state(model, training, target_counts=prepared.pairs.target_counts)
     largest = _largest_batch(prepared, config)
     batches = [largest] * min(training.accumulate, 2)  # a third one would take no more memory
     updates = 1 if prepared.device.type == "cpu" else 2  # the second one may be captured, in memory of its own

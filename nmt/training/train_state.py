@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nmt import acceleration
 from nmt.config.training import TrainingConfig
-from nmt.data.training_set import TrainingSet
 from nmt.model.seq2seq import Seq2Seq
 from nmt.training.average import MovingAverage
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
@@ -40,22 +41,17 @@ def new_train_state(
     model: Seq2Seq,
     config: TrainingConfig,
     group: ProcessGroup = SINGLE_PROCESS,
-    token_frequencies: Tensor | None = None,
+    target_counts: NDArray[np.int64] | None = None,
 ) -> TrainState:
-    """The state before the first update. `token_frequencies` are those of target tokens, for a sampled softmax."""
+    """The state before the first update. `target_counts`: each target token's frequency, for a sampled softmax."""
     losses: nn.Module = BatchLoss(model, config.label_smoothing, config.r_drop)
     if group.size > 1:
         losses = DistributedDataParallel(losses, gradient_as_bucket_view=True)
     precision = acceleration.resolve_precision(config.precision, model.device, "training", fast=config.fast)
     sampled = None
-    if config.sampled_softmax is not None and token_frequencies is not None:
-        sampled = token_frequencies, config.sampled_softmax
+    if config.sampled_softmax is not None and target_counts is not None:
+        sampled = torch.from_numpy(target_counts), config.sampled_softmax
     add_gradient = acceleration.for_training(losses, precision, sampled, fast=config.fast)
     optimizer = config.component("optimizer")
     average = None if config.moving_average is None else MovingAverage(model, config.moving_average)
     return TrainState(model, losses, add_gradient, optimizer.of(model.parameters()), optimizer.moments, average)
-
-
-def token_frequencies(pairs: TrainingSet) -> Tensor:
-    """How often an epoch has each target token."""
-    return torch.from_numpy(pairs.target_counts)

@@ -19,7 +19,7 @@ from nmt.training.prepare import Prepared, batches_of
 from nmt.training.progress import Progress
 from nmt.training.resume import restore, seed_processes
 from nmt.training.throughput import ThroughputMeter
-from nmt.training.train_state import TrainState, new_train_state, token_frequencies
+from nmt.training.train_state import TrainState, new_train_state
 
 
 class Trainer(NamedTuple):
@@ -55,7 +55,7 @@ def make_trainer(
 ) -> Trainer:
     """A trainer that has made no update yet, or that continues from a checkpoint's training state."""
     pairs, training = prepared.pairs, config.training
-    train_state = new_train_state(model, training, group, token_frequencies(pairs))
+    train_state = new_train_state(model, training, group, pairs.target_counts)
     counters, metrics_size = Counters(), 0
     if resume_from is None:
         seed_processes(training.seed, group)

@@ -89,7 +89,7 @@ def test_search_takes_each_processors_fastest_products(
     tiny.fast = False
     tiny.translate(["Ba De"])
     assert precisions == [products, products, "float32", "float32"]
-    with pytest.raises(UserError, match=r"search\.precision: bf16 needs nmt\.fast, which is off or missing: use float32"):
+    with pytest.raises(UserError, match=r"search\.precision: bf16 needs nmt\.fast, .*: use float32"):
         tiny.translate(["Ba De"], precision="bf16")
 
 

@@ -119,7 +119,8 @@ def _upgraded(contents: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _name_old_defaults(config: dict[str, Any]) -> None:
-    """Name the values that fields which an older nmt did not have yet had in effect."""
+    """Name the values that fields which an older nmt did not have yet had in effect. Search uses all tokens, as now."""
+    config.setdefault("search", {})["vocabulary_selection"] = False
     match config:
         case {"model": {"attention": {"scope": "local_p" | "local_m" as scope} as attention}}:  # before 0.3
             if scope == "local_p":

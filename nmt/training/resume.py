@@ -222,7 +222,7 @@ _FIXED: Any = {
         "early_stopping": {"metric"},
         "start_from": True,
     },
-    "search": {*SearchConfig.model_fields} - {"batch_size"},
+    "search": {*SearchConfig.model_fields} - {"batch_size", "vocabulary_selection"},
 }
 _FILES: Any = {"train", "validation", "test", "extra"}  # what is read from them is compared instead
 _PATHS: Any = {

@@ -38,6 +38,7 @@ def write_old(path: Path, contents: Any) -> Path:
 def old_contents(path: Path, number: int = 3) -> dict[str, Any]:
     """The contents of a checkpoint as they were in nmt 0.3, or in format 2."""
     contents = checkpoint_file.read(path) | {"format": number}
+    contents["config"]["search"]["vocabulary_selection"] = True  # the default then
     if number == 2:
         for field in ("selection", "threshold", "scales"):
             del contents[field]

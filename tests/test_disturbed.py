@@ -266,6 +266,6 @@ def test_a_validation_line_that_no_memory_holds_is_named(
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 230400000000 bytes")
 
-    monkeypatch.setattr(validation, "batch_loss", fail)
+    monkeypatch.setattr(validation, "BatchLoss", fail)
     with pytest.raises(UserError, match=r"out of memory for the loss of 4 validation sentences with up to . source"):
         finish(make_config("training.max_updates=1"))

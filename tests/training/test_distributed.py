@@ -192,7 +192,7 @@ def test_torchrun_begins_again_from_the_checkpoint_after_a_kill(folder: Path) ->
     assert process.returncode == 0, output
     assert events(run, "end")[0]["reason"] == "40 updates"
     assert [event["update"] for event in events(run, "train")] == list(range(1, 41))
-    assert output.count("Scores on validation") == 1  # one process alone prints
+    assert output.count("Scores on test") == 1  # one process alone prints
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from nmt.system.processor import Precision, auto_precision
 if TYPE_CHECKING:
     from nmt.data.batching import Batch
     from nmt.data.shortlist import Shortlist
-    from nmt.decoding.model import TranslationModel
+    from nmt.decoding.ensemble import TranslationModel
 
 GradientFunction: TypeAlias = "Callable[[Batch | None, Bool[Tensor, 'B T'] | None], Float[Tensor, '']]"
 """Adds the gradient of a batch's summed loss to the weights', and returns the summed NLL, in nats."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from nmt.components import SCOPES, SCORES
 from nmt.config.model import AttentionConfig, ModelConfig
@@ -29,18 +27,35 @@ def build_model(config: ModelConfig, source_types: int, target_types: int, segme
     """A freshly initialised model for vocabularies of these sizes. Draws from torch's global random generator.
 
     `segment_ends` are the source ids that end a segment, for an attention that knows segments.
-    Raises `UserError` if the machine's memory is too small to train it.
+    Raises `UserError` if the machine's memory is too small to train it: the system kills who takes too much.
     """
-    _refuse_too_large(config, source_types, target_types)
-    model = _assemble(config, source_types, target_types, segment_ends)
-    _tie(model, config)
-    return model
+    try:
+        weights = sum(weight.numel() for weight in build_empty(config, source_types, target_types).parameters())
+    except RuntimeError:  # 64 bits cannot count them
+        weights = 2**63
+    # Of 32 bits each: weights, and on a CPU gradients and Adam's two moments as well.
+    needed = 4 * weights * (1 if torch.cuda.is_available() else 4)
+    if needed > memory():
+        raise UserError(
+            f"model: {weights:,} parameters take {needed / 2**30:,.0f} GiB of memory; there are "
+            f"{memory() / 2**30:,.1f}: lower the model's sizes"
+        )
+    return _assemble(config, source_types, target_types, segment_ends)
 
 
 def build_empty(config: ModelConfig, source_types: int, target_types: int, segment_ends: Sequence[int] = ()) -> Seq2Seq:
     """The same model without values: its weights are on PyTorch's meta device, with their shapes and no memory."""
-    with torch.device("meta"), _WithoutValues():
+    with torch.device("meta"):
         return _assemble(config, source_types, target_types, segment_ends)
+
+
+def fill(model: Seq2Seq, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
+    """Give an empty model its weights, which must have its names and shapes, in 32 bits.
+
+    A model of 2.9 million parameters is there in 10 ms; to initialise it first would take 50.
+    """
+    model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+    _tie(model, config)
 
 
 def segment_ends(config: AttentionConfig, source: Vocabulary) -> tuple[int, ...]:
@@ -60,75 +75,21 @@ def segment_ends(config: AttentionConfig, source: Vocabulary) -> tuple[int, ...]
     return ids
 
 
-def _refuse_too_large(config: ModelConfig, source_types: int, target_types: int) -> None:
-    """Raise `UserError`, which names the largest size, before memory is taken: the system kills who takes too much."""
-    # Of 32 bits each: weights, and on a processor gradients and Adam's two moments as well.
-    numbers_per_weight = 1 if torch.cuda.is_available() else 4
-    largest, field = max(_sizes(config.model_dump(), "model"))
-    try:
-        empty = build_empty(config, source_types, target_types)
-        _tie(empty, config)
-        weights = sum(parameter.numel() for parameter in empty.parameters())
-    except RuntimeError:  # more than 64 bits can count
-        raise UserError(f"{field} ({largest:,}) makes a model that no memory can hold: lower it") from None
-    needed = 4 * numbers_per_weight * weights
-    if needed > memory():
-        raise UserError(
-            f"{field} ({largest:,}) makes a model of {weights:,} parameters, which take {needed / 2**30:,.0f} GiB of "
-            f"memory; there are {memory() / 2**30:,.1f}: lower it"
-        )
-
-
-def _sizes(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[int, str]]:
-    """The sizes, and numbers of layers and positions, in nested values, with their dotted names."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _sizes(value, f"{prefix}.{name}")
-        elif isinstance(value, int) and name.endswith(("size", "layers", "positions")):
-            yield value, f"{prefix}.{name}"
-
-
-def fill(model: Seq2Seq, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
-    """Give an empty model its weights, which must have its names and shapes, in 32 bits.
-
-    A model of 2.9 million parameters is there in 10 ms; to initialise it first would take 50.
-    """
-    model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
-    _tie(model, config)
-
-
-class _WithoutValues(TorchFunctionMode):
-    """Leaves out the `nn.init` of PyTorch's modules: on the meta device, drawing takes a second's worth of imports."""
-
-    def __torch_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        if getattr(function, "__module__", "") == nn.init.__name__:
-            return [*args, *(kwargs or {}).values()][0]
-        return function(*args, **kwargs or {})
-
-
 def _tie(model: Seq2Seq, config: ModelConfig) -> None:
     if config.tied_embeddings != "none":
         model.decoder.output.weight = model.decoder.embedding.weight
 
 
 def _assemble(config: ModelConfig, source_types: int, target_types: int, segment_ends: Sequence[int]) -> Seq2Seq:
-    target_embedding = Embedding(target_types, config.embedding_size)
-    source_embedding = (
-        target_embedding if config.tied_embeddings == "all" else Embedding(source_types, config.embedding_size)
-    )
+    embedding, settings = Embedding(target_types, config.embedding_size), config.encoder
+    source_embedding = embedding if config.tied_embeddings == "all" else Embedding(source_types, config.embedding_size)
+    rates = (settings.dropout, config.embedding_dropout, config.word_dropout)
     encoder = Encoder(
-        source_embedding,
-        config.encoder.hidden_size,
-        config.encoder.layers,
-        config.encoder.dropout,
-        config.embedding_dropout,
-        config.word_dropout,
-        config.encoder.self_attention,
-        config.cell,
+        source_embedding, settings.hidden_size, settings.layers, *rates, settings.self_attention, config.cell
     )
-    return Seq2Seq(encoder, _make_decoder(config, target_embedding, encoder.memory_size, segment_ends))
+    model = Seq2Seq(encoder, _make_decoder(config, embedding, encoder.memory_size, segment_ends))
+    _tie(model, config)
+    return model
 
 
 def _make_decoder(

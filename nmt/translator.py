@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from nmt import acceleration
-from nmt.checkpoint.contents import Loaded, check_same_tokens, load
-from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example
 from nmt.data.shortlist import Shortlist, joined
 from nmt.decoding import batches as decoding
 from nmt.decoding import scoring
-from nmt.decoding.batches import Decoded
-from nmt.decoding.beam_search import Candidates, length_penalty
-from nmt.decoding.ensemble import Ensemble
-from nmt.decoding.model import TranslationModel
+from nmt.decoding.beam_search import Candidates, Hypothesis, length_penalty
+from nmt.decoding.ensemble import Ensemble, TranslationModel
 from nmt.decoding.scoring import Scored
 from nmt.decoding.translation import Translation
-from nmt.model.variants.hierarchical import segments as segments_of
-from nmt.registry import PrecisionOption
+from nmt.model.variants.hierarchical import segments
 from nmt.system import bundled
 from nmt.system.device import choose_device, keep_freed_memory
 from nmt.system.errors import UserError
@@ -37,14 +34,16 @@ from nmt.text.limits import read
 from nmt.text.unknown_words import copied, replacements
 from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK, UNK_TOKEN, without_end
 
+if TYPE_CHECKING:
+    from nmt.checkpoint.contents import Loaded
+
 MOST_SAMPLES = 1000  # of a sentence: its memory is that of as many sentences
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """How to search, and what to make of what is found."""
+class _Options:
+    """What `translate` returns of the hypotheses, and what search begins with and reports."""
 
-    search: SearchConfig
     n_best: int
     replace_unk: bool
     dictionary: Mapping[str, str] | None
@@ -75,11 +74,9 @@ class Translator:
         fast: bool = True,
     ) -> None:
         self.model = model
-        self.source = source
-        self.target = target
+        self.source, self.target = source, target
         self.search = search
-        self.shortlist = shortlist
-        self.threshold = threshold
+        self.shortlist, self.threshold = shortlist, threshold
         self.fast = fast
         self._prepared: dict[tuple[str, bool], TranslationModel] = {}  # by precision and `fast`
 
@@ -94,6 +91,8 @@ class Translator:
         Raises `UserError` if a checkpoint does not exist or is damaged, or there is no such device, or if the models'
         vocabularies differ.
         """
+        from nmt.checkpoint.contents import load
+
         return cls.of({str(p): load(p, choose_device(device)) for p in (path or bundled.MODEL, *others)}, fast=fast)
 
     @classmethod
@@ -101,6 +100,8 @@ class Translator:
         """The same from checkpoints that are already loaded, each with its path."""
         (path, first), *others = loaded.items()
         for other_path, other in others:
+            from nmt.checkpoint.contents import check_same_tokens
+
             check_same_tokens(path, first, other_path, other)
         model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
         shortlist = joined([contents.selection for contents in loaded.values()])
@@ -125,13 +126,6 @@ class Translator:
         self,
         sentences: Iterable[str],
         *,
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
-        max_length: int | None = None,
-        batch_size: int | None = None,
-        precision: PrecisionOption | None = None,
-        vocabulary_selection: bool | None = None,
-        sampling: Mapping[str, int | float] | None = None,
         n_best: int = 1,
         replace_unk: bool = False,
         dictionary: Mapping[str, str] | None = None,
@@ -139,37 +133,32 @@ class Translator:
         prefix: str | Sequence[str | Sequence[str]] | None = None,
         watch: Callable[[Candidates], None] | None = None,
         found: Callable[[int, Translation], None] | None = None,
+        **search: int | float | str | Mapping[str, int | float] | None,
     ) -> list[Translation]:
-        """Translate sentences, in their order; None stands for the checkpoint's own setting.
+        """Translate sentences, in their order.
 
         Sentences of similar length share a batch, which changes no result (with few bits: only by rounding). An empty
         sentence has an empty translation. One with more than `search.max_source_length` tokens is cut off there, and a
-        line on standard error says so. With `vocabulary_selection`, if the checkpoint has a shortlist and `nmt.fast` is
-        there, a translation has only words from that list. `sampling` (such as
-        {"temperature": 0.9, "top_k": 20, "seed": 1}) draws `n_best` translations at random, in the order of drawing, by
-        the checkpoint's own settings where it leaves some out; a `beam_size` turns the checkpoint's off. `replace_unk`
-        replaces each `<unk>` by the raw source word with the largest attention weight, or by the one that `dictionary`
-        has for it (see `nmt.text.unknown_words.replacements`); `attention=False` saves the time that its weights take.
-        `prefix` is how translations begin, one text for all, or for each its text or its tokens (as in
-        `Translation.tokens`, without `<eos>`); the search goes on from there, among all words. `watch` sees each step
-        of a beam search, `found` each sentence's place and translation once known (soonest without `attention`).
+        line on standard error says so.
+
+        `search` are settings in the place of the checkpoint's own, such as `beam_size=5`, `length_penalty`,
+        `max_length`, `batch_size`, `precision`, `vocabulary_selection` (needs `nmt.fast`, and a checkpoint with a
+        shortlist), or `sampling={"temperature": 0.9, "top_k": 20, "seed": 1}`: it draws `n_best` translations at
+        random, in the order of drawing; a `beam_size` turns the checkpoint's off. `replace_unk` replaces each `<unk>`
+        by the raw source word with the largest attention weight, or by the one that `dictionary` has for it (see
+        `nmt.text.unknown_words.replacements`); `attention=False` saves the time that its weights take. `prefix` is how
+        translations begin, one text for all, or for each its text or its tokens (as in `Translation.tokens`, without
+        `<eos>`); the search goes on from there, among all words. `watch` is called with each step of a beam search,
+        `found` with each sentence's index and translation once known (soonest without `attention`).
 
         Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
         size, `replace_unk` without attention).
         """
         [sentences] = sentences_of("translate", sentences)
-        search = override_search(
-            self.search,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            batch_size=batch_size,
-            precision=precision,
-            vocabulary_selection=vocabulary_selection,
-            sampling=sampling,
-        )
-        wanted = _Wanted(self._resolved(search), n_best, replace_unk, dictionary, attention, prefix, watch, found)
-        return self._found(sentences, wanted)
+        settings = self._settings(search)
+        options = _Options(n_best, replace_unk, dictionary, attention, prefix, watch, found)
+        self._check(settings, options)
+        return self._translations(sentences, settings, options)
 
     def forced_attention(self, sources: Iterable[str], targets: Iterable[str]) -> list[Float[Tensor, "T S"]]:
         """The attention with which the model would write the given target texts: one matrix per pair, in their order.
@@ -182,8 +171,8 @@ class Translator:
         sources, targets = sentences_of("forced_attention", sources, targets)
         if not self.has_attention:
             raise UserError("forced attention: this model has no attention (model.attention.wiring: none)")
-        ids = [self.source.encode(text) for text in sources], [self.target.encode(text) for text in targets]
-        return decoding.forced_weights(self.model, *ids, self.search.batch_size)
+        pairs = [Example(self.source.encode(s), self.target.encode(t)) for s, t in zip(sources, targets, strict=True)]
+        return scoring.forced_attention(self.model, pairs, self.search.batch_size)
 
     def score(self, sources: Iterable[str], targets: Iterable[str], *, batch_size: int | None = None) -> list[Scored]:
         """How probable the model finds given translations: their log-probabilities in nats, and numbers of tokens.
@@ -192,108 +181,101 @@ class Translator:
         cut off as by `translate`. Raises `UserError` if the numbers of sentences differ.
         """
         sources, targets = sentences_of("score", sources, targets)
-        size = override_search(self.search, batch_size=batch_size).batch_size
+        size = self._settings({"batch_size": batch_size}).batch_size
         _, tokens = read(sources, self.search.max_source_length, self.source.tokenizer)
         ids = map(self.source.vocabulary.encode, tokens)
         pairs = [Example(source, self.target.encode(text)) for source, text in zip(ids, targets, strict=True)]
         return scoring.score(self.model, pairs, size)
 
-    def _found(self, sentences: Sequence[str], wanted: _Wanted) -> list[Translation]:
-        self._check(wanted)
+    def _translations(self, sentences: Sequence[str], search: SearchConfig, options: _Options) -> list[Translation]:
         keep_freed_memory()
-        sentences, tokens = read(sentences, self.search.max_source_length, self.source.tokenizer)
-        sources = [self.source.vocabulary.encode(each) for each in tokens]
-        attention, several = wanted.attention and self.has_attention, wanted.n_best > 1
-        prefixes = self._prefixes(len(sources), wanted)
-        nothing = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
-        translations = [replace(nothing, n_best=(nothing,) if several else ())] * len(sentences)
-        tell = wanted.found or (lambda *_: None)
-        for i in (i for i, source in enumerate(sources) if not source):
-            tell(i, translations[i])
-        use_shortlist = wanted.search.vocabulary_selection and self.fast and not prefixes
-        found = decoding.decode(
-            self._model_in(wanted.search.precision),
+        sentences, tokens = read(sentences, search.max_source_length, self.source.tokenizer)
+        sources = [self.source.vocabulary.encode(sentence_tokens) for sentence_tokens in tokens]
+        prefixes = self._prefixes(len(sources), search, options)
+        attention, several = options.attention and self.has_attention, options.n_best > 1
+        empty = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
+        translations = [replace(empty, n_best=(empty,) if several else ())] * len(sentences)
+        results = decoding.decode(
+            self._prepared_model(search.precision),
             sources,
-            wanted.search,
-            shortlist=self.shortlist if use_shortlist else None,
-            n_best=wanted.n_best,
-            attention=attention or wanted.replace_unk,
+            search,
+            shortlist=self.shortlist if search.vocabulary_selection and self.fast and not prefixes else None,
+            n_best=options.n_best,
+            attention=attention or options.replace_unk,
             prefixes=prefixes,
-            watch=wanted.watch,
+            watch=options.watch,
         )
-        for i, decoded in found:
-            segments = self._segments(sources[i])
-            ranked = tuple(self._translation(sentences[i], tokens[i], each, wanted, segments) for each in decoded)
-            translations[i] = replace(ranked[0], n_best=ranked if several else ())
-            tell(i, translations[i])
+        for i, hypotheses in chain(((i, []) for i, source in enumerate(sources) if not source), results):
+            ranked = tuple(self._translation(sentences[i], tokens[i], h, search, options) for h in hypotheses)
+            if ranked:
+                translations[i] = replace(ranked[0], n_best=ranked if several else ())
+            if options.found is not None:
+                options.found(i, translations[i])
         return translations
 
-    def _model_in(self, precision: str) -> TranslationModel:
+    def _prepared_model(self, precision: str) -> TranslationModel:
         """The model prepared for search in a precision."""
         key = precision, self.fast
         if key not in self._prepared:
             self._prepared[key] = acceleration.for_inference(self.model, precision, fast=self.fast)
-        self._prepared[key].train(self.model.training)  # the model's mode may have changed
         return self._prepared[key]
 
-    def _resolved(self, search: SearchConfig) -> SearchConfig:
-        """The settings with what `auto` is here."""
+    def _settings(self, changes: Mapping[str, Any]) -> SearchConfig:
+        """The checkpoint's search settings, replaced by those that are not None, with what `auto` is here."""
+        from nmt.config.reading import override_search
+
+        search = override_search(self.search, **changes)
         return search if search.precision != "auto" else search.model_copy(update={"precision": self.fastest_precision})
 
-    def _check(self, wanted: _Wanted) -> None:
-        n_best, beam_size = wanted.n_best, wanted.search.beam_size
-        if not 1 <= n_best <= (beam_size if wanted.search.sampling is None else MOST_SAMPLES):
-            if wanted.search.sampling is not None:
-                raise UserError(f"n_best ({n_best}) must lie between 1 and {MOST_SAMPLES:,}: lower it")
-            raise UserError(
-                f"{n_best} best translations: a beam of {beam_size} gives 1 to {beam_size}; change either number"
-            )
-        if wanted.replace_unk and not self.has_attention:
+    def _check(self, search: SearchConfig, options: _Options) -> None:
+        n_best, most = options.n_best, search.beam_size if search.sampling is None else MOST_SAMPLES
+        if not 1 <= n_best <= most:
+            other = ", or raise beam_size" if search.sampling is None else ""
+            raise UserError(f"n_best ({n_best}) must lie between 1 and {most:,}: change it{other}")
+        if options.replace_unk and not self.has_attention:
             raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")
-        if wanted.dictionary is not None and not wanted.replace_unk:
+        if options.dictionary is not None and not options.replace_unk:
             raise UserError("dictionary is only used by replace_unk: turn replace_unk on, or leave dictionary out")
 
-    def _prefixes(self, count: int, wanted: _Wanted) -> list[list[int]]:
+    def _prefixes(self, count: int, search: SearchConfig, options: _Options) -> list[list[int]]:
         """The ids that each of so many translations begins with; none at all if nothing is fixed."""
-        given = [wanted.prefix] * count if isinstance(wanted.prefix, str) else wanted.prefix or []
-        if given and len(given) != count:
-            raise UserError(
-                f"prefix: {len(given)} for {counted(count, 'sentence')}; give one for each, or one text for all"
-            )
-        if not all(is_unicode("".join(one)) for one in given):
-            raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
-        tokens = [self.target.tokenizer.tokenize(one) if isinstance(one, str) else without_end(one) for one in given]
-        for one, own in zip(given, tokens, strict=True):
-            if isinstance(one, str) and UNK in self.target.vocabulary.encode(own):
-                raise UserError(f"prefix: {one!r} contains tokens outside the vocabulary: reword it")
-        longest, most = max(map(len, tokens), default=0), wanted.search.max_length
+        prefixes = [options.prefix] * count if isinstance(options.prefix, str) else options.prefix or []
+        if prefixes and len(prefixes) != count:
+            raise UserError(f"prefix: {len(prefixes)} for {counted(count, 'sentence')}; give one text, or one for each")
+        ids = [self._prefix_ids(prefix) for prefix in prefixes]
+        longest, most = max(map(len, ids), default=0), search.max_length
         if longest >= most:
             raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")
-        return [self.target.vocabulary.encode(list(each)) for each in tokens] if longest else []
+        return ids if longest else []
 
-    def _segments(self, ids: Sequence[int]) -> tuple[int, ...] | None:
-        ends = self.model.segment_ends
-        return tuple(segments_of(torch.tensor([[*ids, EOS]]), ends)[0].tolist()) if ends else None
+    def _prefix_ids(self, prefix: str | Sequence[str]) -> list[int]:
+        if not is_unicode("".join(prefix)):
+            raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
+        if not isinstance(prefix, str):
+            return self.target.vocabulary.encode(without_end(prefix))
+        ids = self.target.encode(prefix)
+        if UNK in ids:
+            raise UserError(f"prefix: {prefix!r} contains tokens outside the vocabulary: reword it")
+        return ids
 
     def _translation(
-        self, sentence: str, source: Sequence[str], decoded: Decoded, wanted: _Wanted, segments: tuple[int, ...] | None
+        self, sentence: str, source: Sequence[str], hypothesis: Hypothesis, search: SearchConfig, options: _Options
     ) -> Translation:
-        hypothesis, weights = decoded
-        tokens = self.target.vocabulary.decode(hypothesis.ids)
-        if wanted.replace_unk and weights is not None and UNK_TOKEN in tokens:
+        weights, ends = hypothesis.attention, self.model.segment_ends
+        tokens, count = self.target.vocabulary.decode(hypothesis.ids), len(hypothesis.ids)
+        if options.replace_unk and weights is not None and UNK_TOKEN in tokens:
             tokenizers = self.source.tokenizer, self.target.tokenizer
-            tokens = copied(tokens, *replacements(sentence, *tokenizers, wanted.dictionary or {}), weights)
-        words = tokens[:-1] if hypothesis.ids[-1] == EOS else tokens
-        count = len(hypothesis.ids)
-        mean = hypothesis.score * length_penalty(count, wanted.search.length_penalty) / count
-        is_searched = wanted.search.sampling is None and not any(wanted.prefix or ())  # as those of the threshold were
+            tokens = copied(tokens, *replacements(sentence, *tokenizers, options.dictionary or {}), weights)
+        source_ids = torch.tensor([[*self.source.vocabulary.encode(source), EOS]])
+        mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
+        is_searched = search.sampling is None and not any(options.prefix or ())  # as for the threshold
         return Translation(
-            text=self.target.tokenizer.detokenize(words),
+            text=self.target.tokenizer.detokenize(tokens[:-1] if hypothesis.ids[-1] == EOS else tokens),
             tokens=tokens,
             source_tokens=[*source, EOS_TOKEN],
             score=hypothesis.score,
-            attention=weights if wanted.attention else None,
-            segments=segments,
+            attention=weights if options.attention else None,
+            segments=tuple(segments(source_ids, ends)[0].tolist()) if ends else None,
             mean_log_probability=mean,
             is_unlike_training=is_searched and self.threshold is not None and mean < self.threshold,
         )

@@ -6,35 +6,26 @@ Shapes: B sentences of a batch, N hypotheses of a batch, T target ids, S source 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from nmt import acceleration
 from nmt.config.search import SearchConfig
-from nmt.data.batching import Example, collate, pad_source
+from nmt.data.batching import pad_source
 from nmt.data.shortlist import Shortlist
-from nmt.decoding.beam_search import Candidates, Hypothesis, Step, beam_search, select, with_forced_prefix
-from nmt.decoding.model import TranslationModel
-from nmt.decoding.sampling import sample, uniform_draws
+from nmt.decoding.beam_search import Candidates, Hypothesis, beam_search, select
+from nmt.decoding.ensemble import TranslationModel, without_dropout
+from nmt.decoding.scoring import attention_weights
 from nmt.system.denormals import flush_denormals
 from nmt.system.device import report_out_of_memory
-from nmt.system.process_pool import can_fork, map_in_processes
 from nmt.text.vocabulary import BOS, EOS, PAD
-
-Item = TypeVar("Item")
-
-
-class Decoded(NamedTuple):
-    """A hypothesis, and the attention weights with which it was written, if they were asked for."""
-
-    hypothesis: Hypothesis
-    attention: Float[Tensor, "T S"] | None
 
 
 def decode(
@@ -47,7 +38,7 @@ def decode(
     attention: bool = True,
     prefixes: Sequence[Sequence[int]] = (),
     watch: Callable[[Candidates], None] | None = None,
-) -> Iterator[tuple[int, list[Decoded]]]:
+) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Search with beams: yields the index of each source in `sources`, and its `n_best` hypotheses, best first.
 
     With `search.sampling` the hypotheses are drawn at random, and come in the order of drawing.
@@ -64,45 +55,28 @@ def decode(
     flush_denormals()
     order = [i for i in longest_first(sources) if sources[i]]
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
-    hypotheses = search.beam_size if search.sampling is None else n_best
+    search_batch = partial(_decode_batch, model, sources, search, shortlist, n_best, attention, prefixes, watch)
 
-    def decoded(number: int) -> Iterator[tuple[int, list[Decoded]]]:
-        indices = batches[number]
-        batch, forced = [sources[i] for i in indices], [prefixes[i] for i in indices] if prefixes else []
-        out_of_memory = partial(_out_of_memory, len(batch), len(batch[0]), search, hypotheses)
-        results = _decode_batch(model, batch, forced, search, shortlist, n_best, attention, watch)
-        for row, ranked in _computed(results, partial(_searching, model, out_of_memory)):
-            yield indices[row], ranked
+    def decoded(batch: Sequence[int]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        results = search_batch(batch)
+        while True:
+            with torch.inference_mode():  # which is off while a result is used
+                result = next(results, None)
+            if result is None:
+                return
+            yield result
 
     # Threads that share each operation wait for each other thousands of times a second; processes of one thread do not.
-    processes = torch.get_num_threads() if watch is None and model.device.type == "cpu" and can_fork() else 1
+    processes = torch.get_num_threads() if watch is None and model.device.type == "cpu" else 1
     if 1 < processes <= len(order) // search.batch_size:
-        jobs = ((number,) for number in range(len(batches)))
-        yield from chain.from_iterable(
-            map_in_processes(lambda number: list(decoded(number)), jobs, processes, fork=True)
-        )
-    else:
-        yield from chain.from_iterable(map(decoded, range(len(batches))))
+        from nmt.system.process_pool import can_fork, map_in_processes
 
-
-def forced_weights(
-    model: TranslationModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_size: int
-) -> list[Float[Tensor, "T S"]]:
-    """The attention weights while the model reads the given targets, ids without marks: one matrix per pair, in order.
-
-    Teacher forcing: T are a target's ids and the end of the sentence, and row t is the attention of the step that
-    predicts id t, which has read only those before it.
-    """
-    order = sorted(range(len(sources)), key=lambda i: (-len(sources[i]), -len(targets[i])))
-    matrices: dict[int, Tensor] = {}
-    with without_dropout(model), torch.inference_mode():
-        for begin in range(0, len(order), batch_size):
-            chosen = order[begin : begin + batch_size]
-            padded, lengths = pad_source([sources[i] for i in chosen])
-            state, memory = model.encode(padded.to(model.device), lengths)
-            ids = [[*targets[i], EOS] for i in chosen]
-            matrices |= zip(chosen, _weights(model, ids, lengths.tolist(), state, memory), strict=True)
-    return [matrices[i] for i in range(len(sources))]
+        if can_fork():
+            jobs = ((batch,) for batch in batches)
+            results = map_in_processes(lambda batch: list(decoded(batch)), jobs, processes, fork=True)
+            yield from chain.from_iterable(results)
+            return
+    yield from chain.from_iterable(map(decoded, batches))
 
 
 def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
@@ -110,72 +84,49 @@ def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:
     return sorted(range(len(sources)), key=lambda i: -len(sources[i]))
 
 
-@contextmanager
-def _searching(model: TranslationModel, out_of_memory: Callable[[], str]) -> Iterator[None]:
-    with torch.inference_mode(), without_dropout(model), report_out_of_memory(out_of_memory):
-        yield
-
-
-def _computed(items: Iterator[Item], context: Callable[[], AbstractContextManager[None]]) -> Iterator[Item]:
-    """What an iterator computes, in a context that ends before each item is handed on."""
-    while True:
-        with context():
-            try:
-                item = next(items)
-            except StopIteration:
-                return
-        yield item
-
-
 def _decode_batch(
     model: TranslationModel,
-    sources: Sequence[Sequence[int]],
-    prefixes: Sequence[Sequence[int]],
+    all_sources: Sequence[Sequence[int]],
     search: SearchConfig,
     shortlist: Shortlist | None,
     n_best: int,
     attention: bool,
+    prefixes: Sequence[Sequence[int]],
     watch: Callable[[Candidates], None] | None,
-) -> Iterator[tuple[int, list[Decoded]]]:
-    padded, lengths = pad_source(sources)
-    if shortlist is not None:
-        model = acceleration.restrict_to_shortlist(model, shortlist, padded)
-    state, memory = model.encode(padded.to(model.device), lengths)
-    find = _search_function(search, sources, n_best, model.device, watch)
-    if prefixes:
-        results = find(*_with_prefixes(model, prefixes, state, memory))
-    else:
-        results = find(partial(_step, model), state, memory)
-    if not attention:
-        for row, hypotheses in results:
-            yield row, [Decoded(hypothesis, None) for hypothesis in hypotheses]
-        return
-    # The decoder runs over all hypotheses of the batch once more, now that it is known which ones are kept.
-    kept = list(results)
-    row_of = [row for row, hypotheses in kept for _ in hypotheses]
-    rows = torch.tensor(row_of, device=model.device)
-    ids = [hypothesis.ids for _, hypotheses in kept for hypothesis in hypotheses]
-    source_lengths = [len(sources[row]) + 1 for row in row_of]
-    weights = iter(_weights(model, ids, source_lengths, select(state, rows), select(memory, rows)))
-    for row, hypotheses in kept:
-        yield row, [Decoded(hypothesis, next(weights)) for hypothesis in hypotheses]
+    batch: Sequence[int],
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """What `decode` yields for the sources with these indices."""
+    sources = [all_sources[i] for i in batch]
+    with without_dropout(model), report_out_of_memory(partial(_out_of_memory, sources, search, n_best)):
+        padded, lengths = pad_source(sources)
+        if shortlist is not None:
+            model = acceleration.restrict_to_shortlist(model, shortlist, padded)
+        state, memory = model.encode(padded.to(model.device), lengths)
+        options: dict[str, Any] = {"bos": BOS, "eos": EOS, "alpha": search.length_penalty}
+        if prefixes:
+            tensors = [torch.tensor(prefixes[i], dtype=torch.long, device=model.device) for i in batch]
+            options["prefix"] = pad_sequence(tensors, batch_first=True, padding_value=-1)
+        if search.sampling is None:
+            options |= {"beam_size": search.beam_size, "max_length": search.max_length, "n_best": n_best}
+            results = beam_search(partial(_step, model), state, memory, watch=watch, **options)
+        else:
+            from nmt.decoding.sampling import sample, uniform_draws
 
-
-def _search_function(
-    search: SearchConfig,
-    sources: Sequence[Sequence[int]],
-    n_best: int,
-    device: torch.device,
-    watch: Callable[[Candidates], None] | None,
-) -> Callable[[Step, Any, Any], Iterator[tuple[int, list[Hypothesis]]]]:
-    """What finds hypotheses by a step, from a state and a memory: beam search, or sampling."""
-    common: dict[str, Any] = {"bos": BOS, "eos": EOS, "alpha": search.length_penalty}
-    if search.sampling is not None:
-        options = search.sampling
-        draws = uniform_draws(sources, n_best, search.max_length, options.seed).to(device)
-        return partial(sample, draws=draws, temperature=options.temperature, top_k=options.top_k, **common)
-    limits: dict[str, Any] = {"beam_size": search.beam_size, "max_length": search.max_length, "n_best": n_best}
-    return partial(beam_search, watch=watch, **limits, **common)
+            draws = uniform_draws(sources, n_best, search.max_length, search.sampling.seed).to(model.device)
+            options |= {"temperature": search.sampling.temperature, "top_k": search.sampling.top_k}
+            results = sample(partial(_step, model), state, memory, draws, **options)
+        if not attention:
+            yield from ((batch[row], hypotheses) for row, hypotheses in results)
+            return
+        # The decoder runs over all hypotheses of the batch once more, now that it is known which ones are kept.
+        kept = list(results)
+        row_of = [row for row, hypotheses in kept for _ in hypotheses]
+        rows = torch.tensor(row_of, device=model.device)
+        targets = [hypothesis.ids for _, hypotheses in kept for hypothesis in hypotheses]
+        source_lengths = [len(sources[row]) + 1 for row in row_of]
+        weights = iter(attention_weights(model, targets, source_lengths, select(state, rows), select(memory, rows)))
+        for row, hypotheses in kept:
+            yield batch[row], [replace(hypothesis, attention=next(weights)) for hypothesis in hypotheses]
 
 
 def _step(
@@ -186,45 +137,9 @@ def _step(
     return log_probabilities, state
 
 
-def _with_prefixes(
-    model: TranslationModel, prefixes: Sequence[Sequence[int]], state: Any, memory: Any
-) -> tuple[Step, tuple[Any, Int[Tensor, " B"]], tuple[Any, Int[Tensor, "B P"]]]:
-    """The step, state and memory of a search for hypotheses that begin with given ids."""
-    longest = max(map(len, prefixes))
-    padded = [[*ids, *[PAD] * (longest - len(ids))] for ids in prefixes]
-    ids = torch.tensor(padded, dtype=torch.long, device=model.device).view(len(prefixes), longest)
-    steps = torch.zeros(len(prefixes), dtype=torch.long, device=model.device)
-    return with_forced_prefix(partial(_step, model), PAD), (state, steps), (memory, ids)
-
-
-def _weights(
-    model: TranslationModel, targets: Sequence[Sequence[int]], source_lengths: Sequence[int], state: Any, memory: Any
-) -> list[Float[Tensor, "T S"]]:
-    """The weights of each row while its target ids are written, cut to its own lengths. The last id is never read."""
-    inputs = collate([Example([], list(ids[:-1])) for ids in targets]).target_input.to(model.device)
-    weights = model.attention_weights(inputs, state, memory)
-    weights = weights.to("cpu", torch.promote_types(weights.dtype, torch.float32))  # autocast gives bfloat16
-    return [
-        weights[row, : len(ids), :length] for row, (ids, length) in enumerate(zip(targets, source_lengths, strict=True))
-    ]
-
-
-@contextmanager
-def without_dropout(model: TranslationModel) -> Iterator[None]:
-    """The model in evaluation mode, and afterwards in the mode that it was in."""
-    if not model.training:  # then entering this for each sentence costs nothing
-        yield
-        return
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train()
-
-
-def _out_of_memory(sentences: int, length: int, search: SearchConfig, hypotheses: int) -> str:
-    fewer = "the beam size" if search.sampling is None else "n_best"
+def _out_of_memory(sources: Sequence[Sequence[int]], search: SearchConfig, n_best: int) -> str:
+    hypotheses, fewer = (search.beam_size, "the beam size") if search.sampling is None else (n_best, "n_best")
     return (
-        f"out of memory for {sentences} sentences of up to {length} tokens with {hypotheses} hypotheses each: "
-        f"lower the batch size (here: {search.batch_size}) or {fewer}"
+        f"out of memory for {len(sources)} sentences of up to {len(sources[0])} tokens with {hypotheses} hypotheses "
+        f"each: lower the batch size (here: {search.batch_size}) or {fewer}"
     )

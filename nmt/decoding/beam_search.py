@@ -6,7 +6,7 @@ Shapes: B unfinished sentences, K beam, N = B·K rows (a sentence's hypotheses a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -23,6 +23,7 @@ class Hypothesis:
 
     ids: tuple[int, ...]
     score: float
+    attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)  # with which the ids were written
 
 
 class Candidates(NamedTuple):
@@ -48,9 +49,7 @@ def select(tensors: Tensors, rows: Int[Tensor, " R"]) -> Tensors:
     """The given rows of each batch-first tensor in a (named) tuple, or in nested tuples. None stays None."""
 
     def of(item: Any) -> Any:
-        if item is None:
-            return None
-        return select(item, rows) if isinstance(item, tuple) else item.index_select(0, rows)
+        return select(item, rows) if isinstance(item, tuple) else item if item is None else item.index_select(0, rows)
 
     items = map(of, tensors)
     return type(tensors)(*items) if hasattr(tensors, "_fields") else type(tensors)(items)
@@ -67,6 +66,7 @@ def beam_search(
     alpha: float,
     max_length: int,
     n_best: int = 1,
+    prefix: Int[Tensor, "B P"] | None = None,
     watch: Callable[[Candidates], None] | None = None,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Yields each sentence's index and its `n_best` hypotheses, best first, as soon as they are known.
@@ -75,8 +75,8 @@ def beam_search(
     and the new state. `state` and `memory` start with a row per sentence; then `state` has one for each of K
     hypotheses, reordered with them, and `memory` loses those of finished sentences. A hypothesis ends when EOS is among
     the K best continuations of its sentence, a sentence when K of them have ended, or at `max_length`, where unfinished
-    ones compete as they are. K = 1 is greedy search. `watch` sees what each step chooses from. Raises `ValueError` if
-    `n_best` > `beam_size`.
+    ones compete as they are. K = 1 is greedy search. Hypotheses begin with the ids in `prefix`, as `force` has them.
+    `watch` is called with what each step chooses from. Raises `ValueError` if `n_best` > `beam_size`.
     """
     if n_best > beam_size:
         raise ValueError(f"n_best ({n_best}) exceeds beam_size ({beam_size})")
@@ -86,7 +86,8 @@ def beam_search(
     ended: list[list[Hypothesis]] = [[] for _ in range(sentences)]
     for length in range(1, max_length + 1):
         log_probabilities, state = step(ids[:, :, -1].flatten(), state, memory)
-        totals = log_probabilities.unflatten(0, scores.shape).add_(scores.unsqueeze(2))
+        totals = force(log_probabilities.unflatten(0, scores.shape), prefix, numbers, length - 1)
+        totals = totals.add_(scores.unsqueeze(2))
         best, parents, tokens = _best_candidates(totals, 2 * beam_size)  # K may end, and K others are to continue
         at = ((tokens == eos) & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
         _add(ended, numbers[at[0]], _written(ids, parents, tokens, at), best[at] / length_penalty(length, alpha))
@@ -100,7 +101,8 @@ def beam_search(
         keep = (~done).nonzero().squeeze(1)
         if len(keep) == 0:
             return
-        state = select(state, _rows(parents, totals.shape[1])[keep].flatten())
+        rows = totals.shape[1] * torch.arange(len(parents), device=device).unsqueeze(1) + parents
+        state = select(state, rows[keep].flatten())
         if len(keep) < len(numbers):
             memory, numbers, ids, scores = select(memory, keep), numbers[keep], ids[keep], scores[keep]
     at = (scores > -torch.inf).nonzero(as_tuple=True)
@@ -108,35 +110,21 @@ def beam_search(
     yield from _ranked(ended, numbers, n_best)
 
 
-def with_forced_prefix(step: Step, no_token: int) -> Step:
-    """The step of a search whose hypotheses begin with given ids, whatever their log-probability.
-
-    Its memory is the step's own and the prefix of each sentence (B P), padded with `no_token`; its state is the step's
-    own and the number of steps taken (N). Other ids than the prefix's get −∞.
-    """
-
-    def forced(tokens: Int[Tensor, " N"], state: Any, memory: Any) -> tuple[Float[Tensor, "N V"], Any]:
-        (state, steps), (memory, prefix) = state, memory
-        log_probabilities, state = step(tokens, state, memory)
-        t = int(steps[0])
-        if t < prefix.shape[1]:
-            token = prefix[:, t].repeat_interleave(len(tokens) // len(prefix)).unsqueeze(1)
-            others = torch.ones_like(log_probabilities, dtype=torch.bool).scatter_(1, token, False)
-            log_probabilities.masked_fill_(others & (token != no_token), -torch.inf)
-        return log_probabilities, (state, steps + 1)
-
-    return forced
-
-
-def _rows(parents: Int[Tensor, "B K"], width: int) -> Int[Tensor, "B K"]:
-    """The rows of a step, `width` for each sentence, of hypotheses that are counted from each sentence's first."""
-    return width * torch.arange(len(parents), device=parents.device).unsqueeze(1) + parents
+def force(
+    log_probabilities: Float[Tensor, "B K V"], prefix: Int[Tensor, "X P"] | None, sentences: Int[Tensor, " B"], t: int
+) -> Float[Tensor, "B K V"]:
+    """−∞, in place, for all but the t-th token of each sentence's prefix; where that is −1, no token is fixed."""
+    if prefix is None or t >= prefix.shape[1]:
+        return log_probabilities
+    token = prefix[sentences, t].view(-1, 1, 1)
+    is_another = torch.arange(log_probabilities.shape[2], device=token.device) != token
+    return log_probabilities.masked_fill_(is_another & (token >= 0), -torch.inf)
 
 
 def _written(
     ids: Int[Tensor, "B K T"], parents: Int[Tensor, "B C"], tokens: Int[Tensor, "B C"], at: tuple[Tensor, ...]
 ) -> Int[Tensor, "X L"]:
-    """The ids of the candidates of sentence at[0] and place at[1]; BOS first."""
+    """The ids of the candidates of sentence at[0] and index at[1]; BOS first."""
     return torch.cat([ids[at[0], parents[at]], tokens[at].unsqueeze(1)], dim=1)
 
 
@@ -144,8 +132,8 @@ def _add(
     ended: list[list[Hypothesis]], sentences: Int[Tensor, " X"], ids: Int[Tensor, "X L"], scores: Float[Tensor, " X"]
 ) -> None:
     """Add hypotheses, whose ids begin with BOS, to those of their sentences."""
-    for sentence, own, score in zip(sentences.tolist(), ids.tolist(), scores.tolist(), strict=True):
-        ended[sentence].append(Hypothesis(tuple(own[1:]), score))
+    for sentence, (_, *tokens), score in zip(sentences.tolist(), ids.tolist(), scores.tolist(), strict=True):
+        ended[sentence].append(Hypothesis(tuple(tokens), score))
 
 
 def _ranked(
@@ -158,16 +146,15 @@ def _ranked(
 def _best_candidates(
     totals: Float[Tensor, "B K V"], count: int
 ) -> tuple[Float[Tensor, "B C"], Int[Tensor, "B C"], Int[Tensor, "B C"]]:
-    """The scores of each sentence's `count` best candidates (or all), best first, their parents, and their types.
+    """The scores of each sentence's `count` best candidates (or all), best first, their parents, and their tokens.
 
-    C candidates have at most C types, which are among the C types with the best score in any row. So two searches
-    through few numbers replace a slow one through K·V.
+    C candidates have at most C tokens, which are among the C tokens with the best score in any row. So two searches
+    through few values replace a slow one through K·V.
     """
-    types = totals.amax(dim=1).topk(min(count, totals.shape[2]), dim=1, sorted=False).indices
-    few = totals.gather(2, types.unsqueeze(1).expand(-1, totals.shape[1], -1)).flatten(1)
-    best, place = few.topk(min(count, few.shape[1]), dim=1)
-    width = types.shape[1]
-    return best, place // width, types.gather(1, place % width)
+    tokens = totals.amax(dim=1).topk(min(count, totals.shape[2]), dim=1, sorted=False).indices
+    few = totals.gather(2, tokens.unsqueeze(1).expand(-1, totals.shape[1], -1)).flatten(1)
+    best, index = few.topk(min(count, few.shape[1]), dim=1)
+    return best, index // tokens.shape[1], tokens.gather(1, index % tokens.shape[1])
 
 
 def _going_on(ends: Bool[Tensor, "B C"]) -> Int[Tensor, "B C"]:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from nmt.decoding.beam_search import Hypothesis, Step, length_penalty, select
+from nmt.decoding.beam_search import Hypothesis, Step, force, length_penalty, select
 
 
 def sample(
@@ -29,13 +29,14 @@ def sample(
     alpha: float,
     temperature: float,
     top_k: int | None,
+    prefix: Int[Tensor, "B P"] | None = None,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Yields each sentence's index and its K hypotheses, independent of each other, in the order of drawing.
 
-    Token t of a sample is drawn from p^(1/temperature), normalised, over the `top_k` most likely types or over all. The
-    random number for it, from 0 to 1, is in `draws`. A hypothesis ends with EOS, or after T tokens. Its score is that
-    of `beam_search`: by the model's probabilities, whatever the temperature. `step`, `state` and `memory` are those of
-    `beam_search`, too.
+    Token t of a sample is drawn from p^(1/temperature), normalised, over the `top_k` most likely tokens or over all.
+    The random number for it, from 0 to 1, is in `draws`. A hypothesis ends with EOS, or after T tokens. Its score is
+    that of `beam_search`: by the model's probabilities, whatever the temperature. `step`, `state`, `memory` and
+    `prefix` are those of `beam_search`, too.
     """
     sentences, count, length = draws.shape
     device = draws.device
@@ -44,15 +45,15 @@ def sample(
     tokens = torch.full((sentences, count), bos, device=device)
     written = torch.full((sentences, count, length), eos, device=device)
     scores = torch.zeros(sentences, count, dtype=torch.float64, device=device)
-    for place in range(length):
+    for t in range(length):
         log_probabilities, state = step(tokens.flatten(), state, memory)
+        log_probabilities = force(log_probabilities.unflatten(0, tokens.shape), prefix, numbers, t)
         ended = tokens == eos
-        of_rows = log_probabilities.unflatten(0, tokens.shape)
-        chosen = drawn(of_rows, draws[numbers, :, place], temperature, top_k)
-        gained = of_rows.gather(2, chosen.unsqueeze(2)).squeeze(2).double()
-        tokens = chosen.masked_fill(ended, eos)
+        tokens = _draw(log_probabilities, draws[numbers, :, t], temperature, top_k)
+        gained = log_probabilities.gather(2, tokens.unsqueeze(2)).squeeze(2).double()
+        tokens = tokens.masked_fill(ended, eos)
         scores[numbers] += gained.masked_fill(ended, 0)
-        written[numbers, :, place] = tokens
+        written[numbers, :, t] = tokens
         keep = (tokens != eos).any(dim=1).nonzero().squeeze(1)
         if len(keep) == 0:
             break
@@ -60,38 +61,33 @@ def sample(
             rows = (count * keep.unsqueeze(1) + torch.arange(count, device=device)).flatten()
             state, memory = select(state, rows), select(memory, keep)
             numbers, tokens = numbers[keep], tokens[keep]
-    for sentence, found in enumerate(zip(written.tolist(), scores.tolist(), strict=True)):
-        yield sentence, [_hypothesis(ids, score, eos, alpha) for ids, score in zip(*found, strict=True)]
+    for sentence, samples in enumerate(zip(written.tolist(), scores.tolist(), strict=True)):
+        yield sentence, [_hypothesis(ids, score, eos, alpha) for ids, score in zip(*samples, strict=True)]
 
 
-def drawn(
+def _draw(
     log_probabilities: Float[Tensor, "B K V"], draws: Float64[Tensor, "B K"], temperature: float, top_k: int | None
 ) -> Int[Tensor, "B K"]:
-    """The type of each row in whose part of the cumulative distribution its draw falls."""
+    """The token of each row in whose part of the cumulative distribution its draw falls."""
+    likely, tokens = log_probabilities, None
     if top_k is not None and top_k < log_probabilities.shape[2]:
-        log_probabilities, types = log_probabilities.topk(top_k, dim=2)
-    else:
-        types = None
-    likely = log_probabilities.double()
-    below = likely - likely.amax(dim=2, keepdim=True)  # or a tiny temperature would make all of them −∞
+        likely, tokens = log_probabilities.topk(top_k, dim=2)
+    below = likely.double() - likely.double().amax(dim=2, keepdim=True)  # a tiny temperature must not make all −∞
     sums = (below / temperature).softmax(dim=2).cumsum(dim=2)
-    # A draw is at most 1 − 2⁻³², so that rounding never leads past the last type with a probability.
-    places = torch.searchsorted(sums, (draws * sums[:, :, -1]).unsqueeze(2), right=True)
-    return (places if types is None else types.gather(2, places)).squeeze(2)
+    # A draw is at most 1 − 2⁻³², so that rounding never leads past the last token with a probability.
+    indices = torch.searchsorted(sums, (draws * sums[:, :, -1]).unsqueeze(2), right=True)
+    return (indices if tokens is None else tokens.gather(2, indices)).squeeze(2)
 
 
 def uniform_draws(sources: Sequence[Sequence[int]], count: int, length: int, seed: int) -> Float64[Tensor, "B K T"]:
     """Numbers from 0 to 1 − 2⁻³², which a sentence's ids and the seed decide, whatever the batch and the process."""
-    return torch.from_numpy(np.stack([_of_sentence(source, count * length, seed) for source in sources])).unflatten(
-        1, (count, length)
-    )
-
-
-def _of_sentence(source: Sequence[int], size: int, seed: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    content = np.array([seed, *source], dtype="<i8").tobytes()
-    key = int.from_bytes(hashlib.blake2b(content, digest_size=16).digest(), "little")
-    # Philox by itself: NumPy may change what its Generator makes of the bits, but not the bits.
-    return (np.random.Philox(key=key).random_raw(size) >> np.uint64(32)) / 2.0**32
+    draws = []
+    for source in sources:
+        content = np.array([seed, *source], dtype="<i8").tobytes()
+        key = int.from_bytes(hashlib.blake2b(content, digest_size=16).digest(), "little")
+        # Philox by itself: NumPy may change what its Generator makes of the bits, but not the bits.
+        draws.append((np.random.Philox(key=key).random_raw(count * length) >> np.uint64(32)) / 2.0**32)
+    return torch.from_numpy(np.stack(draws)).unflatten(1, (count, length))
 
 
 def _hypothesis(ids: list[int], score: float, eos: int, alpha: float) -> Hypothesis:

@@ -13,13 +13,15 @@ from nmt.evaluation.checkpoints import TestSet
 from nmt.system.errors import UserError
 from nmt.text.corpus import read_pairs
 
-TIMEOUT = 30.0  # seconds without an answer
+_TIMEOUT = 30.0  # seconds without an answer
 
 
 def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
     """The test set that sacreBLEU calls by that name, such as `multi30k/2016` or `wmt14`, in these languages.
 
-    sacreBLEU downloads it on first use. If it has a set only in the other direction, the two sides are swapped.
+    sacreBLEU downloads it on first use, into `~/.sacrebleu` or the folder of the environment variable SACREBLEU. If it
+    has a set only in the other direction, the two sides are swapped.
+
     Raises `UserError` for an unknown name, for languages that the set does not have, and if it cannot be downloaded.
     """
     from sacrebleu.dataset import DATASETS
@@ -32,20 +34,21 @@ def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
     pair = forth if forth in dataset.langpairs else back
     if pair not in dataset.langpairs:
         raise UserError(f"--sacrebleu {name}: it has no {forth}, only {', '.join(sorted(dataset.langpairs))}")
-    paths = _files(dataset, name, pair)
+    source, reference = _files(dataset, name, pair)
     if pair == back:
         print(f"sacreBLEU has {name} as {pair}: source and reference are swapped", file=sys.stderr)
-        paths = paths[::-1]
-    return TestSet(f"sacreBLEU's {name}", forth, read_pairs(*paths))
+        source, reference = reference, source
+    return TestSet(f"sacreBLEU's {name}", forth, read_pairs(source, reference))
 
 
-def _files(dataset: Any, name: str, pair: str) -> list[Path]:
+def _files(dataset: Any, name: str, pair: str) -> tuple[Path, Path]:
     """The files of source and first reference. sacreBLEU logs what it does, and may end the process if it fails."""
-    timeout = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(TIMEOUT)
-    logging.disable(logging.ERROR)
+    logger = logging.getLogger("sacrebleu")
+    before, level = socket.getdefaulttimeout(), logger.level
+    socket.setdefaulttimeout(_TIMEOUT)
+    logger.setLevel(logging.CRITICAL)
     try:
-        return [Path(dataset.get_source_file(pair)), Path(dataset.get_reference_files(pair)[0])]
+        return Path(dataset.get_source_file(pair)), Path(dataset.get_reference_files(pair)[0])
     except (Exception, SystemExit) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
         raise UserError(
@@ -53,5 +56,5 @@ def _files(dataset: Any, name: str, pair: str) -> list[Path]:
             "or give the text by --source FILE --reference FILE"
         ) from None
     finally:
-        socket.setdefaulttimeout(timeout)
-        logging.disable(logging.NOTSET)
+        socket.setdefaulttimeout(before)
+        logger.setLevel(level)

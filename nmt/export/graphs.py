@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt.data.batching import pad_source
-from nmt.decoding.ensemble import Ensemble
-from nmt.decoding.model import with_child
+from nmt.decoding.ensemble import Ensemble, with_child
 from nmt.export.recurrent import RecurrentOperator
 from nmt.export.tracing import leaves, like, numbered, quietly, traced, without_unread
 from nmt.model.seq2seq import Seq2Seq

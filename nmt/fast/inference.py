@@ -21,8 +21,7 @@ from jaxtyping import Float, Int, Int8
 from torch import Tensor, nn
 
 from nmt.checkpoint.weights import in_bytes
-from nmt.decoding.ensemble import Ensemble
-from nmt.decoding.model import TranslationModel
+from nmt.decoding.ensemble import Ensemble, TranslationModel
 from nmt.fast import torch_internals
 from nmt.fast.gru import gru_update
 from nmt.fast.modules import FastGRUCell, FastLSTMCell, replace_modules

@@ -17,23 +17,19 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.data.shortlist import Shortlist, tokens_of
-from nmt.decoding.ensemble import Ensemble
-from nmt.decoding.model import TranslationModel
+from nmt.decoding.ensemble import Ensemble, TranslationModel
 from nmt.fast.inference import PackedLinear
 from nmt.model.seq2seq import Seq2Seq
 
 
-class ShortlistModel:
-    """A `TranslationModel` for one batch, with −∞ as the log-probability of tokens that are not on a shortlist.
+class ShortlistModel(Ensemble):
+    """A model for one batch, with −∞ as the log-probability of tokens that are not on a shortlist.
 
     The others' probabilities sum to 1. What a sentence's shortlist is does not depend on the others in its batch.
     """
 
-    training = False
-
     def __init__(self, model: Seq2Seq | Ensemble, shortlist: Shortlist, source: Int[Tensor, "B S"]) -> None:
-        self.model = model
-        self.members = model.members if isinstance(model, Ensemble) else [model]
+        super().__init__(model.members if isinstance(model, Ensemble) else [model])
         tokens = tokens_of(shortlist, source).to(model.device)  # (B C)
         vocabulary = self.members[0].decoder.embedding.num_embeddings
         allowed = torch.zeros(len(tokens), vocabulary, dtype=torch.bool, device=model.device).scatter_(1, tokens, True)
@@ -41,18 +37,6 @@ class ShortlistModel:
         self.allowed: Bool[Tensor, "B U"] = allowed[:, self.tokens]
         self.vocabulary = vocabulary
         self.outputs = [_with_rows(member.decoder.output, self.tokens) for member in self.members]
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
-
-    @property
-    def has_attention(self) -> bool:
-        return self.model.has_attention
-
-    @property
-    def segment_ends(self) -> tuple[int, ...]:
-        return self.model.segment_ends
 
     def encode(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> tuple[Any, Any]:
         states, memories = zip(*(member.encode(source, source_lengths) for member in self.members), strict=True)
@@ -73,23 +57,13 @@ class ShortlistModel:
         return whole.index_copy_(1, self.tokens, mean), tuple(states)
 
     def attention_weights(self, tokens: Int[Tensor, "B T"], state: Any, memory: Any) -> Float[Tensor, "B T S"]:
-        memories, _ = memory
-        if isinstance(self.model, Ensemble):
-            return self.model.attention_weights(tokens, state, memories)
-        return self.model.attention_weights(tokens, state[0], memories[0])
-
-    def eval(self) -> ShortlistModel:
-        return self
-
-    def train(self, mode: bool = True) -> ShortlistModel:
-        return self
+        return super().attention_weights(tokens, state, memory[0])
 
 
 def restrict_to_shortlist(
     model: TranslationModel, shortlist: Shortlist, source: Int[Tensor, "B S"]
 ) -> TranslationModel:
     """The model for a batch of padded source ids, which writes tokens of their shortlists alone."""
-    assert isinstance(model, Seq2Seq | Ensemble)
     return ShortlistModel(model, shortlist, source)
 
 

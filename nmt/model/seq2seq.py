@@ -12,7 +12,7 @@ from nmt.model.encoder import Encoder
 
 
 class Seq2Seq(nn.Module):
-    """p(target | source), trained with teacher forcing. A `TranslationModel`."""
+    """p(target | source), trained with teacher forcing."""
 
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()

@@ -18,9 +18,8 @@ from nmt import acceleration
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig
 from nmt.data.batching import pad_source
-from nmt.decoding.batches import without_dropout
 from nmt.decoding.beam_search import Candidates, Hypothesis
-from nmt.decoding.model import TranslationModel, with_child
+from nmt.decoding.ensemble import TranslationModel, with_child, without_dropout
 from nmt.decoding.translation import Translation
 from nmt.model.encoder import Encoded
 from nmt.model.seq2seq import Seq2Seq
@@ -175,7 +174,7 @@ def _having_read(translator: Translator, sentence: str) -> Translator:
     padded, lengths = pad_source([_source(translator, sentence)])
     with without_dropout(translator.model):
         encoded = translator.model.encoder(padded.to(translator.model.device), lengths)
-        model = with_child(translator.model, "encoder", EncodedBefore(encoded))
+    model = with_child(translator.model, "encoder", EncodedBefore(encoded))
     return _by(translator, model, translator.search)
 
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt.decoding.model import with_child
+from nmt.decoding.ensemble import with_child
 from nmt.model.attention import Alignment, Attention, Memory
 from nmt.model.seq2seq import Seq2Seq
 

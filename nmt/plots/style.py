@@ -1,6 +1,7 @@
-"""How all figures look, and how they are written, without pyplot: nothing needs a display or stays in memory.
+"""How all figures look, and how they are written.
 
-These modules import matplotlib, which takes half a second: import them in the function that draws.
+These modules import matplotlib, which takes half a second: import them in the function that draws. Figures are made
+without pyplot, so that nothing needs a display and no figure stays in memory.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class NotebookFigure(Figure):
 @contextmanager
 def drawing() -> Iterator[None]:
     """Use the project's settings for a while. The caller's matplotlib settings are neither used nor changed."""
+    # Warnings first: they are about letters that the font lacks, which are drawn as boxes.
     with warnings.catch_warnings(), matplotlib.rc_context():
         warnings.filterwarnings("ignore", message=r"(?s)Glyph .* missing from font", category=UserWarning)
         matplotlib.rcdefaults()
@@ -80,8 +82,9 @@ def new_figure(
 
     Matplotlib's constrained layout makes room for labels: `fix_layout` ends it.
     """
-    layout = ConstrainedLayoutEngine(rect=(0.01, 0.01, 0.98, 0.98))
-    figure = NotebookFigure(figsize=(width, height), dpi=DPI, layout=layout)
+    figure = NotebookFigure(
+        figsize=(width, height), dpi=DPI, layout=ConstrainedLayoutEngine(rect=(0.01, 0.01, 0.98, 0.98))
+    )
     FigureCanvasAgg(figure)  # measures text without a display
     if title:
         figure.suptitle(fill(title, 70), x=0.01, ha="left", fontsize=LARGE, fontweight="bold")
@@ -118,5 +121,8 @@ def render(figure: Figure, file_format: str) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of its path's suffix. Raises `UserError` for another one, or if it cannot write."""
+    """Write a figure in the format of the path's suffix, whole or not at all.
+
+    Raises `UserError` if the suffix is not a figure format or the file cannot be written.
+    """
     files.write(path, render(figure, figure_format(path)))

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from support.toy_search import END, SENTENCES, START, WORDS, Toy, in_order, search
+from support.toy_search import END, SENTENCES, START, WORDS, Toy, search
 
-from nmt.decoding.beam_search import beam_search, length_penalty, select, with_forced_prefix
+from nmt.decoding.beam_search import beam_search, length_penalty, select
 
 ALPHAS = pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 
@@ -241,14 +241,10 @@ def test_a_search_that_begins_with_given_ids_finds_the_best_of_those_that_do(see
     """Each sentence has another beginning, of another length; the score is that of the whole."""
     toy = Toy(seed)
     prefixes = {17: (), 400: (2,), 801: (1, 0)}
-    numbers, none = torch.tensor(list(prefixes)).unsqueeze(1), 9
-    padded = torch.tensor([[*ids, *[none] * (2 - len(ids))] for ids in prefixes.values()])
-    toy.table = np.pad(toy.table, ((0, 0), (0, 6)), constant_values=-math.inf)  # so that 9 is an id, too
-    done = torch.zeros(3, dtype=torch.long)
+    padded = torch.tensor([[*ids, *[-1] * (2 - len(ids))] for ids in prefixes.values()])
     for alpha, width in ((0.0, 200), (1.0, 200), (1.0, 2)):
-        options = {"beam_size": width, "n_best": min(width, 60), "alpha": alpha, "max_length": 4}
-        state, memory = ((torch.zeros_like(numbers),), done), ((numbers,), padded)
-        found = in_order(beam_search(with_forced_prefix(toy, none), state, memory, bos=START, eos=END, **options))
+        options = {"beam_size": width, "n_best": min(width, 60), "alpha": alpha, "max_length": 4, "prefix": padded}
+        found = search(toy, tuple(prefixes), **options)
         for (sentence, prefix), hypotheses in zip(prefixes.items(), found, strict=True):
             begun = [ids for ids in all_sequences(4) if ids[: len(prefix)] == prefix]
             expected = ranked(toy, sentence, begun, alpha)

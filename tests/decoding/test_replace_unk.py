@@ -75,7 +75,7 @@ def test_unknown_words_are_replaced_by_the_raw_word_attended_most(make_translato
 
 def test_neither_the_end_mark_nor_padding_is_copied(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = unknowing(make_translator()[1])
-    real = decoding._weights
+    real = decoding.attention_weights
 
     def mostly_the_end_mark(*arguments: Any) -> list[Tensor]:
         weights = real(*arguments)
@@ -83,14 +83,14 @@ def test_neither_the_end_mark_nor_padding_is_copied(make_translator: Maker, monk
             matrix[:] = torch.tensor([*[0.1] * (matrix.shape[1] - 2), 0.2, 0.7])
         return weights
 
-    monkeypatch.setattr(decoding, "_weights", mostly_the_end_mark)
+    monkeypatch.setattr(decoding, "attention_weights", mostly_the_end_mark)
     for sentence, translation in zip(KNOWN_AND_NOT, translator.translate(KNOWN_AND_NOT, replace_unk=True), strict=True):
         assert set(translation.tokens) - {"<eos>"} == {sentence.split()[-1]}
 
 
 def attend(monkeypatch: pytest.MonkeyPatch, row: list[float]) -> None:
     """Let every step of every sentence attend to its source, the end mark last, with these weights."""
-    real = decoding._weights
+    real = decoding.attention_weights
 
     def attention(*arguments: Any) -> list[Tensor]:
         weights = real(*arguments)
@@ -98,7 +98,7 @@ def attend(monkeypatch: pytest.MonkeyPatch, row: list[float]) -> None:
             matrix[:] = torch.tensor(row)
         return weights
 
-    monkeypatch.setattr(decoding, "_weights", attention)
+    monkeypatch.setattr(decoding, "attention_weights", attention)
 
 
 def words_of(tokens: list[str]) -> set[str]:

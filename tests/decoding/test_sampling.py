@@ -124,7 +124,7 @@ def test_a_sentence_is_drawn_alike_in_any_batch(variant) -> None:
     def drawn(sources, **options):
         options = {"sampling": {"temperature": 1.3, "seed": 7}, "max_length": 9} | options
         found = decode(model, sources, SearchConfig.model_validate(options), n_best=4, attention=False)
-        return {place: [decoded.hypothesis.ids for decoded in each] for place, each in found}
+        return {place: [hypothesis.ids for hypothesis in each] for place, each in found}
 
     together = drawn(sources)
     assert drawn(sources, batch_size=1) == together
@@ -135,7 +135,7 @@ def test_a_sentence_is_drawn_alike_in_any_batch(variant) -> None:
     greedy = drawn(sources, sampling={"top_k": 1})
     assert drawn(sources, sampling={"temperature": 1e-6}) == greedy != drawn(sources, sampling={"temperature": 1.0})
     searched = decode(model, sources, SearchConfig(beam_size=1, max_length=9, length_penalty=0), attention=False)
-    assert {place: ids[0] for place, ids in greedy.items()} == {p: each[0].hypothesis.ids for p, each in searched}
+    assert {place: ids[0] for place, ids in greedy.items()} == {p: each[0].ids for p, each in searched}
 
 
 def test_draws_are_the_same_in_another_process_and_version() -> None:
@@ -154,7 +154,7 @@ def test_the_smallest_temperature_draws_the_likeliest_type() -> None:
     log_probabilities = torch.tensor([[[-5.0, -4.9, -5.0], [-5.0, -5.0, -4.9]]])  # of many types
     draws = torch.tensor([[0.0, 1 - 2.0**-32]], dtype=torch.float64)
     for top_k in (None, 2):
-        assert sampling.drawn(log_probabilities, draws, sys.float_info.min, top_k).tolist() == [[1, 2]]
+        assert sampling._draw(log_probabilities, draws, sys.float_info.min, top_k).tolist() == [[1, 2]]
 
 
 def test_a_config_can_ask_for_it_and_a_translation_override_it(make_translator) -> None:

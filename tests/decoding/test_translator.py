@@ -226,9 +226,9 @@ def test_options_go_before_the_checkpoints_settings(make_translator: Maker, text
         ({"length_penalty": 1000.0}, ["length_penalty", "less than or equal to 10"]),
         ({"max_length": 0}, ["max_length", "here: 0"]),
         ({"batch_size": -2}, ["batch_size", "here: -2"]),
-        ({"n_best": 3}, ["3 best translations: a beam of 2 gives 1 to 2"]),
-        ({"n_best": 0}, ["0 best translations: a beam of 2 gives 1 to 2"]),
-        ({"beam_size": 1, "n_best": 2}, ["2 best translations: a beam of 1 gives 1 to 1"]),
+        ({"n_best": 3}, ["n_best (3) must lie between 1 and 2"]),
+        ({"n_best": 0}, ["n_best (0) must lie between 1 and 2"]),
+        ({"beam_size": 1, "n_best": 2}, ["n_best (2) must lie between 1 and 1: change it, or raise beam_size"]),
     ],
 )
 def test_bad_options_are_refused(make_translator: Maker, options: dict[str, Any], fragments: list[str]) -> None:

@@ -17,6 +17,8 @@ from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
 import nmt
 from nmt.config.search import SearchConfig
 from nmt.decoding import batches as decoding
+from nmt.decoding.beam_search import Hypothesis
+from nmt.system import process_pool
 from nmt.system.errors import UserError
 from nmt.system.process_pool import can_fork, map_in_processes
 
@@ -198,14 +200,14 @@ def test_decoding_in_processes_gives_the_same_bits(variant, options, monkeypatch
     search = SearchConfig.model_validate({"beam_size": 3, "max_length": 6, "batch_size": 2} | options)
     processes = []
 
-    def decoded(sources: list[list[int]]) -> dict[int, list[decoding.Decoded]]:
+    def decoded(sources: list[list[int]]) -> dict[int, list[Hypothesis]]:
         return dict(decoding.decode(model, sources, search, n_best=2, attention=model.has_attention))
 
     def counted(function, jobs, workers, *, fork):
         processes.append(workers)
         return map_in_processes(function, jobs, workers, fork=fork)
 
-    monkeypatch.setattr(decoding, "map_in_processes", counted)
+    monkeypatch.setattr(process_pool, "map_in_processes", counted)
     shared = decoded(sources)
     assert processes == [2]
     decoded(sources[:3])  # fewer batches than threads
@@ -215,6 +217,6 @@ def test_decoding_in_processes_gives_the_same_bits(variant, options, monkeypatch
     assert processes == [2]
     assert shared.keys() == alone.keys()
     for number, hypotheses in alone.items():
-        assert [h for h, _ in shared[number]] == [h for h, _ in hypotheses]
-        for (_, ours), (_, theirs) in zip(shared[number], hypotheses, strict=True):
+        assert shared[number] == hypotheses
+        for ours, theirs in zip((h.attention for h in shared[number]), (h.attention for h in hypotheses), strict=True):
             assert (ours is None and theirs is None) or torch.equal(ours, theirs)

@@ -13,7 +13,7 @@ import pytest
 import torch
 from support.all_pairs import all_pairs
 
-from nmt.decoding.beam_search import beam_search, with_forced_prefix
+from nmt.decoding.beam_search import beam_search
 from nmt.page.beam_tree import beam_tree
 from nmt.text.vocabulary import BOS, EOS, PAD
 
@@ -53,9 +53,10 @@ def test_hypotheses_and_tree(beam: tuple[int, float], end_bonus: float, prefix: 
 
     zero, watched = torch.zeros(1, dtype=torch.long), []
     [(_, expected)] = beam_search(
-        with_forced_prefix(step, PAD),
-        ((zero,), zero),
-        ((zero,), torch.tensor([prefix], dtype=torch.long)),
+        step,
+        (zero,),
+        (zero,),
+        prefix=torch.tensor([prefix], dtype=torch.long),
         bos=BOS,
         eos=EOS,
         beam_size=beam_size,

@@ -36,8 +36,7 @@ from nmt.data.training_set import load_training_set
 from nmt.fast.products import multiply
 from nmt.registry import PrecisionOption
 from nmt.system.device import choose_device, describe_machine
-from nmt.training.precision import choose_precision, with_precision
-from nmt.training.prepare import batches_of
+from nmt.training.prepare import batches_of, choose_precision, with_precision
 from nmt.training.train_state import TrainState, new_train_state
 from nmt.training.update import update
 

@@ -38,7 +38,7 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.text.corpus import read_lines
 from nmt.training import loop
 from nmt.training.loss import BatchLoss
-from nmt.training.throughput import Tokens
+from nmt.training.progress import Tokens
 from nmt.training.trainer import Trainer
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample" / "validation"

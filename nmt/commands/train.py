@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     test_set = corpus_test_set(config, split)  # now: a missing file should show at once
     progress = JsonProgress() if options.log_format == "json" else TextProgress()
     if options.check:
-        from nmt.training.check import check
+        from nmt.training.run import check
 
         check(config, resume=options.resume, progress=progress)
         return 0

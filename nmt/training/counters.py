@@ -7,30 +7,37 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from nmt.config.training import TrainingConfig
 from nmt.system.wording import counted
+
+Number = Annotated[int, Field(ge=0, lt=2**63)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Score = Annotated[float, Field(ge=0)]
 
 
 @dataclass
 class Counters:
     """How far training has come between two updates."""
 
-    update: int = 0  # updates made
-    epoch: int = 0  # epochs completed
-    batch: int = 0  # batches read of the current epoch
-    validated: int = 0  # the update of the last validation
-    best: float | None = None  # BLEU or loss of the best validation
-    best_loss: float = math.inf  # the loss of the best validation, which decides between equal BLEUs
-    since_best: int = 0  # validations since the best one
-    since_reduction: int = 0  # validations without a better score since the learning rate was last reduced
-    reductions: int = 0  # how often a plateau has reduced the learning rate
-    rate: float = 0.0  # the learning rate of the last update
-    seconds: float = 0.0  # time spent in updates and validations
-    nll: float = 0.0  # negative log-likelihood, in nats, of the target tokens since the last `train` event
-    tokens: int = 0  # target tokens since the last `train` event
-    skipped: int = 0  # updates since the last `train` event whose loss or gradient was not finite
-    skipped_in_row: int = 0  # the latest updates, without a gap, whose loss or gradient was not finite
+    update: Number = 0  # updates made
+    epoch: Number = 0  # epochs completed
+    batch: Number = 0  # batches read of the current epoch
+    validated: Number = 0  # the update of the last validation
+    best: Score | None = None  # BLEU or loss of the best validation
+    best_loss: Score = math.inf  # the loss of the best validation, which decides between equal BLEUs
+    since_best: Number = 0  # validations since the best one
+    since_reduction: Number = 0  # validations without a better score since the learning rate was last reduced
+    reductions: Number = 0  # how often a plateau has reduced the learning rate
+    rate: Amount = 0.0  # the learning rate of the last update
+    seconds: Amount = 0.0  # time spent in updates and validations
+    nll: Amount = 0.0  # negative log-likelihood, in nats, of the target tokens since the last `train` event
+    tokens: Number = 0  # target tokens since the last `train` event
+    skipped: Number = 0  # updates since the last `train` event whose loss or gradient was not finite
+    skipped_in_row: Number = 0  # the latest updates, without a gap, whose loss or gradient was not finite
 
     @property
     def epoch_number(self) -> int:

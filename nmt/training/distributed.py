@@ -21,7 +21,7 @@ Value = TypeVar("Value")
 
 
 class ProcessGroup(NamedTuple):
-    """The processes that train one model, and the rank of this one among them. By default there is no other."""
+    """The processes that train one model: the rank of this one, and their number."""
 
     rank: int = 0
     size: int = 1
@@ -53,8 +53,7 @@ class ProcessGroup(NamedTuple):
     def shard(self, indices: Sequence[int], lengths: NDArray[np.int32]) -> list[int]:
         """This process's shard of a batch: indices of examples, given the lengths of all examples.
 
-        All shards have about as many tokens: the longest examples come first, and each goes to the shard with the
-        fewest tokens so far.
+        The longest come first; each goes to the shard with the fewest tokens so far, so that all have about as many.
         """
         if self.size == 1:
             return list(indices)
@@ -75,27 +74,11 @@ class ProcessGroup(NamedTuple):
 SINGLE_PROCESS = ProcessGroup()
 
 
-def torchrun_job() -> str | None:
-    """A name that identifies one call of torchrun, the same in all its processes and restarts; None without torchrun.
-
-    torchrun's own name for the job may be used again, so the folder in which it collects errors is part of the name.
-    """
-    if not distributed.is_torchelastic_launched():
-        return None
-    folder = os.environ.get("TORCHELASTIC_ERROR_FILE", "").partition("/attempt_")[0]
-    return f"{os.environ['TORCHELASTIC_RUN_ID']} {folder}"
-
-
-def is_restart() -> bool:
-    """Whether torchrun has restarted the processes after one of them failed."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
-
-
 @contextmanager
 def connect_processes() -> Iterator[ProcessGroup]:
-    """Connect to the other processes that torchrun has started, until the block ends.
+    """Connect to the processes that torchrun has started, until the block ends.
 
-    Raises `UserError` if the connection to another process is lost.
+    Raises `UserError` if the connection to one of them is lost.
     """
     if not distributed.is_torchelastic_launched() or os.environ["WORLD_SIZE"] == "1":
         yield SINGLE_PROCESS

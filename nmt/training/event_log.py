@@ -1,4 +1,4 @@
-"""What is measured in training: `metrics.jsonl`, one object per line, and TensorBoard's files if it is installed."""
+"""What training measures: `metrics.jsonl`, one object per line, and TensorBoard's files if it is installed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ from nmt.system.files import report_write_errors
 
 NAME = "metrics.jsonl"
 TENSORBOARD = "tensorboard"  # the folder of its files, in a run's folder
-
-
-class RemovedFile(UserError):
-    """`metrics.jsonl` was removed while it was written."""
 
 
 class EventLog:
@@ -49,10 +45,7 @@ class EventLog:
             return self._file.tell()
 
     def write(self, event: str, update: int, epoch: int, **values: Any) -> dict[str, Any]:
-        """Add an event, and return it; the file gets what `json_values` makes of it.
-
-        Raises what `refuse_removed` does, and `UserError` if the file cannot be written.
-        """
+        """Add an event, and return it. Raises `UserError` if the disk is full, and as `refuse_removed` does."""
         entry = {"event": event, "update": update, "epoch": epoch} | values
         self.refuse_removed()
         with report_write_errors(self._path):
@@ -69,17 +62,15 @@ class EventLog:
         return entry
 
     def refuse_removed(self) -> None:
-        """Raise `RemovedFile` if the file was removed, `UserError` if it was replaced: the folder is another run's."""
+        """Raise `UserError` if the file was removed or replaced: the folder may be another run's."""
         if self._folder is None:
             return
-        try:
+        with suppress(OSError):
             if os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno())):
                 return
-        except OSError:
-            raise RemovedFile(f"{self._path} was removed during training") from None
         raise UserError(
-            f"{self._path} was replaced during training, as if the folder were another run's now: nothing more was "
-            "saved there; continue with --resume if it is not, or start over with --set name=NAME"
+            f"{self._path} was removed or replaced during training, so nothing more was saved: continue with --resume "
+            "if the folder still holds this run, or start over"
         )
 
     def close(self) -> None:
@@ -91,7 +82,7 @@ class EventLog:
 
 
 def json_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values, with null for those numbers that JSON cannot spell: infinity and nan."""
+    """The values, with None for infinity and nan, which JSON lacks."""
     return {k: v if not isinstance(v, float) or math.isfinite(v) else None for k, v in values.items()}
 
 
@@ -100,10 +91,7 @@ def has_tensorboard() -> bool:
 
 
 def _summary_writer(folder: Path, update: int) -> Any:
-    """TensorBoard's writer, which hides the events of later updates in the folder; None without TensorBoard.
-
-    Raises `UserError` if the folder cannot be written.
-    """
+    """TensorBoard's writer, which hides the events of later updates in the folder; None without TensorBoard."""
     if not has_tensorboard():
         return None
     from torch.utils.tensorboard import SummaryWriter

@@ -17,9 +17,9 @@ from nmt.training import event_log
 LAST, PREVIOUS = "last.safetensors", "previous.safetensors"  # the checkpoints to continue from
 BEST = "best.safetensors"  # the model with the best validation, for translation alone
 CONFIG = "config.yaml"
-JOB = "job"  # the name of torchrun's job, where there is one
 LOG = "log.txt"  # the printed output of an ablation's run
 _RENAME = "choose another name with --set name=NAME"
+_ANOTHER = "Start another run: --set name=NAME"
 
 
 def refuse_used(folder: Path) -> None:
@@ -41,11 +41,13 @@ def refuse_other_files(folder: Path) -> None:
         raise UserError(f"{folder} holds a run of nmt 0.3 or older: convert it with nmt migrate {folder} {folder}")
     if not names.isdisjoint((LAST, PREVIOUS, BEST)):
         return  # errors in a run's own checkpoints are reported when they are loaded
-    before_checkpoint = {CONFIG, JOB, event_log.TENSORBOARD} if event_log.NAME in names else set()  # which comes first
-    others = [name for name in names - before_checkpoint - {event_log.NAME, LOG} if not name.endswith(files.TEMPORARY)]
-    if others:
+    expected = {event_log.NAME, LOG}
+    if event_log.NAME in names:  # which comes first
+        expected |= {CONFIG, event_log.TENSORBOARD}
+    if unexpected := [name for name in names - expected if not name.endswith(files.TEMPORARY)]:
         raise UserError(
-            f"{folder} has no {LAST} to resume from, but other files, such as {min(others)}: move them, or {_RENAME}"
+            f"{folder} has no {LAST} to resume from, but other files, such as {min(unexpected)}: move them, "
+            f"or {_RENAME}"
         )
 
 
@@ -68,30 +70,19 @@ def load_last_intact(folder: Path, device: torch.device) -> tuple[Loaded | None,
     """
     last, previous, best = folder / LAST, folder / PREVIOUS, folder / BEST
     if not last.exists() and not previous.exists():
-        if best.exists():
-            raise UserError(
-                f"{folder} has {BEST}, but neither {LAST} nor {PREVIOUS} to continue from: start another run with "
-                "--set name=NAME"
-            )
-        return None, None
-    try:
-        if not last.exists():
-            raise DamagedFile(f"{last} is missing")
-        return load(last, device), None
-    except DamagedFile as error:
-        if not previous.exists():
-            raise
+        if not best.exists():
+            return None, None
+        raise UserError(f"{folder} has {BEST}, but neither {LAST} nor {PREVIOUS} to continue from: {_ANOTHER}")
+    damages: list[DamagedFile] = []
+    for path in (last, previous):
         try:
-            return load(previous, device), error
-        except DamagedFile as other:
-            weights = f" --set training.start_from={best}" if best.exists() else ""
-            raise DamagedFile(f"{error}. {other}. Start another run: --set name=NAME{weights}") from None
-
-
-def recorded_job(folder: Path) -> str | None:
-    """The job of torchrun that last used the folder, if one did."""
-    path = folder / JOB
-    return path.read_text(encoding="utf-8") if path.exists() else None
+            if path.exists():
+                return load(path, device), damages[0] if damages else None
+            damages.append(DamagedFile(f"{path} is missing"))
+        except DamagedFile as error:
+            damages.append(error)
+    weights = f" --set training.start_from={best}" if best.exists() else ""
+    raise DamagedFile(f"{damages[0]}. {damages[1]}. {_ANOTHER}{weights}")
 
 
 def keep_checkpoint(folder: Path, update: int, count: int) -> None:

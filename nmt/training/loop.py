@@ -24,13 +24,12 @@ from nmt.data.batching import Batch, Batches, collate
 from nmt.schedules.learning_rate import ScheduleStep
 from nmt.system.device import report_out_of_memory
 from nmt.system.errors import UserError
+from nmt.training.checkpointing import advice, refuse_infinite, save, save_best, selection_of
 from nmt.training.counters import total_updates
-from nmt.training.event_log import RemovedFile
 from nmt.training.interruption import Interrupted
 from nmt.training.loss import perplexity
 from nmt.training.prepare import batches_of
-from nmt.training.saving import advice, refuse_infinite, save, save_before_exit, save_best, selection_of
-from nmt.training.throughput import Tokens
+from nmt.training.progress import Tokens, describe_speed, describe_validation
 from nmt.training.trainer import Trainer
 from nmt.training.update import update
 from nmt.training.validation import describe_batch, sample_translations, validate
@@ -43,13 +42,6 @@ def train(trainer: Trainer) -> None:
 
     Leaves `best.safetensors`, `last.safetensors` and `metrics.jsonl` in the run's folder.
     """
-    try:
-        _train(trainer)
-    except RemovedFile as error:
-        raise UserError(f"{error}; {save_before_exit(trainer)}") from None
-
-
-def _train(trainer: Trainer) -> None:
     config, counters = trainer.config.training, trainer.counters
     batches = batches_of(trainer.pairs, config, counters.epoch, trainer.group)
     trainer.progress.begin(counters.update, total_updates(config, len(batches)))
@@ -59,8 +51,8 @@ def _train(trainer: Trainer) -> None:
             # After the checkpoint, so that a run resumed with a later end has no end in its middle.
             if counters.tokens or counters.skipped:
                 _log_train_event(trainer, len(batches))
-            values = {"reason": end, "best": counters.best, "seconds": counters.seconds}
-            trainer.progress.end(trainer.log.write("end", counters.update, counters.epoch_number, **values))
+            event = trainer.log_event("end", reason=end, best=counters.best, seconds=counters.seconds)
+            trainer.progress.report("end", event, f"Done: {end}, in {counters.seconds / 60:.1f} minutes.")
             return
         started = time.monotonic()
         tokens = _make_update(trainer, batches)
@@ -71,7 +63,7 @@ def _train(trainer: Trainer) -> None:
         counters.seconds += seconds
         trainer.meter.record_update(tokens, seconds)
         left = _seconds_left(trainer, len(batches))
-        trainer.progress.update(counters.epoch_number, counters.mean_loss, trainer.meter.speed, left)
+        trainer.progress.update(counters.epoch_number, describe_speed(counters.mean_loss, trainer.meter.speed, left))
         if counters.update % config.log_every == 0:
             _log_train_event(trainer, len(batches))
 
@@ -93,14 +85,15 @@ def _make_update(trainer: Trainer, batches: Batches) -> Tokens:
     if math.isfinite(nll):
         if train_state.average is not None:
             train_state.average.update(counters.update)
-    else:
-        trainer.progress.skipped(counters.update)
-        if counters.skipped_in_row == MAX_SKIPPED or not train_state.is_finite:
-            raise UserError(
-                f"training.learning_rate ({rate:g}) is too high: up to update {counters.update}, "
-                f"{counters.skipped_in_row} in a row had a loss or gradient that is not finite; lower it, and "
-                f"{advice(trainer.folder)}"
-            )
+        return tokens
+    text = f"update {counters.update} skipped: its loss or gradient is not finite"
+    trainer.progress.report("skipped", {"update": counters.update}, text)
+    if counters.skipped_in_row == MAX_SKIPPED or not train_state.is_finite:
+        raise UserError(
+            f"training.learning_rate ({rate:g}) is too high: up to update {counters.update}, "
+            f"{counters.skipped_in_row} in a row had a loss or gradient that is not finite; lower it, and "
+            f"{advice(trainer.folder)}"
+        )
     return tokens
 
 
@@ -137,34 +130,29 @@ def _validate_and_save(trainer: Trainer) -> bool:
 
 def _validate(trainer: Trainer) -> bool:
     """Validate, record and report it, save the best model. False if a stop came first: resuming validates again."""
-    counters, config, log = trainer.counters, trainer.config, trainer.log
+    counters, config, pairs = trainer.counters, trainer.config, trainer.pairs
     refuse_infinite(trainer)
     started = time.monotonic()
-    model, pairs = trainer.train_state.result, trainer.pairs
+    model, selection = trainer.train_state.result, selection_of(trainer)
     try:
         # Several processes work in step, and none can leave alone.
         with trainer.stop.abandoning() if trainer.group.size == 1 else nullcontext():
             loss, bleu, hypotheses = validate(
-                model, pairs.source, pairs.target, config, trainer.validation, trainer.group, selection_of(trainer)
+                model, pairs.source, pairs.target, config, trainer.validation, trainer.group, selection
             )
     except Interrupted:
         return False
-    log.refuse_removed()  # before this validation is counted, whose best.safetensors would not be saved
+    trainer.log.refuse_removed()  # before this validation is counted, whose best.safetensors would not be saved
     counters.record_validation(loss, bleu, config.training)
     counters.seconds += time.monotonic() - started
-    event = log.write(
-        "validation",
-        counters.update,
-        counters.epoch_number,
-        loss=loss,
-        perplexity=perplexity(loss),
-        bleu=bleu,
-        seconds=counters.seconds,
-        examples=sample_translations(trainer.validation, hypotheses),
-    )
     best = counters.since_best == 0
+    examples = sample_translations(trainer.validation, hypotheses)
+    values = {"loss": loss, "perplexity": perplexity(loss), "bleu": bleu, "seconds": counters.seconds}
+    event = trainer.log_event("validation", **values, examples=examples)
     name = "BLEU (lower-cased)" if config.data.target.lowercase else "BLEU"
-    trainer.progress.validation(event, best=best, bleu_name=name)
+    trainer.progress.report(
+        "validation", {**event, "best": best}, describe_validation(event, best=best, bleu_name=name)
+    )
     if best and trainer.group.is_main:
         save_best(trainer)
     return True
@@ -173,10 +161,8 @@ def _validate(trainer: Trainer) -> bool:
 def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
     """Write the `train` event of the updates since the last one."""
     counters, speed = trainer.counters, trainer.meter.speed
-    event = trainer.log.write(
+    event = trainer.log_event(
         "train",
-        counters.update,
-        counters.epoch_number,
         loss=counters.mean_loss,
         perplexity=perplexity(counters.mean_loss),
         learning_rate=counters.rate,
@@ -184,7 +170,10 @@ def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
         target_tokens_per_second=speed.target,
         skipped=counters.skipped,
     )
-    trainer.progress.train(event, _seconds_left(trainer, batches_per_epoch))
+    left, total = _seconds_left(trainer, batches_per_epoch), total_updates(trainer.config.training, batches_per_epoch)
+    measured = describe_speed(counters.mean_loss, speed, left)
+    text = f"epoch {counters.epoch_number}, update {counters.update}/{total}: {measured}"
+    trainer.progress.report("train", {**event, "seconds_left": left}, text)
     counters.reset_loss()
     trainer.meter.reset_speed()
 

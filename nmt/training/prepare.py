@@ -1,4 +1,4 @@
-"""What a run needs before its first update: the device, the text with its codecs, and the weights to start from."""
+"""What a run needs before its first update: device, precision, the text with its codecs, the weights to start from."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 
+from nmt import acceleration
 from nmt.build import build_model, segment_ends
 from nmt.checkpoint.contents import Loaded, load, weight_differences
 from nmt.config.data import DataConfig
@@ -25,6 +26,7 @@ from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
+from nmt.system.processor import Precision
 from nmt.system.startup import without_garbage_collection
 from nmt.text.corpus import ParallelText, read_pairs
 from nmt.text.limits import most_characters
@@ -34,6 +36,7 @@ from nmt.training.folder import load_last_intact
 
 _TOKEN_FIELDS = {"tokenizer", "language", "lowercase", "vocabulary_size", "subword_model"}
 _SIDES = ("source", "target")
+TRAINABLE: tuple[Precision, ...] = ("float32", "bf16")
 
 
 class Prepared(NamedTuple):
@@ -47,10 +50,8 @@ class Prepared(NamedTuple):
 def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path | None = None) -> Prepared:
     """Read and tokenise the data that `config` names, and cache the result; read the checkpoint to start from.
 
-    Of several processes the first one does the work, and the others then read the cache. `resumed` is the folder of a
-    run that continues.
-
-    Raises `UserError` if the data or the starting point cannot be used, or the machine lacks what the config needs.
+    Of several processes the first one does the work, and the rest then read the cache. `resumed` is the folder of a run
+    that continues. Raises `UserError` if the data or the starting point cannot be used here.
     """
     device = local_device(choose_device(config.training.device))
     if config.training.threads is not None:
@@ -70,11 +71,6 @@ def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path 
     return Prepared(device, pairs, validation, start, segment_ends(config.model.attention, pairs.source.vocabulary))
 
 
-def batches_of(pairs: TrainingSet, config: TrainingConfig, epoch: int, group: ProcessGroup = SINGLE_PROCESS) -> Batches:
-    """An epoch's batches, of all processes together; epochs are counted from 0."""
-    return epoch_batches(pairs.lengths, group.size * config.batch_size, config.batch_unit, config.seed, epoch)
-
-
 def first_model(config: Config, prepared: Prepared) -> Seq2Seq:
     """The model before the first update: with the weights of the starting point, or with random ones."""
     source, target = (len(codec.vocabulary) for codec in (prepared.pairs.source, prepared.pairs.target))
@@ -84,28 +80,69 @@ def first_model(config: Config, prepared: Prepared) -> Seq2Seq:
     return model.to(prepared.device)
 
 
+def batches_of(pairs: TrainingSet, config: TrainingConfig, epoch: int, group: ProcessGroup = SINGLE_PROCESS) -> Batches:
+    """An epoch's batches, of all processes together; epochs are counted from 0."""
+    return epoch_batches(pairs.lengths, group.size * config.batch_size, config.batch_unit, config.seed, epoch)
+
+
+class PrecisionChoice(NamedTuple):
+    precision: Precision
+    reason: str | None  # why it was chosen; None if the config names it
+
+
+def choose_precision(
+    config: Config,
+    device: torch.device,
+    recorded: str | None = None,
+    group: ProcessGroup = SINGLE_PROCESS,
+) -> PrecisionChoice:
+    """The precision that `training.precision` names: itself, or for `auto` what the device multiplies faster.
+
+    On a GPU bf16 was measured with CUDA graphs alone: in one process, with attention to all positions, or none.
+    `recorded` is the precision of the checkpoint that training continues from: for the same bits it stays, wherever the
+    rest is trained. Several processes follow the first one. Every process must call it.
+    """
+    training, attention = config.training, config.model.attention
+    in_graphs = group.size == 1 and (attention.wiring == "none" or attention.scope == "global")
+    if training.precision != "auto":
+        choice = PrecisionChoice(training.precision, None)
+    elif recorded in TRAINABLE:
+        choice = PrecisionChoice(recorded, "as before")
+    elif device.type != "cpu" and not in_graphs:
+        choice = PrecisionChoice("float32", "bf16 was not measured without CUDA graphs")
+    else:
+        precision = acceleration.resolve_precision("auto", device, "training", fast=training.fast)
+        reason = "multiplied faster here" if precision == "bf16" else "bf16 is not known to be faster here"
+        choice = PrecisionChoice(precision, reason if training.fast else "plain PyTorch")
+    [index] = group.total(group.is_main * TRAINABLE.index(choice.precision))
+    return choice._replace(precision=TRAINABLE[int(index)])
+
+
+def with_precision(config: Config, precision: Precision) -> Config:
+    """The config as it is kept in checkpoints, from which a resumed run takes its precision."""
+    training = config.training.model_copy(update={"precision": precision})
+    return config.model_copy(update={"training": training})
+
+
 def _validation_text(config: Config) -> ParallelText:
-    """Raises `UserError` if no pair has text, or for a line whose loss would take minutes and fill the memory."""
+    """The validation text. Raises `UserError` for a line whose loss would take minutes, or if no pair has text."""
     paths = split_paths(config.data, "validation")
     text = read_pairs(*paths)
     limit = most_characters(config.search.max_source_length)
     for side, path, lines in zip(_SIDES, paths, (text.source, text.target), strict=True):
         for number, line in enumerate(lines, start=1):
             if len(line) > limit:
-                raise UserError(
-                    f"data.{side}.validation: {path}, line {number} has {len(line):,} characters, more than {limit:,}: "
-                    "split it, or raise search.max_source_length"
-                )
+                problem = f"{path}, line {number} has more than {limit:,} characters"
+                raise UserError(f"data.{side}.validation: {problem}: split it, or raise search.max_source_length")
     if not any(source.strip() and target.strip() for source, target in zip(text.source, text.target, strict=True)):
         raise UserError(f"{paths[0]} and {paths[1]}: no pair has text on both sides: give another validation set")
     return text
 
 
 def _starting_point(config: Config, resumed: Path | None) -> Loaded | None:
-    """The checkpoint that `training.start_from` names, if any.
+    """The checkpoint that `training.start_from` names, if any; for a resumed run its last one, with the same tokens.
 
-    For a run that continues in the folder `resumed` it is the run's own last checkpoint, which has the same tokens.
-    Raises `UserError` if it does not exist or is damaged, or if it has another model or other tokenizers.
+    Raises `UserError` if it cannot be read, or has another model or other tokenizers.
     """
     path = config.training.start_from
     if path is None:

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from copy import deepcopy
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nmt import acceleration
 from nmt.config.training import TrainingConfig
 from nmt.model.seq2seq import Seq2Seq
-from nmt.training.average import MovingAverage
+from nmt.optimizers import Optimizer
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.loss import BatchLoss
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+class MovingAverage(Generic[Model]):
+    """A copy of a model with an exponential moving average of its weights (Polyak and Juditsky 1992)."""
+
+    def __init__(self, model: Model, decay: float) -> None:
+        self.model = deepcopy(model).eval().requires_grad_(False)
+        for module in self.model.modules():
+            if isinstance(module, nn.RNNBase):
+                module.flatten_parameters()  # cuDNN needs the weights in one piece of memory
+        self.decay = decay
+        self._averages: list[Tensor] = list(self.model.parameters())
+        self._weights: list[Tensor] = list(model.parameters())
+
+    def update(self, updates: int) -> None:
+        """Move the average towards the weights after update number n = `updates`.
+
+        The new average is d · average + (1 − d) · weights, with d = min(decay, (1 + n) / (10 + n)), so that the
+        untrained weights are soon forgotten.
+        """
+        keep = min(self.decay, (1 + updates) / (10 + updates))
+        with torch.no_grad():
+            torch._foreach_lerp_(self._averages, self._weights, 1 - keep)
 
 
 class TrainState(NamedTuple):
@@ -52,6 +78,15 @@ def new_train_state(
     if config.sampled_softmax is not None and target_counts is not None:
         sampled = torch.from_numpy(target_counts), config.sampled_softmax
     add_gradient = acceleration.for_training(losses, precision, sampled, fast=config.fast)
-    optimizer = config.component("optimizer")
+    optimizer: Optimizer = config.component("optimizer")
     average = None if config.moving_average is None else MovingAverage(model, config.moving_average)
-    return TrainState(model, losses, add_gradient, optimizer.of(model.parameters()), optimizer.moments, average)
+    return TrainState(model, losses, add_gradient, optimizer.of(model.parameters()), moments_of(optimizer), average)
+
+
+def moments_of(optimizer: Optimizer) -> tuple[str, ...]:
+    """The names of the state that PyTorch's optimizer has for each weight after its first step, such as `exp_avg`."""
+    weight = nn.Parameter(torch.zeros(1))
+    weight.grad = torch.zeros(1)
+    first = optimizer.of([weight])
+    first.step()
+    return tuple(first.state[weight])

@@ -5,21 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmt.checkpoint.file import DamagedFile
 from nmt.config.run import Config
 from nmt.data.training_set import TrainingSet
-from nmt.model.seq2seq import Seq2Seq
 from nmt.text.corpus import ParallelText
 from nmt.training.counters import Counters
 from nmt.training.distributed import ProcessGroup
 from nmt.training.event_log import EventLog
-from nmt.training.folder import LAST
 from nmt.training.interruption import StopSignals
-from nmt.training.prepare import Prepared, batches_of
-from nmt.training.progress import Progress
-from nmt.training.resume import restore, seed_processes
-from nmt.training.throughput import ThroughputMeter
-from nmt.training.train_state import TrainState, new_train_state
+from nmt.training.progress import Progress, ThroughputMeter
+from nmt.training.train_state import TrainState
 
 
 class Trainer(NamedTuple):
@@ -37,33 +31,11 @@ class Trainer(NamedTuple):
     log: EventLog
     meter: ThroughputMeter
 
+    def log_event(self, event: str, **values: Any) -> dict[str, Any]:
+        """Add an event of this moment to `metrics.jsonl`, and return it."""
+        return self.log.write(event, self.counters.update, self.counters.epoch_number, **values)
+
     def close(self) -> None:
         """End what is shown and written."""
         self.progress.close()
         self.log.close()
-
-
-def make_trainer(
-    config: Config,
-    prepared: Prepared,
-    model: Seq2Seq,
-    folder: Path,
-    group: ProcessGroup,
-    progress: Progress,
-    stop: StopSignals,
-    resume_from: dict[str, Any] | None,
-) -> Trainer:
-    """A trainer that has made no update yet, or that continues from a checkpoint's training state."""
-    pairs, training = prepared.pairs, config.training
-    train_state = new_train_state(model, training, group, pairs.target_counts)
-    counters, metrics_size = Counters(), 0
-    if resume_from is None:
-        seed_processes(training.seed, group)
-    else:
-        counters, metrics_size = restore(train_state, resume_from, str(folder / LAST), group)
-        count = len(batches_of(pairs, training, counters.epoch, group))
-        if counters.batch >= count:
-            raise DamagedFile(f"{folder / LAST}: training.state.batch is {counters.batch}, of {count} in an epoch")
-    log = EventLog(folder if group.is_main else None, metrics_size, counters.update)
-    of_run = config, pairs, prepared.validation, folder, group, progress, stop
-    return Trainer(*of_run, train_state, counters, log, ThroughputMeter())

@@ -41,8 +41,8 @@ def validate(
 ) -> Validation:
     """A model's loss under teacher forcing, and its BLEU by the same search as everywhere else.
 
-    References are lower-cased for a model that writes no capitals. Several processes share the batches, and all get the
-    same result, which is that of one.
+    References are lower-cased for a model that writes no capitals. Several processes share the batches, and all get
+    the result of one, up to rounding.
     """
     translator = Translator(model, source, target, config.search, selection, fast=config.training.fast)
     pairs = [Example(source.encode(x), target.encode(y)) for x, y in zip(text.source, text.target, strict=True)]
@@ -63,20 +63,18 @@ def mean_loss(
     """Negative log-likelihood in nats per target token, EOS counted; up to rounding, the same for any batch size."""
     order = sorted(range(len(examples)), key=lambda i: (len(examples[i].source), len(examples[i].target)))
     shard = group.shard_batches(order, batch_size)
-    losses = []
+    nll = 0.0
     was_training = model.training
     model.eval()
     try:
         for start in range(0, len(shard), batch_size):
             batch = collate([examples[i] for i in shard[start : start + batch_size]])
             with report_out_of_memory(partial(_out_of_memory, batch)):
-                losses.append((shard[start], BatchLoss(model, smoothing=0.0)(batch).nll.item()))
+                nll += BatchLoss(model, smoothing=0.0)(batch).nll.item()
     finally:
         model.train(was_training)
-    loss_of = dict(chain.from_iterable(group.gather(losses)))
-    # Summed in the same order by any number of processes.
-    nll = sum(loss_of[order[start]] for start in range(0, len(order), batch_size))
-    return nll / sum(len(example.target) + 1 for example in examples)
+    [total] = group.total(nll)
+    return total / sum(len(example.target) + 1 for example in examples)
 
 
 def sample_translations(text: ParallelText, hypotheses: Sequence[str]) -> list[dict[str, str]]:

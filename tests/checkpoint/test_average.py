@@ -13,7 +13,7 @@ from nmt.cli import main
 from nmt.commands.average import mean_of
 from nmt.config.run import Config
 from nmt.system.errors import UserError
-from nmt.training.average import MovingAverage
+from nmt.training.train_state import MovingAverage
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]

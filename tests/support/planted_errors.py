@@ -96,7 +96,7 @@ TRAINING_ERRORS = [
     ),
     Mutation("nmt/training/update.py", '"step": (1, steps)', '"step": (sentences, 1)', SCHEDULES),
     Mutation("nmt/training/update.py", "    optimizer.zero_grad()\n", "", UPDATE),
-    Mutation("nmt/training/average.py", "(1 + updates) / (10 + updates)", "(1 + updates) / (9 + updates)", AVERAGE),
+    Mutation("nmt/training/train_state.py", "(1 + updates) / (10 + updates)", "(1 + updates) / (9 + updates)", AVERAGE),
     Mutation(
         "nmt/training/counters.py",
         "(score, -loss) > (best, -self.best_loss)",
@@ -105,20 +105,26 @@ TRAINING_ERRORS = [
     ),
     Mutation("nmt/training/counters.py", "self.since_best >= patience", "self.since_best > patience", ENDS),
     Mutation(
-        "nmt/training/resume.py",
-        "torch.set_rng_state(checked.random[group.rank].clone())",
-        "checked.random[group.rank].clone()",
+        "nmt/training/checkpointing.py",
+        "torch.set_rng_state(saved.random[group.rank].clone())",
+        "saved.random[group.rank].clone()",
         RESUME,
     ),
     Mutation(
-        "nmt/training/resume.py", '"state": asdict(counters)', '"state": {**asdict(counters), "batch": 0}', RESUME
+        "nmt/training/checkpointing.py",
+        '"state": asdict(trainer.counters)',
+        '"state": {**asdict(trainer.counters), "batch": 0}',
+        RESUME,
     ),
-    Mutation("nmt/training/resume.py", "average.load_state_dict(checked.average)", "average.state_dict()", RESUME),
-    Mutation("nmt/training/resume.py", '        "optimizer": True,\n', "", RESUME),
+    Mutation("nmt/training/checkpointing.py", "average.load_state_dict(saved.average)", "average.state_dict()", RESUME),
+    Mutation("nmt/training/checkpointing.py", '"optimizer", ', "", RESUME),
     Mutation(
-        "nmt/training/resume.py", 'if of_parameter.get("step", 1) > 0}', 'if of_parameter.get("step", 1) > 99}', RESUME
+        "nmt/training/checkpointing.py",
+        'if of_parameter.get("step", 1) > 0}',
+        'if of_parameter.get("step", 1) > 99}',
+        RESUME,
     ),
-    Mutation("nmt/training/resume.py", "if text != (", "if False and text != (", RESUME),
+    Mutation("nmt/training/checkpointing.py", "if text != (", "if False and text != (", RESUME),
 ]
 EVALUATION = [
     Mutation("nmt/evaluation/by_length.py", 'side="left")', 'side="right")', LENGTHS),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nmt.training.average import MovingAverage
+from nmt.training.train_state import MovingAverage
 
 
 def test_untrained_weights_are_soon_forgotten_and_then_the_decay_counts() -> None:

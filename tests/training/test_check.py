@@ -13,9 +13,9 @@ from nmt.cli import main
 from nmt.config.reading import to_yaml
 from nmt.fast.worker import Worker
 from nmt.system.errors import UserError
-from nmt.training import check as check_module
-from nmt.training.check import check
+from nmt.training import run as check_module
 from nmt.training.loss import BatchLoss, Loss
+from nmt.training.run import check
 from nmt.training.train_state import TrainState
 
 

@@ -15,7 +15,7 @@ from nmt.system import processor as cpu
 from nmt.system.errors import UserError
 from nmt.system.processor import Processor, auto_precision, this_processor
 from nmt.training.distributed import ProcessGroup
-from nmt.training.precision import choose_precision
+from nmt.training.prepare import choose_precision
 
 CPU = torch.device("cpu")
 PROCESSORS = {  # with the precision of training, and that of search

@@ -13,7 +13,7 @@ from support.runs import ConfigMaker, events, finish
 from nmt.cli import main
 from nmt.config.run import Config
 from nmt.training import loop
-from nmt.training.progress import JsonProgress, TextProgress
+from nmt.training.progress import JsonProgress, Tokens, describe_speed
 from nmt.training.summary import changed_settings
 from nmt.training.validation import Validation
 
@@ -89,44 +89,26 @@ def test_checks_and_errors_with_a_json_log(tmp_path: Path, capsys: pytest.Captur
     assert [entry["event"] for entry in lines(capsys.readouterr().out)] == ["start", "message", "message"]
     assert main(["train", config, "--log-format", "json", "--set", "training.device=nowhere"]) == 2
     assert "nowhere" in error_of(capsys)
-    event = {"event": "train", "epoch": 1, "update": 3, "loss": math.nan} | SPEEDS
-    JsonProgress().train(event, math.inf)
+    JsonProgress().report("train", {"event": "train", "loss": math.nan, "seconds_left": math.inf, "update": 3})
     JsonProgress().stopped(None, "nmt train")
     assert lines(capsys.readouterr().out) == [
-        event | {"loss": None, "seconds_left": None},
+        {"event": "train", "loss": None, "seconds_left": None, "update": 3},
         {"event": "stopped", "checkpoint": None, "command": "nmt train"},
     ]
 
 
-SPEEDS = {"source_tokens_per_second": 3.0, "target_tokens_per_second": 2.0}
-
-
-def test_durations_have_a_suitable_unit(capsys: pytest.CaptureFixture[str]) -> None:
-    event = {"epoch": 1, "update": 2, "loss": 1.0} | SPEEDS
+def test_durations_have_a_suitable_unit() -> None:
     for seconds, text in ((0.4, "0 s"), (59.0, "59 s"), (90.0, "1.5 min"), (7200.0, "2.0 h")):
-        TextProgress().train(event, seconds)
-        assert f", {text} left" in capsys.readouterr().out
+        assert describe_speed(1.0, Tokens(3, 2), seconds) == f"loss 1.000, ppl 2.718, 3 src/s, 2 tgt/s, {text} left"
     # At the end of a run that was resumed with an end that lies behind it, no update was made.
-    TextProgress().train(event | dict.fromkeys(SPEEDS, math.nan), math.inf)
-    assert capsys.readouterr().out.endswith("update 2/0: loss 1.000, ppl 2.718\n")
-
-
-def test_many_pairs_that_are_too_long_are_pointed_out(
-    make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for longest, noted in ((100, False), (4, True)):
-        finish(make_config(f"name=run{longest}", f"data.max_length={longest}", "training.max_updates=1"))
-        printed = " ".join(capsys.readouterr().out.split())
-        assert ("of the pairs are left out because a side is longer than" in printed) is noted
-        assert ("Note" in printed) is noted
-        assert (f"data.max_length ({longest} tokens): raise it" in printed) is noted
+    assert describe_speed(1.0, Tokens(math.nan, math.nan), math.inf) == "loss 1.000, ppl 2.718"
 
 
 def test_settings_that_differ_from_their_defaults_are_named(make_config: ConfigMaker) -> None:
     """A part's own options are compared with the part's defaults."""
     pieces = "data.source={tokenizer: sentencepiece, language: de, train: a.de, validation: b.de, min_frequency: 1}"
     plain = make_config(pieces, "data.target.test=null", "training.schedule={kind: plateau, patience: 3, factor: 0.5}")
-    changed = dict(changed_settings(plain))
+    changed = changed_settings(plain)
     assert changed["data.source.tokenizer"] == "sentencepiece"
     assert {name for name in changed if name.startswith("data.source.")} == {
         *("data.source.tokenizer", "data.source.train", "data.source.validation")
@@ -135,4 +117,4 @@ def test_settings_that_differ_from_their_defaults_are_named(make_config: ConfigM
         "training.schedule.kind": "plateau",
         "training.schedule.patience": 3,
     }
-    assert list(changed_settings(Config(name="x"))) == [("name", "x")]
+    assert changed_settings(Config(name="x")) == {"name": "x"}

@@ -23,9 +23,8 @@ from nmt.checkpoint import file as checkpoint_file
 from nmt.data.training_set import TrainingSet
 from nmt.system.errors import UserError
 from nmt.training import event_log, prepare
-from nmt.training.check import check
 from nmt.training.interruption import StopSignals
-from nmt.training.run import run
+from nmt.training.run import check, run
 
 
 @pytest.fixture(scope="session")  # tests of other files may come between its own

@@ -12,7 +12,7 @@ from nmt.config.run import Config
 from nmt.data import shortlist as lexical
 from nmt.system.errors import UserError
 from nmt.text.vocabulary import PAD
-from nmt.training.check import check
+from nmt.training.run import check
 
 STILL = ["training.max_updates=1", "training.learning_rate=1e-30"]
 SECOND_TEXT = {"train": 12, "validation": 4}

@@ -6,7 +6,7 @@ import pytest
 
 from nmt.config.training import TrainingConfig
 from nmt.training.counters import Counters
-from nmt.training.throughput import HALF_LIFE, ThroughputMeter, Tokens
+from nmt.training.progress import HALF_LIFE, ThroughputMeter, Tokens
 
 TOKENS = Tokens(30, 20)
 

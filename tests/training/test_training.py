@@ -215,7 +215,7 @@ def test_a_run_is_reported_on_one_screen(make_config: ConfigMaker, capsys: pytes
         "Corpus      files, de→en: 45 training pairs (skipped 0 pairs: ",
         "Vocabulary  12 source tokens, 12 target tokens",
         "Model       bahdanau wiring, additive score, global scope; ",
-        "Training    8 updates; 8 batches per epoch, filled to ",
+        "Training    8 updates; 8 batches per epoch",
         "Device      cpu, 1 thread, float32",
         "model.embedding_size=6",
         "epoch 1, update 8, ",

@@ -1,0 +1,243 @@
+"""Checkpoints of training: what they hold so that a resumed run ends with the same bits, and which run may use them."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from torch import Tensor
+
+from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint.contents import Loaded
+from nmt.checkpoint.file import DamagedFile
+from nmt.checkpoint.weights import check_weights
+from nmt.config.reading import differences, explain
+from nmt.config.run import Config
+from nmt.config.search import SearchConfig
+from nmt.data.shortlist import Shortlist
+from nmt.model.seq2seq import Seq2Seq
+from nmt.optimizers import OPTIMIZERS
+from nmt.system.errors import UserError
+from nmt.system.files import report_write_errors
+from nmt.training.counters import Counters, Number
+from nmt.training.distributed import ProcessGroup
+from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, keep_checkpoint, load_last_intact
+from nmt.training.prepare import Prepared, batches_of
+from nmt.training.train_state import TrainState
+from nmt.training.trainer import Trainer
+
+NOT_NEGATIVE = ("step", "exp_avg_sq", "square_avg", "acc_delta")  # moments that are counts or squares
+
+# What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
+_FIXED: Any = {
+    "data": {"corpus", "source", "target", "joint_vocabulary", "max_length"},
+    "model": True,
+    "training": {
+        **dict.fromkeys(("batch_size", "batch_unit", "seed", "optimizer", "moving_average", "start_from"), True),
+        **{option: True for option in OPTIMIZERS.option_users() if option != "learning_rate"},
+        "early_stopping": {"metric"},
+    },
+    "search": {*SearchConfig.model_fields} - {"batch_size", "vocabulary_selection"},
+}
+_FILES: Any = {"train", "validation", "test", "extra"}  # what is read from them is compared instead
+_AUGMENT = {"source_monolingual", "target_monolingual"}
+_PATHS: Any = {"data": {"source": _FILES, "target": _FILES, "augment": _AUGMENT}}
+
+
+class TrainingState(BaseModel):
+    """The `training` section of a checkpoint: what resuming needs beside config, vocabularies and weights."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    state: Counters
+    optimizer: dict[str, Tensor]  # by a parameter's number, in the model's order, and the moment's name: `3.exp_avg`
+    average: dict[str, Tensor] | None
+    text: str  # a digest of all training text
+    validation: str | None  # a digest of the validation text; nmt 0.1 kept none
+    random: Tensor  # the state of each process's generator, a row each
+    random_cuda: Tensor | None
+    metrics_size: Number  # of `metrics.jsonl`, in bytes
+
+
+def save(trainer: Trainer) -> None:
+    """Save all that resuming needs as `last.safetensors`; the checkpoint before it becomes `previous.safetensors`.
+
+    Every process must call it. Raises `UserError` rather than save weights that are not finite, or into a folder that
+    has become another run's.
+    """
+    trainer.log.refuse_removed()
+    refuse_infinite(trainer)
+    training = _training_state(trainer)
+    if trainer.group.is_main:
+        _write(trainer, LAST, trainer.train_state.model, training, previous=trainer.folder / PREVIOUS)
+        if (count := trainer.config.training.keep_checkpoints) is not None:
+            keep_checkpoint(trainer.folder, trainer.counters.update, count)
+        saved = {"update": trainer.counters.update, "path": str(trainer.folder / LAST)}
+        trainer.progress.report("checkpoint", saved)
+
+
+def save_best(trainer: Trainer) -> None:
+    """Save the model as `best.safetensors`, for translation alone."""
+    _write(trainer, BEST, trainer.train_state.result)
+
+
+def _write(trainer: Trainer, name: str, model: Seq2Seq, training: Any = None, previous: Path | None = None) -> None:
+    sides = trainer.pairs.source, trainer.pairs.target
+    selection = selection_of(trainer)
+    checkpoint.save(trainer.folder / name, trainer.config, *sides, model, training, selection, previous)
+
+
+def selection_of(trainer: Trainer) -> Shortlist | None:
+    """The lexical shortlist of the output vocabulary, if search is to use one."""
+    return trainer.pairs.selection if trainer.config.search.vocabulary_selection else None
+
+
+def refuse_infinite(trainer: Trainer) -> None:
+    """Raise `UserError` if a weight is not finite."""
+    if not trainer.train_state.is_finite:
+        raise UserError(
+            f"training.learning_rate is too high: update {trainer.counters.update} made weights that are not finite; "
+            f"lower it, and {advice(trainer.folder)}"
+        )
+
+
+def advice(folder: Path) -> str:
+    """How to train again after weights were lost."""
+    last = folder / LAST
+    if last.exists():
+        return f"start over, or resume from {last}, which is still good"
+    return "start over (with training.checkpoint_every, a checkpoint before this would have been saved)"
+
+
+def seed_processes(seed: int, group: ProcessGroup) -> None:
+    """Have each process draw other random numbers. The first one continues with those of the seed."""
+    if not group.is_main:
+        torch.manual_seed(random.Random(f"{seed} {group.rank}").getrandbits(63))
+
+
+def _training_state(trainer: Trainer) -> dict[str, Any]:
+    """The fields of `TrainingState`, as plain values and tensors. Every process must call it."""
+    train_state, group = trainer.train_state, trainer.group
+    moments = train_state.optimizer.state_dict()["state"]
+    on_gpu = train_state.model.device.type == "cuda"
+    return {
+        "state": asdict(trainer.counters),
+        "optimizer": {f"{number}.{kind}": x for number, of_one in moments.items() for kind, x in of_one.items()},
+        "average": None if train_state.average is None else dict(train_state.average.model.state_dict()),
+        "text": trainer.pairs.text,
+        "validation": trainer.validation.digest,
+        "random": torch.stack(group.gather(torch.get_rng_state())),
+        "random_cuda": torch.stack(group.gather(torch.cuda.get_rng_state())) if on_gpu else None,
+        "metrics_size": trainer.log.size,
+    }
+
+
+def restore(train_state: TrainState, saved: TrainingState, path: Path, group: ProcessGroup) -> None:
+    """Restore optimizer, moving average and random generators. Raises `DamagedFile` if they do not fit the model."""
+    _load_optimizer(train_state, saved.optimizer, path)
+    average = None if train_state.average is None else train_state.average.model
+    check_weights(f"{path}: average", {} if average is None else average.state_dict(), saved.average or {})
+    if average is not None and saved.average is not None:
+        average.load_state_dict(saved.average)
+    try:
+        torch.set_rng_state(saved.random[group.rank].clone())
+        if saved.random_cuda is not None and train_state.model.device.type == "cuda":
+            torch.cuda.set_rng_state(saved.random_cuda[group.rank].clone())
+    except (IndexError, RuntimeError, TypeError) as error:
+        raise DamagedFile(f"{path}: its state of the random generator cannot be used ({error})") from None
+
+
+def _load_optimizer(train_state: TrainState, moments: Mapping[str, Tensor], path: Path) -> None:
+    """Load the moments into the optimizer. A parameter that waits for its first gradient has none."""
+    numbers = {name.partition(".")[0] for name in moments}
+    needed = {
+        f"{number}.{kind}": torch.empty(() if kind == "step" else weight.shape, device="meta")
+        for number, weight in enumerate(train_state.model.parameters())
+        for kind in train_state.moments
+        if str(number) in numbers
+    }
+    check_weights(f"{path}: optimizer", needed, moments)
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, moment in moments.items():
+        number, _, kind = name.partition(".")
+        if kind in NOT_NEGATIVE and bool((moment < 0).any()):
+            raise DamagedFile(f"{path}: optimizer: {name} is negative: use another copy")
+        state.setdefault(int(number), {})[kind] = moment
+    # Up to version 0.3 a parameter that waits had moments of 0.
+    state = {number: of_parameter for number, of_parameter in state.items() if of_parameter.get("step", 1) > 0}
+    groups = train_state.optimizer.state_dict()["param_groups"]
+    train_state.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def load_last(
+    config: Config, prepared: Prepared, folder: Path, group: ProcessGroup
+) -> tuple[Loaded, TrainingState] | None:
+    """The last checkpoint that is not damaged, or None before the first. A damaged one is moved out of the way.
+
+    Raises `UserError` if training cannot continue from it with this config, text and number of processes, or if not all
+    machines read the same one.
+    """
+    last, previous = folder / LAST, folder / PREVIOUS
+    if not group.is_main:
+        group.wait()
+    loaded, damaged = load_last_intact(folder, prepared.device)
+    if damaged is not None:
+        print(f"{damaged}. Continuing from the checkpoint before it, {previous}", file=sys.stderr)
+        with report_write_errors(kept := folder / "damaged.safetensors"):
+            if last.exists():
+                last.replace(kept)
+            previous.replace(last)
+    elif loaded is None:
+        print(f"{last} does not exist yet: starting from the beginning", file=sys.stderr)
+    if group.is_main:
+        group.wait()
+    if len(set(group.gather(repr(loaded and (loaded.training or {}).get("state"))))) > 1:
+        raise UserError(f"{last} is not the same on all machines: they must share the folder {config.output_dir}")
+    if loaded is None:
+        return None
+    saved = state_to_continue(config, prepared, loaded, last)
+    processes = len(saved.random) if saved.random.dim() else 0
+    if processes != group.size:
+        before = "1 process" if processes == 1 else f"{processes} processes"
+        raise UserError(f"{last} was trained by {before}, and not by {group.size}: resume with {before}")
+    batches = len(batches_of(prepared.pairs, config.training, saved.state.epoch, group))
+    if saved.state.batch >= batches:
+        raise DamagedFile(f"{last}: training.state.batch is {saved.state.batch}, of {batches} in an epoch")
+    return loaded, saved
+
+
+def state_to_continue(config: Config, prepared: Prepared, loaded: Loaded, last: Path) -> TrainingState:
+    """The training state of what was loaded from `last`.
+
+    Raises `DamagedFile` for impossible values, `UserError` unless training with this config and text can continue.
+    """
+    if loaded.training is None:
+        raise UserError(f"{last} is for translation only, like {BEST}: training cannot continue from it")
+    before, now = (one.model_dump(include=_FIXED, exclude=_PATHS) for one in (loaded.config, config))
+    for field in differences(before, now):
+        raise UserError(f"{last} was trained with another {field}: resume with the one in {last.with_name(CONFIG)}")
+    try:
+        saved = TrainingState.model_validate(loaded.training)
+    except ValidationError as error:
+        raise DamagedFile(f"{last} cannot be resumed from: {explain(error)}") from None
+    if saved.state.validated > saved.state.update:
+        raise DamagedFile(f"{last}: training.state.validated is above update: use another copy")
+    pairs = prepared.pairs
+    text = saved.text, loaded.source.vocabulary, loaded.target.vocabulary
+    if text != (pairs.text, pairs.source.vocabulary, pairs.target.vocabulary):
+        raise UserError(
+            f"{last} was trained on another text, or with other tokens: restore the training files, or start another "
+            "run with --set name=NAME"
+        )
+    if saved.validation not in (None, prepared.validation.digest):
+        raise UserError(
+            f"{last} was validated on another text, whose scores cannot be compared: restore the validation files, or "
+            "start another run with --set name=NAME"
+        )
+    return saved

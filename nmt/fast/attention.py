@@ -26,12 +26,32 @@ LARGE = 2**17  # values of a memory: with fewer there is little to gain
 
 def inner_products(queries: Float[Tensor, "*B T X"], keys: Float[Tensor, "*B S X"]) -> Float[Tensor, "*B T S"]:
     """qᵀ k of each query with each key of its sentence."""
-    return _InnerProducts.apply(queries, keys)  # type: ignore[no-untyped-call]
+    return _Products.apply(queries, keys, True)  # type: ignore[no-untyped-call]
 
 
 def weighted_sums(weights: Float[Tensor, "*B T S"], values: Float[Tensor, "*B S X"]) -> Float[Tensor, "*B T X"]:
     """Σ_s w_s v_s for each query."""
-    return _WeightedSums.apply(weights, values)  # type: ignore[no-untyped-call]
+    return _Products.apply(weights, values, False)  # type: ignore[no-untyped-call]
+
+
+class _Products(torch.autograd.Function):
+    """Inner products, or weighted sums: the gradient of either's left factor is the other."""
+
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, memory: Tensor, inner: bool) -> Tensor:
+        ctx.inner = inner
+        ctx.save_for_backward(left, memory)
+        return _inner_products(left, memory) if inner else _weighted_sums(left, memory)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        left, memory = ctx.saved_tensors
+        of_left = _weighted_sums(gradient, memory) if ctx.inner else _inner_products(gradient, memory)
+        of_memory = None
+        if ctx.needs_input_grad[1]:
+            of_memory = collect(memory, _memory_gradient, *((gradient, left) if ctx.inner else (left, gradient)))
+        return of_left, of_memory, None
 
 
 def _inner_products(queries: Tensor, keys: Tensor) -> Tensor:
@@ -57,34 +77,6 @@ def _weighted_sums(weights: Tensor, values: Tensor) -> Tensor:
 def _by_memory(queries: Tensor, memory: Tensor) -> bool:
     """Whether to read the memory from its beginning to its end."""
     return queries.shape[1] == 1 or (queries.shape[1] <= FEW and memory.numel() >= LARGE)
-
-
-class _InnerProducts(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, queries: Tensor, keys: Tensor) -> Tensor:
-        ctx.save_for_backward(queries, keys)
-        return _inner_products(queries, keys)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
-        queries, keys = ctx.saved_tensors
-        of_keys = collect(keys, _memory_gradient, gradient, queries) if ctx.needs_input_grad[1] else None
-        return _weighted_sums(gradient, keys), of_keys
-
-
-class _WeightedSums(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weights: Tensor, values: Tensor) -> Tensor:
-        ctx.save_for_backward(weights, values)
-        return _weighted_sums(weights, values)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
-        weights, values = ctx.saved_tensors
-        of_values = collect(values, _memory_gradient, weights, gradient) if ctx.needs_input_grad[1] else None
-        return _inner_products(gradient, values), of_values
 
 
 def _memory_gradient(weights: Tensor, vectors: Tensor) -> Tensor:

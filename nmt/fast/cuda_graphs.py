@@ -18,8 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from nmt.data.batching import Batch, send
-from nmt.fast.batch_loss import FastBatchLoss
-from nmt.fast.output_loss import padded_output_loss
+from nmt.fast.output_loss import FastBatchLoss, padded_output_loss
 from nmt.model.attention import Attention
 from nmt.model.scopes import GlobalScope
 from nmt.model.seq2seq import Seq2Seq

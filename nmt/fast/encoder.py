@@ -14,12 +14,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nmt.fast.dropout import dropout
-from nmt.fast.gru import gru_sequence
-from nmt.fast.layers import linear
-from nmt.fast.lstm import lstm_sequence
-from nmt.fast.precision import in_bf16, is_fast
-from nmt.fast.products import prefers_onednn
+from nmt.fast.layers import dropout, linear
+from nmt.fast.products import in_bf16, is_fast, prefers_onednn
+from nmt.fast.recurrent import gru_sequence, lstm_sequence
 from nmt.model.encoder import Bidirectional, BidirectionalGRU, BidirectionalLSTM
 
 WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")  # of a layer and direction, in PyTorch's order

@@ -8,7 +8,6 @@ Shapes: N rows, I inputs, O outputs.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -16,17 +15,15 @@ from functools import cached_property
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int, Int8
 from torch import Tensor, nn
 
 from nmt.checkpoint.weights import in_bytes
 from nmt.decoding.ensemble import Ensemble, TranslationModel
 from nmt.fast import torch_internals
-from nmt.fast.gru import gru_update
 from nmt.fast.modules import FastGRUCell, FastLSTMCell, replace_modules
-from nmt.fast.precision import products_in
-from nmt.fast.products import few_sizes, prefers_onednn
+from nmt.fast.products import few_sizes, prefers_onednn, products_in
+from nmt.fast.recurrent import gru_update
 from nmt.model.attention import Memory
 from nmt.model.cells import Cell
 from nmt.model.decoder import DecoderState
@@ -83,9 +80,8 @@ def _prepared(model: Seq2Seq, precision: Precision) -> Seq2Seq:
     if model.device.type != "cpu":
         return copy
     replace_modules(copy)
-    kind = _layer_class(precision)
-    if kind is not None:
-        _pack(copy, kind)
+    if precision != "float32" or prefers_onednn():  # PyTorch's float32 products take plain weights
+        _pack(copy, _PACKED[precision])
     return copy
 
 
@@ -100,19 +96,10 @@ def _pack(model: nn.Module, kind: type[PackedLinear]) -> None:
                 child.product = kind(child.weight, child.bias)
 
 
-def _layer_class(precision: Precision) -> type[PackedLinear] | None:
-    """The layers of a precision; None where `FastLinear` is as good."""
-    match precision:
-        case "float32":
-            return Blocks if prefers_onednn() and torch_internals.has_blocks(torch.float32) else None
-        case "bf16":
-            return RoundedBlocks if torch_internals.has_blocks(torch.bfloat16) else Rounded
-        case "int8":
-            return Bytes
+class PackedLinear(nn.Module):
+    """A linear layer by oneDNN's product, whose weight is laid out for it when it is first used."""
 
-
-class PackedLinear(nn.Module, ABC):
-    """A linear layer whose weight is laid out for products when it is first used."""
+    dtype = torch.float32
 
     def __init__(self, weight: nn.Parameter, bias: Any) -> None:
         super().__init__()
@@ -123,44 +110,24 @@ class PackedLinear(nn.Module, ABC):
         outputs = self.multiply(inputs.reshape(-1, self.in_features)).to(inputs.dtype)
         return outputs.view(*inputs.shape[:-1], self.out_features)
 
-    @abstractmethod
-    def multiply(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """The products of rows with the weight, plus the bias."""
-
-
-class Rounded(PackedLinear):
-    """Factors in bfloat16, summed in float32, by PyTorch's own product."""
-
-    dtype = torch.bfloat16
-
     @cached_property
     def factors(self) -> tuple[Tensor, Tensor | None]:
         """The weight and the bias as the product takes them."""
-        return self.weight.detach().to(self.dtype), None if self.bias is None else self.bias.detach().to(self.dtype)
+        bias = None if self.bias is None else self.bias.detach().to(self.dtype)
+        return torch_internals.blocks(self.weight.detach().to(self.dtype)), bias
 
     def multiply(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        return F.linear(rows.to(self.dtype), *self.factors)
-
-
-class RoundedBlocks(Rounded):
-    """The same by oneDNN's product, with the weight in its own layout."""
-
-    @cached_property
-    def factors(self) -> tuple[Tensor, Tensor | None]:
-        weight, bias = super().factors
-        return torch_internals.blocks(weight), bias
-
-    def multiply(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
+        """The products of rows with the weight, plus the bias."""
         return few_sizes(rows.to(self.dtype), lambda some: torch_internals.product(some, *self.factors))
 
 
-class Blocks(RoundedBlocks):
-    """The same in float32, where nothing is rounded."""
+class PackedBFloat16Linear(PackedLinear):
+    """Factors in bfloat16, summed in float32."""
 
-    dtype = torch.float32
+    dtype = torch.bfloat16
 
 
-class Bytes(PackedLinear):
+class PackedInt8Linear(PackedLinear):
     """Factors that are integers to ±127, times a scale of each row and of each output; their sums are exact."""
 
     @cached_property
@@ -172,10 +139,7 @@ class Bytes(PackedLinear):
     def multiply(self, rows: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         weight, of_outputs = self.factors
         integers, of_rows = in_bytes(rows)
-        if torch_internals.has_byte_product():
-            sums = few_sizes(integers, lambda some: torch_internals.byte_product(some, weight)).float()
-        else:
-            sums = (integers.double() @ weight.double()).float()  # float64 holds such sums exactly
+        sums = few_sizes(integers, lambda some: torch_internals.byte_product(some, weight))
         outputs = sums.mul_(of_rows.unsqueeze(1)).mul_(of_outputs)
         return outputs if self.bias is None else outputs.add_(self.bias)
 
@@ -195,3 +159,4 @@ class InferenceLSTMCell(FastLSTMCell):
 
 
 _CELLS: dict[type[Cell], type[Cell]] = {FastGRUCell: InferenceGRUCell, FastLSTMCell: InferenceLSTMCell}
+_PACKED = {"float32": PackedLinear, "bf16": PackedBFloat16Linear, "int8": PackedInt8Linear}

@@ -9,12 +9,10 @@ from torch import Tensor, nn
 
 from nmt.fast.additive import additive_scores
 from nmt.fast.attention import gather_windows, inner_products, weighted_sums
-from nmt.fast.dropout import dropout
 from nmt.fast.encoder import FastBidirectionalGRU, FastBidirectionalLSTM
-from nmt.fast.gru import gru_sequence, gru_step
-from nmt.fast.layers import linear
-from nmt.fast.lstm import lstm_sequence
-from nmt.fast.precision import is_fast
+from nmt.fast.layers import dropout, linear
+from nmt.fast.products import is_fast
+from nmt.fast.recurrent import gru_sequence, gru_step, lstm_sequence
 from nmt.fast.shared_gradients import can_share, for_all_uses, reused, reused_weights
 from nmt.model import scores
 from nmt.model.attention import Attention, Memory

@@ -20,13 +20,34 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.fast.products import as_factor, has_kernel, kernel_product, padded, weight_gradient
-from nmt.training.loss import Loss
+from nmt.fast.products import as_factor, has_kernel, is_fast, kernel_product, padded, weight_gradient
+from nmt.fast.sampled_softmax import VocabularySampler
+from nmt.training.loss import BatchLoss, Loss
 
 # Even numbers of tokens, so that the two readings of R-Drop stay together.
 CHUNK = 512  # enough for a fast product
 ROUNDED_CHUNK = 2 * CHUNK  # of values that take half the memory
 CACHED = 64  # whose logits, in float32, stay in a core's cache
+
+
+class FastBatchLoss(BatchLoss):
+    """The loss of a batch by `output_loss`; with a `sampler` it is an estimate, of a part of the vocabulary."""
+
+    sampler: VocabularySampler | None = None
+
+    def output_loss(self, features: Tensor, targets: Tensor) -> Loss:
+        weight, bias, targets, counts = self.output_layer(targets)
+        loss = output_loss if is_fast(features) else padded_output_loss
+        return loss(features, weight, bias, targets, self.smoothing, self.r_drop, counts=counts)
+
+    def output_layer(self, targets: Tensor, *, padded: bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """The output layer's weight and bias, the targets as positions among its outputs, and the outputs' counts."""
+        output = self.model.decoder.output
+        if self.sampler is None:
+            return output.weight, output.bias, targets, None
+        sample = self.sampler.sample(targets, padded=padded)
+        weight = F.embedding(sample.tokens, output.weight)
+        return weight, output.bias[sample.tokens], sample.targets, sample.counts.to(weight.dtype)
 
 
 def output_loss(
@@ -54,35 +75,36 @@ def padded_output_loss(
 ) -> Loss:
     """The same by autograd, without the tokens that are not `real`: for CUDA graphs, which read padding too."""
     logits = F.linear(features, weight, bias if counts is None else bias + counts.log())
-    log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=1)
-    loss = _summed(log_probabilities, targets, smoothing, counts, real)
-    if r_drop is None:
-        return loss
-    p, q = log_probabilities[0::2], log_probabilities[1::2]
-    divergence = ((p.exp() - q.exp()) * (p - q)).sum(dim=1)  # KL(p‖q) + KL(q‖p)
-    divergence = divergence.sum() if real is None else (divergence * real[0::2]).sum()
-    return Loss(loss.smoothed / 2 + r_drop / 4 * divergence, loss.nll / 2)
+    return _loss_of_logits(logits, targets, smoothing, r_drop, counts, real)
 
 
-def _summed(
-    log_probabilities: Float[Tensor, "N V"],
+def _loss_of_logits(
+    logits: Float[Tensor, "N V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
-    counts: Float[Tensor, " V"] | None = None,
+    r_drop: float | None,
+    counts: Float[Tensor, " V"] | None,
     real: Bool[Tensor, " N"] | None = None,
 ) -> Loss:
-    """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary, summed over real tokens."""
-    of_targets = log_probabilities.gather(1, targets.unsqueeze(1)).squeeze(1)
-    nll = -(of_targets.sum() if real is None else (of_targets * real).sum())
-    if smoothing == 0:
-        return Loss(nll, nll.detach())
-    if counts is None:
-        mean = log_probabilities.mean(dim=1)
-    else:
-        shares = _shares(counts)
-        mean = log_probabilities @ shares - shares @ counts.log()
-    uniform = -(mean.sum() if real is None else (mean * real).sum())
-    return Loss((1 - smoothing) * nll + smoothing * uniform, nll.detach())
+    """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary, or R-Drop's, summed over real tokens."""
+    log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=1)
+    nll = smoothed = _sum_of(-log_probabilities.gather(1, targets.unsqueeze(1)).squeeze(1), real)
+    if smoothing:
+        if counts is None:
+            mean = log_probabilities.mean(dim=1)
+        else:
+            shares = _shares(counts)
+            mean = log_probabilities @ shares - shares @ counts.log()
+        smoothed = (1 - smoothing) * nll - smoothing * _sum_of(mean, real)
+    if r_drop is None:
+        return Loss(smoothed, nll.detach())
+    p, q = log_probabilities[0::2], log_probabilities[1::2]
+    divergence = ((p.exp() - q.exp()) * (p - q)).sum(dim=1)  # KL(p‖q) + KL(q‖p)
+    return Loss(smoothed / 2 + r_drop / 4 * _sum_of(divergence, None if real is None else real[0::2]), nll.detach() / 2)
+
+
+def _sum_of(values: Float[Tensor, " N"], real: Bool[Tensor, " N"] | None) -> Float[Tensor, ""]:
+    return values.sum() if real is None else (values * real).sum()
 
 
 def _shares(counts: Float[Tensor, " V"]) -> Float[Tensor, " V"]:
@@ -126,35 +148,17 @@ def _subtract_targets(
     probabilities[torch.arange(len(targets)), targets] -= 1 - smoothing
 
 
-def _read_twice(
-    logits: Float[Tensor, "N V"],
-    targets: Int[Tensor, " N"],
-    smoothing: float,
-    r_drop: float,
-    counts: Tensor | None,
+def _to_gradient_of_r_drop(
+    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, r_drop: float, counts: Tensor | None
 ) -> Loss:
-    """The loss with `r_drop`, and its gradient of the logits, in their place.
-
-    With r = log p − log q, KL(p‖q) + KL(q‖p) has the gradient p (r − KL(p‖q)) + p − q of p's logits, and
-    q (−r − KL(q‖p)) + q − p of q's.
-    """
+    """The loss with `r_drop`, and its gradient of the logits in their place, by autograd."""
     losses = []
     for chunk, chunk_targets in zip(logits.split(CACHED), targets.split(CACHED), strict=True):
-        log_probabilities = chunk.to(torch.promote_types(chunk.dtype, torch.float32)).log_softmax(dim=1)
-        loss = _summed(log_probabilities, chunk_targets, smoothing, counts)
-        probabilities = log_probabilities.exp()
-        p, q = probabilities[0::2], probabilities[1::2]
-        ratio = log_probabilities[0::2] - log_probabilities[1::2]
-        by_p, by_q = p * ratio, q * ratio
-        p_from_q, q_from_p = by_p.sum(dim=1, keepdim=True), -by_q.sum(dim=1, keepdim=True)
-        losses.append(Loss(loss.smoothed / 2 + r_drop / 4 * (p_from_q.sum() + q_from_p.sum()), loss.nll / 2))
-        difference = p - q
-        by_p.add_(difference)
-        by_q.add_(difference)
-        p.mul_(1 - r_drop / 2 * p_from_q).add_(by_p, alpha=r_drop / 2)
-        q.mul_(1 - r_drop / 2 * q_from_p).sub_(by_q, alpha=r_drop / 2)
-        _subtract_targets(probabilities, chunk_targets, smoothing, counts)
-        chunk.copy_(probabilities.div_(2))
+        leaf = chunk.detach().requires_grad_()
+        with torch.enable_grad():
+            loss = _loss_of_logits(leaf, chunk_targets, smoothing, r_drop, counts)
+        chunk.copy_(*torch.autograd.grad(loss.smoothed, leaf))
+        losses.append(Loss(loss.smoothed.detach(), loss.nll))
     return _sum(losses)
 
 
@@ -162,12 +166,7 @@ def _sum(losses: Sequence[Loss]) -> Loss:
     return Loss(*(torch.stack(parts).sum() for parts in zip(*losses, strict=True)))
 
 
-def _mean_of_logits(
-    features: Float[Tensor, "N F"],
-    weight: Float[Tensor, "V F"],
-    bias: Float[Tensor, " V"],
-    counts: Float[Tensor, " V"] | None,
-) -> Tensor:
+def _mean_of_logits(features: Tensor, weight: Tensor, bias: Tensor, counts: Tensor | None) -> Tensor:
     """The logits' mean over the vocabulary, summed over tokens: of the features' sum, by the mean row of weights."""
     if counts is None:
         return features.sum(dim=0) @ weight.mean(dim=0) + len(features) * bias.mean()
@@ -205,8 +204,10 @@ class _OutputLoss(torch.autograd.Function):
                 inputs = padded(inputs)
             logits = kernel_product(inputs, weight.t(), bias)
             real = logits[: len(chunk_targets)]
-            if r_drop is not None:
-                losses.append(_read_twice(real, chunk_targets, smoothing, r_drop, counts))
+            if r_drop is not None and needs_gradient:
+                losses.append(_to_gradient_of_r_drop(real, chunk_targets, smoothing, r_drop, counts))
+            elif r_drop is not None:
+                losses.append(_loss_of_logits(real, chunk_targets, smoothing, r_drop, counts))
             else:
                 losses.append(_to_probabilities(real, chunk_targets, smoothing, inputs, weight, bias))
                 if needs_gradient:

@@ -9,8 +9,11 @@ Shapes: N rows, I inputs, O outputs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,13 +21,38 @@ from jaxtyping import Float, Num
 from torch import Tensor
 
 from nmt.fast import torch_internals
-from nmt.fast.precision import in_bf16, once
 from nmt.system.processor import Processor, this_processor
+
+_ROUNDED: ContextVar[dict[Any, tuple[Tensor, Tensor]] | None] = ContextVar("rounded", default=None)
+
+
+@contextmanager
+def products_in(precision: str) -> Iterator[None]:
+    """In its block the fast kernels' products, forward and backward, have factors of this precision.
+
+    In bf16 factors and results are rounded to bfloat16, and sums are float32. Weights must not change in the block:
+    each is rounded once.
+    """
+    token = _ROUNDED.set({} if precision == "bf16" else None)
+    try:
+        yield
+    finally:
+        _ROUNDED.reset(token)
+
+
+def in_bf16() -> bool:
+    """Whether products round their factors to bfloat16."""
+    return _ROUNDED.get() is not None
+
+
+def is_fast(tensor: Tensor) -> bool:
+    """Whether the fast kernels take this tensor: they are for CPUs, and do not follow PyTorch's autocast."""
+    return tensor.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
 
 
 @cache
 def prefers_onednn(processor: Processor | None = None) -> bool:
-    """Whether float32 products are oneDNN's: on AMD's CPUs with AVX-512, unless oneDNN is told not to use that."""
+    """Whether float32 products are oneDNN's: on AMD's CPUs with AVX-512, unless oneDNN is limited to less."""
     vendor, features = processor or this_processor()
     limited = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper().startswith(("SSE", "AVX2", "AVX_"))
     return vendor == "AuthenticAMD" and "avx512f" in features and not limited
@@ -36,7 +64,7 @@ def has_kernel(tensor: Tensor) -> bool:
         return False
     if tensor.dtype == torch.bfloat16 or in_bf16():
         return tensor.dtype in (torch.float32, torch.bfloat16) and in_bf16()
-    return tensor.dtype == torch.float32 and prefers_onednn() and torch_internals.has_product(torch.float32)
+    return tensor.dtype == torch.float32 and prefers_onednn()
 
 
 def multiply(
@@ -59,10 +87,10 @@ def kernel_product(
         return left @ right if bias is None else torch.addmm(bias, left, right)
     bias = None if bias is None else bias.contiguous()  # the kernel does not read its stride
     if in_bf16():
-        factors, shift = once(right, _rounded_transpose), None if bias is None else once(bias, _rounded)
-        return few_sizes(_dense(left.bfloat16()), lambda rows: _bf16_product(rows, factors, shift))
-    left, columns = _dense(left), _dense(right).t()
-    return few_sizes(left, lambda rows: torch_internals.product(rows, columns, bias))
+        left, columns, bias = left.bfloat16(), _rounded_transpose(right), None if bias is None else _rounded(bias)
+    else:
+        columns = _dense(right).t()
+    return few_sizes(_dense(left), lambda rows: torch_internals.product(rows, columns, bias))
 
 
 def as_factor(rows: Float[Tensor, "*N I"]) -> Float[Tensor, "*N I"]:
@@ -72,15 +100,18 @@ def as_factor(rows: Float[Tensor, "*N I"]) -> Float[Tensor, "*N I"]:
 
 def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"]) -> Float[Tensor, "O I"]:
     """The gradient of a weight that made O outputs of I inputs in each of N rows. Both may be rounded already."""
-    if inputs.dtype == torch.bfloat16 or (in_bf16() and has_kernel(inputs)):
-        inputs, gradients = (_with_zeros(x.bfloat16(), _sum_step(x)) for x in (inputs, gradients))
-        total = _bf16_product(_dense(inputs.t()), _dense(gradients).t(), None)  # faster than its transpose
-        return total.t().contiguous().float()  # as the weight lies in memory; one copy that does both is slower
-    gradients = gradients.to(inputs.dtype)  # they may come from a block of `products_in` that has ended
-    if not has_kernel(inputs) or len(inputs) == 0:
-        return gradients.t() @ inputs
-    inputs, gradients = (_with_zeros(x, _sum_step(x)) for x in (inputs, gradients))
-    return torch_internals.product(_dense(inputs.t()), _dense(gradients).t(), None).t()
+    rounded = inputs.dtype == torch.bfloat16 or (in_bf16() and has_kernel(inputs))
+    if rounded:
+        inputs, gradients = inputs.bfloat16(), gradients.bfloat16()
+    else:
+        gradients = gradients.to(inputs.dtype)  # they may come from a block of `products_in` that has ended
+        if not has_kernel(inputs) or len(inputs) == 0:
+            return gradients.t() @ inputs
+    step = 16 if len(inputs) < 64 else 64 if len(inputs) < 512 else 128
+    inputs, gradients = _with_zeros(inputs, step), _with_zeros(gradients, step)
+    transposed = torch_internals.product(_dense(inputs.t()), _dense(gradients).t(), None)  # faster than the gradient
+    # In bfloat16 as the weight lies in memory; one copy that does both is slower.
+    return transposed.t().contiguous().float() if rounded else transposed.t()
 
 
 def few_sizes(rows: Num[Tensor, "N I"], kernel: Callable[[Tensor], Tensor]) -> Num[Tensor, "N O"]:
@@ -97,11 +128,6 @@ def padded(rows: Num[Tensor, "N I"]) -> Num[Tensor, "P I"]:
     return _with_zeros(rows, 16 if len(rows) < 256 else 64 if len(rows) < 512 else 128)  # beams of 5: 320 rows
 
 
-def _sum_step(rows: Tensor) -> int:
-    """To which multiple of rows a product that sums over rows is padded."""
-    return 16 if len(rows) < 64 else 64 if len(rows) < 512 else 128
-
-
 def _with_zeros(rows: Tensor, step: int) -> Tensor:
     missing = -len(rows) % step
     return F.pad(rows, (0, 0, 0, missing)) if missing else rows
@@ -112,18 +138,16 @@ def _dense(matrix: Tensor) -> Tensor:
     return matrix if matrix.t().is_contiguous() else matrix.contiguous()
 
 
-def _bf16_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    if torch_internals.has_product(torch.bfloat16):
-        return torch_internals.product(rows, weight, bias)
-    return F.linear(rows, weight, bias)
-
-
-def _rounded(tensor: Tensor) -> Tensor:
-    return tensor.bfloat16()
+def _rounded(weight: Tensor) -> Tensor:
+    """A weight in bfloat16, rounded once in a block of `products_in`."""
+    cache, values = _ROUNDED.get(), weight.detach()
+    assert cache is not None
+    key = values.data_ptr(), values.shape, values.stride()
+    if key not in cache:
+        cache[key] = values, values.bfloat16()  # with the weight, whose address is part of the key
+    return cache[key][1]
 
 
 def _rounded_transpose(weight: Tensor) -> Tensor:
     """A weight (I O), rounded, as (O I): products forward and backward read the same rounded values."""
-    if weight.is_contiguous():
-        return once(weight, _rounded).t()
-    return once(_dense(weight.t()), _rounded)
+    return _rounded(weight).t() if weight.is_contiguous() else _rounded(_dense(weight.t()))

@@ -16,8 +16,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt.fast.dropout import current_generator
-
 POWER = 0.75  # of a token's frequency (Mikolov et al. 2013, section 2.2)
 ALMOST_NOTHING = 1e-30  # which has a logarithm
 
@@ -40,7 +38,7 @@ class VocabularySampler:
 
         If `padded`, C depends on N alone: tokens that were not drawn are there, too, and count as nothing.
         """
-        drawn = torch.rand(len(self.chances), device=targets.device, generator=current_generator()) < self.chances
+        drawn = torch.rand(len(self.chances), device=targets.device) < self.chances
         is_target = torch.zeros_like(drawn).index_fill_(0, targets, True)
         counts = torch.where(is_target, 1, torch.where(drawn, 1 / self.chances, ALMOST_NOTHING))
         if padded:

@@ -8,7 +8,6 @@ gradient: by one product over all uses, or from a sum to which each of them has 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,11 +19,12 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from nmt.fast import torch_internals
-from nmt.fast.precision import is_fast
+from nmt.fast.products import is_fast
 
 Product: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 TOGETHER = 32  # uses in one product: enough for a fast one, and what they left need not be kept
+_WEIGHTS: ContextVar[dict[int, Tensor]] = ContextVar("reused_weights", default={})  # noqa: B039 - nothing changes it
 
 
 def reused(tensor: Tensor) -> Tensor:
@@ -32,7 +32,7 @@ def reused(tensor: Tensor) -> Tensor:
 
     Its gradient reaches what it was computed from, not itself.
     """
-    if is_shared(tensor):
+    if _is_shared(tensor):
         return tensor
     tensor = tensor.contiguous()  # once, or each use would make a copy
     if not (torch.is_grad_enabled() and tensor.requires_grad and can_share()):
@@ -61,20 +61,20 @@ def for_all_uses(weight: Tensor) -> Tensor:
     return _WEIGHTS.get().get(id(weight), weight)
 
 
-_WEIGHTS: ContextVar[dict[int, Tensor]] = ContextVar("reused_weights", default={})  # noqa: B039 - nothing changes it
-
-
 def collect(tensor: Tensor, product: Product, left: Tensor, right: Tensor) -> Tensor | None:
     """A use's gradient of a tensor, product(left, right); None of a shared one, with whose node the factors are left.
 
     There the product will be made of the rows (in the last dimension but one) of many uses' factors.
     """
-    if not is_shared(tensor):
+    if not _is_shared(tensor):
         return product(left, right).view(tensor.shape)
     contributions = _contributions(tensor.grad_fn)
-    contributions.factors[product].append((left.detach(), right.detach()))
-    if len(contributions.factors[product]) == TOGETHER:
-        contributions.multiply(product)
+    if contributions.product is not product:
+        contributions.multiply()
+        contributions.product = product
+    contributions.factors.append((left.detach(), right.detach()))
+    if len(contributions.factors) == TOGETHER:
+        contributions.multiply()
     return None
 
 
@@ -86,24 +86,28 @@ def total(node: Any) -> Tensor:
     return contributions.total
 
 
-def is_shared(tensor: Tensor) -> bool:
+def _is_shared(tensor: Tensor) -> bool:
     """Whether `reused` made it."""
     return hasattr(tensor.grad_fn, "contributions")
 
 
 class _Contributions:
-    """Of a gradient, as uses left them in one backward pass."""
+    """To a gradient, as uses left them in one backward pass."""
 
     def __init__(self, shape: torch.Size, backward_pass: int) -> None:
         self.shape = shape
         self.backward_pass = backward_pass
-        self.factors: dict[Product, list[tuple[Tensor, Tensor]]] = defaultdict(list)
+        self.product: Product = torch.matmul
+        self.factors: list[tuple[Tensor, Tensor]] = []
         self.total: Tensor | None = None
 
-    def multiply(self, product: Product) -> None:
-        """Add to the total what is the product's."""
-        left, right = zip(*self.factors.pop(product), strict=True)
-        gradient = product(_joined(left), _joined(right)).view(self.shape)
+    def multiply(self) -> None:
+        """Add the product of the factors to the total."""
+        if not self.factors:
+            return
+        left, right = (x[0] if len(x) == 1 else torch.cat(x, dim=-2) for x in zip(*self.factors, strict=True))
+        self.factors = []
+        gradient = self.product(left, right).view(self.shape)
         self.total = gradient if self.total is None else self.total.add_(gradient)
 
 
@@ -113,10 +117,6 @@ def _contributions(node: Any) -> _Contributions:
     if node.contributions is None or node.contributions.backward_pass != running:
         node.contributions = _Contributions(node.shape, running)
     return node.contributions
-
-
-def _joined(rows: tuple[Tensor, ...]) -> Tensor:
-    return rows[0] if len(rows) == 1 else torch.cat(rows, dim=-2)
 
 
 class _Shared(torch.autograd.Function):
@@ -130,10 +130,9 @@ class _Shared(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, direct: Tensor | None) -> Tensor | None:
-        """All uses have run backward by now. `direct` is the gradient of those that know nothing of sharing."""
+        """All uses have run backward by now. `direct` is the gradient of uses that do not share it."""
         contributions, ctx.contributions = _contributions(ctx), None
-        for product in list(contributions.factors):
-            contributions.multiply(product)
+        contributions.multiply()
         if contributions.total is None or direct is None:
             return direct if contributions.total is None else contributions.total
         return contributions.total.add_(direct)

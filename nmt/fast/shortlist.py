@@ -39,7 +39,7 @@ class ShortlistModel(Ensemble):
         self.outputs = [_with_rows(member.decoder.output, self.tokens) for member in self.members]
 
     def encode(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"]) -> tuple[Any, Any]:
-        states, memories = zip(*(member.encode(source, source_lengths) for member in self.members), strict=True)
+        states, memories = super().encode(source, source_lengths)
         return states, (memories, self.allowed)
 
     def step(self, tokens: Int[Tensor, " N"], state: Any, memory: Any) -> tuple[Float[Tensor, "N V"], Any]:

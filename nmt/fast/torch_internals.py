@@ -1,8 +1,7 @@
 """PyTorch's private functions, each used here alone, and checked before its first use.
 
-They may be missing from another version of PyTorch, take other arguments, or give other numbers on some processor. So
-each is tried once in a process, against a public function. One that fails is not used: its plain twin runs, and one
-line on standard error says so.
+They may be missing from another version of PyTorch, take other arguments, or give other values on some CPU. So each is
+tried once in a process. One that fails is not used: its plain twin runs, and one line on standard error says so.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -21,17 +19,19 @@ ROWS = 64  # that `blocks` lays a weight out for: any number can be multiplied
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`F.linear` by oneDNN, of a weight or of its `blocks`."""
-    return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+    return _product(rows, weight, bias) if has_product(rows.dtype) else F.linear(rows, weight, bias)
 
 
 def blocks(weight: Tensor) -> Tensor:
-    """A weight in oneDNN's own layout, which only `product` can read."""
-    return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+    """A weight in oneDNN's own layout, which only `product` can read; itself where there is no such layout."""
+    return _blocks(weight) if has_blocks(weight.dtype) else weight
 
 
 def byte_product(left: Tensor, right: Tensor) -> Tensor:
-    """left @ right of 8-bit integers, summed in 32 bits."""
-    return torch._int_mm(left, right)
+    """left @ right of 8-bit integers, summed exactly, in float32."""
+    if has_byte_product():
+        return _byte_product(left, right).float()
+    return (left.double() @ right.double()).float()
 
 
 def backward_pass() -> int:
@@ -41,7 +41,7 @@ def backward_pass() -> int:
 
 @cache
 def has_product(dtype: torch.dtype) -> bool:
-    """Whether `product` gives the numbers of `F.linear` for this type."""
+    """Whether oneDNN gives the values of `F.linear` for this type."""
     if dtype == torch.bfloat16 and not _cpu_multiplies_bfloat16():
         return False
     return _works("torch.ops.mkldnn._linear_pointwise", dtype, lambda: _is_linear(dtype, lambda weight: weight))
@@ -49,15 +49,15 @@ def has_product(dtype: torch.dtype) -> bool:
 
 @cache
 def has_blocks(dtype: torch.dtype) -> bool:
-    """Whether `product` gives them from `blocks` too."""
+    """Whether it gives them from its own layout too."""
     if not has_product(dtype):
         return False
-    return _works("torch.ops.mkldnn._reorder_linear_weight", dtype, lambda: _is_linear(dtype, blocks))
+    return _works("torch.ops.mkldnn._reorder_linear_weight", dtype, lambda: _is_linear(dtype, _blocks))
 
 
 @cache
 def has_byte_product() -> bool:
-    """Whether `byte_product` sums in 32 bits: without VNNI, some kernels first sum two products in 16.
+    """Whether 8-bit products are summed in 32 bits: without VNNI, some kernels first sum two products in 16.
 
     That is a property of the CPU, so it is not reported; wrong products of small values are.
     """
@@ -66,8 +66,20 @@ def has_byte_product() -> bool:
 
 @cache
 def has_backward_passes() -> bool:
-    """Whether `backward_pass` tells two of them apart."""
-    return _works("torch._C._current_graph_task_id", None, _tells_passes_apart)
+    """Whether there is a `backward_pass`."""
+    return _works("torch._C._current_graph_task_id", None, lambda: isinstance(backward_pass(), int))
+
+
+def _product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+
+
+def _blocks(weight: Tensor) -> Tensor:
+    return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+
+
+def _byte_product(left: Tensor, right: Tensor) -> Tensor:
+    return torch._int_mm(left, right)
 
 
 def _cpu_multiplies_bfloat16() -> bool:
@@ -78,16 +90,19 @@ def _cpu_multiplies_bfloat16() -> bool:
         return True
 
 
+_REPORTED: set[str] = set()
+
+
 def _works(name: str, dtype: torch.dtype | None, trial: Callable[[], bool]) -> bool:
     try:
-        with torch.inference_mode(False), torch.autocast("cpu", enabled=False):
+        with torch.inference_mode(False), torch.no_grad(), torch.autocast("cpu", enabled=False):
             if trial():
                 return True
         trouble = "gives other numbers than expected"
     except Exception as error:  # whatever a private function may raise
         trouble = "is missing" if isinstance(error, AttributeError) else f"fails ({type(error).__name__})"
-    if name not in _SAID:  # once, for whatever type it was first tried
-        _SAID.add(name)
+    if name not in _REPORTED:  # once, for whatever type it was first tried
+        _REPORTED.add(name)
         of_type = "" if dtype is None else f" for {str(dtype).removeprefix('torch.')}"
         print(
             f"nmt: {name} {trouble}{of_type} in PyTorch {torch.__version__}; its slower, public counterpart is used",
@@ -97,17 +112,17 @@ def _works(name: str, dtype: torch.dtype | None, trial: Callable[[], bool]) -> b
     return False
 
 
-_SAID: set[str] = set()
-
-
-@torch.no_grad()
 def _is_linear(dtype: torch.dtype, layout: Callable[[Tensor], Tensor]) -> bool:
-    rows, weight, bias = (_numbers(*shape).to(dtype) for shape in ((16, 24), (8, 24), (8,)))
+    """Whether products are those of float64, of values that no random generator draws: training's draws stay."""
+    rows, weight, bias = (
+        torch.arange(torch.Size(shape).numel(), dtype=torch.float32).mul(0.7).sin().view(shape).to(dtype)
+        for shape in ((16, 24), (8, 24), (8,))
+    )
     expected = F.linear(rows.double(), weight.double(), bias.double())
     tolerance = 1e-5 if dtype == torch.float32 else 2**-6  # bfloat16 results have 8 bits
     cases = [(rows, weight), (rows.t().contiguous().t(), weight.t().contiguous().t())]  # both layouts of a matrix
-    found = [product(rows, layout(weight), bias) for rows, weight in cases]
-    return all(x.dtype == dtype and torch.allclose(x.double(), expected, tolerance, tolerance) for x in found)
+    products = [_product(rows, layout(weight), bias) for rows, weight in cases]
+    return all(x.dtype == dtype and torch.allclose(x.double(), expected, tolerance, tolerance) for x in products)
 
 
 def _is_exact(limit: int) -> bool:
@@ -115,37 +130,6 @@ def _is_exact(limit: int) -> bool:
     largest = torch.full((16, 64), 127, dtype=torch.int8)
     weight = torch.arange(-64, 64, dtype=torch.int8).clamp(-limit, limit).repeat(8).view(16, 64)
     return all(
-        torch.equal(byte_product(largest, other.t()).long(), largest.long() @ other.t().long())
+        torch.equal(_byte_product(largest, other.t()).long(), largest.long() @ other.t().long())
         for other in (torch.full_like(weight, limit), weight)
     )
-
-
-@torch.enable_grad()
-def _tells_passes_apart() -> bool:
-    seen: list[int] = []
-    value = torch.zeros((), requires_grad=True)
-    for _ in range(2):
-        value = _Note.apply(value, seen)  # type: ignore[no-untyped-call]
-    for _ in range(2):
-        value.backward(retain_graph=True)
-    first, again, second, second_again = seen
-    return first == again and second == second_again and first != second
-
-
-def _numbers(*shape: int) -> Tensor:
-    """Some numbers between −1 and 1, drawn from no random generator: training's draws stay as they are."""
-    return torch.arange(torch.Size(shape).numel(), dtype=torch.float32).mul(0.7).sin().view(shape)
-
-
-class _Note(torch.autograd.Function):
-    """Notes the number of each backward pass that comes by."""
-
-    @staticmethod
-    def forward(ctx: Any, value: Tensor, seen: list[int]) -> Tensor:
-        ctx.seen = seen
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        ctx.seen.append(backward_pass())
-        return gradient, None

@@ -8,12 +8,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmt.acceleration import GradientFunction
 from nmt.data.batching import Batch
-from nmt.fast.batch_loss import FastBatchLoss
 from nmt.fast.cuda_graphs import CUDAGraphRunner
 from nmt.fast.modules import replace_modules
-from nmt.fast.precision import is_fast, products_in
+from nmt.fast.output_loss import FastBatchLoss
+from nmt.fast.products import is_fast, products_in
 from nmt.fast.sampled_softmax import VocabularySampler
-from nmt.fast.worker import Gradients, Shard, Worker, gradients_of
+from nmt.fast.worker import Shard, Worker, loss_of_shard
 from nmt.model.scopes import LocalScope
 from nmt.system.processor import Precision
 from nmt.training.loss import BatchLoss, Loss
@@ -49,58 +49,47 @@ class FastGradient:
     def __init__(self, losses: nn.Module, precision: Precision) -> None:
         self.losses = losses
         self.precision = precision
-        self.worker = Worker(losses) if isinstance(losses, BatchLoss) and Worker.is_possible() else None
+        self.worker: Worker | None = None  # until the first large batch
 
     def __call__(self, batch: Batch | None, teacher_forcing_mask: Tensor | None) -> Tensor:
-        if batch is not None and self.worker is not None and self._is_worth_two(batch):
-            return self._by_two(self.worker, *self._halves(batch, teacher_forcing_mask))
+        if batch is not None and isinstance(self.losses, BatchLoss) and self._is_worth_two(batch):
+            self.worker = self.worker or Worker(self.losses, self.precision)
+            return self._with_worker(self.losses, self.worker, batch, teacher_forcing_mask)
         device = next(self.losses.parameters()).device.type
-        autocast = torch.autocast(device, torch.bfloat16, enabled=self.precision == "bf16" and device != "cpu")
         with products_in(self.precision):
-            with autocast:
+            with torch.autocast(device, torch.bfloat16, enabled=self.precision == "bf16" and device != "cpu"):
                 loss: Loss = self.losses(batch, teacher_forcing_mask)
             loss.smoothed.backward()
         return loss.nll.detach()
 
     def _is_worth_two(self, batch: Batch) -> bool:
         weight = next(self.losses.parameters())
-        return torch.get_num_threads() > 1 and len(batch.source) >= 2 * SENTENCES and is_fast(weight)
+        large = torch.get_num_threads() > 1 and len(batch.source) >= 2 * SENTENCES
+        return large and is_fast(weight) and Worker.is_possible()
 
-    def _halves(self, batch: Batch, mask: Tensor | None) -> list[Shard]:
-        """Every other sentence each: neighbours are alike in length."""
-        halves = []
-        scopes = [module for module in self.losses.modules() if isinstance(module, LocalScope)]
-        global_step = scopes[0].global_step if scopes else 0
+    def _with_worker(self, losses: BatchLoss, worker: Worker, batch: Batch, mask: Tensor | None) -> Tensor:
+        """Every other sentence is computed here: neighbours are alike in length."""
+        global_step = next((x.global_step for x in losses.modules() if isinstance(x, LocalScope)), 0)
+        shards = []
         for first, seed in enumerate(torch.randint(2**63 - 1, (2,)).tolist()):
             half = batch.shard(first, 2)
             half_mask = None if mask is None else mask[first::2, : half.target_input.shape[1]].contiguous()
-            halves.append(Shard(half, seed, half_mask, global_step, self.precision))
-        return halves
-
-    def _by_two(self, worker: Worker, own: Shard, other: Shard) -> Tensor:
-        worker.send(other)
+            shards.append(Shard(half, half_mask, seed, global_step))
+        worker.send(shards[1])
         threads = torch.get_num_threads()
         torch.set_num_threads(threads - threads // 2)
         try:
-            own_nll, gradients = gradients_of(worker.losses, own)
-            self._add(gradients, lasting=True)  # while the worker copies its own
-            other_nll, gradients = worker.receive()
+            with products_in(self.precision):
+                loss = loss_of_shard(losses, shards[0])
+                loss.smoothed.backward()
+            nll, gradients = worker.receive()
         finally:
             torch.set_num_threads(threads)
-        self._add(gradients, lasting=False)
-        return own_nll + other_nll
-
-    def _add(self, gradients: Gradients, *, lasting: bool) -> None:
-        """Add gradients to the weights', in the weights' memory layout, along which the optimizer walks.
-
-        Only `lasting` ones, which nothing overwrites later, can become a weight's own.
-        """
-        for weight, gradient in zip(self.losses.parameters(), gradients, strict=True):
+        for weight, gradient in zip(losses.parameters(), gradients, strict=True):
             if gradient is None:
                 continue
-            if weight.grad is not None:
-                weight.grad += gradient
-            elif lasting and gradient.is_contiguous():
-                weight.grad = gradient
+            if weight.grad is None:
+                weight.grad = gradient.clone()  # the worker overwrites its own
             else:
-                weight.grad = torch.empty_like(weight).copy_(gradient)
+                weight.grad += gradient
+        return loss.nll.detach() + nll

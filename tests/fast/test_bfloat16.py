@@ -1,4 +1,4 @@
-"""Products of bfloat16 factors: what a weight is made into is made once an update, whatever the number of steps."""
+"""Products of bfloat16 factors: a weight is rounded once an update, whatever the number of steps."""
 
 import pytest
 import torch
@@ -6,12 +6,17 @@ from support.attention_cases import draw
 from support.conversions import Conversions
 
 from nmt.fast import products
-from nmt.fast.gru import gru_sequence
 from nmt.fast.modules import FastGRUCell
 from nmt.fast.output_loss import output_loss, padded_output_loss
-from nmt.fast.precision import products_in
-from nmt.fast.products import multiply, weight_gradient
+from nmt.fast.products import multiply, products_in, weight_gradient
+from nmt.fast.recurrent import gru_sequence
 from nmt.fast.shared_gradients import reused_weights
+
+CLOSE = {"rtol": 2**-8, "atol": 2**-8}
+
+
+def product(left, right):
+    return left.bfloat16().double() @ right.bfloat16().double()
 
 
 @pytest.mark.parametrize("steps", [2, 20])
@@ -30,28 +35,19 @@ def test_a_changed_weight_is_rounded_anew_in_the_next_block():
     rows, weight = draw(5, 24).float(), draw(24, 7, seed=1).float()
     for _ in range(2):
         with products_in("bf16"):
-            found = [multiply(rows, weight) for _ in range(5)]
-        expected = rows.bfloat16().double() @ weight.bfloat16().double()
-        for one in found:
-            torch.testing.assert_close(one.double(), expected, rtol=2**-8, atol=2**-8)
+            for _ in range(2):
+                torch.testing.assert_close(multiply(rows, weight).double(), product(rows, weight), **CLOSE)
         weight.mul_(2)
 
 
 @pytest.mark.parametrize("onednn", [False, True])
 def test_a_backward_pass_may_come_after_the_block(onednn, monkeypatch):
     monkeypatch.setattr(products, "prefers_onednn", lambda: onednn)
-    gates, hidden, weight, bias = (
-        draw(*shape).float().requires_grad_() for shape in ((4, 5, 72), (5, 24), (72, 24), (72,))
-    )
-    gradients = []
-    for within in (True, False):
-        with products_in("bf16"):
-            states = gru_sequence(gates, hidden, weight, bias)
-            if within:
-                gradients.append(torch.autograd.grad(states.sum(), [gates, hidden, weight, bias]))
-        if not within:
-            gradients.append(torch.autograd.grad(states.sum(), [gates, hidden, weight, bias]))
-    for one, other in zip(*gradients, strict=True):
+    leaves = [draw(*shape).float().requires_grad_() for shape in ((4, 5, 72), (5, 24), (72, 24), (72,))]
+    with products_in("bf16"):
+        states = gru_sequence(*leaves)
+        within = torch.autograd.grad(states.sum(), leaves, retain_graph=True)
+    for one, other in zip(within, torch.autograd.grad(states.sum(), leaves), strict=True):
         assert (one - other).norm() <= 0.02 * one.norm()
 
 
@@ -59,23 +55,20 @@ def test_a_backward_pass_may_come_after_the_block(onednn, monkeypatch):
 def test_gradients_of_a_weight_at_any_number_of_rows(rows):
     inputs, gradients = draw(rows, 24).float(), draw(rows, 7, seed=1).float()
     with products_in("bf16"):
-        found = weight_gradient(inputs, gradients)
-    expected = gradients.bfloat16().double().t() @ inputs.bfloat16().double()
-    torch.testing.assert_close(found.double(), expected, rtol=2**-8, atol=2**-8)
+        torch.testing.assert_close(weight_gradient(inputs, gradients).double(), product(gradients.t(), inputs), **CLOSE)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("scale", [1.0, 300.0])  # with the latter some probabilities are 0
-@pytest.mark.parametrize("r_drop", [None, 3.0])
-@pytest.mark.parametrize("others", [None, 6.0])
-def test_the_output_layer_s_loss_in_bfloat16(smoothing, scale, r_drop, others):
+@pytest.mark.parametrize(("r_drop", "count"), [(None, None), (3.0, None), (None, 6.0)])
+def test_the_output_layer_s_loss_in_bfloat16(smoothing, scale, r_drop, count):
     features, weight, bias = draw(40, 8).float() * scale, draw(30, 8, seed=1).float(), draw(30, seed=2).float()
-    targets = torch.arange(40) % (30 if others is None else 20)
-    counts = None if others is None else torch.tensor([1.0] * 20 + [others] * 10)
+    targets = torch.arange(40) % (30 if count is None else 20)
+    counts = None if count is None else torch.tensor([1.0] * 20 + [count] * 10)
     results = []
-    for function in (padded_output_loss, output_loss):
+    for function, precision in ((padded_output_loss, "float32"), (output_loss, "bf16")):
         leaves = [x.bfloat16().float().requires_grad_() for x in (features, weight, bias)]
-        with products_in("bf16" if function is output_loss else "float32"):
+        with products_in(precision):
             loss = function(*leaves, targets, smoothing, r_drop, counts=counts)
             loss.smoothed.backward()
         results.append([loss.smoothed, loss.nll, *(leaf.grad for leaf in leaves)])

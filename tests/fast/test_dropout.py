@@ -1,23 +1,19 @@
 import pytest
 import torch
 
-from nmt.fast.dropout import dropout
-from nmt.model.layers import EmbeddingDropout
+from nmt.fast.layers import dropout
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
-def test_the_rate_and_the_mean_are_kept(rate):
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_rate_and_mean_are_kept_and_the_gradient_has_the_same_mask(rate):
     torch.manual_seed(1)
     ones = torch.ones(1001, 999, requires_grad=True)
     kept = dropout(ones, rate)
-    count = ones.numel()
-    spread = (rate * (1 - rate) / count) ** 0.5
+    spread = (rate * (1 - rate) / ones.numel()) ** 0.5
     assert (kept == 0).float().mean().item() == pytest.approx(rate, abs=5 * spread)
     assert kept.mean().item() == pytest.approx(1, abs=5 * spread / (1 - rate))
-    assert kept.max().item() == pytest.approx(1 / (1 - rate), rel=1e-4)
-    assert kept.unique().numel() == 2
-    (gradient,) = torch.autograd.grad(kept.sum(), ones)
-    assert torch.equal(gradient, kept)  # the same mask
+    assert kept.unique().tolist() == pytest.approx([0, 1 / (1 - rate)], rel=1e-4)
+    assert torch.equal(*torch.autograd.grad(kept.sum(), ones), kept)
 
 
 def test_neighbours_are_independent():
@@ -36,22 +32,8 @@ def test_the_seed_decides():
     assert not torch.equal(masks[0], masks[2])
 
 
-def test_extreme_rates_and_evaluation():
+def test_extreme_rates():
     ones = torch.ones(3, 5)
     assert torch.equal(dropout(ones, 0.0), ones)
     assert torch.equal(dropout(ones, 1.0), torch.zeros(3, 5))
     assert dropout(torch.ones(0, 5), 0.5).shape == (0, 5)
-
-
-def test_whole_embeddings_are_dropped():
-    torch.manual_seed(4)
-    ones = torch.ones(200, 50, 8)
-    kept = EmbeddingDropout(0.0, 0.25)(ones)
-    words = kept[..., 0]
-    assert torch.equal(kept, words.unsqueeze(2).expand_as(kept))
-    assert words.unique().tolist() == pytest.approx([0, 4 / 3], rel=1e-4)
-    assert (words == 0).float().mean().item() == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / 10_000) ** 0.5)
-    both = EmbeddingDropout(0.5, 0.25)(ones)
-    assert (both == 0).float().mean().item() == pytest.approx(1 - 0.5 * 0.75, abs=0.02)
-    assert both.mean().item() == pytest.approx(1, abs=0.03)
-    assert torch.equal(EmbeddingDropout(0.5, 0.25).eval()(ones), ones)

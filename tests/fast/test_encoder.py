@@ -9,7 +9,7 @@ from support.tiny_models import randomise
 from nmt.fast import encoder
 from nmt.fast.encoder import FastBidirectionalGRU
 from nmt.fast.modules import FASTER
-from nmt.fast.precision import products_in
+from nmt.fast.products import products_in
 from nmt.model.encoder import BIDIRECTIONAL, Bidirectional
 
 E, HIDDEN = 4, 3

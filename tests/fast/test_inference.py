@@ -8,12 +8,8 @@ from torch import nn
 
 from nmt.decoding.ensemble import Ensemble
 from nmt.fast import prepare_for_inference
-from nmt.fast.inference import Blocks, Bytes, PackedLinear, Rounded, RoundedBlocks
-from nmt.fast.torch_internals import has_blocks
+from nmt.fast.inference import PackedBFloat16Linear, PackedInt8Linear, PackedLinear
 from nmt.system.errors import UserError
-
-KINDS = [Rounded, Bytes]
-KINDS += [kind for kind in (Blocks, RoundedBlocks) if has_blocks(kind.dtype)]
 
 
 @pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
@@ -48,12 +44,12 @@ def test_it_stays_as_it_is_where_there_is_nothing_to_gain() -> None:
 def test_every_model_of_an_ensemble_is_prepared_and_other_devices_have_no_8_bits() -> None:
     models = [tiny_model(EACH_ONCE[0], seed=seed).float() for seed in (1, 2)]
     prepared = prepare_for_inference(Ensemble(models), "int8")
-    assert all(any(isinstance(module, Bytes) for module in member.modules()) for member in prepared.members)
+    assert all(any(isinstance(module, PackedInt8Linear) for module in member.modules()) for member in prepared.members)
     with pytest.raises(UserError, match=r"search\.precision: int8 needs a CPU, and this device is meta"):
         prepare_for_inference(models[0].to("meta"), "int8")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [PackedLinear, PackedBFloat16Linear, PackedInt8Linear])
 @pytest.mark.parametrize("bias", [True, False])
 def test_products_are_the_layers_but_for_their_rounding(kind: type[PackedLinear], bias: bool) -> None:
     torch.manual_seed(0)
@@ -62,21 +58,20 @@ def test_products_are_the_layers_but_for_their_rounding(kind: type[PackedLinear]
     with torch.inference_mode():
         for shape in ((1, 512), (131, 512), (3, 2, 512)):
             inputs = torch.randn(shape)
-            exact, found = layer(inputs), packed(inputs)
-            assert found.dtype == torch.float32
-            error = ((found - exact).norm() / exact.norm()).item()
-            assert error < 1e-5 if kind is Blocks else 1e-3 < error < 2e-2
+            exact, outputs = layer(inputs), packed(inputs)
+            assert outputs.dtype == torch.float32
+            error = ((outputs - exact).norm() / exact.norm()).item()
+            assert error < 1e-5 if kind is PackedLinear else 1e-3 < error < 2e-2
 
 
 def test_bfloat16_sums_are_float32() -> None:
     torch.manual_seed(0)
     layer, inputs = nn.Linear(512, 300), torch.randn(70, 512)
     with torch.inference_mode():
-        factors = nn.functional.linear(inputs.bfloat16().double(), layer.weight.bfloat16().double())
-        for kind in (kind for kind in KINDS if kind is not Bytes and kind is not Blocks):
-            rounded = kind(layer.weight, layer.bias)(inputs)
-            # All that is rounded behind the factors are the bias and the result, to 8 bits.
-            torch.testing.assert_close(rounded.double(), factors + layer.bias.double(), rtol=2**-8, atol=2**-12)
+        products = nn.functional.linear(inputs.bfloat16().double(), layer.weight.bfloat16().double())
+        rounded = PackedBFloat16Linear(layer.weight, layer.bias)(inputs)
+    # All that is rounded behind the factors are the bias and the result, to 8 bits.
+    torch.testing.assert_close(rounded.double(), products + layer.bias.double(), rtol=2**-8, atol=2**-12)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -92,7 +87,7 @@ def test_8_bit_products_are_those_of_integers(bias: bool) -> None:
     x_scale[5], w_scale[7] = 1, 1  # of rows of zeros
     sums = np.rint(x / x_scale).astype(int) @ np.rint(w / w_scale).astype(int).T
     with torch.inference_mode():
-        layer = Bytes(module.weight, module.bias)
+        layer = PackedInt8Linear(module.weight, module.bias)
         outputs = layer(inputs)
         alone = torch.cat([layer(row.unsqueeze(0)) for row in inputs])
     assert torch.equal(outputs, alone)

@@ -14,6 +14,7 @@ from support.tiny_models import (
     WIRINGS,
     Variant,
     config_of,
+    parametrised,
     randomise,
     tiny_model,
 )
@@ -30,6 +31,8 @@ OTHER = collate([Example([5], [4, 4, 9]), Example([6, 8, 4], [7])])
 LARGE = collate([Example([4 + i % 5] * 29, [4 + i % 5] * 24) for i in range(2)])  # B = 2, S = 30, T = 25
 # With the wirings' other axes at their defaults, what the fast modules differ in: windows, coverage, heads.
 SELECTED = [*WIRINGS, *(v for v in VARIANTS if v.extra in ("coverage", "heads") and v.scope != "local_m")]
+EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+EVERY_SELECTED = pytest.mark.parametrize("variant", **parametrised(SELECTED))
 
 
 def random_mask():
@@ -58,9 +61,7 @@ def assert_equal_to_plain(model, mask=None, batches=(BATCH,), tolerance=1e-10, r
             assert gradients[name] is None or not gradients[name].any(), name
         else:
             close = {"rtol": tolerance, "atol": tolerance * max(1, gradient.abs().max().item())}
-            torch.testing.assert_close(
-                gradients[name], gradient, **close, msg=lambda text, name=name: f"{name}: {text}"
-            )
+            torch.testing.assert_close(gradients[name], gradient, **close, msg=lambda text, of=name: f"{of}: {text}")
 
 
 @pytest.fixture(autouse=True)
@@ -68,29 +69,25 @@ def _small_chunks(monkeypatch):
     monkeypatch.setattr(output_loss, "CHUNK", 4)
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("variant", **parametrised(VARIANTS))
 def test_every_variants_loss_and_gradients_are_the_plain_models(variant):
     assert_equal_to_plain(tiny_model(variant))
 
 
-@pytest.mark.parametrize("variant", SELECTED, ids=str)
+@EVERY_SELECTED
 def test_so_they_are_with_two_layers_and_scheduled_sampling(variant):
     assert_equal_to_plain(tiny_model(variant, layers=2), random_mask())
 
 
-@pytest.mark.parametrize("variant", WIRINGS, ids=str)
-def test_so_they_are_in_single_precision_and_over_two_batches(variant):
+@EVERY_WIRING
+def test_so_they_are_in_single_precision_over_two_batches_and_with_r_drop(variant):
     assert_equal_to_plain(tiny_model(variant).float(), random_mask(), tolerance=2e-5)
     assert_equal_to_plain(tiny_model(variant, 2).float(), None, (BATCH, OTHER), tolerance=2e-5)
-
-
-@pytest.mark.parametrize("variant", WIRINGS, ids=str)
-def test_so_they_are_with_r_drop(variant):
     assert_equal_to_plain(tiny_model(variant), r_drop=3.0)
 
 
 @pytest.mark.parametrize("tied", ["target", "all"])
-@pytest.mark.parametrize("variant", WIRINGS, ids=str)
+@EVERY_WIRING
 def test_so_they_are_with_tied_embeddings(variant, tied):
     width = {"embedding_size": 5} if variant.wiring == "luong" else {}
     model = build_model(config_of(variant, tied_embeddings=tied, **width), SOURCE_TYPES, SOURCE_TYPES).double().eval()
@@ -98,7 +95,7 @@ def test_so_they_are_with_tied_embeddings(variant, tied):
     assert_equal_to_plain(model)
 
 
-@pytest.mark.parametrize("variant", SELECTED, ids=str)
+@EVERY_SELECTED
 def test_replacing_modules_changes_no_parameter_and_no_random_draw(variant):
     model, state = tiny_model(variant), torch.get_rng_state()
     before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -111,12 +108,14 @@ def test_replacing_modules_changes_no_parameter_and_no_random_draw(variant):
 
 def test_a_plain_model_runs_none_of_the_fast_functions():
     models = [tiny_model(Variant(wiring, score)) for wiring, score in (("bahdanau", "additive"), ("luong", "general"))]
-    by_hand = {"_LinearBackward", "_StepBackward", "_SequenceBackward", "_OutputLossBackward"}
-    by_hand |= {"_AdditiveScoresBackward", "_InnerProductsBackward", "_WeightedSumsBackward"}
-    plain = set().union(*(operations(BatchLoss(model, 0.1)(BATCH).smoothed) for model in models))
+    by_hand = {f"_{name}Backward" for name in ("Linear", "GRUSequence", "OutputLoss", "AdditiveScores", "Products")}
+    plain, fast = (
+        {name for model in models for name in operations(of(model)(BATCH).smoothed)}
+        for of in (lambda model: BatchLoss(model, 0.1), fast_losses)
+    )
     assert plain
     assert not {name for name in plain if name.startswith("_")}
-    assert by_hand <= set().union(*(operations(fast_losses(model)(BATCH).smoothed) for model in models))
+    assert by_hand <= fast
 
 
 def operations(tensor):
@@ -130,7 +129,7 @@ def operations(tensor):
     return {node.name() for node in nodes}
 
 
-@pytest.mark.parametrize("variant", SELECTED, ids=str)
+@EVERY_SELECTED
 @pytest.mark.parametrize("use", ["pass", "no_pass", "no_grad"])
 def test_nothing_of_a_batch_stays_in_memory(variant, use):
     """Without the help of the garbage collector, which does not see into a graph."""
@@ -152,29 +151,27 @@ def test_nothing_of_a_batch_stays_in_memory(variant, use):
         gc.enable()
 
 
-@pytest.mark.parametrize("variant", WIRINGS, ids=str)
+@EVERY_WIRING
 @pytest.mark.parametrize("sampling", [True, False])
 def test_the_logits_of_all_tokens_never_exist(variant, sampling):
-    types = 1000
-    losses = fast_losses(build_model(config_of(variant), SOURCE_TYPES, types))
-    tokens = LARGE.target_tokens
+    vocabulary = 1000
+    losses = fast_losses(build_model(config_of(variant), SOURCE_TYPES, vocabulary))
     never = torch.zeros(LARGE.target_input.shape, dtype=torch.bool) if sampling else None
     with Made() as made:
         losses(LARGE, never).smoothed.backward()
     largest = max(parameter.numel() for parameter in losses.parameters())
-    chunk = max(largest, 16 * types)  # no product has fewer than 16 rows
-    assert chunk < tokens * types / 2
-    assert max(made.sizes) <= chunk
+    chunk = max(largest, 16 * vocabulary)  # no product has fewer than 16 rows
+    assert max(made.sizes) <= chunk < LARGE.target_tokens * vocabulary / 2
 
 
 STEP_BY_STEP = [
-    v
-    for v in VARIANTS
-    if (v.wiring == "bahdanau" or v.input_feeding) and v.scope == "global" and v.extra != "coverage" and not v.other
+    Variant("bahdanau"),
+    Variant("bahdanau", "general", extra="heads"),
+    Variant("luong", "dot", "global", True),
 ]
 
 
-@pytest.mark.parametrize("variant", [v for v in STEP_BY_STEP if v.score in ("additive", "dot", "general")], ids=str)
+@pytest.mark.parametrize("variant", **parametrised(STEP_BY_STEP))
 def test_steps_make_no_gradients_of_all_keys_or_values(variant, monkeypatch):
     monkeypatch.setattr(shared_gradients, "TOGETHER", 1000)
     losses = fast_losses(tiny_model(variant))
@@ -190,14 +187,16 @@ def test_steps_make_no_gradients_of_all_keys_or_values(variant, monkeypatch):
     assert made[20] - made[10] == (10 if variant.score == "additive" else 0)  # a query's σ are as many values
 
 
-@pytest.mark.parametrize(
-    "variant",
-    [
-        Variant("luong"),
-        *(v for v in VARIANTS if v.wiring == "bahdanau" and v.score in ("additive", "concat") and not v.other),
-    ],
-    ids=str,
-)
+ADDITIVE = [
+    Variant("luong"),
+    Variant("bahdanau"),
+    Variant("bahdanau", scope="local_p"),
+    Variant("bahdanau", "concat", "local_m"),
+    Variant("bahdanau", extra="coverage"),
+]
+
+
+@pytest.mark.parametrize("variant", **parametrised(ADDITIVE))
 def test_no_sums_of_all_queries_and_positions_are_made_or_kept(variant):
     size = 50
     config = config_of(variant)

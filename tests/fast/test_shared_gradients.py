@@ -5,10 +5,11 @@ import gc
 import pytest
 import torch
 import torch.nn.functional as F
+from support.all_pairs import all_pairs
 from support.attention_cases import draw
 from support.plain import additive_scores as plain_additive_scores
 from support.plain import gather_windows as plain_gather_windows
-from support.twins import Made
+from support.twins import Made, assert_all_close
 
 from nmt.fast import additive, shared_gradients
 from nmt.fast.additive import additive_scores
@@ -17,39 +18,29 @@ from nmt.fast.layers import linear
 from nmt.fast.shared_gradients import reused
 
 B, N, S, X, T = 3, 2, 7, 4, 2
-TOLERANCE = {"rtol": 1e-12, "atol": 1e-12}
 V = draw(X, seed=3)
 
 
-def windows(memory, x):
-    return gather_windows(memory, (1000 * x.abs()).long() % S)
+def at_positions(gather):
+    """A selection at positions that are made of values."""
+    return lambda memory, x: gather(memory, (1000 * x.abs()).long() % S)
 
 
-def plain_windows(memory, x):
-    return plain_gather_windows(memory, (1000 * x.abs()).long() % S)
-
-
+LINEAR = lambda w, x: linear(x, w), lambda w, x: F.linear(x, w)
+GATHER = at_positions(gather_windows), at_positions(plain_gather_windows)
+INNER = lambda m, x: inner_products(x, m), lambda m, x: x @ m.mT
+WEIGHTED = lambda m, x: weighted_sums(x, m), lambda m, x: x @ m
+ADDITIVE = lambda m, x: additive_scores(x, m, V), lambda m, x: plain_additive_scores(x, m, V)
 # What a tensor is used with, by hand and as autograd knows it; the tensor's size, and that of what it is used with.
 USES = {
-    "linear": (lambda w, x: linear(x, w), lambda w, x: F.linear(x, w), (5, X), (T, X)),
-    "gather": (windows, plain_windows, (B, S, X), (B, T, 5)),
-    "gather heads": (windows, plain_windows, (B, N, S, X), (B, N, T, 5)),
-    "inner_products": (lambda m, x: inner_products(x, m), lambda m, x: x @ m.mT, (B, S, X), (B, T, X)),
-    "inner_products one": (lambda m, x: inner_products(x, m), lambda m, x: x @ m.mT, (B, S, X), (B, 1, X)),
-    "weighted_sums": (lambda m, x: weighted_sums(x, m), lambda m, x: x @ m, (B, S, X), (B, T, S)),
-    "weighted_sums one": (lambda m, x: weighted_sums(x, m), lambda m, x: x @ m, (B, S, X), (B, 1, S)),
-    "weighted_sums heads": (
-        lambda m, x: weighted_sums(x, m),
-        lambda m, x: x @ m,
-        (B, N, S, X),
-        (B, N, 1, S),
-    ),
-    "additive_scores": (
-        lambda m, x: additive_scores(x, m, V),
-        lambda m, x: plain_additive_scores(x, m, V),
-        (B, S, X),
-        (B, T, X),
-    ),
+    "linear": (*LINEAR, (5, X), (T, X)),
+    "gather": (*GATHER, (B, S, X), (B, T, 5)),
+    "gather heads": (*GATHER, (B, N, S, X), (B, N, T, 5)),
+    "inner_products": (*INNER, (B, S, X), (B, T, X)),
+    "inner_products one": (*INNER, (B, S, X), (B, 1, X)),
+    "weighted_sums": (*WEIGHTED, (B, S, X), (B, T, S)),
+    "weighted_sums heads": (*WEIGHTED, (B, N, S, X), (B, N, 1, S)),
+    "additive_scores": (*ADDITIVE, (B, S, X), (B, T, X)),
 }
 EVERY_USE = pytest.mark.parametrize("use", USES)
 
@@ -80,20 +71,13 @@ class Case:
         return torch.autograd.grad(total, self.leaves())
 
 
-def assert_same(found, expected):
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, **TOLERANCE)
-
-
-@EVERY_USE
-@pytest.mark.parametrize("count", [1, 2, 3, 8])
-@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize(("use", "count", "direct"), all_pairs(USES, [1, 2, 3, 8], [True, False]), ids=str)
 def test_the_gradient_is_the_sum_over_all_uses_in_every_pass(use, count, direct):
     case = Case(use, count)
     tensor = reused(2 * case.origin)
     total = case.used(tensor, case.by_hand) + ((tensor**3).sum() if direct else 0)
     first, second = (torch.autograd.grad(total, case.leaves(), retain_graph=True) for _ in range(2))
-    assert_same(first, case.by_autograd(direct))
+    assert_all_close(first, case.by_autograd(direct))
     assert all(map(torch.equal, first, second))
 
 
@@ -104,9 +88,9 @@ def test_a_pass_that_ends_before_the_tensors_node_leaves_nothing_behind(use):
     total, direct = case.used(tensor, case.by_hand), (tensor**3).sum()
     (of_direct,) = torch.autograd.grad(direct, case.origin, retain_graph=True)
     assert torch.autograd.grad(total, tensor, allow_unused=True, retain_graph=True) == (None,)
-    assert_same(torch.autograd.grad(direct, case.origin, retain_graph=True), [of_direct])
+    assert_all_close(torch.autograd.grad(direct, case.origin, retain_graph=True), [of_direct])
     assert torch.autograd.grad(total, tensor, allow_unused=True, retain_graph=True) == (None,)
-    assert_same(torch.autograd.grad(total + direct, case.leaves()), case.by_autograd(direct=True))
+    assert_all_close(torch.autograd.grad(total + direct, case.leaves()), case.by_autograd(direct=True))
 
 
 @EVERY_USE
@@ -124,8 +108,7 @@ def test_no_use_makes_a_gradient_of_the_tensors_size(use):
     assert made[1] - made[0] == (0 if use.startswith(("gather", "additive")) else 2)
 
 
-@EVERY_USE
-@pytest.mark.parametrize("passes", ["whole", "retained", "part", "none"])
+@pytest.mark.parametrize(("use", "passes"), all_pairs(USES, ["whole", "retained", "part", "none"]), ids=str)
 def test_nothing_stays_in_memory(use, passes):
     """Without the help of the garbage collector, which does not see into a graph."""
     case = Case(use)
@@ -156,29 +139,19 @@ def test_what_is_shared_or_needs_no_gradient_stays_as_it_is():
     assert reused(origin.detach()).grad_fn is None
     with torch.no_grad():
         assert reused(origin) is origin
+        assert reused(origin.mT).is_contiguous()
 
 
-@pytest.mark.parametrize("gradient", [True, False])
-def test_it_lies_in_one_piece(gradient):
-    origin = draw(B, S, X).requires_grad_(gradient)
+def test_it_lies_in_one_piece_and_without_a_use_has_no_gradient():
+    origin = draw(B, S, X).requires_grad_()
     tensor = reused(origin.mT)
     assert tensor.is_contiguous()
     assert torch.equal(tensor, origin.mT)
-    with torch.no_grad():
-        assert reused(origin.mT).is_contiguous()
-    if gradient:
-        assert torch.equal(torch.autograd.grad((tensor**2).sum(), origin)[0], 2 * origin)
+    assert torch.equal(torch.autograd.grad((tensor**2).sum(), origin)[0], 2 * origin)
 
 
 @EVERY_USE
-def test_a_tensor_that_is_not_shared_has_its_gradient_too(use):
-    case = Case(use)
-    total = case.used(2 * case.origin, case.by_hand)
-    assert_same(torch.autograd.grad(total, case.leaves()), case.by_autograd())
-
-
-@EVERY_USE
-def test_gradients_are_those_of_finite_differences(use):
+def test_gradients_are_those_of_finite_differences_and_need_no_sharing(use):
     case = Case(use, count=2)
 
     def objective(origin, *_):
@@ -186,3 +159,5 @@ def test_gradients_are_those_of_finite_differences(use):
         return case.used(tensor, case.by_hand) + (tensor**3).sum()
 
     assert torch.autograd.gradcheck(objective, case.leaves())
+    total = case.used(2 * case.origin, case.by_hand)
+    assert_all_close(torch.autograd.grad(total, case.leaves()), case.by_autograd())

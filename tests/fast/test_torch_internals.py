@@ -13,31 +13,30 @@ from torch import nn
 from nmt.data.batching import Example, collate
 from nmt.fast import accelerate
 from nmt.fast import torch_internals as private
-from nmt.fast.inference import Blocks, Bytes, Rounded, RoundedBlocks
+from nmt.fast.inference import PackedBFloat16Linear, PackedInt8Linear, PackedLinear
 from nmt.fast.layers import linear
-from nmt.fast.precision import products_in
+from nmt.fast.products import products_in
 from nmt.training.loss import BatchLoss
 
 PROBES = (private.has_product, private.has_blocks, private.has_byte_product, private.has_backward_passes)
 BATCH = collate([Example(list(s), list(t)) for s, t in zip(SOURCES, TARGETS, strict=True)])
+# On a CPU with AVX2 alone oneDNN has no bfloat16 product, and sums of 8-bit products saturate: neither is a fault.
+HAS_BFLOAT16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+MKLDNN = ("_linear_pointwise", "_reorder_linear_weight", "_is_mkldnn_bf16_supported")
 
 
 @pytest.fixture(autouse=True)
-def _probed_anew():
-    """Each test begins, and leaves, without what has been found out."""
+def _tried_anew():
+    """Each test begins, and leaves, without the results of earlier trials."""
     forget()
     yield
     forget()
 
 
-# On a CPU with AVX2 alone oneDNN has no bfloat16 product, and sums of 8-bit products saturate: neither is a fault.
-HAS_BFLOAT16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()
-
-
 def forget():
     for probe in PROBES:
         probe.cache_clear()
-    private._SAID.clear()
+    private._REPORTED.clear()
 
 
 def missing(*_arguments):
@@ -48,55 +47,42 @@ def other_signature(_only_one):
     raise AssertionError("it takes one argument")
 
 
-def wrong(function):
-    return lambda *arguments: function(*arguments) + 1
+WRONG = {
+    "_linear_pointwise": lambda *arguments: 1 + OPERATORS["_linear_pointwise"](*arguments),
+    "_reorder_linear_weight": lambda weight, _: 2 * weight,
+    "_int_mm": lambda one, other: (one.short() @ other.short()).int(),
+    "_current_graph_task_id": lambda: None,
+}
+OPERATORS = {name: getattr(torch.ops.mkldnn, name) for name in MKLDNN}
+TROUBLES = {"missing": "is missing", "signature": "fails (TypeError)", "wrong": "gives other numbers than expected"}
 
 
-def break_operator(name):
-    def change(monkeypatch, function):
-        names = ("_linear_pointwise", "_reorder_linear_weight", "_is_mkldnn_bf16_supported")
-        operators = {other: getattr(torch.ops.mkldnn, other) for other in names} | {name: function}
+def replace(monkeypatch, name, function):
+    if name in OPERATORS:
+        operators = OPERATORS | {name: function}
         if function is missing:
             del operators[name]
         monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(**operators))
-
-    return change
-
-
-def break_attribute(module, name):
-    def change(monkeypatch, function):
-        if function is missing:
-            monkeypatch.delattr(module, name)
-        else:
-            monkeypatch.setattr(module, name, function)
-
-    return change
-
-
-BROKEN = {
-    "_linear_pointwise": (break_operator("_linear_pointwise"), wrong(torch.ops.mkldnn._linear_pointwise)),
-    "_reorder_linear_weight": (break_operator("_reorder_linear_weight"), lambda weight, _: 2 * weight),
-    "_int_mm": (break_attribute(torch, "_int_mm"), lambda one, other: (one.short() @ other.short()).int()),
-    "_current_graph_task_id": (break_attribute(torch._C, "_current_graph_task_id"), lambda: -1),
-}
-TROUBLES = {"missing": "is missing", "signature": "fails (TypeError)", "wrong": "gives other numbers than expected"}
+        return
+    module = torch if name == "_int_mm" else torch._C
+    if function is missing:
+        monkeypatch.delattr(module, name)
+    else:
+        monkeypatch.setattr(module, name, function)
 
 
 def all_products():
     """Values of layers, of their packed forms and of a training step's loss and gradients."""
-    layer, inputs = nn.Sequential(nn.Linear(40, 20)), draw(30, 40).float()
+    layer, inputs = nn.Linear(40, 20), draw(30, 40).float()
     with torch.no_grad():
         for i, parameter in enumerate(layer.parameters()):
             parameter.copy_(draw(*parameter.shape, seed=5 + i) / 10)
-    results = {"linear": linear(inputs, *layer[0].parameters())}
+    results = {"linear": linear(inputs, *layer.parameters())}
     with torch.inference_mode():
         with products_in("bf16"):
-            results["linear in bf16"] = linear(inputs, *layer[0].parameters())
-        kinds = {"bf16": RoundedBlocks if private.has_blocks(torch.bfloat16) else Rounded, "int8": Bytes}
-        if private.has_blocks(torch.float32):
-            kinds["float32"] = Blocks
-        results |= {precision: kind(*layer[0].parameters())(inputs) for precision, kind in kinds.items()}
-    results.setdefault("float32", results["linear"])
+            results["linear in bf16"] = linear(inputs, *layer.parameters())
+        kinds = {"float32": PackedLinear, "bf16": PackedBFloat16Linear, "int8": PackedInt8Linear}
+        results |= {precision: kind(*layer.parameters())(inputs) for precision, kind in kinds.items()}
     losses = BatchLoss(tiny_model(Variant("luong", "additive", "local_p", input_feeding=True)).float(), 0.1)
     accelerate(losses, "float32")
     loss = losses(BATCH).smoothed
@@ -107,34 +93,27 @@ def all_products():
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-@pytest.mark.parametrize("function", BROKEN)
+@pytest.mark.parametrize("function", WRONG)
 def test_the_plain_twin_runs_and_one_line_says_so(function, trouble, monkeypatch, capsys):
     expected = all_products()
     assert not capsys.readouterr().err
     forget()
-    change, wrong_one = BROKEN[function]
-    change(monkeypatch, {"missing": missing, "signature": other_signature, "wrong": wrong_one}[trouble])
-    found = all_products()
+    replace(
+        monkeypatch, function, {"missing": missing, "signature": other_signature, "wrong": WRONG[function]}[trouble]
+    )
+    results = all_products()
     (line,) = capsys.readouterr().err.splitlines()
     assert re.match(rf"nmt: torch\.(\S+\.)?{function} {re.escape(TROUBLES[trouble])}.* in PyTorch \d", line)
     for name, value in expected.items():
         close = {"rtol": 2**-6, "atol": 2**-6} if "bf16" in name else {"rtol": 1e-4, "atol": 1e-5}
-        torch.testing.assert_close(found[name], value, **close)
+        torch.testing.assert_close(results[name], value, **close)
     all_products()
     assert not capsys.readouterr().err
 
 
-def test_a_trial_draws_no_random_number():
-    before = torch.get_rng_state()
-    private.has_product(torch.bfloat16)
-    private.has_byte_product()
-    assert private.has_product(torch.float32)
-    assert private.has_backward_passes()
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 @pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, torch.enable_grad])
-def test_a_trial_works_in_any_mode(mode, capsys):
+def test_a_trial_works_in_any_mode_and_draws_no_random_number(mode, capsys):
+    before = torch.get_rng_state()
     with mode(), torch.autocast("cpu", torch.bfloat16):
         assert private.has_product(torch.float32)
         assert private.has_product(torch.bfloat16) == HAS_BFLOAT16
@@ -142,11 +121,12 @@ def test_a_trial_works_in_any_mode(mode, capsys):
         private.has_byte_product()  # either answer: it depends on the CPU
         assert private.has_backward_passes()
     assert not capsys.readouterr().err
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_a_cpu_without_bfloat16_products_or_with_saturating_sums_is_no_fault(monkeypatch, capsys):
     monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(_is_mkldnn_bf16_supported=lambda: False))
-    monkeypatch.setattr(private, "byte_product", saturating)
+    monkeypatch.setattr(torch, "_int_mm", saturating)
     assert not private.has_product(torch.bfloat16)
     assert not private.has_blocks(torch.bfloat16)
     assert not private.has_byte_product()
@@ -164,6 +144,6 @@ def test_bfloat16_products_of_a_step_are_rounded_in_either_way():
     inputs, weight = draw(30, 40).float(), draw(20, 40, seed=2).float()
     expected = F.linear(inputs.bfloat16().float(), weight.bfloat16().float())
     with products_in("bf16"):
-        found = linear(inputs, weight)
-    torch.testing.assert_close(found, expected, rtol=2**-7, atol=2**-7)
-    assert not torch.equal(found, linear(inputs, weight))
+        rounded = linear(inputs, weight)
+    torch.testing.assert_close(rounded, expected, rtol=2**-7, atol=2**-7)
+    assert not torch.equal(rounded, linear(inputs, weight))

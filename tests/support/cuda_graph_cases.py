@@ -9,8 +9,8 @@ from torch import Tensor
 from nmt.build import build_model
 from nmt.config.model import ModelConfig
 from nmt.data.batching import Batch, Example, collate
-from nmt.fast.batch_loss import FastBatchLoss
 from nmt.fast.modules import replace_modules
+from nmt.fast.output_loss import FastBatchLoss
 from nmt.fast.sampled_softmax import VocabularySampler
 from nmt.model.seq2seq import Seq2Seq
 

@@ -45,6 +45,11 @@ def assert_twins(fast, plain, inputs, layout=LAYOUTS["plain"]):
         torch.testing.assert_close(value, expected[0], **close)
 
 
+def assert_all_close(tensors, expected):
+    for one, other in zip(tensors, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
 class Made(TorchDispatchMode):
     """Notes the size of each tensor that an operation returns, and whether its memory is still held."""
 

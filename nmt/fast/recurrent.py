@@ -1,9 +1,9 @@
-"""The GRU on a CPU, with its backward pass written out: one step, and a sequence of them.
+"""The GRU on a CPU, with its backward pass written out, and the LSTM with fast products.
 
-Autograd keeps and fills some twenty tensors a step; here the backward pass reads five, and works in place. Over a
-sequence it also computes the recurrent weight's gradient of all steps at once.
+Autograd keeps and fills some twenty tensors a step of a GRU; here the backward pass reads five, and works in place.
+The recurrent weight has one gradient product for all steps.
 
-Shapes: N rows, B sentences, T steps, H state, G = 3H gates, in the order reset, update, candidate.
+Shapes: N rows, T steps, H state, G gates: 3H of a GRU, in the order reset, update, candidate; 4H of an LSTM.
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.fast.products import as_factor, kernel_product, multiply, weight_gradient
-from nmt.fast.shared_gradients import collect
+from nmt.fast.layers import linear
+from nmt.fast.products import kernel_product, multiply, weight_gradient
+from nmt.fast.shared_gradients import collect, reused
+from nmt.model.cells import lstm_update
+
+
+def gru_sequence(
+    gates: Float[Tensor, "T N G"], hidden: Float[Tensor, "N H"], weight: Float[Tensor, "G H"], bias: Float[Tensor, " G"]
+) -> Float[Tensor, "T N H"]:
+    """The states after each of T steps: `gates` is the inputs' share, `weight` and `bias` make the states'."""
+    return _GRUSequence.apply(gates, hidden, weight, bias)  # type: ignore[no-untyped-call]
 
 
 def gru_step(
     gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"], weight: Float[Tensor, "G H"], bias: Float[Tensor, " G"]
 ) -> Float[Tensor, "N H"]:
-    """The state after one step: `gates` is the input's share, `weight` and `bias` make the state's."""
-    return _Step.apply(gates, hidden, weight, bias)  # type: ignore[no-untyped-call]
-
-
-def gru_sequence(
-    gates: Float[Tensor, "T B G"],
-    hidden: Float[Tensor, "B H"],
-    weight: Float[Tensor, "G H"],
-    bias: Float[Tensor, " G"],
-) -> Float[Tensor, "T B H"]:
-    """The states after each of T steps."""
-    return _Sequence.apply(gates, hidden, weight, bias)  # type: ignore[no-untyped-call]
+    """The state after one step."""
+    return gru_sequence(gates.unsqueeze(0), hidden, weight, bias).squeeze(0)
 
 
 def gru_update(
@@ -41,31 +40,27 @@ def gru_update(
 ) -> Float[Tensor, "N H"]:
     """The new state from both shares of the gates, without a gradient. Overwrites `recurrent`."""
     size = hidden.shape[1]
-    return _forward(inputs, recurrent, hidden, recurrent[:, : 2 * size], recurrent[:, 2 * size :])[2]
+    gates, candidate = recurrent[:, : 2 * size], recurrent[:, 2 * size :]
+    return _forward(inputs, recurrent, hidden, gates, candidate, torch.empty_like(hidden))
 
 
-class _Step(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        factors = as_factor(hidden)
-        recurrent = kernel_product(factors, weight.t(), bias)
-        gates, candidate, new = _forward(inputs, recurrent.to(inputs.dtype), hidden)
-        ctx.save_for_backward(weight, factors, recurrent, hidden, gates, candidate)
-        return new
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        weight, factors, recurrent, hidden, gates, candidate = ctx.saved_tensors
-        of_inputs, of_recurrent = (gates.new_empty(recurrent.shape) for _ in range(2))
-        of_hidden = _backward(gradient, recurrent.to(gates.dtype), hidden, gates, candidate, of_inputs, of_recurrent)
-        of_factors = as_factor(of_recurrent)
-        of_hidden += multiply(of_factors, weight)
-        of_weight = collect(weight, weight_gradient, factors, of_factors)
-        return of_inputs, of_hidden, of_weight, of_recurrent.sum(dim=0)
+def lstm_sequence(
+    gates: Float[Tensor, "T N G"],
+    hidden: Float[Tensor, "N H"],
+    cell: Float[Tensor, "N H"],
+    weight: Float[Tensor, "G H"],
+    bias: Float[Tensor, " G"],
+) -> Float[Tensor, "T N H"]:
+    """The hidden states after each of T steps."""
+    weight = reused(weight)
+    states = []
+    for step in gates.unbind(0):
+        hidden, cell = lstm_update(step + linear(hidden, weight, bias), cell)
+        states.append(hidden)
+    return torch.stack(states)
 
 
-class _Sequence(torch.autograd.Function):
+class _GRUSequence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         steps, (rows, size) = len(inputs), hidden.shape
@@ -80,7 +75,7 @@ class _Sequence(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         weight, gates, candidates, states, *recurrents = ctx.saved_tensors
         of_inputs = gates.new_empty(len(gates), *recurrents[0].shape)
         of_recurrents = torch.empty_like(of_inputs, dtype=recurrents[0].dtype)
@@ -101,25 +96,20 @@ class _Sequence(torch.autograd.Function):
             if unrounded is not None:
                 of_recurrents[t] = unrounded
             of_hidden += multiply(of_recurrents[t], weight)
-        of_weight = weight_gradient(states[:-1].flatten(0, 1), of_recurrents.flatten(0, 1))
+        of_weight = collect(weight, weight_gradient, states[:-1].flatten(0, 1), of_recurrents.flatten(0, 1))
         return of_inputs, of_hidden, of_weight, of_bias
 
 
 def _forward(
-    inputs: Tensor,
-    recurrent: Tensor,
-    hidden: Tensor,
-    gates: Tensor | None = None,
-    candidate: Tensor | None = None,
-    new: Tensor | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The reset and update gates (N 2H), the candidate and the new state (N H), written to the tensors for them."""
+    inputs: Tensor, recurrent: Tensor, hidden: Tensor, gates: Tensor, candidate: Tensor, new: Tensor
+) -> Tensor:
+    """Fill the reset and update gates (N 2H), the candidate and the new state (N H), which is returned."""
     size = hidden.shape[1]
-    gates = torch.add(inputs[:, : 2 * size], recurrent[:, : 2 * size], out=gates).sigmoid_()
+    torch.add(inputs[:, : 2 * size], recurrent[:, : 2 * size], out=gates).sigmoid_()
     reset, update = gates.chunk(2, dim=1)
-    candidate = torch.addcmul(inputs[:, 2 * size :], reset, recurrent[:, 2 * size :], out=candidate)
+    torch.addcmul(inputs[:, 2 * size :], reset, recurrent[:, 2 * size :], out=candidate)
     candidate.mul_(2).sigmoid_().mul_(2).sub_(1)  # tanh, in a fifth of the time of PyTorch's
-    return gates, candidate, torch.lerp(candidate, hidden, update, out=new)
+    return torch.lerp(candidate, hidden, update, out=new)
 
 
 def _backward(

@@ -1,172 +1,226 @@
-"""The API: what each address computes from the question that is posted to it."""
+"""The HTTP API: what is answered at each address. FastAPI makes the OpenAPI document (`GET /api`) of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import JSONResponse, StreamingResponse
 
 from nmt.decoding.translation import Translation
 from nmt.page import schemas, serializers
-from nmt.page.batch_queue import Tell, one_by_one
+from nmt.page.batch_queue import BatchQueue, Report
+from nmt.page.events import RunEvents
 from nmt.page.explanation import explain, prepared, read
 from nmt.page.neighbours.index import Index, vector
-from nmt.page.requests import ExplainRequest, NeighboursRequest, ReadRequest, Request, TranslateRequest
-from nmt.page.security import Refusal
-from nmt.page.worker import SearchWorker
+from nmt.page.runs import config_of
+from nmt.page.security import LARGEST_BODY, Refusal
+from nmt.page.test_sets import TestSets
 from nmt.system.errors import UserError
 from nmt.text.limits import most_characters
 from nmt.translator import Translator
 
-Asked = TypeVar("Asked", bound=Request)
 Models = Mapping[str, tuple[str, Translator]]  # by id: name and translator
 
 
-@dataclass(frozen=True)
 class Served:
-    """A model that is asked, and its neighbours' index, if any."""
+    """A model that answers, and its neighbours' index, if any."""
 
-    translator: Translator
-    search: Callable[[Sequence[TranslateRequest], Tell], None]
-    explaining: Translator  # the same laid out for explanations
-    index: Index | None
-
-    @classmethod
-    def of(cls, translator: Translator, index: Index | None = None, *, apart: bool = False) -> Served:
-        """With `apart`, a copy of this process searches."""
-        explaining = prepared(translator)
-        searching = explaining if translator.search.precision == "float32" else translator
-        search = partial(_search, searching)
-        return cls(translator, SearchWorker(search) if apart else search, explaining, index)
+    def __init__(self, name: str, translator: Translator, index: Index | None) -> None:
+        self.name, self.translator, self.index = name, translator, index
+        self.explaining = prepared(translator)
+        self.searching = self.explaining if translator.search.precision == "float32" else translator
 
 
 @dataclass(frozen=True)
-class Call(Generic[Asked]):
-    """An address to which a request is posted. Requests whose `kind` is equal are computed together."""
+class Server:
+    """What all answers are computed from."""
 
-    path: str
-    request: type[Asked]
-    answer: type[schemas.Answer]
-    kind: Callable[[Asked], Hashable]
-    compute: Callable[[Served, Sequence[Asked], Tell], None]
-    purpose: str
+    models: Mapping[str, Served]
+    queue: BatchQueue
+    runs: RunEvents
+    sets: TestSets
+
+    def model(self, question: schemas.Question) -> Served:
+        """The model of a question. Raises `Refusal` if there is none, or if the sentence is too long for it."""
+        if question.model not in self.models:
+            raise Refusal(404, f"there is no model {question.model!r}: /api/models lists them")
+        served = self.models[question.model]
+        limit = served.translator.search.max_source_length
+        length, longest = len(question.text), most_characters(limit)
+        if length > longest or (count := len(served.translator.source.encode(question.text))) > limit:
+            size = f"{length:,} characters" if length > longest else f"{count} tokens"
+            raise Refusal(422, f"text: {size}, and the model reads at most {limit} tokens: shorten the sentence")
+        return served
 
 
-def _search(translator: Translator, requests: Sequence[TranslateRequest], tell: Tell) -> None:
-    """Requests of one kind: all have the same settings, and either all or none have a prefix."""
-    first = requests[0]
+def _server(request: Request) -> Server:
+    server: Server = request.app.state.server
+    return server
+
+
+Serving = Annotated[Server, Depends(_server)]
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    code: {"model": schemas.Refused, "description": text}
+    for code, text in {
+        400: "The request is not complete.",
+        401: "A token is needed.",
+        403: "A page of another origin may not use this server.",
+        404: "There is nothing of this id.",
+        408: "The body did not arrive in time.",
+        413: f"The body has more than {LARGEST_BODY} bytes.",
+        415: "The body is not application/json.",
+        421: "The server does not have the name that the request gives it.",
+        422: "A field is wrong; the text says which.",
+        503: "Too much is waiting; Retry-After says when to come back, in seconds.",
+    }.items()
+}
+router = APIRouter(prefix="/api", responses=REFUSALS)
+
+
+@router.get("/models", response_model=list[schemas.Model])
+async def models(server: Serving) -> Any:
+    """The models, with their ids."""
+    return [
+        serializers.of_model(number, one.name, one.translator, indexed=one.index is not None)
+        for number, one in server.models.items()
+    ]
+
+
+@router.get("/runs", response_model=list[schemas.Run])
+def runs(server: Serving) -> Any:
+    """The runs of training, with their ids, those that measured last first."""
+    return server.runs.listed()
+
+
+@router.get("/runs/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
+async def run_events(server: Serving, run: Annotated[Sequence[str], Query()] = ()) -> StreamingResponse:
+    """Server-sent events: `runs`, the list of all runs, when it changes; and `metrics`, the lines of the selected runs'
+    metrics.jsonl as they are written. With `begins` they replace what came before.
+    """
+    # Servers in between would wait for more before they hand anything on.
+    headers = {"x-accel-buffering": "no"}
+    return StreamingResponse(server.runs.stream(run), media_type="text/event-stream", headers=headers)
+
+
+@router.get("/runs/{id}", response_model=schemas.RunSettings)
+def run_settings(server: Serving, id: str) -> Any:
+    """A run's settings by their full names."""
+    run = server.runs.run(id)
+    return {"id": run.id, "name": run.name, "config": config_of(run)}
+
+
+@router.get("/sets", response_model=list[schemas.Set])
+async def sets(server: Serving) -> Any:
+    """The test sets, with their ids."""
+    return server.sets.listed()
+
+
+@router.get("/sets/{id}", response_model=schemas.SetProgress)
+async def set_progress(server: Serving, id: str) -> Any:
+    """How far each model is with a test set, and the scores of those that are done."""
+    return server.sets.progress(id)
+
+
+@router.get("/sets/{id}/sentences", response_model=schemas.SetSentences)
+async def set_sentences(server: Serving, id: str) -> Any:
+    """A set's sentences, with the translations of the models that are done."""
+    return server.sets.sentences(id)
+
+
+@router.get("/sets/{id}/sentences/{line}", response_model=schemas.SetSentence)
+async def set_sentence(server: Serving, id: str, line: int) -> Any:
+    """Of a sentence, from 0: its words, its gold links, and each model's attention as it writes the reference."""
+    return await server.sets.attention(id, line)
+
+
+@router.post("/translate", response_model=schemas.Translated)
+async def translate(server: Serving, request: Request, question: schemas.TranslateRequest) -> Any:
+    """Translate a sentence: text, tokens, score and attention."""
+    settings = question.beam_size, question.length_penalty, bool(question.prefix), question.attention
+    compute = partial(_translate, server.model(question).searching)
+    answer = server.queue.answer((question.model, settings), compute, question, len(question.text))
+    return await _while_connected(request, answer)
+
+
+@router.post("/explain", response_model=schemas.Explained)
+async def explain_translation(server: Serving, request: Request, question: schemas.ExplainRequest) -> Any:
+    """Translate a sentence and say how: each step's query, scores, weights, context and likeliest tokens, and the beam
+    search as a tree.
+    """
+    return await _while_connected(request, server.queue.alone(_explain, server.model(question), question))
+
+
+@router.post("/read", response_model=schemas.Reading)
+async def read_translation(server: Serving, request: Request, question: schemas.ReadRequest) -> Any:
+    """The steps in which the model is made to write a given translation."""
+    return await _while_connected(request, server.queue.alone(_read, server.model(question), question))
+
+
+@router.post("/neighbours", response_model=schemas.Neighbours)
+async def nearest_neighbours(server: Serving, request: Request, question: schemas.NeighboursRequest) -> Any:
+    """The words of training sentences in which the model's state is most like the one at a word here."""
+    return await _while_connected(request, server.queue.alone(_neighbours, server.model(question), question))
+
+
+async def _while_connected(request: Request, answer: Coroutine[Any, Any, Any]) -> JSONResponse:
+    """The answer, unless the client goes before it is there. It needs no check by FastAPI."""
+    computing = asyncio.ensure_future(answer)
+    leaving = asyncio.ensure_future(request.receive())  # all that can still arrive is that the client has gone
+    try:
+        await asyncio.wait((computing, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not computing.done():
+            raise Refusal(400, "the client has gone")
+        return JSONResponse(computing.result())
+    finally:
+        leaving.cancel()
+        computing.cancel()
+
+
+def _translate(translator: Translator, questions: Sequence[schemas.TranslateRequest], report: Report) -> None:
+    """Answer questions with the same settings, of which either all or none have a prefix."""
+    first = questions[0]
+
+    def report_translation(position: int, translation: Translation) -> None:
+        attention = None if translation.attention is None else translation.attention.tolist()
+        more = {"source_tokens": translation.source_tokens, "attention": attention}
+        report(position, serializers.of_translation(translation) | more)
+
     translator.translate(
-        [request.text for request in requests],
+        [question.text for question in questions],
         beam_size=first.beam_size,
         length_penalty=first.length_penalty,
-        prefix=[request.prefix for request in requests] if first.prefix else None,
+        prefix=[question.prefix for question in questions] if first.prefix else None,
         attention=first.attention,
-        found=lambda place, translation: tell(place, _translated(translation)),
+        found=report_translation,
     )
 
 
-def _translated(found: Translation) -> dict[str, Any]:
-    attention = None if found.attention is None else found.attention.tolist()
-    return serializers.of_translation(found) | {"source_tokens": found.source_tokens, "attention": attention}
-
-
-def each(answer: Callable[[Served, Asked], dict[str, Any]]) -> Callable[[Served, Sequence[Asked], Tell], None]:
-    """What answers one request after another."""
-    return lambda served, requests, tell: one_by_one(partial(answer, served))(requests, tell)
-
-
-def explained(served: Served, request: ExplainRequest) -> dict[str, Any]:
-    found = explain(
+def _explain(served: Served, question: schemas.ExplainRequest) -> dict[str, Any]:
+    explanation = explain(
         served.explaining,
-        request.text,
-        beam_size=request.beam_size,
-        length_penalty=request.length_penalty,
-        prefix=request.prefix,
-        forced=dict(request.forced),
+        question.text,
+        beam_size=question.beam_size,
+        length_penalty=question.length_penalty,
+        prefix=question.prefix,
+        forced=dict(question.forced),
     )
-    return serializers.of_explanation(served.explaining, found)
+    return serializers.of_explanation(served.explaining, explanation)
 
 
-def reading(served: Served, request: ReadRequest) -> dict[str, Any]:
-    tokens, steps = read(served.explaining, request.text, request.target)
-    return serializers.of_reading(served.explaining, request.text, tokens, steps)
+def _read(served: Served, question: schemas.ReadRequest) -> dict[str, Any]:
+    tokens, steps = read(served.explaining, question.text, question.target)
+    return serializers.of_reading(served.explaining, question.text, tokens, steps)
 
 
-def neighbours(served: Served, request: NeighboursRequest) -> dict[str, Any]:
+def _neighbours(served: Served, question: schemas.NeighboursRequest) -> dict[str, Any]:
     if served.index is None:
-        raise UserError(f"model {request.model} has no index: nmt index makes one")
+        raise UserError(f"model {question.model} has no index: nmt index makes one")
     # By the translator that the index was made with, since other products round differently.
-    own = vector(served.translator, request.text, request.target, request.side, request.place)
-    found = served.index.nearest(request.side, own, request.count)
-    return {"neighbours": [serializers.of_neighbour(served.translator, neighbour) for neighbour in found]}
-
-
-CALLS: tuple[Call[Any], ...] = (
-    Call(
-        "/api/translate",
-        TranslateRequest,
-        schemas.Translated,
-        lambda r: (r.beam_size, r.length_penalty, bool(r.prefix), r.attention),
-        lambda served, requests, tell: served.search(requests, tell),
-        "Translate a sentence: text, tokens, score and attention.",
-    ),
-    Call(
-        "/api/explain",
-        ExplainRequest,
-        schemas.Explained,
-        lambda _: None,
-        each(explained),
-        "Translate a sentence and say how: each step's query, scores, weights, context and likeliest tokens, and the "
-        "beam search as a tree.",
-    ),
-    Call(
-        "/api/read",
-        ReadRequest,
-        schemas.Reading,
-        lambda _: None,
-        each(reading),
-        "The steps in which the model is made to write a given translation.",
-    ),
-    Call(
-        "/api/neighbours",
-        NeighboursRequest,
-        schemas.Neighbours,
-        lambda _: None,
-        each(neighbours),
-        "The words of training sentences in which the model's state is most like the one at a word here.",
-    ),
-)
-
-
-def understood(call: Call[Asked], body: bytes, models: Mapping[str, Served]) -> tuple[Asked, Served]:
-    """The request in a body, and the model that it names. Raises `Refusal` for one that cannot be answered."""
-    try:
-        request = call.request.model_validate_json(body)
-    except ValidationError as error:
-        raise Refusal(422, "; ".join(_complaint(each) for each in error.errors()[:3])) from None
-    if request.model not in models:
-        raise Refusal(404, f"there is no model {request.model!r}: /api/models lists them")
-    served = models[request.model]
-    limit = served.translator.search.max_source_length
-    length, longest = len(request.text), most_characters(limit)
-    if length > longest or (count := len(served.translator.source.encode(request.text))) > limit:
-        size = f"{length:,} characters" if length > longest else f"{count} tokens"
-        raise Refusal(422, f"text: {size}, and the model reads at most {limit} tokens: shorten the sentence")
-    return request, served
-
-
-def compute(call: Call[Asked], served: Served, requests: Sequence[Asked], tell: Tell) -> None:
-    """Tell the answers. Raises `Refusal` for what the translator refuses."""
-    try:
-        call.compute(served, requests, tell)
-    except UserError as error:
-        raise Refusal(422, str(error)) from None
-
-
-def _complaint(error: Any) -> str:
-    field = ".".join(str(part) for part in error["loc"])[:100]
-    said = "there is no such field" if error["type"] == "extra_forbidden" else error["msg"]
-    return f"{field}: {said}" if field else said
+    state = vector(served.translator, question.text, question.target, question.side, question.place)
+    nearest = served.index.nearest(question.side, state, question.count)
+    return {"neighbours": [serializers.of_neighbour(served.translator, neighbour) for neighbour in nearest]}

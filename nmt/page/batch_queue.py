@@ -12,18 +12,8 @@ PATIENCE = 0.005  # seconds that a job may wait for others to join it
 LONGEST_QUEUE = 256  # jobs; more are refused
 AT_ONCE = 32  # jobs of one batch: while it is computed, the next one arrives
 
-Tell = Callable[[int, Any], None]  # told the place of a payload, and its answer as soon as it is known
-Compute = Callable[[Sequence[Any], Tell], None]
-
-
-def one_by_one(compute: Callable[[Any], Any]) -> Compute:
-    """What computes the answer to one payload after another."""
-
-    def told(payloads: Sequence[Any], tell: Tell) -> None:
-        for place, payload in enumerate(payloads):
-            tell(place, compute(payload))
-
-    return told
+Report = Callable[[int, Any], None]  # gets the position of a payload, and its answer as soon as it is there
+Compute = Callable[[Sequence[Any], Report], None]
 
 
 class FullQueue(Exception):
@@ -68,6 +58,10 @@ class BatchQueue:
         self._arrived.set()
         return await job.answer
 
+    async def alone(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns, computed by itself when its turn comes. Raises as `answer` does."""
+        return await self.answer(object(), lambda _, report: report(0, function(*arguments)), None)
+
     async def run(self) -> None:
         """Compute until cancelled."""
         while True:
@@ -87,9 +81,9 @@ class BatchQueue:
                 break
         first = self._waiting[0]
         alike = [job for job in self._waiting if job.kind == first.kind and not job.answer.done()]
-        chosen = sorted(alike, key=lambda job: abs(job.size - first.size))[:AT_ONCE]
-        self._waiting = [job for job in self._waiting if job not in chosen and not job.answer.done()]
-        return chosen
+        batch = sorted(alike, key=lambda job: abs(job.size - first.size))[:AT_ONCE]
+        self._waiting = [job for job in self._waiting if job not in batch and not job.answer.done()]
+        return batch
 
     async def _finish(self, jobs: Sequence[_Job]) -> None:
         jobs = [job for job in jobs if not job.answer.done()]  # whoever has gone needs no answer
@@ -97,11 +91,11 @@ class BatchQueue:
             return
         loop = asyncio.get_running_loop()
 
-        def tell(place: int, answer: Any) -> None:
-            loop.call_soon_threadsafe(_settle, jobs[place].answer, answer)
+        def report(position: int, answer: Any) -> None:
+            loop.call_soon_threadsafe(_settle, jobs[position].answer, answer)
 
         try:
-            await loop.run_in_executor(self._thread, jobs[0].compute, [job.payload for job in jobs], tell)
+            await loop.run_in_executor(self._thread, jobs[0].compute, [job.payload for job in jobs], report)
         except Exception as error:
             if len(jobs) > 1:  # one of them is at fault, and the others are not to suffer
                 for job in jobs:

@@ -66,10 +66,10 @@ class InterruptibleServer(Server):
 
 
 def server_config(application: Any, workers: int = 1) -> Config:
-    """The settings of uvicorn. `application` is an ASGI application, or the name of a function that makes one."""
+    """The settings of uvicorn. For several workers, `application` makes an ASGI application in each."""
     return Config(
         application,
-        factory=isinstance(application, str),
+        factory=workers > 1,
         workers=workers,
         log_level="warning",
         server_header=False,

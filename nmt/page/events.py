@@ -34,32 +34,32 @@ class RunEvents:
 
     def run(self, number: str) -> Run:
         """The run of an id. Raises `Refusal` if there is none."""
-        found = runs_in(self.folder).get(number)
-        if found is None:
+        runs = runs_in(self.folder)
+        if number not in runs:
             raise Refusal(404, f"there is no run {number[:20]!r}: /api/runs lists them")
-        return found
+        return runs[number]
 
-    def stream(self, chosen: Sequence[str]) -> AsyncIterator[bytes]:
-        """What is sent to one listener: the list of runs when it changes, and the events of the chosen ones.
+    def stream(self, numbers: Sequence[str]) -> AsyncIterator[bytes]:
+        """What is sent to one listener: the list of runs when it changes, and the events of the runs of these ids.
 
         Raises `Refusal` for ids that do not exist, for too many, and if there are too many listeners.
         """
-        chosen = list(dict.fromkeys(chosen))
-        if len(chosen) > MOST_RUNS:
-            raise Refusal(422, f"run: {len(chosen)} runs, and at most {MOST_RUNS} are followed together")
+        numbers = list(dict.fromkeys(numbers))
+        if len(numbers) > MOST_RUNS:
+            raise Refusal(422, f"run: {len(numbers)} runs, and at most {MOST_RUNS} are followed together")
         if self.open >= MOST_STREAMS:
             raise Refusal(503, "too many are listening: try again in a while", (("retry-after", "10"),))
-        return self._stream({number: Follower(self.run(number).folder / METRICS) for number in chosen})
+        return self._stream({number: Follower(self.run(number).folder / METRICS) for number in numbers})
 
     async def _stream(self, followers: dict[str, Follower]) -> AsyncIterator[bytes]:
         self.open += 1
-        known: set[str] = set()
+        sent_runs: set[str] = set()
         silent = 0.0
         try:
             yield b"retry: 2000\n\n"
             while not self.closing.is_set():
                 listed, news = await asyncio.to_thread(lambda: (self.listed(), list(_news(followers))))
-                if known != (known := {run["id"] for run in listed}):
+                if sent_runs != (sent_runs := {run["id"] for run in listed}):
                     yield _message("runs", listed)
                 for one in news:
                     yield _message("metrics", one)
@@ -101,9 +101,8 @@ class RunEvents:
 
 def _news(followers: dict[str, Follower]) -> Iterator[dict[str, Any]]:
     for number, follower in followers.items():
-        found = follower.news()
-        if found is not None:
-            begins, events = found
+        if (news := follower.news()) is not None:
+            begins, events = news
             yield {"run": number, "begins": begins, "events": events}
 
 

@@ -1,7 +1,7 @@
 """How one sentence was translated, as values: the translation, its steps, the tree of the search, and greedy search.
 
-Also what the model would do if it were told otherwise: with a beginning that is given, with its attention forced onto a
-source position at some steps, or while it writes a text that someone else has written.
+Also what the model does with a forced prefix, with its attention forced onto a source position at some steps, or while
+it writes a given translation.
 """
 
 from __future__ import annotations
@@ -10,18 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from nmt import acceleration
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig
-from nmt.data.batching import pad_source
 from nmt.decoding.beam_search import Candidates, Hypothesis
-from nmt.decoding.ensemble import TranslationModel, with_child, without_dropout
+from nmt.decoding.ensemble import TranslationModel, without_dropout
 from nmt.decoding.translation import Translation
-from nmt.model.encoder import Encoded
 from nmt.model.seq2seq import Seq2Seq
 from nmt.page.beam_tree import Node, beam_tree, greedy_rank
 from nmt.page.forced_attention import forcing
@@ -31,17 +28,6 @@ from nmt.system.values import is_unicode
 from nmt.text.limits import all_readable
 from nmt.text.vocabulary import EOS, EOS_TOKEN, without_end
 from nmt.translator import Translator
-
-
-class EncodedBefore(nn.Module):
-    """A cached encoder output, in the encoder's place: for a model that reads the same batch several times."""
-
-    def __init__(self, encoded: Encoded) -> None:
-        super().__init__()
-        self.encoded = encoded
-
-    def forward(self, source: Tensor, lengths: Tensor) -> Encoded:
-        return self.encoded
 
 
 @dataclass(frozen=True)
@@ -76,14 +62,13 @@ def explain(
     Raises `UserError` for what `Translator.translate` refuses, for an ensemble, for a model without attention if
     something is forced, and for positions that do not exist.
     """
-    chosen = {"beam_size": beam_size, "length_penalty": length_penalty, "max_length": max_length}
-    search = override_search(translator.search, **chosen, precision="float32", vocabulary_selection=False)
+    sizes = {"beam_size": beam_size, "length_penalty": length_penalty, "max_length": max_length}
+    search = override_search(translator.search, **sizes, precision="float32", vocabulary_selection=False)
     sentence = _readable(translator, sentence)
-    told = forced_translator(prepared(translator), sentence, forced or {}, max_length=search.max_length)
-    told = _having_read(told, sentence)
-    watched: list[Candidates] = []
+    translator = forced_translator(prepared(translator), sentence, forced or {}, max_length=search.max_length)
+    candidates: list[Candidates] = []
     find = partial(
-        told.translate,
+        translator.translate,
         [sentence],
         length_penalty=length_penalty,
         max_length=max_length,
@@ -92,13 +77,13 @@ def explain(
         prefix=[prefix],
         attention=False,
     )
-    [translation] = find(beam_size=search.beam_size, n_best=search.beam_size, watch=watched.append)
+    [translation] = find(beam_size=search.beam_size, n_best=search.beam_size, watch=candidates.append)
     ranked = translation.n_best or (translation,)
-    found = [Hypothesis(tuple(_ids(told, t.tokens)), t.score) for t in ranked]
-    tree = beam_tree(watched, found, eos=EOS, beam_size=search.beam_size, alpha=search.length_penalty)
+    results = [Hypothesis(tuple(_ids(translator, t.tokens)), t.score) for t in ranked]
+    tree = beam_tree(candidates, results, eos=EOS, beam_size=search.beam_size, alpha=search.length_penalty)
     rank = greedy_rank(tree)
     [greedy] = find(beam_size=1) if rank is None else [ranked[rank]]
-    return Explanation(translation, _steps(told, sentence, translation.tokens), tuple(tree), greedy)
+    return Explanation(translation, _steps(translator, sentence, translation.tokens), tuple(tree), greedy)
 
 
 def attention_in_tree(
@@ -124,25 +109,22 @@ def read(
     if not is_unicode(target):
         raise UserError("the translation is not valid Unicode text: convert it to UTF-8")
     sentence = _readable(translator, sentence)
-    told = forced_translator(prepared(translator), sentence, forced or {})
-    tokens, most = told.target.tokenizer.tokenize(target), told.search.max_length
+    translator = forced_translator(prepared(translator), sentence, forced or {})
+    tokens, most = translator.target.tokenizer.tokenize(target), translator.search.max_length
     if len(tokens) >= most:
         raise UserError(f"the translation has {len(tokens)} tokens; at most {most - 1} are read: shorten it")
-    if not told.source.encode(sentence):
+    if not translator.source.encode(sentence):
         return [], ()
-    return [*tokens, EOS_TOKEN], _steps(told, sentence, [*tokens, EOS_TOKEN])
+    return [*tokens, EOS_TOKEN], _steps(translator, sentence, [*tokens, EOS_TOKEN])
 
 
 def prepared(translator: Translator) -> Translator:
-    """The translator with its weights laid out for explanations, which saves each of them the time for it.
-
-    They are in float32. It does not follow later changes of the weights.
-    """
+    """The translator with its model prepared for inference in float32. It does not follow later changes of weights."""
     return _by(translator, acceleration.for_inference(translator.model, "float32"), translator.search)
 
 
 def forced_translator(
-    translator: Translator, sentence: str, places: Mapping[int, int], *, max_length: int | None = None
+    translator: Translator, sentence: str, forced: Mapping[int, int], *, max_length: int | None = None
 ) -> Translator:
     """The translator with its attention forced, at some target positions, onto source positions of this sentence.
 
@@ -152,30 +134,19 @@ def forced_translator(
     Raises `UserError` for an ensemble, for a model without attention, and for positions that do not exist.
     """
     if not isinstance(translator.model, Seq2Seq):
-        raise UserError("several models that translate together cannot be looked into: give one checkpoint")
+        raise UserError("ensembles are not supported here: give one checkpoint")
     search = translator.search.model_copy(update={"sampling": None})
-    if places and not translator.has_attention:
+    if forced and not translator.has_attention:
         raise UserError("forced: this model has no attention (model.attention.wiring: none)")
     positions, most = len(_source(translator, sentence)) + 1, max_length or search.max_length
-    for t, s in places.items():
+    for t, s in forced.items():
         if not (0 <= t < most and 0 <= s < positions):
             raise UserError(
                 f"forced: step {t} onto source position {s}: this sentence has positions 0 to {positions - 1}, and "
                 f"a translation steps 0 to {most - 1}"
             )
-    model = forcing(translator.model, places) if places else translator.model
+    model = forcing(translator.model, forced) if forced else translator.model
     return _by(translator, model, search)
-
-
-@torch.inference_mode()
-def _having_read(translator: Translator, sentence: str) -> Translator:
-    """The translator for this sentence alone, which is encoded once for all that follows."""
-    assert isinstance(translator.model, Seq2Seq)
-    padded, lengths = pad_source([_source(translator, sentence)])
-    with without_dropout(translator.model):
-        encoded = translator.model.encoder(padded.to(translator.model.device), lengths)
-    model = with_child(translator.model, "encoder", EncodedBefore(encoded))
-    return _by(translator, model, translator.search)
 
 
 def _by(translator: Translator, model: TranslationModel, search: SearchConfig) -> Translator:
@@ -206,6 +177,6 @@ def _steps(translator: Translator, sentence: str, tokens: Sequence[str]) -> tupl
 
 def _ids(translator: Translator, tokens: Sequence[str]) -> list[int]:
     """The ids of a hypothesis' tokens, of which the last one may be EOS."""
-    own = without_end(tokens)
-    ids = translator.target.vocabulary.encode(own)
-    return [*ids, EOS] if len(own) < len(tokens) else ids
+    inner = without_end(tokens)
+    ids = translator.target.vocabulary.encode(inner)
+    return [*ids, EOS] if len(inner) < len(tokens) else ids

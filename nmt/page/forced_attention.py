@@ -1,4 +1,4 @@
-"""Attention that is told where to look: what would the model say if it read another word?"""
+"""Attention forced onto source positions: what would the model write if it read another word?"""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ForcedAttention(Attention):
     """
 
     def __init__(self, attention: Attention, table: Int[Tensor, " L"]) -> None:
-        parts = attention.score, attention.scope, attention.heads
-        super().__init__(*parts, hard=attention.hard, key_value=attention.key_value)
+        components = attention.score, attention.scope, attention.heads
+        super().__init__(*components, hard=attention.hard, key_value=attention.key_value)
         self.table = table
 
     def attend(
@@ -32,23 +32,23 @@ class ForcedAttention(Attention):
         coverage: Float[Tensor, "*B T S"] | None,
     ) -> tuple[Float[Tensor, "*B T M"], Alignment]:
         contexts, alignment = super().attend(query, memory, t, coverage)
-        wanted = self.table[t.clamp(max=self.table.shape[0] - 1)].expand(contexts.shape[:-1]).unsqueeze(-1)
-        position = wanted.clamp(min=0)
+        forced = self.table[t.clamp(max=self.table.shape[0] - 1)].expand(contexts.shape[:-1]).unsqueeze(-1)
+        position = forced.clamp(min=0)
         weights = alignment.dense(memory.values.shape[-2])
-        weights = torch.where(wanted < 0, weights, torch.zeros_like(weights).scatter(-1, position, 1.0))
+        weights = torch.where(forced < 0, weights, torch.zeros_like(weights).scatter(-1, position, 1.0))
         values = memory.values.gather(-2, position.expand_as(contexts))
-        return torch.where(wanted < 0, contexts, values), Alignment(weights, None)
+        return torch.where(forced < 0, contexts, values), Alignment(weights, None)
 
 
-def forcing(model: Seq2Seq, places: Mapping[int, int]) -> Seq2Seq:
+def forcing(model: Seq2Seq, positions: Mapping[int, int]) -> Seq2Seq:
     """The same model, whose attention is forced onto source positions at some target positions.
 
-    `places` maps target positions to source positions, both from 0. It shares all its layers. Raises `ValueError` if
+    `positions` maps target positions to source positions, both from 0. It shares all its layers. Raises `ValueError` if
     it has no attention.
     """
-    table = torch.full((max(places, default=-1) + 2,), -1)
-    for at, place in places.items():
-        table[at] = place
+    table = torch.full((max(positions, default=-1) + 2,), -1)
+    for t, s in positions.items():
+        table[t] = s
     return forced_by(model, table.to(model.device))
 
 

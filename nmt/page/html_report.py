@@ -43,7 +43,7 @@ def html_report(
     first = find()
     questions: list[tuple[Sequence[str], dict[int, int]]] = [((), {})]
     questions += [(prefix, {}) for prefix in _prefixes(translator, first, alternatives)]
-    questions += [((), {t: s}) for t, s in _places(first, forced)]
+    questions += [((), {t: s}) for t, s in _forced_positions(first, forced)]
     model = serializers.of_model("1", name, translator)
     model["beam_size"] = model["beam_size"] if beam_size is None else beam_size
     stored: list[dict[str, Any]] = [{"path": "/api/models", "answer": [model]}]
@@ -51,29 +51,29 @@ def html_report(
         explanation = find(prefix=prefix, forced=at) if prefix or at else first
         question = {"text": text, "prefix": prefix, "forced": list(at.items())}
         answer = serializers.of_explanation(translator, explanation)
-        told = forced_translator(ready, text, at)
-        for node, weights in zip(answer["tree"], attention_in_tree(told, text, explanation.tree), strict=True):
+        forced_model = forced_translator(ready, text, at)
+        for node, weights in zip(answer["tree"], attention_in_tree(forced_model, text, explanation.tree), strict=True):
             node["weights"] = serializers.of_attention(weights)  # which the page cannot ask for
         stored.append({"path": "/api/explain", "question": question, "answer": answer})
     return _assembled(stored, f"nmt: {text}")
 
 
-def _prefixes(translator: Translator, found: Explanation, alternatives: int) -> list[tuple[str, ...]]:
+def _prefixes(translator: Translator, explanation: Explanation, alternatives: int) -> list[tuple[str, ...]]:
     """Of each step what was written before it, and another likely token."""
-    types, tokens = translator.target.vocabulary.tokens, found.translation.tokens
+    vocabulary, tokens = translator.target.vocabulary.tokens, explanation.translation.tokens
     prefixes = []
-    for t, step in enumerate(found.steps[: translator.search.max_length - 1]):
-        others = [types[token] for token, _ in step.likeliest if token != step.chosen]
-        words = [token for token in others if token not in ("<eos>", "<unk>")]
+    for t, step in enumerate(explanation.steps[: translator.search.max_length - 1]):
+        likeliest = [vocabulary[token] for token, _ in step.likeliest if token != step.chosen]
+        words = [token for token in likeliest if token not in ("<eos>", "<unk>")]
         prefixes += [(*tokens[:t], token) for token in words[:alternatives]]
     return prefixes
 
 
-def _places(found: Explanation, forced: int) -> list[tuple[int, int]]:
+def _forced_positions(explanation: Explanation, forced: int) -> list[tuple[int, int]]:
     """Each step, with each of the source tokens that have the most weight behind the one with the largest."""
     orders = [
         step.attention.weights.mean(dim=0).argsort(descending=True, stable=True)
-        for step in found.steps
+        for step in explanation.steps
         if step.attention
     ]
     return [(t, s) for t, order in enumerate(orders) for s in order.tolist()[1 : 1 + forced]]

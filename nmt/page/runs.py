@@ -1,7 +1,7 @@
 """Runs of training, as a page follows them: their ids, their configs, and what is new in their `metrics.jsonl`.
 
-A run is a folder with that file, anywhere below the folder of all runs. Its id is made of its place there, so that all
-processes of a server, and all its restarts, know it by the same one.
+A run is a folder with that file, anywhere below the folder of all runs. Its id is made of its path there, so that it is
+the same in all processes of a server and after a restart.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AT_ONCE = 1 << 20  # bytes of a file that are read at a time
 
 @dataclass(frozen=True)
 class Run:
-    """A run by its id. `name` is its place in the folder of all runs; `changed` when it last measured, in Unix time."""
+    """A run by its id. `name` is its path in the folder of all runs; `changed` when it last measured, in Unix time."""
 
     id: str
     name: str
@@ -37,17 +37,17 @@ class Run:
 
 def runs_in(folder: Path) -> dict[str, Run]:
     """The runs below a folder by their ids, those that measured last first; none if there is no such folder."""
-    found = []
-    for place in _folders(folder, DEEPEST):
+    runs = []
+    for path in _folders(folder, DEEPEST):
         try:
-            changed = (place / METRICS).stat().st_mtime
+            changed = (path / METRICS).stat().st_mtime
         except OSError:
             continue
-        name = place.relative_to(folder).as_posix()
+        name = path.relative_to(folder).as_posix()
         number = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:12]
-        found.append(Run(number, name.encode("utf-8", "replace").decode(), place, changed))
-    found.sort(key=lambda run: (-run.changed, run.name))
-    return {run.id: run for run in found[:MOST_RUNS]}
+        runs.append(Run(number, name.encode("utf-8", "replace").decode(), path, changed))
+    runs.sort(key=lambda run: (-run.changed, run.name))
+    return {run.id: run for run in runs[:MOST_RUNS]}
 
 
 def _folders(folder: Path, deepest: int) -> Iterator[Path]:

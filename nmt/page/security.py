@@ -1,4 +1,4 @@
-"""Who may ask, and how much: checks of every request before anything reads it, and the headers of every answer."""
+"""Who may use the server, and how much: checks of every request, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
-import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.requests import ClientDisconnect, Request, cookie_parser
+from starlette.responses import JSONResponse
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -31,7 +34,7 @@ HEADERS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: its traceback is set
 class Refusal(Exception):
     """An answer other than the one that was hoped for: status, what is wrong, further headers."""
 
@@ -39,13 +42,16 @@ class Refusal(Exception):
     text: str
     headers: tuple[tuple[str, str], ...] = ()
 
+    def response(self) -> JSONResponse:
+        return JSONResponse({"error": self.text}, self.status, dict(self.headers))
+
 
 class SecurityMiddleware:
     """An ASGI application around another one. `hosts` are the names by which it may be called, beside addresses.
 
-    A name that is not known is refused, because a page elsewhere can have its own name point here (DNS rebinding); it
-    cannot do so with an address. With a `token` each request has to bring it, as `Authorization: Bearer TOKEN` or once
-    as `?token=TOKEN`, which a cookie then remembers.
+    Another name is refused, because a page elsewhere can have its own name point here (DNS rebinding); it cannot do so
+    with an address. With a `token` each request has to bring it, as `Authorization: Bearer TOKEN` or once as
+    `?token=TOKEN`, which a cookie then remembers.
     """
 
     def __init__(self, application: Application, hosts: frozenset[str], token: str | None) -> None:
@@ -61,129 +67,96 @@ class SecurityMiddleware:
             return
         sending = _with_headers(send)
         try:
-            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-            self._check_origin(headers, scope)
+            headers = Headers(scope=scope)
+            self._check_origin(headers, scope["method"])
             self._check_token(headers, scope)
-            body = await _body(headers, receive)
+            body = await _body(headers, Request(scope, receive))
         except Refusal as refusal:
-            await answer(sending, refusal)
+            await refusal.response()(scope, receive, sending)
             return
-        await self.application(scope, _given(body, receive), sending)
+        await self.application(scope, _replayed(body, receive), sending)
 
-    def _check_origin(self, headers: dict[str, str], scope: Message) -> None:
-        host = headers.get("host", "")
-        if not self._known(host):
-            name = _name_of(host)[:100]
-            raise Refusal(421, f"this server is not called {name!r}: open it by its address, or start it with --name")
+    def _check_origin(self, headers: Headers, method: str) -> None:
+        host = headers.get("host", "").lower()
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.rpartition(":")[0] or host
+        if name not in self.hosts and not _is_address(name):
+            raise Refusal(
+                421, f"this server is not called {name[:100]!r}: open it by its address, or start it with --name"
+            )
         origin = headers.get("origin")
-        if origin is not None and _place_of(origin) != host.lower():
-            raise Refusal(403, "a page of another origin may not use this server")
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none") and scope["method"] != "GET":
+        is_foreign = origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")
+        if is_foreign or (headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and method != "GET"):
             raise Refusal(403, "a page of another origin may not use this server")
 
-    def _known(self, host: str) -> bool:
-        name = _name_of(host)
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return name in self.hosts
-        return True
-
-    def _check_token(self, headers: dict[str, str], scope: Message) -> None:
+    def _check_token(self, headers: Headers, scope: Message) -> None:
         if self.token is None:
             return
-        query = parse_qs(scope["query_string"].decode("latin-1"))
-        if "token" in query and self._right(query.pop("token")[0]):
-            place = quote(scope["path"]) + (f"?{urlencode(query, doseq=True)}" if query else "")
-            place = "/" + place.lstrip("/")  # "//elsewhere" would be another server
+        query = QueryParams(scope["query_string"])
+        if self._is_right(query.get("token", "")):
+            rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
+            path = "/" + quote(scope["path"]).lstrip("/")  # "//elsewhere" would be another server
             cookie = f"{self._cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
-            raise Refusal(303, "the token is right", (("location", place), ("set-cookie", cookie)))
+            location = f"{path}?{rest}" if rest else path
+            raise Refusal(303, "the token is right", (("location", location), ("set-cookie", cookie)))
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        tokens = bearer if scheme.lower() == "bearer" else "", _cookie(headers.get("cookie", ""), self._cookie)
-        if not any(map(self._right, tokens)):
-            raise Refusal(401, "a token is needed: open the address that nmt serve printed", _BEARER)
+        cookie = cookie_parser(headers.get("cookie", "")).get(self._cookie, "")
+        if not (self._is_right(cookie) or (scheme.lower() == "bearer" and self._is_right(bearer))):
+            text = "a token is needed: open the address that nmt serve printed"
+            raise Refusal(401, text, (("www-authenticate", "Bearer"),))
 
-    def _right(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode("utf-8", "replace"), (self.token or "").encode())
-
-
-_BEARER = (("www-authenticate", "Bearer"),)
+    def _is_right(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode("utf-8", "replace"), (self.token or "").encode())
 
 
-async def answer(send: Send, refusal: Refusal) -> None:
-    """Send a refusal, as JSON."""
-    body = json.dumps({"error": refusal.text}).encode()
-    headers = [("content-type", "application/json"), ("content-length", str(len(body))), *refusal.headers]
-    encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _place_of(origin: str) -> str | None:
-    """Host and port of an origin, if it has any."""
+def _is_address(name: str) -> bool:
     try:
-        parts = urlsplit(origin.lower())
+        ipaddress.ip_address(name)
     except ValueError:
-        return None
-    return parts.netloc if parts.scheme in ("http", "https") else None
+        return False
+    return True
 
 
-def _name_of(host: str) -> str:
-    """A Host header without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0].lower() if ":" in host else host.lower()
-
-
-def _cookie(header: str, name: str) -> str:
-    """The value of a cookie, whatever stands in those beside it."""
-    pairs = (pair.strip().partition("=") for pair in header.split(";"))
-    return next((value for key, _, value in pairs if key == name), "")
-
-
-async def _body(headers: dict[str, str], receive: Receive) -> bytes:
-    """All of a request's body. Raises `Refusal` if it is too long, or does not arrive."""
+async def _body(headers: Headers, request: Request) -> bytes:
+    """All of a request's body. Raises `Refusal` if it is no JSON, is too long, or does not arrive."""
     too_long = Refusal(413, f"a request has at most {LARGEST_BODY} bytes: send one sentence")
     length = headers.get("content-length", "0")
     if not length.isdecimal() or len(length) > 15:
         raise Refusal(400, "Content-Length is not a number")
     if int(length) > LARGEST_BODY:
         raise too_long
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.method == "POST" and kind != "application/json":
+        raise Refusal(415, "send JSON, with Content-Type: application/json")
     body = b""
     try:
         async with asyncio.timeout(PATIENCE):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Refusal(400, "the request ended before its body")
-                body += message.get("body", b"")
+            async for piece in request.stream():
+                body += piece
                 if len(body) > LARGEST_BODY:
                     raise too_long
-                if not message.get("more_body"):
-                    return body
+    except ClientDisconnect:
+        raise Refusal(400, "the request ended before its body") from None
     except TimeoutError:
         raise Refusal(408, f"the request's body did not arrive within {PATIENCE:g} seconds") from None
+    return body
 
 
-def _given(body: bytes, receive: Receive) -> Receive:
+def _replayed(body: bytes, receive: Receive) -> Receive:
     """What receives a body that has arrived, and then what else arrives."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
-    async def receive_it() -> Message:
-        for message in messages:
-            return message
-        return await receive()
+    async def receive_next() -> Message:
+        return next(messages, None) or await receive()
 
-    return receive_it
+    return receive_next
 
 
 def _with_headers(send: Send) -> Send:
-    encoded = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-
-    async def send_it(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            there = {name.lower() for name, _ in message.get("headers", [])}
-            message["headers"] = [*message.get("headers", []), *(h for h in encoded if h[0] not in there)]
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
-    return send_it
+    return send_with_headers

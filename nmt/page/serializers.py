@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
@@ -25,9 +26,9 @@ from nmt.translator import Translator
 
 
 def of_model(number: str, name: str, translator: Translator, *, indexed: bool = False) -> dict[str, Any]:
-    """What a page has to know of a model; `indexed` says whether it can be asked for neighbours."""
+    """What a page needs of a model; `indexed`: it has an index of neighbours."""
     search, (source, target) = translator.search, translator.languages
-    types = [side.vocabulary.tokens for side in (translator.source, translator.target)]
+    vocabularies = [side.vocabulary.tokens for side in (translator.source, translator.target)]
     return {
         "id": number,
         "name": name,
@@ -42,7 +43,9 @@ def of_model(number: str, name: str, translator: Translator, *, indexed: bool = 
         "unlike_below": translator.threshold,
         "source_words": len(translator.source.vocabulary),
         "target_words": len(translator.target.vocabulary),
-        "vocabulary": hashlib.sha256(json.dumps(types).encode()).hexdigest()[:16],  # models that share it share tokens
+        "vocabulary": hashlib.sha256(json.dumps(vocabularies).encode()).hexdigest()[
+            :16
+        ],  # models that share it share tokens
     }
 
 
@@ -50,9 +53,9 @@ def of_translation(translation: Translation) -> dict[str, Any]:
     return {"text": translation.text, "tokens": translation.tokens, "score": translation.score}
 
 
-def of_explanation(translator: Translator, found: Explanation) -> dict[str, Any]:
-    """All of an explanation: its numbers rounded to what can be seen, its tokens also as people read them."""
-    best = found.translation
+def of_explanation(translator: Translator, explanation: Explanation) -> dict[str, Any]:
+    """All of an explanation: its values rounded to what can be seen, its tokens also as people read them."""
+    best = explanation.translation
     vocabulary = translator.target.vocabulary.tokens
     return {
         "source": of_tokens(translator.source.tokenizer, best.source_tokens),
@@ -60,9 +63,9 @@ def of_explanation(translator: Translator, found: Explanation) -> dict[str, Any]
         **of_translation(best),
         "segments": list(best.segments or ()),
         "n_best": [of_translation(one) for one in (best.n_best or (best,)) if one.tokens],
-        "greedy": of_translation(found.greedy),
-        "steps": [of_step(step, vocabulary) for step in found.steps],
-        "tree": of_tree(found.tree, vocabulary),
+        "greedy": of_translation(explanation.greedy),
+        "steps": [of_step(step, vocabulary) for step in explanation.steps],
+        "tree": of_tree(explanation.tree, vocabulary),
     }
 
 
@@ -77,13 +80,13 @@ def of_reading(translator: Translator, text: str, tokens: Sequence[str], steps: 
     }
 
 
-def of_neighbour(translator: Translator, found: Neighbour) -> dict[str, Any]:
+def of_neighbour(translator: Translator, neighbour: Neighbour) -> dict[str, Any]:
     """A word in a training pair, and how like another it is."""
     return {
-        "likeness": round(found.likeness, 5),
-        "place": found.place,
-        "source": of_tokens(translator.source.tokenizer, found.source),
-        "target": of_tokens(translator.target.tokenizer, found.target),
+        "likeness": round(neighbour.likeness, 5),
+        "place": neighbour.place,
+        "source": of_tokens(translator.source.tokenizer, neighbour.source),
+        "target": of_tokens(translator.target.tokenizer, neighbour.target),
     }
 
 
@@ -132,17 +135,9 @@ def of_attention(weights: Tensor | None) -> Any:
 
 
 def of_tree(nodes: Sequence[Node], vocabulary: Sequence[str]) -> list[dict[str, Any]]:
+    rounded = ("log_probability", "penalty", "score")
     return [
-        {
-            "parent": node.parent,
-            "token": vocabulary[node.token],
-            "length": node.length,
-            "log_probability": round(node.log_probability, 5),
-            "penalty": round(node.penalty, 5),
-            "score": round(node.score, 5),
-            "fate": node.fate,
-            "rank": node.rank,
-        }
+        asdict(node) | {"token": vocabulary[node.token]} | {name: round(getattr(node, name), 5) for name in rounded}
         for node in nodes
     ]
 

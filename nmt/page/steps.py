@@ -1,7 +1,6 @@
-"""Decoding steps as values: what the decoder asks, how well each position answers, what it reads and then expects.
+"""Decoding steps as values: the query, each position's score and weight, the context, and what comes next.
 
-They are taken by the decoder's own `step`, one token at a time; only what a step does not return is computed beside it,
-from the same parts.
+The decoder's own `step` takes them, one token at a time. What it does not return is computed from the same tensors.
 
 Shapes: S source positions with the end of the sentence, n attention heads (1 without them), H query, M context.
 """
@@ -92,13 +91,13 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
     log_probabilities = decoder.logits(readouts).log_softmax(dim=1)
     log_probabilities[:, [PAD, BOS]] = -torch.inf  # no target ever holds them
     best = log_probabilities.topk(min(likeliest, log_probabilities.shape[1] - 2), dim=1)  # but those two
-    own = log_probabilities.gather(1, torch.tensor([*target], device=model.device).unsqueeze(1))
-    places = (log_probabilities > own).sum(dim=1)
+    written = log_probabilities.gather(1, torch.tensor([*target], device=model.device).unsqueeze(1))
+    ranks = (log_probabilities > written).sum(dim=1)
     pairs = zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
-    chances = zip(target, own.exp().flatten().tolist(), places.tolist(), pairs, strict=True)
+    chances = zip(target, written.exp().flatten().tolist(), ranks.tolist(), pairs, strict=True)
     return [
-        DecodingStep(query, trace, context.cpu(), chosen, probability, place, tuple(zip(*pair, strict=True)))
-        for query, trace, context, (chosen, probability, place, pair) in zip(
+        DecodingStep(query, trace, context.cpu(), token, probability, rank, tuple(zip(*pair, strict=True)))
+        for query, trace, context, (token, probability, rank, pair) in zip(
             queries.cpu(), traces, contexts.cpu(), chances, strict=True
         )
     ]
@@ -110,25 +109,25 @@ def weights_in_tree(
 ) -> list[Float[Tensor, " S"]]:
     """The attention weights, a mean over heads, with which each hypothesis of a tree was given its last token.
 
-    `parents` are the places of others in the tree, or None for a hypothesis of one token. The model has attention.
+    `parents` are indices of other nodes of the tree, or None for a hypothesis of one token. The model has attention.
     """
     padded, lengths = pad_source([source])
     state, memory = model.encode(padded.to(model.device), lengths)
     children: dict[int | None, list[int]] = defaultdict(list)
-    for place, parent in enumerate(parents):
-        children[parent].append(place)
-    found: dict[int, Tensor] = {}
+    for node, parent in enumerate(parents):
+        children[parent].append(node)
+    by_node: dict[int, Tensor] = {}
     level: list[int | None] = [None]  # hypotheses of the same length that were gone on from
     while level:
-        last = torch.tensor([BOS if place is None else tokens[place] for place in level], device=model.device)
+        last = torch.tensor([BOS if node is None else tokens[node] for node in level], device=model.device)
         _, state, alignment = model.decoder.step(model.decoder.embed(last), state, memory)
         weights = alignment.dense(memory.values.shape[-2]).cpu()
-        written = [(row, child) for row, place in enumerate(level) for child in children[place]]
-        found |= {child: weights[row] for row, child in written}
+        written = [(row, child) for row, node in enumerate(level) for child in children[node]]
+        by_node |= {child: weights[row] for row, child in written}
         gone_on = [(row, child) for row, child in written if child in children]
         state = select(state, torch.tensor([row for row, _ in gone_on], dtype=torch.long, device=model.device))
         level = [child for _, child in gone_on]
-    return [found[place] for place in range(len(parents))]
+    return [by_node[node] for node in range(len(parents))]
 
 
 def query_of(decoder: Decoder, before: DecoderState, after: DecoderState) -> Float[Tensor, "N H"]:
@@ -148,15 +147,15 @@ def attention_traces(
         coverage = torch.cat([state.coverage for state in states if state.coverage is not None]).unsqueeze(0)
     _, alignment = attention.each_head(query, memory, t, coverage)
     # Without a dimension of heads they are one head.
-    asked, split, at, covered = attention.split(query, memory, t, coverage)
-    each = (-1, len(queries), memory.values.shape[-2])
-    weights = alignment.dense(each[2]).reshape(each)
+    queried, split, at, covered = attention.split(query, memory, t, coverage)
+    shape = (-1, len(queries), memory.values.shape[-2])
+    weights = alignment.dense(shape[2]).reshape(shape)
     parts = weights.unsqueeze(-1) * memory.values[0].reshape(-1, 1, *memory.values.shape[-2:])
     joined = parts[0] if attention.heads is None else attention.heads.join(parts.transpose(0, 1))
-    scores = attention.score(asked, split.keys, covered).reshape(each)
+    scores = attention.score(queried, split.keys, covered).reshape(shape)
     local = attention.scope if isinstance(attention.scope, LocalScope) else None
     if local is not None:
-        centres = local.centre(asked, at, split.lengths).expand(asked.shape[:-1]).reshape(each[:2])
+        centres = local.centre(queried, at, split.lengths).expand(queried.shape[:-1]).reshape(shape[:2])
     traces = [
         AttentionTrace(
             scores[:, i].cpu(),

@@ -16,8 +16,7 @@ from nmt.evaluation.alignment import Link, WordKind, WordPairs, attend_words, be
 from nmt.evaluation.by_length import Bucket, bleu_by_length, source_lengths
 from nmt.evaluation.checkpoints import TestSet, file_test_set
 from nmt.evaluation.scores import sacrebleu_score
-from nmt.page.api import Models
-from nmt.page.batch_queue import BatchQueue, FullQueue, one_by_one
+from nmt.page.batch_queue import BatchQueue, FullQueue
 from nmt.page.security import Refusal
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
@@ -34,19 +33,19 @@ def load_set(source: str, reference: str, alignment: str | None, languages: tupl
 
     Raises `UserError` if a file cannot be read, if they do not match, and for a set that is too large for a page.
     """
-    found = file_test_set(Path(source), Path(reference))
-    count = len(found.text.source)
+    test_set = file_test_set(Path(source), Path(reference))
+    count = len(test_set.text.source)
     if count > MOST_SENTENCES:
         raise UserError(f"{source}: {count:,} sentences; the page shows up to {MOST_SENTENCES:,}: take fewer lines")
-    words = word_pairs(found.text, languages, kind, None if alignment is None else Path(alignment))
-    return replace(found, words=words)
+    words = word_pairs(test_set.text, languages, kind, None if alignment is None else Path(alignment))
+    return replace(test_set, words=words)
 
 
 @dataclass
 class _Result:
-    """What one model makes of a set, as far as it is known. `parts` counts the sentences that are done."""
+    """What one model makes of a set, as far as it is computed. `done` counts the sentences that are translated."""
 
-    parts: int = 0
+    done: int = 0
     hypotheses: list[str] = field(default_factory=list)
     bleu: list[float] = field(default_factory=list)
     chrf: list[float] = field(default_factory=list)
@@ -55,14 +54,16 @@ class _Result:
 
 
 class TestSets:
-    """The test sets of a process, by their ids. Computing goes through `work`, a few sentences at a time.
+    """The test sets of a process, by their ids. Computing goes through `queue`, a few sentences at a time.
 
-    All models have the same languages.
+    All models, by id with their names, have the same languages.
     """
 
-    def __init__(self, sets: Mapping[str, TestSet], models: Models, work: BatchQueue) -> None:
-        self._sets, self._models, self._work = sets, models, work
-        language = next((one.source.language for _, one in models.values()), "xx")
+    def __init__(
+        self, sets: Mapping[str, TestSet], models: Mapping[str, tuple[str, Translator]], queue: BatchQueue
+    ) -> None:
+        self._sets, self._models, self._queue = sets, models, queue
+        language = next((translator.source.language for _, translator in models.values()), "xx")
         self._lengths = {number: source_lengths(one.text.source, language) for number, one in sets.items()}
         self._results = {number: {model: _Result() for model in models} for number in sets}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -81,11 +82,11 @@ class TestSets:
         if number not in self._tasks:
             self._tasks[number] = asyncio.create_task(self._compute(number))
         models = [
-            {"id": model, "done": result.parts, "error": result.error, "summary": result.summary}
+            {"id": model, "done": result.done, "error": result.error, "summary": result.summary}
             for model, result in self._results[number].items()
         ]
-        [own] = [one for one in self.listed() if one["id"] == number]
-        return {**own, "lowercase": self.lowercase, "models": models}
+        [described] = [one for one in self.listed() if one["id"] == number]
+        return {**described, "lowercase": self.lowercase, "models": models}
 
     def sentences(self, number: str) -> dict[str, Any]:
         """All sentences, and for each model that is done its translations and their scores."""
@@ -101,21 +102,20 @@ class TestSets:
             ],
         }
 
-    async def attention(self, number: str, place: str) -> dict[str, Any]:
+    async def attention(self, number: str, line: int) -> dict[str, Any]:
         """Of one sentence, from 0: its words, its gold links, and each model's attention as it writes the reference.
 
         Raises `Refusal` for ids that do not exist, and `FullQueue`.
         """
         one = self._set(number)
         assert one.words is not None
-        if not (place.isdecimal() and len(place) < 10 and int(place) < len(one.text.source)):
-            raise Refusal(404, f"there is no sentence {place[:20]}: this set has 0 to {len(one.text.source) - 1}")
-        line = int(place)
+        if not 0 <= line < len(one.text.source):
+            raise Refusal(404, f"there is no sentence {line}: this set has 0 to {len(one.text.source) - 1}")
         gold = None if one.words.links is None else one.words.links[line]
         models = []
         for model, (_, translator) in self._models.items():
             if translator.has_attention:
-                [(weights, links)] = await self._do(number, model, _attend, (translator, one, slice(line, line + 1)))
+                [(weights, links)] = await self._queue.alone(_attend, translator, one, slice(line, line + 1))
                 rate = score_alignment([links], [gold], samples=1).error_rate if gold and gold.sure else None
                 models.append({"id": model, "weights": weights.round(6).tolist(), "error_rate": rate})
         return {
@@ -152,47 +152,40 @@ class TestSets:
         one, (_, translator) = self._sets[number], self._models[model]
         result, count = self._results[number][model], len(one.text.source)
         order = sorted(range(count), key=lambda i: -len(one.text.source[i]))
-        found: dict[int, str] = {}
+        hypotheses: dict[int, str] = {}
         for begin in range(0, count, AT_ONCE):
-            chosen = order[begin : begin + AT_ONCE]
-            texts = await self._patiently(number, model, _translate, (translator, [one.text.source[i] for i in chosen]))
-            found |= zip(chosen, texts, strict=True)
-            result.parts = len(found)
-        result.hypotheses = [found[i] for i in range(count)]
+            lines = order[begin : begin + AT_ONCE]
+            texts = await self._patiently(_translate, translator, [one.text.source[i] for i in lines])
+            hypotheses |= zip(lines, texts, strict=True)
+            result.done = len(hypotheses)
+        result.hypotheses = [hypotheses[i] for i in range(count)]
         links: list[frozenset[Link]] = []
         if (gold := _links(one)) is not None and translator.has_attention:
             for begin in range(0, count, AT_ONCE):
-                part = (translator, one, slice(begin, begin + AT_ONCE))
-                links += [own for _, own in await self._patiently(number, model, _attend, part)]
-        reference = [self._cased(text) for text in one.text.target]
-        said = [self._cased(text) for text in result.hypotheses]
-        result.bleu, result.chrf, summary = await asyncio.to_thread(_scored, said, reference, self._lengths[number])
+                attended = await self._patiently(_attend, translator, one, slice(begin, begin + AT_ONCE))
+                links += [best for _, best in attended]
+        texts, reference = result.hypotheses, one.text.target
+        if self.lowercase:
+            texts, reference = ([text.lower() for text in side] for side in (texts, reference))
+        result.bleu, result.chrf, summary = await asyncio.to_thread(_scored, texts, reference, self._lengths[number])
         rate = score_alignment(links, gold).error_rate if gold is not None and links else None
         result.summary = summary | {"error_rate": rate}
 
-    def _cased(self, text: str) -> str:
-        return text.lower() if self.lowercase else text
-
-    async def _do(self, number: str, model: str, compute: Callable[[Any], Any], payload: Any) -> Any:
-        return await self._work.answer((number, model, compute), one_by_one(compute), payload)
-
-    async def _patiently(self, *job: Any) -> Any:
-        """The same of a job that can wait until there is room for it."""
+    async def _patiently(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns, once the queue has room for it."""
         while True:
             try:
-                return await self._do(*job)
+                return await self._queue.alone(function, *arguments)
             except FullQueue:
                 await asyncio.sleep(0.2)
 
 
-def _translate(payload: tuple[Translator, Sequence[str]]) -> list[str]:
-    translator, sentences = payload
+def _translate(translator: Translator, sentences: Sequence[str]) -> list[str]:
     return [translation.text for translation in translator.translate(sentences, attention=False)]
 
 
-def _attend(payload: tuple[Translator, TestSet, slice]) -> list[tuple[Any, frozenset[Link]]]:
+def _attend(translator: Translator, one: TestSet, part: slice) -> list[tuple[Any, frozenset[Link]]]:
     """The attention of some of a set's pairs, between words, and its links."""
-    translator, one, part = payload
     assert one.words is not None
     text = ParallelText(one.text.source[part], one.text.target[part])
     words = WordPairs(one.words.source[part], one.words.target[part])

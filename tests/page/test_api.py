@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 
 from nmt.config.run import Config
 from nmt.page import batch_queue
-from nmt.page.api import CALLS
 from nmt.page.app import make_app
 from nmt.page.explanation import explain, read
 from nmt.page.security import LARGEST_BODY
@@ -20,7 +19,7 @@ from nmt.translator import Translator
 Maker = Callable[..., tuple[Config, Translator]]
 BASE = "http://127.0.0.1:8000"
 SENTENCE = "Ba de Fi Go Hu ja"
-PATHS = [call.path for call in CALLS]
+PATHS = ["/api/translate", "/api/explain", "/api/read", "/api/neighbours"]
 
 
 @pytest.fixture

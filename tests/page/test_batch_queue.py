@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nmt.page import batch_queue as queue
-from nmt.page.batch_queue import AT_ONCE, BatchQueue, Compute, FullQueue, Tell
+from nmt.page.batch_queue import AT_ONCE, BatchQueue, Compute, FullQueue, Report
 
 
 def in_loop(program: Any) -> Any:
@@ -26,7 +26,7 @@ def in_loop(program: Any) -> Any:
 def at_once(compute: Callable[[Sequence[Any]], Sequence[Any]]) -> Compute:
     """What tells all answers together, at the end."""
 
-    def told(payloads: Sequence[Any], tell: Tell) -> None:
+    def told(payloads: Sequence[Any], tell: Report) -> None:
         for place, answer in enumerate(compute(payloads)):
             tell(place, answer)
 
@@ -170,7 +170,7 @@ def test_an_answer_that_is_known_early_does_not_wait_for_the_others() -> None:
     asked_again = threading.Event()
     calls: list[list[str]] = []
 
-    def slow(payloads: Sequence[str], tell: Tell) -> None:
+    def slow(payloads: Sequence[str], tell: Report) -> None:
         calls.append(list(payloads))
         tell(0, payloads[0])
         if len(calls) == 1:
@@ -193,7 +193,7 @@ def test_an_answer_that_is_known_early_does_not_wait_for_the_others() -> None:
 def test_what_was_answered_before_a_failure_is_not_computed_again() -> None:
     seen: list[int] = []
 
-    def inverse(numbers: Sequence[int], tell: Tell) -> None:
+    def inverse(numbers: Sequence[int], tell: Report) -> None:
         for place, number in enumerate(numbers):
             seen.append(number)
             tell(place, 1 / number)

@@ -1,6 +1,5 @@
 """The OpenAPI document: it describes every address, what may be asked there, and what is answered."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,16 +10,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from nmt.config.run import Config
-from nmt.page.api import CALLS
 from nmt.page.app import make_app
-from nmt.page.document import LOOKS, document
 from nmt.page.neighbours import index
 from nmt.page.test_sets import load_set
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
 SENTENCE = "Ba de Fi Go Hu ja"
-PATHS = [call.path for call in CALLS]
+PATHS = ["/api/translate", "/api/explain", "/api/read", "/api/neighbours"]
+LOOKS = ["models", "runs", "runs/{id}", "sets", "sets/{id}", "sets/{id}/sentences", "sets/{id}/sentences/{line}"]
 KINDS = {
     "1": ("attention.wiring=bahdanau", "attention.coverage=true"),
     "2": ("attention.wiring=luong", "attention.scope=local_p", "attention.heads=2", "decoder.hidden_size=8"),
@@ -49,10 +47,10 @@ def client(make_translator: Maker, tmp_path: Path) -> Iterator[TestClient]:
 
 def test_the_document_describes_every_address_and_its_body(client: TestClient) -> None:
     described = client.get("/api").json()
-    assert described == document()
-    assert set(described["paths"]) == {*PATHS, *(look.path for look in LOOKS)}
+    assert set(described["paths"]) == {*PATHS, "/api/runs/events", *(f"/api/{path}" for path in LOOKS)}
     for path in PATHS:
         content = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+        assert content["schema"]
         schema = content["schema"] | {"components": described["components"]}
         needed: dict[str, Any] = {"/api/read": {"target": "kip"}, "/api/neighbours": {"place": 0}}.get(path, {})
         jsonschema.validate({"text": SENTENCE, **needed}, schema)
@@ -77,7 +75,7 @@ def test_answers_look_as_it_says(client: TestClient, number: str, sentence: str)
             assert answer.status_code == 422
         else:
             assert answer.status_code == 200
-        assert_described(path, "post", answer.status_code, answer.json())
+        assert_described(client, path, "post", answer)
 
 
 def test_so_do_answers_about_runs_and_test_sets(client: TestClient) -> None:
@@ -85,7 +83,7 @@ def test_so_do_answers_about_runs_and_test_sets(client: TestClient) -> None:
 
     def look(path: str, **ids: Any) -> Any:
         answer = client.get(path.format(**ids))
-        assert_described(path, "get", answer.status_code, answer.json())
+        assert_described(client, path, "get", answer)
         seen.append(path)
         return answer.json()
 
@@ -100,11 +98,12 @@ def test_so_do_answers_about_runs_and_test_sets(client: TestClient) -> None:
     assert len(look("/api/sets/{id}/sentences", id=own["id"])["models"]) == len(KINDS)
     assert len(look("/api/sets/{id}/sentences/{line}", id=own["id"], line=0)["models"]) == 2  # that have attention
     assert "error" in look("/api/runs/{id}", id="nothing")
-    assert {*seen, "/api/runs/events"} == {one.path for one in LOOKS}
+    assert set(seen) == {f"/api/{path}" for path in LOOKS}
 
 
-def assert_described(path: str, method: str, status: int, answer: Any) -> None:
-    found = document()
-    schema = found["paths"][path][method]["responses"][str(status)]["content"]["application/json"]["schema"]
+def assert_described(client: TestClient, path: str, method: str, answer: Any) -> None:
+    document = client.get("/api").json()
+    response = document["paths"][path][method]["responses"][str(answer.status_code)]
+    schema = response["content"]["application/json"]["schema"]
     assert schema
-    jsonschema.validate(json.loads(json.dumps(answer)), schema | {"components": found["components"]})
+    jsonschema.validate(answer.json(), schema | {"components": document["components"]})

@@ -155,7 +155,7 @@ def test_who_is_let_in_from_elsewhere(best: str) -> None:
             request = urllib.request.Request(here, headers={"host": name})
             assert status_of(request) == status
         process.send_signal(signal.SIGTERM)
-        assert "Everybody who can reach this machine can use it." in process.communicate(timeout=60)[1]
+        assert "accepts unauthenticated requests" in process.communicate(timeout=60)[1]
     with serving(best, "--host", "0.0.0.0", "--token") as (_, address):
         place, _, token = address.replace("0.0.0.0", "127.0.0.1").partition("?token=")
         assert len(token) >= 16
@@ -176,23 +176,6 @@ def workers_of(process: int) -> set[int]:
     command = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process)]
     found = subprocess.run(command, capture_output=True, text=True)
     return {int(line.split()[0]) for line in found.stdout.splitlines() if "spawn_main" in line}
-
-
-@pytest.mark.long
-def test_when_the_copy_that_searches_is_killed_another_answers(best: str) -> None:
-    [expected] = Translator.load(best).translate(SOURCES[:1])
-    with serving(best) as (process, address):
-        killed = set[int]()
-        for _ in range(3):
-            assert asked(address, "/api/translate", {"text": SOURCES[0]})["text"] == expected.text
-            [copy] = (
-                int(n)
-                for of in Path(f"/proc/{process.pid}/task").iterdir()
-                for n in (of / "children").read_text().split()
-            )
-            assert copy not in killed
-            os.kill(copy, signal.SIGKILL)
-            killed.add(copy)
 
 
 @pytest.mark.long

@@ -137,10 +137,10 @@ def test_a_defect_with_one_model_keeps_nobody_waiting(
 ) -> None:
     translate = test_sets._translate
 
-    def fail(payload: tuple[Translator, Sequence[str]]) -> list[str]:
-        if payload[0] is translators["1"][1]:
+    def fail(translator: Translator, sentences: Sequence[str]) -> list[str]:
+        if translator is translators["1"][1]:
             raise RuntimeError("a defect")
-        return translate(payload)
+        return translate(translator, sentences)
 
     monkeypatch.setattr(test_sets, "_translate", fail)
     with served(translators, sets={"1": test_set}) as address:

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     if len(text) != 1:
         raise UserError(f"nmt explain shows one sentence, and {len(text)} were given: quote one as TEXT")
     if len(checkpoints) > 1:
-        raise UserError(f"nmt explain looks into one model, and {len(checkpoints)} were given: leave the others out")
+        raise UserError(f"explain supports a single model, and {len(checkpoints)} were given: leave the others out")
     if options.beam is not None and options.beam > 50:
         raise UserError(f"--beam {options.beam}: the page shows up to 50 hypotheses; lower it")
     files.require_new(options.html, "--html")

@@ -66,10 +66,10 @@ def run(options: argparse.Namespace) -> int:
         text = read_pairs(options.source, options.target)
     count = len(text.source)
     few = min(options.sentences, count)
-    taken = [place * count // few for place in range(few)]
+    lines = [i * count // few for i in range(few)]
     translator = Translator.of({options.checkpoint: loaded})
-    found = index.build(translator, [(text.source[i], text.target[i]) for i in taken])
-    index.save(found, output)
-    words = sum(int(ends[-1]) for ends in found.ends.values())
-    print(f"Written: {output} ({len(found.pairs):,} pairs, {words:,} states, {output.stat().st_size / 1e6:.0f} MB)")
+    built = index.build(translator, [(text.source[i], text.target[i]) for i in lines])
+    index.save(built, output)
+    words = sum(int(ends[-1]) for ends in built.ends.values())
+    print(f"Written: {output} ({len(built.pairs):,} pairs, {words:,} states, {output.stat().st_size / 1e6:.0f} MB)")
     return 0

@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         from uvicorn.supervisors import Multiprocess
 
-        from nmt.page.app import Settings, application, in_environment
+        from nmt.page.app import Settings
         from nmt.page.connections import InterruptibleServer, server_config
     except ModuleNotFoundError as error:
         raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
@@ -94,16 +94,15 @@ def run(options: argparse.Namespace) -> int:
         [(*pair, links) for pair, links in files],
         options.alignment_words or "spacy",
     )
-    serving = application(settings)  # what is wrong with the files is said before there is a server
+    application = settings.application()  # what is wrong with the files is said before there is a server
     listening = _listening(options.host, options.port)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn hands on what stopped it
     _say_where(options.host, listening.getsockname()[1], token)
     if options.workers == 1:
-        InterruptibleServer(server_config(serving)).run([listening])
+        InterruptibleServer(server_config(application)).run([listening])
         return 0
-    del serving
-    in_environment(settings)
-    Multiprocess(server_config("nmt.page.app:from_environment", options.workers), [listening]).run()
+    del application
+    Multiprocess(server_config(settings.application, options.workers), [listening]).run()
     raise KeyboardInterrupt
 
 
@@ -149,17 +148,11 @@ def _is_local(host: str) -> bool:
 def _listening(host: str, port: int) -> socket.socket:
     """The socket, where requests wait until the server is ready."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)
-        try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(1024)
-        except OSError:
-            listening.close()
-            raise
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        listening = socket.create_server(address, family=family, backlog=1024, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or "not a host name"
+        why = (getattr(error, "strerror", None) or "not a host name").partition(" (while")[0]
         raise UserError(f"cannot listen at {host}, port {port} ({why}): choose another --port or --host") from None
     listening.set_inheritable(True)
     return listening
@@ -170,4 +163,4 @@ def _say_where(host: str, port: int, token: str | None) -> None:
     query = "" if token is None else f"?token={token}"
     print(f"Open http://{shown}:{port}/{query} in a browser. Ctrl-C stops.", flush=True)
     if not _is_local(host) and token is None:
-        print("Everybody who can reach this machine can use it.", file=sys.stderr)
+        print("Warning: the server accepts unauthenticated requests from the network.", file=sys.stderr)

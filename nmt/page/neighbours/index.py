@@ -59,14 +59,14 @@ class Index:
 
     def nearest(self, side: Side, vector: Float[Tensor, " D"], count: int) -> list[Neighbour]:
         """The words whose states point most in this vector's direction, the nearest first."""
-        asked = _unit(vector.unsqueeze(0).numpy()).astype(np.float32)
-        likeness, rows = self._search[side].search(asked, min(count, self._search[side].ntotal))
-        found = []
+        query = _unit(vector.unsqueeze(0).numpy()).astype(np.float32)
+        likeness, rows = self._search[side].search(query, min(count, self._search[side].ntotal))
+        neighbours = []
         for row, alike in zip(rows[0].tolist(), likeness[0].tolist(), strict=True):
             pair = int(np.searchsorted(self.ends[side], row, side="right"))
             begin = int(self.ends[side][pair - 1]) if pair else 0
-            found.append(Neighbour(*self.pairs[pair], row - begin, alike))
-        return found
+            neighbours.append(Neighbour(*self.pairs[pair], row - begin, alike))
+        return neighbours
 
 
 def build(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Index:
@@ -86,9 +86,9 @@ def build(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Index:
         raise UserError("nothing to index: all pairs of sentences have an empty side")
     ends = {side: np.cumsum([len(pair[number]) for pair in texts], dtype=np.int64) for number, side in enumerate(SIDES)}
     vectors: dict[Side, NDArray[np.float16]] = {}
-    for place, *both in states(model, [_ids(translator, *pair) for pair in texts]):
+    for number, *both in states(model, [_ids(translator, *pair) for pair in texts]):
         for side, rows in zip(SIDES, both, strict=True):
-            end = ends[side][place]
+            end = ends[side][number]
             if side not in vectors:
                 vectors[side] = np.empty((ends[side][-1], rows.shape[1]), np.float16)
             vectors[side][end - len(rows) : end] = _unit(rows.numpy())
@@ -132,9 +132,9 @@ def load(path: Path, translator: Translator) -> Index:
 
 
 def seq2seq(translator: Translator) -> Seq2Seq:
-    """The model whose states are looked at. Raises `UserError` for an ensemble."""
+    """The model whose states are compared. Raises `UserError` for an ensemble."""
     if not isinstance(translator.model, Seq2Seq):
-        raise UserError("several models that translate together have no states in common: give one checkpoint")
+        raise UserError("ensembles are not supported here: give one checkpoint")
     return translator.model
 
 

@@ -21,15 +21,15 @@ AT_ONCE = 64  # pairs
 def states(
     model: Seq2Seq, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
 ) -> Iterator[tuple[int, Float[Tensor, "S M"], Float[Tensor, "T H"]]]:
-    """For each pair of ids without marks its place in `pairs`, the encoder's states, and the decoder's.
+    """For each pair of ids without marks its index in `pairs`, the encoder's states, and the decoder's.
 
     Row t of the decoder's is its top layer's state in the step that writes target id t, having read those before it.
     Pairs of similar length share a batch, so they come longest first. The model is to be in evaluation mode.
     """
     order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i][0]), -len(pairs[i][1])))
     for begin in range(0, len(order), AT_ONCE):
-        chosen = order[begin : begin + AT_ONCE]
-        batch = collate([Example(list(pairs[i][0]), list(pairs[i][1])) for i in chosen]).to(model.device)
+        rows = order[begin : begin + AT_ONCE]
+        batch = collate([Example(list(pairs[i][0]), list(pairs[i][1])) for i in rows]).to(model.device)
         encoded = model.encoder(batch.source, batch.source_lengths)
         decoder = model.decoder
         state, memory = decoder.initial_state(encoded), decoder.prepare(encoded)
@@ -38,11 +38,11 @@ def states(
             _, state, _ = decoder.step(inputs, state, memory)
             tops.append(decoder.top(state.hidden))
         written = torch.stack(tops, dim=1).cpu() if tops else None
-        for row, place in enumerate(chosen):
-            source, target = pairs[place]
+        for row, number in enumerate(rows):
+            source, target = pairs[number]
             none = encoded.values.new_zeros(0, 1).cpu()
             yield (
-                place,
+                number,
                 encoded.values[row, : len(source)].cpu(),
                 none if written is None else written[row, : len(target)],
             )

@@ -42,9 +42,9 @@ class ConfiguredAugmentation(Augmentation):
         return source, target
 
     def _text(self, side: str) -> Monolingual | None:
-        name = getattr(self.section, f"{side}_monolingual")
+        name, language = getattr(self.section, f"{side}_monolingual"), getattr(self.config, side).language
         with prefix_errors_with(f"data.augment.{side}_monolingual: "):
-            return None if name is None else load_monolingual(name, getattr(self.config, side).language, self.config)
+            return None if name is None else load_monolingual(name, language, self.config)
 
     def notes(self, dropped: Sequence[int | None]) -> list[str]:
         return [

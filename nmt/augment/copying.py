@@ -18,7 +18,7 @@ from nmt.text.tokenizers.case import MARKS
 from nmt.text.vocabulary import SPECIALS, UNK
 
 LEAST_PROBABILITY = 0.5  # of the translation that a word is given up with
-FREQUENT = 100  # types, mostly articles and the like, that stay
+FREQUENT = 100  # tokens, mostly articles and the like, that stay
 NUMBERS = 0.25  # of the made-up words are numbers
 CONSONANTS = [*"bcdfghjklmnprstvwz", "ch", "sch", "st", "th", "ck", "ll", "nn", "rr"]
 VOWELS = [*"aeiouaeioäöü", "ie", "ei", "au"]
@@ -32,37 +32,40 @@ class Copying:
         self._codec = codec
         self._begins = [token.startswith(SPACE_MARK) or token in MARKS for token in tokens]
         self._marks = {number for number, token in enumerate(tokens) if token in MARKS}
-        rare = range(len(SPECIALS) + FREQUENT, len(tokens))  # a vocabulary begins with its frequent types
+        rare = range(len(SPECIALS) + FREQUENT, len(tokens))  # a vocabulary begins with its frequent tokens
         self._pieces = [piece for token in tokens if (piece := token.removeprefix(SPACE_MARK)).isalpha()]
         self._words = {n for n in rare if tokens[n].startswith(SPACE_MARK) and tokens[n][1:].isalpha()}
-        met = translations(source, target)
-        likely = met.probability >= LEAST_PROBABILITY
-        self._translation = dict(zip(met.source[likely].tolist(), met.target[likely].tolist(), strict=True))
+        table = translations(source, target)
+        likely = table.probability >= LEAST_PROBABILITY
+        self._translation = dict(zip(table.source[likely].tolist(), table.target[likely].tolist(), strict=True))
 
     def replaced(self, pair: Example, chance: Random) -> Example:
         """The pair with a made-up word in place of a word and its translation, or as it is if no word has a clear one.
 
         Words of several subwords stay, and so do frequent ones and those that come twice.
         """
-        targets = self._places(pair.target)
-        sources = self._places(pair.source)
-        known = [(s, t) for token, s in sources.items() if (t := targets.get(self._translation.get(token, -1)))]
-        if not known:
+        targets, sources = self._slices(pair.target), self._slices(pair.source)
+        slices = [(s, t) for token, s in sources.items() if (t := targets.get(self._translation.get(token, -1)))]
+        if not slices:
             return pair
-        source, target = chance.choice(known)
+        source, target = chance.choice(slices)
         word = self._codec.encode(made_up(chance, self._pieces))
         if UNK in word:  # a letter that the corpus has not got
             return pair
-        return Example(_spliced(pair.source, source, word), _spliced(pair.target, target, word))
+        spliced = [
+            [*ids[: position.start], *word, *ids[position.stop :]]
+            for ids, position in ((pair.source, source), (pair.target, target))
+        ]
+        return Example(*spliced)
 
-    def _places(self, ids: Sequence[int]) -> dict[int, slice]:
-        """Where each word of one subword stands, with the mark of case before it."""
-        places = {}
-        for place, token in enumerate(ids):
-            ends = place + 1 == len(ids) or self._begins[ids[place + 1]]
+    def _slices(self, ids: Sequence[int]) -> dict[int, slice]:
+        """The positions of each word of one subword, with the mark of case before it."""
+        slices = {}
+        for i, token in enumerate(ids):
+            ends = i + 1 == len(ids) or self._begins[ids[i + 1]]
             if token in self._words and ends and ids.count(token) == 1:
-                places[token] = slice(place - (place > 0 and ids[place - 1] in self._marks), place + 1)
-        return places
+                slices[token] = slice(i - (i > 0 and ids[i - 1] in self._marks), i + 1)
+        return slices
 
 
 def made_up(chance: Random, pieces: Sequence[str] = ()) -> str:
@@ -77,7 +80,3 @@ def made_up(chance: Random, pieces: Sequence[str] = ()) -> str:
         return "".join(chance.choices(pieces, k=chance.randint(2, 3))).capitalize()
     syllables = [chance.choice(CONSONANTS) + chance.choice(VOWELS) for _ in range(chance.randint(1, 3))]
     return ("".join(syllables) + chance.choice(["", *CONSONANTS])).capitalize()
-
-
-def _spliced(ids: Sequence[int], place: slice, word: Sequence[int]) -> list[int]:
-    return [*ids[: place.start], *word, *ids[place.stop :]]

@@ -1,4 +1,8 @@
-"""Text in one language alone, without the lines by which models are judged."""
+"""Text in one language alone, without the lines by which models are judged.
+
+Among it are the captions of Multi30k's task 2, five of each training image in German and in English. They were written
+independently of each other: lines of the same number describe one image, and are no translations.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt.augment.descriptions import DESCRIPTIONS, fetch_descriptions
 from nmt.config.data import DataConfig
 from nmt.data import multi30k
+from nmt.data.multi30k import fetch_file, origin_of
 from nmt.data.splits import MULTI30K_NAMES, split_paths
 from nmt.system.errors import UserError
 from nmt.text.corpus import iterate_lines
+
+DESCRIPTIONS = "multi30k_descriptions"  # what configs call them, and the folder that holds them
+UPSTREAM = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task2/raw"
+
+_SHA256 = {
+    "train.1.de.gz": "0002241b52aba5160c08d644ea0d64a9bf46a2dfffcf619c9e3cdaa55b357004",
+    "train.1.en.gz": "a0e057f07a9733199c0d755d77f6d583dc6f40a3180734b1130a216e2fdf3a3b",
+    "train.2.de.gz": "ac7c29258b90aec0b64d677c5bfc831fc402e6296d0aa9cc7a3433ddbff85c37",
+    "train.2.en.gz": "d79dd70a9eafb2d1fe40151621278c4ae69b3c148c5052a53d7c7a41bf3ba023",
+    "train.3.de.gz": "ec5e6508813814aa31311b34e26e24f903dd7701f8d0668313259b7f975d7aa0",
+    "train.3.en.gz": "86e16fdcc699bcb6bca0f87c3cf1051f7de5ee3674dd588cedc5200194282749",
+    "train.4.de.gz": "bcee8ac6eb47d8a7dc8cff47d9a0fbd80b4363cfda22021bacd297f9604221a4",
+    "train.4.en.gz": "3771b84e010ad6197806d2a1188cb07c12149e3e0d178dd5966dee5763733686",
+    "train.5.de.gz": "dccb0ca6ff25e0b1f0d385f59fb809184e0db89622d88371725e3ec46d43bfc0",
+    "train.5.en.gz": "73988689307fe836994eae59735dc840c15da9775455fa76e6ed22606a042a91",
+}
 
 
 @dataclass(frozen=True)
@@ -26,17 +46,18 @@ class Monolingual:
     held_out: frozenset[str]  # normalised
 
     def __iter__(self) -> Iterator[str]:
-        lines = (line for path in self.paths for line in iterate_lines(path))
-        return (line for line in lines if (found := normalised(line)) and found not in self.held_out)
+        return (line for line in self._lines() if (words := normalised(line)) and words not in self.held_out)
 
     def dropped(self) -> int:
         """How many lines are left out because they equal, lower-cased, a line that is held out."""
-        lines = (normalised(line) for path in self.paths for line in iterate_lines(path))
-        return sum(line != "" and line in self.held_out for line in lines)
+        return sum(line.strip() != "" and normalised(line) in self.held_out for line in self._lines())
 
     def empty(self) -> int:
         """How many lines are left out because they have no words."""
-        return sum(not line.strip() for path in self.paths for line in iterate_lines(path))
+        return sum(not line.strip() for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        return (line for path in self.paths for line in iterate_lines(path))
 
 
 def load_monolingual(name: str, language: str, config: DataConfig, held_out: tuple[Path, ...] = ()) -> Monolingual:
@@ -49,9 +70,22 @@ def load_monolingual(name: str, language: str, config: DataConfig, held_out: tup
     """
     folder = Path(config.folder)
     paths = fetch_descriptions(language, folder / name, config.mirror) if name == DESCRIPTIONS else [Path(name)]
-    judged = [*_judged_by(config, language, name), *held_out]
-    lines = {normalised(line) for path in judged for line in iterate_lines(path)}
+    held_out = (*_evaluation_files(config, language, name), *held_out)
+    lines = {normalised(line) for path in held_out for line in iterate_lines(path)}
     return Monolingual(tuple(paths), frozenset(lines))
+
+
+def fetch_descriptions(language: str, folder: Path, mirror: str | None = None) -> list[Path]:
+    """The paths of the five files, `folder/train.N.language.gz`, fetched as `nmt.data.multi30k.fetch` does.
+
+    A mirror holds them beside task 1's files, or in a folder `multi30k_descriptions` beside its own.
+    """
+    checksums = {name: checksum for name, checksum in _SHA256.items() if name.split(".")[2] == language}
+    if not checksums:
+        raise UserError(f"{DESCRIPTIONS} has captions in de and en, and none in {language!r}: choose one of these")
+    origin = origin_of(mirror)
+    origins = [origin, f"{origin.rpartition('/')[0]}/{DESCRIPTIONS}"] if origin else [UPSTREAM]
+    return [fetch_file(folder / name, checksum, origins, UPSTREAM) for name, checksum in checksums.items()]
 
 
 def normalised(line: str) -> str:
@@ -59,7 +93,7 @@ def normalised(line: str) -> str:
     return " ".join(line.lower().split())
 
 
-def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
+def _evaluation_files(config: DataConfig, language: str, name: str) -> Iterator[Path]:
     """The files of a language in validation and test sets."""
     if config.corpus != "multi30k":
         for number, side in enumerate((config.source, config.target)):
@@ -70,7 +104,7 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
                     if path.is_file():
                         yield path
                     else:  # a checkpoint's config may be of elsewhere
-                        _say_not_left_out(path, "it does not exist here")
+                        _warn(path, "it does not exist here")
     if config.corpus == "multi30k" or name == DESCRIPTIONS:
         folder, missing = Path(config.folder) / "multi30k", dict[str, UserError]()
         yield multi30k.fetch(MULTI30K_NAMES["validation"], language, folder, config.mirror)
@@ -81,8 +115,8 @@ def _judged_by(config: DataConfig, language: str, name: str) -> Iterator[Path]:
                 except UserError as error:
                     missing[split] = error
         if missing:  # one reason is enough: usually it is that of all
-            _say_not_left_out(", ".join(f"{split}.{language}" for split in missing), next(iter(missing.values())))
+            _warn(", ".join(f"{split}.{language}" for split in missing), next(iter(missing.values())))
 
 
-def _say_not_left_out(held_out: object, why: object) -> None:
+def _warn(held_out: object, why: object) -> None:
     print(f"lines that equal one of {held_out} are not left out: {why}", file=sys.stderr)

@@ -14,7 +14,7 @@ from typing import Any
 from nmt import __version__
 from nmt.checkpoint.contents import Loaded, check_same_tokens
 from nmt.decoding.ensemble import Ensemble
-from nmt.export.card import card
+from nmt.export.cards import folder_card
 from nmt.export.graphs import trace
 from nmt.export.precision import Precision, write
 from nmt.system.errors import UserError
@@ -29,14 +29,14 @@ _SEARCH = ("beam_size", "length_penalty", "max_length", "max_source_length", "ba
 
 
 def export(loaded: Mapping[str, Loaded], output: Path, precision: Precision, about: str = "") -> None:
-    """Write the model of a checkpoint, or the ensemble of several, each given with its path. `about` ends the card.
+    """Write the model of a checkpoint, or the ensemble of several, by their paths. `about` ends the card.
 
-    The folder is complete or absent at any moment. Raises `UserError` if it exists or cannot be written, if the
-    script knows nothing of a tokenizer, or if the checkpoints' vocabularies differ; then nothing is written.
+    The folder is complete or absent at any moment. Raises `UserError` if it exists or cannot be written, if the script
+    does not support a tokenizer, or if the checkpoints' vocabularies differ; then nothing is written.
     """
-    (path, first), *others = loaded.items()
+    (path, first), *further = loaded.items()
     check_tokenizers(path, first)
-    for other_path, other in others:
+    for other_path, other in further:
         check_same_tokens(path, first, other_path, other)
     with complete(output) as folder:
         _fill(folder, loaded, precision, about)
@@ -72,9 +72,8 @@ def complete(output: Path) -> Iterator[Path]:
 def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, about: str) -> None:
     first, *_ = loaded.values()
     models = [contents.model for contents in loaded.values()]
-    graphs = trace(models[0] if len(models) == 1 else Ensemble(models))
-    write(graphs.encoder, folder / "encoder.onnx", precision)
-    write(graphs.step, folder / "step.onnx", precision)
+    for graph, content in trace(models[0] if len(models) == 1 else Ensemble(models)).items():
+        write(content, folder / f"{graph}.onnx", precision)
     write_text_files(folder, first)
     if "sentencepiece_cased" in (first.config.data.source.tokenizer, first.config.data.target.tokenizer):
         shutil.copyfile(CASE, folder / "case.py")
@@ -93,7 +92,7 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
     shutil.copyfile(SCRIPT, folder / "translate.py")
     (folder / "translate.py").chmod(0o755)
     size = sum(file.stat().st_size for file in folder.iterdir())
-    (folder / "README.md").write_text(card(config, size, about), encoding="utf-8")
+    (folder / "README.md").write_text(folder_card(config, size, about), encoding="utf-8")
 
 
 def write_text_files(folder: Path, loaded: Loaded, *, with_target: bool = False) -> dict[str, str | None]:

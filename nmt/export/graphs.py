@@ -1,9 +1,8 @@
-"""A model as two ONNX graphs: `encoder`, run once per sentence, and `step`, the decoder's step that search repeats.
-For a page that explains translations there is a third one, `trace`: what attention did in a step.
+"""A model as ONNX graphs: `encoder`, run once per sentence, and `step`, the decoder's step that search repeats.
 
-All are traced from the model's own code, which is plain PyTorch.
+Both are traced from the model's own code, which is plain PyTorch.
 
-Shapes: B sentences, K hypotheses of each, S source positions, V target types. State and memory are the model's own,
+Shapes: B sentences, K hypotheses of each, S source positions, V target tokens. State and memory are the model's own,
 numbered in one row, whatever they are nested in: `state_0`, `state_1`, … and `memory_0`, ….
 """
 
@@ -26,56 +25,34 @@ from nmt.text.vocabulary import BOS, SPECIALS
 _BEAM = 3  # of the example that is traced; any number but 1
 
 
-class Graphs(NamedTuple):
-    """`encoder`: source (B S), lengths (B) → the first state (B 1 …), the memory (B …).
+def trace(model: Seq2Seq | Ensemble, page: Any = None) -> dict[str, onnx.ModelProto]:
+    """The graphs of a model, or of several that translate as one, in float32. B, K and S may have any size in them.
+
+    `encoder`: source (B S), lengths (B) → the first state (B 1 …), the memory (B …).
 
     `step`: tokens (B K), state (B K …), memory → log-probabilities (B K V) of the next tokens, the new state, and the
     attention weights (B K S) if the model has attention.
+
+    With `page`, which is what the page offers, they are those of a single model whose attention may be forced: its step
+    has one more input, `forced` (L), as the page's `forced_by` has it. There is a third graph, `trace`: a step's state
+    before (1 …) and after (1 …), the memory (1 …) and `forced` → the query (H) and the context (M); with attention the
+    scores (n S), weights (n S) and contributions (S) of the page's `AttentionTrace`, and of some models its centre (n)
+    and coverage (S).
     """
-
-    encoder: onnx.ModelProto
-    step: onnx.ModelProto
-
-
-class ExplainingGraphs(NamedTuple):
-    """The same, except that encoder and step are of a model whose attention may be forced, and a third graph.
-
-    The step has one more input, if the model has attention: `forced` (L), as the page's `forced_by` has it.
-    `trace`: a step's state before (1 …) and after (1 …), the memory (1 …) and `forced` → the query (H) and the context
-    (M); with attention the scores (n S), weights (n S) and contributions (S) of the page's `AttentionTrace`, and of
-    some models its centre (n) and coverage (S).
-    """
-
-    encoder: onnx.ModelProto
-    step: onnx.ModelProto
-    trace: onnx.ModelProto
-
-
-def trace(model: Seq2Seq | Ensemble) -> Graphs:
-    """The graphs of a model, or of several that translate as one, in 32 bits. B, K and S may have any size in them."""
-    members = list(model.models) if isinstance(model, Ensemble) else [model]
+    members: list[Any] = list(model.models) if isinstance(model, Ensemble) else [model]
     with torch.no_grad(), quietly():
         small, large = (_Example.of(members, lengths) for lengths in ((3, 2), (7, 5, 2)))
-        step = _traced_step(members, small, large)
-        read = {value.name for value in step.graph.input}
-        return Graphs(_traced_encoder(members, small, large, read), step)
-
-
-def trace_explaining(model: Seq2Seq, page: Any) -> ExplainingGraphs:
-    """The graphs of one model whose attention may be forced, and the graph of what attention did, all in float32.
-
-    `page` is what the page offers: its `forced_by` and `attention_traces` are traced.
-    """
-    with torch.no_grad(), quietly():
-        small, large = (_Example.of([model], lengths) for lengths in ((3, 2), (7, 5, 2)))
-        step = _traced_step([model], small, large, force=page.forced_by if model.has_attention else None)
-        trace = _traced_attention(page, model, *(_Example.of([model], [length]) for length in (3, 7)))
-        read = {value.name for graph in (step, trace) for value in graph.graph.input}
-        return ExplainingGraphs(_traced_encoder([model], small, large, read), step, trace)
+        force = page.forced_by if page is not None and members[0].has_attention else None
+        graphs = {"step": _traced_step(members, small, large, force)}
+        if page is not None:
+            examples = (_Example.of(members, [length]) for length in (3, 7))
+            graphs["trace"] = _traced_attention(page, members[0], *examples)
+        read = {value.name for graph in graphs.values() for value in graph.graph.input}
+        return {"encoder": _traced_encoder(members, small, large, read), **graphs}
 
 
 class _Example(NamedTuple):
-    """What the graphs are traced with: a batch of source ids, and what the encoders make of them."""
+    """What the graphs are traced with: a batch of source ids, and what the encoders compute from them."""
 
     source: Tensor
     lengths: Tensor
@@ -84,13 +61,13 @@ class _Example(NamedTuple):
 
     @classmethod
     def of(cls, members: Sequence[Any], lengths: Sequence[int]) -> _Example:
-        """Sentences of these lengths, whose segments, if the models know any, are more in longer ones."""
+        """Sentences of these lengths; for models with segments, longer ones have more of them."""
         word = len(SPECIALS)
         ends = {end for model in members for end in model.segment_ends}
         pair = [min(ends), next(i for i in range(word, word + len(ends) + 1) if i not in ends)] if ends else [word] * 2
-        source, own = pad_source([(pair * length)[: length - 1] for length in lengths])
-        states, memories = zip(*(model.encode(source, own) for model in members), strict=True)
-        return cls(source, own, states, memories)
+        source, padded_lengths = pad_source([(pair * length)[: length - 1] for length in lengths])
+        states, memories = zip(*(model.encode(source, padded_lengths) for model in members), strict=True)
+        return cls(source, padded_lengths, states, memories)
 
     def beams(self) -> list[Tensor]:
         """The states of K hypotheses of each sentence, (B K …)."""
@@ -119,7 +96,7 @@ def _with_operator(model: Seq2Seq) -> Seq2Seq:
 class _Step(nn.Module):
     """Tokens, states and memories → log-probabilities, the mean of the members', weights if any, and new states."""
 
-    def __init__(self, members: Sequence[Any], example: _Example, force: Callable[..., Any] | None = None) -> None:
+    def __init__(self, members: Sequence[Any], example: _Example, force: Callable[..., Any] | None) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
         self.example = example
@@ -134,18 +111,17 @@ class _Step(nn.Module):
         count = len(list(leaves(self.example.states)))
         states = like(self.example.states, (x.flatten(0, 1) for x in values[:count]))
         memories = like(self.example.memories, iter(values[count:]))
-        each, weights, new = [], [], []
+        log_p, weights, new = [], [], []
         for model, state, memory in zip(members, states, memories, strict=True):
             decoder: Any = model.decoder
             readout, state, alignment = decoder.step(decoder.embed(tokens.flatten()), state, memory)
-            logits = decoder.logits(readout)
-            each.append(logits.view(*beams, -1).log_softmax(dim=2))
+            log_p.append(decoder.logits(readout).view(*beams, -1).log_softmax(dim=2))
             new.append(state)
             if model.has_attention:
                 weights.append(alignment.dense(memory.mask.shape[1]))
-        together = each[0] if len(each) == 1 else torch.stack(each).exp().mean(dim=0).log()
+        mean = log_p[0] if len(log_p) == 1 else torch.stack(log_p).exp().mean(dim=0).log()
         attention = [torch.stack(weights).mean(dim=0)] if weights else []
-        return (together, *(x.view(*beams, *x.shape[1:]) for x in (*leaves(new), *attention)))
+        return (mean, *(x.view(*beams, *x.shape[1:]) for x in (*leaves(new), *attention)))
 
 
 class _Trace(nn.Module):
@@ -160,17 +136,16 @@ class _Trace(nn.Module):
 
     def forward(self, table: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
         model = self.page.forced_by(self.model, table) if self.model.has_attention else self.model
-        each = iter(values)
-        [before], [after] = (like(self.example.states, each) for _ in range(2))
-        [memory] = like(self.example.memories, each)
+        tensors = iter(values)
+        [before], [after] = (like(self.example.states, tensors) for _ in range(2))
+        [memory] = like(self.example.memories, tensors)
         query = self.page.query_of(model.decoder, before, after)
         [trace], contexts = self.page.attention_traces(model, query, [before], memory)
-        found = {"query": query[0], "context": contexts[0]}
-        if trace is not None:
-            found |= {"scores": trace.scores, "weights": trace.weights, "contributions": trace.contributions}
-            found |= {name: x for name in ("centre", "coverage") if (x := getattr(trace, name)) is not None}
-        self.names = list(found)
-        return tuple(found.values())
+        outputs = {"query": query[0], "context": contexts[0]}
+        fields = () if trace is None else ("scores", "weights", "contributions", "centre", "coverage")
+        outputs |= {name: x for name in fields if (x := getattr(trace, name)) is not None}
+        self.names = list(outputs)
+        return tuple(outputs.values())
 
 
 def _traced_attention(page: Any, model: Seq2Seq, small: _Example, large: _Example) -> onnx.ModelProto:
@@ -187,7 +162,7 @@ def _traced_attention(page: Any, model: Seq2Seq, small: _Example, large: _Exampl
 
 
 def _traced_step(
-    members: Sequence[Any], small: _Example, large: _Example, *, force: Callable[..., Any] | None = None
+    members: Sequence[Any], small: _Example, large: _Example, force: Callable[..., Any] | None
 ) -> onnx.ModelProto:
     """The step, without those of the memories' tensors that it does not read."""
     states, memories = numbered("state", small.states), numbered("memory", small.memories)

@@ -18,6 +18,13 @@ from nmt.system.errors import UserError
 FILE, CARD = "model.safetensors", "README.md"  # in a repository
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(rf"{PREFIX}({_REPOSITORY.pattern})(?:@([\w./-]+))?", re.ASCII)
+_REASONS = {  # by errors of huggingface_hub, of which the first one that fits counts
+    "GatedRepoError": ": its owner has to allow access; ask on its page, then log in (hf auth login)",
+    "RepositoryNotFoundError": ": there is no such repository, or it is private: log in (hf auth login)",
+    "RevisionNotFoundError": ": there is no such revision; leave @REVISION out for the newest",
+    "LocalEntryNotFoundError": " cannot be fetched: check the connection, then try again",
+    "EntryNotFoundError": f" has no file {FILE}: it was not written by nmt push",
+}
 
 
 def fetch(address: str) -> str:
@@ -58,9 +65,8 @@ def _package() -> Any:
         import huggingface_hub
         from huggingface_hub.utils import logging
     except ImportError:
-        raise UserError(
-            "the hub needs the package huggingface_hub: run pip install -e '.[hub]' in the folder of nmt"
-        ) from None
+        install = "run pip install -e '.[hub]' in the folder of nmt"
+        raise UserError(f"the hub needs the package huggingface_hub: {install}") from None
     logging.set_verbosity_error()  # it would count how often it tries again
     return huggingface_hub
 
@@ -72,21 +78,12 @@ def _explained(what: str) -> Iterator[None]:
 
     try:
         yield
-    except errors.GatedRepoError:
-        raise UserError(
-            f"{what}: its owner has to allow access; ask on its page, then log in (hf auth login)"
-        ) from None
-    except errors.RepositoryNotFoundError:
-        raise UserError(f"{what}: there is no such repository, or it is private: log in (hf auth login)") from None
-    except errors.RevisionNotFoundError:
-        raise UserError(f"{what}: there is no such revision; leave @REVISION out for the newest") from None
-    except errors.LocalEntryNotFoundError:  # not in the cache, and the hub cannot be reached
-        raise UserError(f"{what} cannot be fetched: check the connection, then try again") from None
-    except errors.EntryNotFoundError:
-        raise UserError(f"{what} has no file {FILE}: it was not written by nmt push") from None
-    except (errors.LocalTokenNotFoundError, errors.HfHubHTTPError, ValueError, OSError, RuntimeError) as error:
-        said = " ".join(str(error).split())[:300]
-        raise UserError(f"{what}: the hub refuses ({said}): log in (hf auth login), or check the name") from None
-    except Exception as error:  # of the package that huggingface_hub asks through
-        said = " ".join(str(error).split())[:300] or type(error).__name__
-        raise UserError(f"{what}: the hub cannot be reached ({said}): check the connection, then try again") from None
+    except Exception as error:  # those of huggingface_hub, and of the packages that it asks through
+        for name, reason in _REASONS.items():
+            if isinstance(error, getattr(errors, name)):
+                raise UserError(f"{what}{reason}") from None
+        text = " ".join(str(error).split())[:300] or type(error).__name__
+        refusals = errors.LocalTokenNotFoundError, errors.HfHubHTTPError, ValueError, OSError, RuntimeError
+        if isinstance(error, refusals):
+            raise UserError(f"{what}: the hub refuses ({text}): log in (hf auth login), or check the name") from None
+        raise UserError(f"{what}: the hub cannot be reached ({text}): check the connection, then try again") from None

@@ -3,7 +3,7 @@
 
 encoder.onnx makes of source ids (B S) and their lengths (B) the decoder's first state, and a memory; step.onnx of the
 last ids (B K), state and memory the log-probabilities of the next (B K V), the new state, and weights (B K S),
-for B sentences, K hypotheses of each, S source positions, V target types.
+for B sentences, K hypotheses of each, S source positions, V target tokens.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Side:
 
             self.pieces = SentencePieceProcessor(model_file=str(folder / f"{name}.model"), out_type=str)
             words = range(3, self.pieces.get_piece_size() if self.case else 3)  # behind <unk>, <s> and </s>
-            self.known = set(map(self.pieces.id_to_piece, words))
+            self.subwords = set(map(self.pieces.id_to_piece, words))
 
     def tokenize(self, text: str) -> Any:
         if not self.kind.startswith("sentencepiece"):
@@ -70,8 +70,8 @@ class Side:
         words = " ".join(text.replace(SPACE, " ").split())
         if self.case is None:
             return self.pieces.encode(words.lower() if self.lowercase else words)
-        parts = self.pieces.normalize(words).split(SPACE)[1:]
-        return self.case.cased(parts, lambda word: self.pieces.encode(word.removeprefix(SPACE)), self.known)
+        normalized = self.pieces.normalize(words).split(SPACE)[1:]
+        return self.case.cased(normalized, lambda word: self.pieces.encode(word.removeprefix(SPACE)), self.subwords)
 
     def detokenize(self, tokens: list[str]) -> str:
         if self.kind == "whitespace":
@@ -110,14 +110,14 @@ class Translator:
         if not 0 <= search["length_penalty"] <= 10:
             raise Refused("the length penalty must lie between 0 and 10")
         sources = [self.read(sentence) for sentence in sentences]
-        found = [[Translation("", [], [], 0.0, None)] for _ in sentences]
+        translations = [[Translation("", [], [], 0.0, None)] for _ in sentences]
         order = sorted((i for i, tokens in enumerate(sources) if tokens), key=lambda i: -len(sources[i]))
         for begin in range(0, len(order), search["batch_size"]):
-            chosen = order[begin : begin + search["batch_size"]]
-            ids = [[*(self.source.ids.get(token, UNK) for token in sources[i]), EOS] for i in chosen]
-            for i, hypotheses in zip(chosen, beam_search(self, ids, search), strict=True):
-                found[i] = [self.translation(sources[i], each) for each in hypotheses[:n_best]]
-        return found
+            batch = order[begin : begin + search["batch_size"]]
+            ids = [[*(self.source.ids.get(token, UNK) for token in sources[i]), EOS] for i in batch]
+            for i, hypotheses in zip(batch, beam_search(self, ids, search), strict=True):
+                translations[i] = [self.translation(sources[i], hypothesis) for hypothesis in hypotheses[:n_best]]
+        return translations
 
     def read(self, sentence: str) -> list[str]:
         """Its tokens, cut off where it is too long."""
@@ -140,11 +140,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     """What config.json says. Raises `Refused` unless all files of the folder are as they were written."""
     try:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        found, files, _ = config["format"], dict(config["files"]), dict(config["search"])
+        version, files, _ = config["format"], dict(config["files"]), dict(config["search"])
     except (OSError, ValueError, TypeError, KeyError):
         raise Refused(f"{folder} is not a folder of `nmt export`: it has no usable config.json") from None
-    if found != FORMAT:
-        raise Refused(f"{folder} has format {found}, not {FORMAT}: use the translate.py in it, or export again")
+    if version != FORMAT:
+        raise Refused(f"{folder} has format {version}, not {FORMAT}: use the translate.py in it, or export again")
     for name, digest in files.items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             raise Refused(f"{folder / name} is damaged: its checksum is wrong; use another copy")
@@ -157,22 +157,22 @@ def beam_search(model: Translator, sources: list[list[int]], search: dict[str, A
     A sentence is finished when K have, or at the largest length, where unfinished ones compete as they are.
     """
     beam, alpha = search["beam_size"], search["length_penalty"]
-    wanted = search.get("attention", False) and any(x.name == "weights" for x in model.step.get_outputs())
-    outputs = ["log_probabilities", *(f"new_{name}" for name in model.states), *(["weights"] if wanted else [])]
+    attends = search.get("attention", False) and any(x.name == "weights" for x in model.step.get_outputs())
+    outputs = ["log_probabilities", *(f"new_{name}" for name in model.states), *(["weights"] if attends else [])]
     state, memory = encode(model, sources)
     finished: list[list[Hypothesis]] = [[] for _ in sources]
     numbers = np.arange(len(sources))  # the unfinished sentences
     ids, scores = np.full((len(sources), 1, 1), BOS), np.zeros((len(sources), 1), np.float32)
-    weights = np.zeros((len(sources), 1, 0, len(sources[0]) if wanted else 0), np.float32)
+    weights = np.zeros((len(sources), 1, 0, len(sources[0]) if attends else 0), np.float32)
 
     def end(row: int, score: float, path: Any, attention: Any) -> None:
         number, penalty = numbers[row], ((4 + len(path)) / 6) ** alpha  # Wu et al. 2016, equation 14; BOS is no part
-        attention = attention[:, : len(sources[number])] if wanted else None
+        attention = attention[:, : len(sources[number])] if attends else None
         finished[number].append((float(score) / penalty, path[1:].tolist(), attention))
 
     for _ in range(search["max_length"]):
         log_p, *new = model.step.run(outputs, {"tokens": ids[:, :, -1], **state, **memory})
-        now = new.pop() if wanted else np.zeros((*scores.shape, 0), np.float32)
+        now = new.pop() if attends else np.zeros((*scores.shape, 0), np.float32)
         log_p[:, :, [PAD, BOS]] = -np.inf  # no target holds them
         log_p += scores[:, :, None]
         best, parents, tokens = best_candidates(log_p, 2 * beam)  # K may end, and K others are to go on
@@ -193,7 +193,7 @@ def beam_search(model: Translator, sources: list[list[int]], search: dict[str, A
     else:
         for row, rank in np.argwhere(np.isfinite(scores)):
             end(row, scores[row, rank], ids[row, rank], weights[row, rank])
-    return [sorted(each, key=lambda hypothesis: -hypothesis[0]) for each in finished]
+    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis[0]) for hypotheses in finished]
 
 
 def encode(model: Translator, sources: list[list[int]]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -202,33 +202,20 @@ def encode(model: Translator, sources: list[list[int]]) -> tuple[dict[str, Any],
     for row, ids in zip(padded, sources, strict=True):
         row[: len(ids)] = ids
     names = [*model.states, *model.memories]
-    made = dict(zip(names, model.encoder.run(names, {"source": padded, "lengths": [*map(len, sources)]}), strict=True))
-    return {name: made[name] for name in model.states}, {name: made[name] for name in model.memories}
+    values = model.encoder.run(names, {"source": padded, "lengths": [*map(len, sources)]})
+    encoded = dict(zip(names, values, strict=True))
+    return {name: encoded[name] for name in model.states}, {name: encoded[name] for name in model.memories}
 
 
-def best_candidates(totals: Any, wanted: int) -> tuple[Any, Any, Any]:
+def best_candidates(totals: Any, count: int) -> tuple[Any, Any, Any]:
     """Of the scores (B K V) of all continuations the best of each sentence, their parents (of K), and their ids."""
     rows = np.arange(len(totals))[:, None]
-    types = highest(totals.max(axis=1), wanted)  # of which each is best in some row
-    among = np.take_along_axis(totals, types[:, None], axis=2).reshape(len(totals), -1)
-    places = np.argsort(-among, axis=1, kind="stable")[:, :wanted]
-    parents, columns = np.divmod(places, types.shape[1])
-    return among[rows, places], parents, types[rows, columns]
-
-
-def highest(values: Any, wanted: int) -> Any:
-    """The columns of each row's highest values, in any order. Those of a long row are in its highest stretches."""
-    rows, columns = values.shape
-    if columns <= wanted:
-        return np.tile(np.arange(columns), (rows, 1))
-    if columns < 16 * wanted:
-        return np.argpartition(-values, wanted - 1, axis=1)[:, :wanted]
-    width = int((columns / wanted) ** 0.5)
-    stretches = np.full((rows, -(-columns // width), width), -np.inf, values.dtype)
-    stretches.reshape(rows, -1)[:, :columns] = values
-    chosen = highest(stretches.max(axis=2), wanted)
-    within = highest(np.take_along_axis(stretches, chosen[:, :, None], axis=1).reshape(rows, -1), wanted)
-    return np.take_along_axis(chosen, within // width, axis=1) * width + within % width
+    first = max(totals.shape[2] - count, 0)
+    columns = np.argpartition(totals.max(axis=1), first, axis=1)[:, first:]  # each is among the best in some row of K
+    scores = np.take_along_axis(totals, columns[:, None], axis=2).reshape(len(totals), -1)
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    parents, within = np.divmod(best, columns.shape[1])
+    return scores[rows, best], parents, columns[rows, within]
 
 
 def blocks(arguments: argparse.Namespace) -> Iterator[list[str]]:
@@ -249,11 +236,11 @@ def blocks(arguments: argparse.Namespace) -> Iterator[list[str]]:
 def line_of(number: int, translations: list[Translation], arguments: argparse.Namespace) -> str:
     """As JSON, as lines of the n best, or the best one's text."""
     if arguments.json:
-        entries = [each._asdict() for each in translations]
+        entries = [translation._asdict() for translation in translations]
         best = entries[0] | {"n_best": entries} if arguments.n_best > 1 else entries[0]
         return json.dumps(best, ensure_ascii=False, default=lambda array: array.tolist())
     if arguments.n_best > 1:
-        return "\n".join(f"{number} ||| {each.text} ||| {each.score:.4f}" for each in translations)
+        return "\n".join(f"{number} ||| {one.text} ||| {one.score:.4f}" for one in translations)
     return translations[0].text
 
 

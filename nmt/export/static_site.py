@@ -16,7 +16,7 @@ from nmt.addons import offered
 from nmt.checkpoint.address import model_name
 from nmt.checkpoint.contents import Loaded
 from nmt.export.folder import check_tokenizers, complete, described, write_text_files
-from nmt.export.graphs import trace_explaining
+from nmt.export.graphs import trace
 from nmt.export.precision import Precision, write
 from nmt.model.scopes import LocalScope
 from nmt.system.errors import UserError
@@ -61,8 +61,8 @@ def write_page(path: str, loaded: Loaded, output: Path, precision: Precision, pa
 
 def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) -> None:
     model, place = loaded.model, folder / "model"
-    for graph, contents in trace_explaining(model, offered("static_page"))._asdict().items():
-        write(contents, place / f"{graph}.onnx", precision, products=False)
+    for graph, content in trace(model, offered("static_page")).items():
+        write(content, place / f"{graph}.onnx", precision, products=False)
     subwords = write_text_files(place, loaded, with_target=True)
     scope = getattr(model.decoder.attention, "scope", None)
     files = [*sorted(place.iterdir()), folder / "runtime" / RUNTIME[-1]]

@@ -7,6 +7,7 @@ ten times as long.
 from __future__ import annotations
 
 import io
+import logging
 import warnings
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,18 +23,20 @@ OPSET = 17  # since 2022
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without warnings, that the tracer is old and that sizes are read, and without checks of shapes.
+    """Without warnings, that the tracer is old and that sizes are read, advice to quantize otherwise, and shape checks.
 
     A size is a tensor while a graph is traced, which the shapes in signatures do not allow.
     """
-    before = jaxtyping.config.jaxtyping_disable
+    before = jaxtyping.config.jaxtyping_disable, logging.root.manager.disable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         jaxtyping.config.update("jaxtyping_disable", True)
+        logging.disable(logging.WARNING)
         try:
             yield
         finally:
-            jaxtyping.config.update("jaxtyping_disable", before)
+            jaxtyping.config.update("jaxtyping_disable", before[0])
+            logging.disable(before[1])
 
 
 def leaves(tree: Any) -> Iterator[Tensor]:
@@ -41,8 +44,8 @@ def leaves(tree: Any) -> Iterator[Tensor]:
     if isinstance(tree, Tensor):
         yield tree
     elif tree is not None:
-        for part in tree:
-            yield from leaves(part)
+        for branch in tree:
+            yield from leaves(branch)
 
 
 def like(tree: Any, tensors: Iterator[Tensor]) -> Any:
@@ -51,8 +54,8 @@ def like(tree: Any, tensors: Iterator[Tensor]) -> Any:
         return None
     if isinstance(tree, Tensor):
         return next(tensors)
-    parts = [like(part, tensors) for part in tree]
-    return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    branches = [like(branch, tensors) for branch in tree]
+    return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)
 
 
 def without_unread(graph: onnx.ModelProto, among: Container[str] | None = None) -> onnx.ModelProto:

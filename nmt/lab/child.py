@@ -11,8 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from typing import IO
+from itertools import takewhile
 
 import yaml
 
@@ -30,19 +29,13 @@ def main() -> int:
     stop = StopSignals()
     try:
         with stop.installed():
-            config = parse_config(yaml.safe_load("".join(_document(sys.stdin))), "standard input")
+            document = "".join(takewhile("...\n".__ne__, sys.stdin))
+            config = parse_config(yaml.safe_load(document), "standard input")
             threading.Thread(target=stop_at_end, args=(sys.stdin.fileno(),), daemon=True).start()
             return _train_and_measure(config, stop)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-
-
-def _document(stream: IO[str]) -> Iterator[str]:
-    for line in stream:
-        if line == "...\n":
-            return
-        yield line
 
 
 def stop_at_end(descriptor: int) -> None:

@@ -1,4 +1,4 @@
-"""Which configs are compared: the given ones, or one for every mechanism that there is."""
+"""Which configs are compared: those of the command, or one for every mechanism that there is."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from nmt.lab.seeds import with_seeds
 from nmt.system.bundled import ablation_configs, find_config
 from nmt.system.errors import UserError
 from nmt.training.folder import CONFIG
-
-DEFAULT_CONFIGS = Path("configs/ablation")
-
 
 # The fields that make a mechanism, and their parent sections; all else is the same in a comparison.
 _COMPARED = (
@@ -40,28 +37,28 @@ def load_configs(
 
     With a recipe, another config, they give their names and mechanisms, and the recipe gives all else.
 
-    Without paths these are the configs in configs/ablation of the current folder or else the bundled ones. The bundled
-    ones are completed: a score or scope that none of them has gets a config of its own.
+    Without paths these are the bundled ones, and one more for each score and scope that none of them has.
 
     All mechanisms come with their own seed first, then all with the next one. Raises `UserError` unless they differ
     only in name and mechanism, or if a run's folder has another run.
     """
-    here = {path.resolve(): str(path) for path in sorted(DEFAULT_CONFIGS.glob("*.yaml"))}
-    bundled = {path.resolve(): str(path) for path in ablation_configs()}
-    chosen = list(paths or (here or bundled).values())
     load = load_config if recipe is None else _by_recipe(find_config(recipe))
-    configs = {path: load(find_config(path), overrides) for path in chosen}
-    if len(chosen) > len(configs):
+    configs = {path: load(find_config(path), overrides) for path in paths or map(str, ablation_configs())}
+    if len(paths) > len(configs):
         raise UserError("a config was given twice: name each once")
-    if not paths and (here or bundled).keys() == bundled.keys():
+    if not paths:
         configs |= {f"the config made for {config.name}": config for config in missing(configs.values())}
     _check_comparable(configs)
-    seeded = [list(with_seeds(config, seeds)) for config in configs.values()]
-    chosen_seeds = list(chain.from_iterable(zip(*seeded, strict=True)))
-    _check_names(chosen_seeds)
-    for config in chosen_seeds:
-        _check_folder(config)
-    return chosen_seeds
+    by_config = {path: list(with_seeds(config, seeds)) for path, config in configs.items()}
+    folders: dict[Path, str] = {}
+    for path, seeded in by_config.items():
+        for config in seeded:
+            folder = result.folder_of(config)
+            if folder in folders:
+                raise UserError(f"{folders[folder]} and {path} would both run in {folder}; give each another name")
+            folders[folder] = path
+            _check_folder(config)
+    return list(chain.from_iterable(zip(*by_config.values(), strict=True)))
 
 
 def missing(configs: Iterable[Config]) -> Iterator[Config]:
@@ -69,30 +66,30 @@ def missing(configs: Iterable[Config]) -> Iterator[Config]:
 
     A score that only renames another has none. Raises `UserError` if the sizes do not fit a score.
     """
-    first, *others = configs
-    attentive = [c.model.attention for c in (first, *others) if c.model.attention.wiring != "none"]
+    configs = list(configs)
+    attentive = [c.model.attention for c in configs if c.model.attention.wiring != "none"]
     scores = {name for name, score in SCORES.items() if score.same_as is None} - {a.score for a in attentive}
     scopes = SCOPES.keys() - {a.scope for a in attentive}
-    wanted = {f"luong_{score}": {"wiring": "luong", "score": score} for score in sorted(scores)}
+    made = {f"luong_{score}": {"wiring": "luong", "score": score} for score in sorted(scores)}
     for scope in sorted(scopes):
-        wanted[f"luong_general_{scope}"] = {"wiring": "luong", "score": "general", "scope": scope}
-    for name, attention in wanted.items():
-        values = first.model_dump(mode="json") | {"name": name}
+        made[f"luong_general_{scope}"] = {"wiring": "luong", "score": "general", "scope": scope}
+    for name, attention in made.items():
+        values = configs[0].model_dump(mode="json") | {"name": name}
         values["model"] |= {"attention": attention}
         yield parse_config(values, f"the config made for {name}")
 
 
 def _by_recipe(recipe: Path) -> Callable[[Path, Sequence[str]], Config]:
     """What makes the recipe's config, with the name and the mechanism of another one."""
-    load_config(recipe)  # so that its own errors are told as such
+    load_config(recipe)  # so that its own errors are reported as such
     read = read_values(recipe)
 
     def load(path: Path, overrides: Sequence[str]) -> Config:
         values, mechanism = deepcopy(read), load_config(path).model_dump(mode="json")
         for *parents, field in _COMPARED:
-            own, other = _section(values, parents), _section(mechanism, parents)
-            own.pop(field, None)
-            own |= {field: other[field]} if field in other else {}
+            section, other = _section(values, parents), _section(mechanism, parents)
+            section.pop(field, None)
+            section |= {field: other[field]} if field in other else {}
         for override in overrides:
             apply_override(override, values)
         return parse_config(values, f"{path} by the recipe {recipe}")
@@ -106,25 +103,12 @@ def _section(values: dict[str, Any], parents: Sequence[str]) -> dict[str, Any]:
 
 
 def _check_comparable(configs: Mapping[str, Config]) -> None:
-    (first, first_config), *others = configs.items()
-    folders = {result.folder_of(first_config): first}
-    for path, config in others:
+    (first, first_config), *further = configs.items()
+    for path, config in further:
         for field in differences(_common(first_config), _common(config)):
             raise UserError(
                 f"{first} and {path} differ in {field}, so that more than mechanisms would be compared; set both alike"
             )
-        folder = result.folder_of(config)
-        if folder in folders:
-            raise UserError(f"{folders[folder]} and {path} would both run in {folder}; give each another name")
-        folders[folder] = path
-
-
-def _check_names(configs: Iterable[Config]) -> None:
-    folders: set[Path] = set()
-    for config in configs:
-        if (folder := result.folder_of(config)) in folders:
-            raise UserError(f"two runs would be in {folder}: give the configs names that do not end in -seedN")
-        folders.add(folder)
 
 
 def _common(config: Config) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The page that compares the runs: `README.md` and its pictures, made from their results.
+"""The page that compares the runs: `README.md` and its figures, made from their results.
 
 Text outside the page's two markers is kept: it is the author's.
 """
@@ -6,18 +6,17 @@ Text outside the page's two markers is kept: it is the author's.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from nmt.config.model import AttentionConfig
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
-from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
 from nmt.evaluation.checkpoints import TestSet
 from nmt.evaluation.mechanisms import variants
-from nmt.lab.pictures import error_percent, pictures
+from nmt.lab.figures import error_percent, figures
 from nmt.lab.result import Result
 from nmt.lab.seeds import Mechanism, base_of, difference, mean_and_deviation, mechanisms
 from nmt.system import files
@@ -28,8 +27,8 @@ NEW_PAGE = f"# Attention mechanisms compared\n\n{BEGIN}\n{END}\n"
 WIRINGS = ("none", "bahdanau", "luong")
 
 
-class Making(NamedTuple):
-    """How a page was made: the command, the machine's name if not the one found, the runs that failed, the name of
+class Source(NamedTuple):
+    """How a page was made: the command, the machine's name if not as detected, the runs that failed, the name of
     the mechanism that the others are tested against if not the default."""
 
     command: str
@@ -47,16 +46,16 @@ def check(output: Path) -> None:
     _with_results(_present(output / "README.md"), "", output / "README.md")
 
 
-def write(output: Path, results: Sequence[Result], test_set: TestSet, made: Making) -> list[Path]:
-    """Write page and pictures, and return their paths. Raises `UserError` where one cannot be written."""
+def write(output: Path, results: Sequence[Result], test_set: TestSet, source: Source) -> list[Path]:
+    """Write page and figures, and return their paths. Raises `UserError` where one cannot be written."""
     path = output / "README.md"
     ordered = sorted(results, key=lambda result: WIRINGS.index(result.config.model.attention.wiring))
-    found = mechanisms(ordered)
-    firsts = [mechanism.first for mechanism in found]
-    drawn = pictures(firsts, test_set, output)
+    compared = mechanisms(ordered)
+    firsts = [mechanism.first for mechanism in compared]
+    drawn = figures(firsts, test_set, output)
     blocks = [
-        _setting(ordered, found, test_set, made),
-        _table(found, made.base),
+        _setting(ordered, compared, test_set, source),
+        _table(compared, source.base),
         *(f"![{alternative}]({name})" for name, (alternative, _) in drawn.items()),
         _length_table(firsts),
     ]
@@ -90,18 +89,18 @@ def _with_results(page: str, results: str, path: Path) -> str:
     return f"{before}{BEGIN}\n\n{results}\n\n{END}{after}"
 
 
-def _setting(results: Sequence[Result], found: Sequence[Mechanism], test_set: TestSet, made: Making) -> str:
+def _setting(results: Sequence[Result], compared: Sequence[Mechanism], test_set: TestSet, source: Source) -> str:
     """What was run, on what, how it was measured."""
     config = results[0].config
     lines = [
-        f"Made by `{made.command}`.",
-        *_runs(found, made.base),
+        f"Made by `{source.command}`.",
+        *_runs(compared, source.base),
         "",
         f"- Corpus: {_corpus(config, test_set)}",
         f"- Budget: {_budget(config)} for each model",
-        f"- Machine: {made.machine or '; '.join(_unique(result.machine for result in results))}",
+        f"- Machine: {source.machine or '; '.join(dict.fromkeys(result.machine for result in results))}",
         f"- BLEU: {results[0].case} sacreBLEU of detokenised text, beam {config.search.beam_size}, "
-        f"{', '.join(f'`{signature}`' for signature in _unique(result.signature for result in results))}",
+        f"{', '.join(dict.fromkeys(f'`{result.signature}`' for result in results))}",
         "- Intervals: 95 %, from 1,000 bootstrap resamples of the test sentences; they do not cover other seeds",
         "- Perplexity: per target token of the test set, including the end of the sentence",
         "- Target tokens/s: median during training; minutes: training and validation",
@@ -116,23 +115,23 @@ def _setting(results: Sequence[Result], found: Sequence[Mechanism], test_set: Te
             "- Right sentence: of sources with several sentences, how often the one with the most weight is one that "
             "the word of the reference is linked to"
         )
-    if made.missing:
-        lines.append(f"- **Missing, because the run failed:** {', '.join(made.missing)}")
+    if source.missing:
+        lines.append(f"- **Missing, because the run failed:** {', '.join(source.missing)}")
     return "\n".join(lines)
 
 
-def _runs(found: Sequence[Mechanism], base_name: str | None) -> list[str]:
+def _runs(compared: Sequence[Mechanism], base_name: str | None) -> list[str]:
     """How often each mechanism was trained, and what the test against the base is."""
     differ = "the configs differ only in name and mechanism"
-    seeds = sorted({seed for mechanism in found for seed in mechanism.bleus})
+    seeds = sorted({seed for mechanism in compared for seed in mechanism.bleus})
     if len(seeds) == 1:
         return [f"Each model was trained once, with seed {seeds[0]}; {differ}."]
     lines = [
         f"Each mechanism was trained with the seeds {', '.join(map(str, seeds))}; {differ}. BLEU, perplexity, AER, "
-        "speed and minutes are means over the seeds, with the standard deviation of BLEU. Pictures and the table by "
+        "speed and minutes are means over the seeds, with the standard deviation of BLEU. Figures and the table by "
         f"length are of seed {seeds[0]}."
     ]
-    if (base := base_of(found, base_name)) is not None:
+    if (base := base_of(compared, base_name)) is not None:
         lines.append(
             f"*Difference* is that of the mean BLEU to {base.name}; p is that of a paired, two-sided t-test over "
             "the seeds, not corrected for the number of rows: it finds only differences that are large beside the "
@@ -146,7 +145,7 @@ def _corpus(config: Config, test_set: TestSet) -> str:
     if config.data.corpus == "sample":
         return (
             f"the **synthetic** sample corpus ({test_set.corpus.split(', ')[-1]}), {size}. "
-            "A score on it shows that a model learns; it says nothing about real text."
+            "A high score shows that training works, not that the model can translate real text."
         )
     return f"{test_set.corpus}, {size}"
 
@@ -159,33 +158,43 @@ def _budget(config: Config) -> str:
     return f"{' or '.join(limits)} of at most {batch}"
 
 
-def _table(found: Sequence[Mechanism], base_name: str | None) -> str:
-    several = any(len(mechanism.results) > 1 for mechanism in found)
-    aligned = any(mechanism.first.alignment is not None for mechanism in found)
-    sentences = any(mechanism.first.right_sentence is not None for mechanism in found)
-    base = base_of(found, base_name) if several else None
-    validated = all(result.validation_bleu is not None for mechanism in found for result in mechanism.results)
-    heads = ["mechanism", "wiring", "score", "scope", "variant"] + ["validation BLEU"] * validated + ["BLEU"]
-    heads += ["difference (p)"] * (base is not None) + ["perplexity"]
-    heads += ["AER %"] * aligned + ["right sentence %"] * sentences + ["target tokens/s", "parameters", "minutes"]
+def _table(compared: Sequence[Mechanism], base_name: str | None) -> str:
+    """A row for each mechanism. Columns of what no run has measured are left out."""
+    results = [result for mechanism in compared for result in mechanism.results]
+    several = any(len(mechanism.results) > 1 for mechanism in compared)
+    base = base_of(compared, base_name) if several else None
+    has_alignment = any(result.alignment is not None for result in results)
+    has_sentences = any(result.right_sentence is not None for result in results)
+    is_validated = all(result.validation_bleu is not None for result in results)
     rows = []
-    for mechanism in found:
-        results, first = mechanism.results, mechanism.first
-        attention = first.config.model.attention
-        axes = ["–"] * 2 if attention.wiring == "none" else [attention.score, _scope(attention)]
-        rows.append([
-            first.name, attention.wiring, *axes, _variants(first.config),
-            *([_mean([result.validation_bleu for result in results], "{:.2f}")] if validated else []),
-            _bleu(mechanism, several),
-            *([_difference(mechanism, base)] if base is not None else []),
-            _mean([result.perplexity for result in results], "{:.3f}"),
-            *([_alignments([result.alignment for result in results])] if aligned else []),
-            *([_mean([_percent(result.right_sentence) for result in results], "{:.1f}")] if sentences else []),
-            _mean([result.target_tokens_per_second for result in results], "{:,.0f}"),
-            f"{first.parameters:,}",
-            _mean([result.minutes for result in results], "{:.1f}"),
-        ])  # fmt: skip
-    return _markdown(heads, rows, left=5)
+    for mechanism in compared:
+        first, attention = mechanism.first, mechanism.first.config.model.attention
+        has_attention = attention.wiring != "none"
+        cells = {
+            "mechanism": first.name,
+            "wiring": attention.wiring,
+            "score": attention.score if has_attention else "–",
+            "scope": _scope(attention) if has_attention else "–",
+            "variant": _variants(first.config),
+            "validation BLEU": _mean(mechanism, "validation_bleu", "{:.2f}") if is_validated else None,
+            "BLEU": _bleu(mechanism, several),
+            "difference (p)": _difference(mechanism, base) if base is not None else None,
+            "perplexity": _mean(mechanism, "perplexity", "{:.3f}"),
+            "AER %": _error_rate(mechanism) if has_alignment else None,
+            "right sentence %": _mean(mechanism, "right_sentence", "{:.1f}", 100.0) if has_sentences else None,
+            "target tokens/s": _mean(mechanism, "target_tokens_per_second", "{:,.0f}"),
+            "parameters": f"{first.parameters:,}",
+            "minutes": _mean(mechanism, "minutes", "{:.1f}"),
+        }
+        rows.append({head: cell for head, cell in cells.items() if cell is not None})
+    return _markdown(list(rows[0]), [list(row.values()) for row in rows], left=5)
+
+
+def _mean(mechanism: Mechanism, field: str, form: str, factor: float = 1.0) -> str:
+    """The mean of a result's field over the seeds that have it."""
+    values = [getattr(result, field) for result in mechanism.results]
+    measured = [factor * value for value in values if value is not None]
+    return form.format(mean_and_deviation(measured)[0]) if measured else "–"
 
 
 def _bleu(mechanism: Mechanism, several: bool) -> str:
@@ -197,35 +206,21 @@ def _bleu(mechanism: Mechanism, several: bool) -> str:
 
 
 def _difference(mechanism: Mechanism, base: Mechanism) -> str:
-    if mechanism == base or (found := difference(mechanism, base)) is None:
+    if mechanism == base or (tested := difference(mechanism, base)) is None:
         return "–"
-    mean, p = found
+    mean, p = tested
     text = f"{mean:+.2f}".replace("-", "−")
-    if p is None:
-        return text
-    return f"{text} ({'< 0.001' if p < 0.0005 else f'{p:.3f}'})"
+    return text if p is None else f"{text} ({'< 0.001' if p < 0.0005 else f'{p:.3f}'})"
 
 
-def _percent(fraction: float | None) -> float | None:
-    return None if fraction is None else 100 * fraction
-
-
-def _mean(values: Sequence[float | None], form: str) -> str:
-    known = [value for value in values if value is not None]
-    return form.format(mean_and_deviation(known)[0]) if known else "–"
-
-
-def _alignments(scores: Sequence[AlignmentScore | None]) -> str:
-    """One score with its interval, or the mean of several."""
-    if len(scores) == 1:
-        return _alignment(scores[0])
-    return _mean([None if score is None else 100 * score.error_rate for score in scores], "{:.1f}")
-
-
-def _alignment(score: AlignmentScore | None) -> str:
-    if score is None:
+def _error_rate(mechanism: Mechanism) -> str:
+    """The alignment error rate of one run with its interval, or the mean of several."""
+    rates = [error_percent(result.alignment) for result in mechanism.results if result.alignment is not None]
+    if not rates:
         return "–"
-    rate, low, high = error_percent(score)
+    rate, low, high = rates[0]
+    if len(mechanism.results) > 1:
+        return f"{mean_and_deviation([rate for rate, _, _ in rates])[0]:.1f}"
     return f"{rate:.1f} ({low:.1f}–{high:.1f})"
 
 
@@ -263,7 +258,3 @@ def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) ->
     """A table whose first `left` columns stand to the left, the others to the right."""
     rule = ["---" if column < left else "--:" for column in range(len(heads))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, rule, *rows))
-
-
-def _unique(values: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(values))

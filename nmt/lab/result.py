@@ -73,13 +73,13 @@ def beside(page: Path, config: Config) -> Path:
 
 def keep(config: Config, page: Path) -> Result:
     """Put the result of a finished run into the page's folder, too; returns it."""
-    found = read(path_of(config))
+    measured = read(path_of(config))
     files.make_folder(page / "results")
-    write(found, beside(page, config))
-    return found
+    write(measured, beside(page, config))
+    return measured
 
 
-def bring(config: Config, page: Path) -> bool:
+def restore(config: Config, page: Path) -> bool:
     """Give a run that has no result here the one that the page's folder keeps, so that it counts as finished.
 
     Returns whether there was one. Raises `UserError` if that one cannot be read or is of another config.
@@ -87,12 +87,12 @@ def bring(config: Config, page: Path) -> bool:
     kept = beside(page, config)
     if path_of(config).exists() or not kept.exists():
         return False
-    found = read(kept)
-    here = found.config.model_copy(update={"output_dir": config.output_dir})
-    for field in differences(here.model_dump(), config.model_dump()):
+    measured = read(kept)
+    moved = measured.config.model_copy(update={"output_dir": config.output_dir})
+    for field in differences(moved.model_dump(), config.model_dump()):
         raise UserError(f"{kept} is of a run with another {field}; delete it to measure again")
     files.make_folder(folder_of(config))
-    write(found.model_copy(update={"config": here}), path_of(config))
+    write(measured.model_copy(update={"config": moved}), path_of(config))
     return True
 
 

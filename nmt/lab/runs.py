@@ -48,10 +48,10 @@ def run_all(configs: Sequence[Config], jobs: int, stop: StopSignals) -> list[Fai
     waiting = [config for config in configs if not result.path_of(config).exists()]
     done = len(configs) - len(waiting)
     if done:
-        _say(f"{done} of {len(configs)} runs are finished, and skipped")
+        print(f"{done} of {len(configs)} runs are finished, and skipped", flush=True)
     running: list[Child] = []
     failures: list[Failure] = []
-    told = False
+    terminated, reported = False, 0
     try:
         while running or (waiting and not stop.requested):
             while waiting and len(running) < jobs and not stop.requested:
@@ -59,17 +59,18 @@ def run_all(configs: Sequence[Config], jobs: int, stop: StopSignals) -> list[Fai
                 try:
                     running.append(_start(config))
                 except UserError as error:
-                    failures.append(_report(Failure(config.name, str(error), is_defect=False)))
-            if stop.requested and not told:
-                told = True
+                    failures.append(Failure(config.name, str(error), is_defect=False))
+            if stop.requested and not terminated:
+                terminated = True
                 for child in running:
                     child.process.terminate()
             time.sleep(POLL_SECONDS)
             for child in [child for child in running if child.process.poll() is not None]:
                 running.remove(child)
-                failure = _ended(child, stopped=stop.requested)
-                if failure is not None:
-                    failures.append(_report(failure))
+                failures += _ended(child, stopped=stop.requested)
+            for failure in failures[reported:]:
+                print(f"{failure.name}: failed: {failure.reason}", file=sys.stderr, flush=True)
+            reported = len(failures)
     finally:
         for child in running:
             child.process.kill()
@@ -95,11 +96,11 @@ def _start(config: Config) -> Child:
     with suppress(BrokenPipeError):  # if it has ended already, its exit code says so
         process.stdin.write(to_yaml(config).encode() + b"...\n")
         process.stdin.flush()
-    _say(f"{config.name}: started; log: {path}")
+    print(f"{config.name}: started; log: {path}", flush=True)
     return Child(config, process, path, time.monotonic())
 
 
-def _ended(child: Child, *, stopped: bool) -> Failure | None:
+def _ended(child: Child, *, stopped: bool) -> list[Failure]:
     """Report how a run has ended; returns its failure, if it failed."""
     name, code = child.config.name, child.process.returncode
     assert child.process.stdin is not None
@@ -108,21 +109,12 @@ def _ended(child: Child, *, stopped: bool) -> Failure | None:
     minutes = (time.monotonic() - child.started) / 60
     if code == 0:
         measured = result.read(result.path_of(child.config))
-        _say(f"{name}: done in {minutes:.1f} minutes, BLEU {measured.bleu:.2f}")
-        return None
+        print(f"{name}: done in {minutes:.1f} minutes, BLEU {measured.bleu:.2f}", flush=True)
+        return []
     if stopped and (code == 130 or code < 0):
-        _say(f"{name}: stopped after {minutes:.1f} minutes")
-        return None
+        print(f"{name}: stopped after {minutes:.1f} minutes", flush=True)
+        return []
     how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
     lines = child.log.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
-    return Failure(name, f"{how} after {minutes:.1f} minutes; log: {child.log}; it ends: {last}", is_defect=code != 2)
-
-
-def _report(failure: Failure) -> Failure:
-    print(f"{failure.name}: failed: {failure.reason}", file=sys.stderr, flush=True)
-    return failure
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+    return [Failure(name, f"{how} after {minutes:.1f} minutes; log: {child.log}; it ends: {last}", is_defect=code != 2)]

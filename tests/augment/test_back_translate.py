@@ -8,7 +8,7 @@ import yaml
 from support.cli import SOURCES, TARGETS, all_named, error_of, write_corpus
 
 from nmt.augment.commands import back_translate
-from nmt.augment.noise import FARTHEST, noisy
+from nmt.augment.typos import FARTHEST, noisy
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.commands import sentences
@@ -76,7 +76,7 @@ def test_stopped_and_resumed_by_workers_it_gives_the_same_bytes(
     assert back(best, text, whole, *form) == 0
     assert len(lines_of(whole, "en")) == len(lines_of(whole, "de")) > 2
     with pytest.MonkeyPatch.context() as patch:
-        real, count = back_translate._pairs_of, 0
+        real, count = back_translate._translate_block, 0
 
         def stopping(*arguments: object) -> tuple[int, list[str]]:
             nonlocal count
@@ -85,7 +85,7 @@ def test_stopped_and_resumed_by_workers_it_gives_the_same_bytes(
                 raise KeyboardInterrupt
             return real(*arguments)  # type: ignore[arg-type]
 
-        patch.setattr(back_translate, "_pairs_of", stopping)
+        patch.setattr(back_translate, "_translate_block", stopping)
         assert back(best, text, out, *form) == 130
     assert "--resume" in capsys.readouterr().err
     assert not out.with_name("out.en").exists()

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from nmt.augment import descriptions
-from nmt.augment.descriptions import fetch_descriptions
-from nmt.augment.monolingual import load_monolingual
+from nmt.augment import monolingual
+from nmt.augment.monolingual import fetch_descriptions, load_monolingual
 from nmt.config.data import DataConfig
 from nmt.data import multi30k
 from nmt.system.errors import UserError
@@ -30,7 +29,7 @@ def written(folder: Path, content: dict[str, bytes]) -> Path:
 
 @pytest.fixture(autouse=True)
 def published(monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(monkeypatch, descriptions, CAPTIONS)
+    publish(monkeypatch, monolingual, CAPTIONS)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.delenv(multi30k.MIRROR_VARIABLE, raising=False)
 
@@ -58,7 +57,7 @@ def test_they_lack_the_lines_of_validation_and_all_test_sets(
     lines = b"a line\nfrom  VAL.de.gz\nFrom test_2018_flickr.de.gz\nfrom train.de.gz\n"
     captions = dict.fromkeys([name for name in CAPTIONS if ".de." in name], lines)
     publish(monkeypatch, multi30k, judged)
-    publish(monkeypatch, descriptions, captions)
+    publish(monkeypatch, monolingual, captions)
     mirror = written(tmp_path / "mirror", judged | captions)
     monkeypatch.setattr("nmt.augment.monolingual.iterate_lines", lambda path: path.read_text().splitlines())
     config = DataConfig(corpus="multi30k", folder=str(tmp_path), mirror=str(mirror))

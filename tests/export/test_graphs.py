@@ -12,7 +12,7 @@ from support.tiny_models import EACH_ONCE, TARGET_TYPES, Variant, parametrised, 
 from nmt.data.batching import pad_source
 from nmt.decoding.beam_search import select
 from nmt.decoding.ensemble import Ensemble
-from nmt.export.graphs import Graphs, trace
+from nmt.export.graphs import trace
 from nmt.text.vocabulary import BOS
 
 # Of all sizes other than those of the example that is traced; with segments, with none, and with the end alone.
@@ -27,10 +27,12 @@ BEAM, STEPS = 4, 5
 class Runner:
     """Both graphs with what is between them: the state, and which hypotheses go on."""
 
-    def __init__(self, graphs: Graphs) -> None:
+    def __init__(self, graphs: dict[str, onnx.ModelProto]) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = 1, 4
-        self.encoder, self.step = (onnxruntime.InferenceSession(g.SerializeToString(), options) for g in graphs)
+        self.encoder, self.step = (
+            onnxruntime.InferenceSession(g.SerializeToString(), options) for g in graphs.values()
+        )
         self.read = {value.name for value in self.step.get_inputs()}
 
     def encode(self, source: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
@@ -102,9 +104,9 @@ def test_an_ensemble_is_the_mean_of_its_members() -> None:
 
 def test_the_step_takes_nothing_that_it_does_not_read() -> None:
     graphs = trace(tiny_model(Variant("none")).float())
-    for graph in graphs:
+    for graph in graphs.values():
         onnx.checker.check_model(graph, full_check=True)
-    made = {value.name for value in graphs.encoder.graph.output}
-    read = {value.name for value in graphs.step.graph.input}
+    made = {value.name for value in graphs["encoder"].graph.output}
+    read = {value.name for value in graphs["step"].graph.input}
     assert read == made | {"tokens"}
-    assert "weights" not in {value.name for value in graphs.step.graph.output}
+    assert "weights" not in {value.name for value in graphs["step"].graph.output}

@@ -88,9 +88,6 @@ def test_from_any_folder_the_bundled_configs_are_compared(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     assert [config.name for config in load_configs([], [])] == [path.stem for path in SHIPPED]
     assert [config.name for config in load_configs(["ablation/none"], [])] == ["none"]
-    (tmp_path / "configs" / "ablation").mkdir(parents=True)
-    (tmp_path / "configs" / "ablation" / "mine.yaml").write_text("name: mine\n", encoding="utf-8")
-    assert [config.name for config in load_configs([], [])] == ["mine"]
 
 
 def test_a_recipe_gives_all_but_the_mechanisms() -> None:

@@ -68,7 +68,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return []
 
     monkeypatch.setattr(runs, "run_all", run_all)
-    monkeypatch.setattr(page, "pictures", lambda *_: {})
+    monkeypatch.setattr(page, "figures", lambda *_: {})
     monkeypatch.setattr(
         compare, "test_set_of", lambda _: checkpoints.TestSet("corpus", "test", ParallelText(["a"], ["b"]), None)
     )

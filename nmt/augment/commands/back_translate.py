@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from nmt.commands.options import (
     positive,
     refuse_twice,
     sampling,
+    search_settings,
     set_threads,
     share_threads,
 )
@@ -32,7 +33,7 @@ from nmt.system.process_pool import map_in_processes
 from nmt.system.wording import counted
 
 if TYPE_CHECKING:
-    from nmt.config.data import DataConfig
+    from nmt.config.run import Config
     from nmt.translator import Translator
 
 
@@ -46,19 +47,10 @@ def parser() -> Parser:
     parser.add_argument(
         "checkpoints", nargs="+", metavar="CHECKPOINT", help="the model that translates; several are an ensemble"
     )
-    parser.add_argument(
-        "--input",
-        required=True,
-        metavar="TEXT",
-        help="sentences in the language that the model reads: a file (plain or .gz), or multi30k_descriptions",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        required=True,
-        metavar="NAME",
-        help="write NAME.LANGUAGE for both languages, such as NAME.de and NAME.en",
-    )
+    text = "sentences in the language that the model reads: a file (plain or .gz), or multi30k_descriptions"
+    parser.add_argument("--input", required=True, metavar="TEXT", help=text)
+    output = "write NAME.LANGUAGE for both languages, such as NAME.de and NAME.en"
+    parser.add_argument("--output", type=Path, required=True, metavar="NAME", help=output)
     parser.add_argument(
         "--resume", action="store_true", help="continue an output that was interrupted, with the same other options"
     )
@@ -70,12 +62,8 @@ def parser() -> Parser:
     parser.add_argument(
         "--n-best", type=positive, default=1, metavar="N", help="pairs of each sentence: its N best translations"
     )
-    parser.add_argument(
-        "--noise",
-        type=_probability,
-        metavar="P",
-        help="leave out each word of a translation with probability P, and move words by up to 3 places",
-    )
+    noise = "leave out each word of a translation with probability P, and move words by up to 3 places"
+    parser.add_argument("--noise", type=_probability, metavar="P", help=noise)
     add_batch_options(parser)
     add_search_options(parser)
     add_sampling_options(parser)
@@ -93,7 +81,8 @@ def run(options: argparse.Namespace) -> int:
     from nmt.augment.monolingual import load_monolingual
     from nmt.commands.resumable import fingerprint, note_path, resumable_output
 
-    translator, config = _load(options)
+    _, checkpoint_config = _load(tuple(options.checkpoints), options.device, options.threads)
+    config = corpus_config(options, checkpoint_config)
     languages = (config.source.language, config.target.language)
     if languages[0] == languages[1]:
         raise UserError(f"{options.checkpoints[0]} translates {languages[0]} to itself: give a model of two languages")
@@ -113,74 +102,48 @@ def run(options: argparse.Namespace) -> int:
     made_by = fingerprint(options, names, {"checkpoint": map(Path, map(local, options.checkpoints))}, lines)
     with resumable_output(pairs, made_by, resume=options.resume) as (done, write_file):
         with results.progress(write_file, len(lines), done) as write:
-            for count, translated in _translated(translator, options, sentences.in_blocks(lines, done)):
+            blocks, translate = sentences.in_blocks(lines, done), partial(_translate_block, options)
+            if options.workers == 1:
+                output: Iterable[tuple[int, list[str]]] = map(translate, blocks)
+            else:
+                output = map_in_processes(translate, ((block,) for block in blocks), options.workers)
+            for count, translated in output:
                 write(count, translated)
         written = _split(pairs, outputs)
     pairs.unlink()
     print(f"Written: {outputs[0]} and {outputs[1]}, {counted(written, 'pair')} of {counted(len(lines), 'line')}.")
     count = text.empty()
     empty = f", and {counted(count, 'empty line')}" if count else ""
-    about = f"{counted(text.dropped(), 'line')} equal to one of a validation or test set, or of --without"
-    print(f"Left out: {about}{empty}.")
-    _say_how_to_use(languages, outputs)
-    return 0
-
-
-def _say_how_to_use(languages: tuple[str, str], outputs: Sequence[Path]) -> None:
+    equal = f"{counted(text.dropped(), 'line')} equal to one of a validation or test set, or of --without"
+    print(f"Left out: {equal}{empty}.")
     print(f"\nIn the config of a model from {languages[1]} to {languages[0]}:\n\ndata:")
     extra = {"path": str(outputs[1]), "weight": 1, "tag": "<BT>"}
     print(f"  source:\n    extra: {in_yaml([extra])}\n  target:\n    extra: {in_yaml([str(outputs[0])])}")
+    return 0
 
 
-def _load(options: argparse.Namespace) -> tuple[Translator, DataConfig]:
-    """The model, and the data settings of the first checkpoint, as far as they may be believed."""
+@cache
+def _load(checkpoints: tuple[str, ...], device: str, threads: int | None) -> tuple[Translator, Config]:
+    """The model of this process, and the config of the first checkpoint."""
     from nmt.checkpoint import contents as checkpoint
     from nmt.system.device import choose_device
     from nmt.translator import Translator
 
-    set_threads(options.threads)
-    device = choose_device(options.device)
-    loaded = {path: checkpoint.load(path, device) for path in options.checkpoints}
-    return Translator.of(loaded), corpus_config(options, next(iter(loaded.values())).config)
+    set_threads(threads)
+    loaded = {path: checkpoint.load(path, choose_device(device)) for path in checkpoints}
+    return Translator.of(loaded), loaded[checkpoints[0]].config
 
 
-def _translated(
-    translator: Translator, options: argparse.Namespace, blocks: Iterator[list[str]]
-) -> Iterator[tuple[int, list[str]]]:
-    """Of each block how many sentences it has, and its pairs as lines of JSON."""
-    if options.workers == 1:
-        return (_pairs_of(translator, options, block) for block in blocks)
-    return map_in_processes(partial(_in_worker, options), ((block,) for block in blocks), options.workers)
+def _translate_block(options: argparse.Namespace, block: list[str]) -> tuple[int, list[str]]:
+    """The number of sentences in a block, and its pairs as lines of JSON."""
+    from nmt.augment.typos import noisy
 
-
-_of_worker: list[Translator] = []  # that a worker has loaded
-
-
-def _in_worker(options: argparse.Namespace, block: list[str]) -> tuple[int, list[str]]:
-    if not _of_worker:
-        _of_worker.append(_load(options)[0])
-    return _pairs_of(_of_worker[0], options, block)
-
-
-def _pairs_of(translator: Translator, options: argparse.Namespace, block: list[str]) -> tuple[int, list[str]]:
-    from nmt.augment.noise import noisy
-
-    translations = translator.translate(
-        block,
-        beam_size=options.beam,
-        length_penalty=options.length_penalty,
-        max_length=options.max_length,
-        batch_size=options.batch_size,
-        precision=options.precision,
-        vocabulary_selection=options.vocabulary_selection,
-        sampling=sampling(options),
-        n_best=options.n_best,
-        attention=False,
-    )
+    translator, _ = _load(tuple(options.checkpoints), options.device, options.threads)
+    translations = translator.translate(block, n_best=options.n_best, attention=False, **search_settings(options))
     pairs = [
-        (line, each.text if options.noise is None else noisy(each.text, options.noise))
+        (line, one.text if options.noise is None else noisy(one.text, options.noise))
         for line, translation in zip(block, translations, strict=True)
-        for each in translation.n_best or (translation,)
+        for one in translation.n_best or (translation,)
     ]
     return len(block), [json.dumps(pair, ensure_ascii=False) for pair in pairs if pair[1].strip()]
 

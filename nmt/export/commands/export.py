@@ -20,32 +20,25 @@ def parser() -> Parser:
         prog="nmt export",
         description="Write a folder with the model as ONNX graphs and a script, translate.py, that translates with "
         "NumPy, onnxruntime and, for subwords, sentencepiece. Several checkpoints make one folder, an ensemble."
-        + (
-            " With --page, write the page of nmt serve as static files, whose model runs in the browser."
-            if page
-            else ""
-        ),
+        + page
+        * " With --page, write the page of nmt serve as static files, whose model runs in the browser.",
     )
     parser.add_argument(
         "checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors"
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
-    parser.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        default="float32",
-        help="of the weights: float16 halves the files, int8 makes them still smaller and, except for --page, "
-        "computes in whole numbers (default: float32)",
+    precision = (
+        "of the weights: float16 halves the files, int8 makes them still smaller and, except for --page, computes in "
+        "whole numbers (default: float32)"
     )
+    parser.add_argument("--precision", choices=PRECISIONS, default="float32", help=precision)
     parser.set_defaults(page=None)
     if page:
-        parser.add_argument(
-            "--page",
-            type=Path,
-            metavar="PACKAGE",
-            help="write a web page instead, with the npm package onnxruntime-web that is in this folder, such as "
-            "node_modules/onnxruntime-web",
+        package = (
+            "write a web page instead, with the npm package onnxruntime-web that is in this folder, such as "
+            "node_modules/onnxruntime-web"
         )
+        parser.add_argument("--page", type=Path, metavar="PACKAGE", help=package)
     return parser
 
 
@@ -56,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     if options.page and len(options.checkpoints) > 1:
         raise UserError(f"--page shows one model, and {len(options.checkpoints)} were given: leave the others out")
     try:
+        from nmt.export.cards import description
         from nmt.export.folder import export
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] not in ("onnx", "onnxruntime"):
@@ -72,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     for path, contents in loaded.items():
         if contents.config.search.sampling is not None:
             print(f"{path} draws translations at random; the exported model searches with a beam", file=sys.stderr)
-    about = _about(options.checkpoints)
+    about = description(options.checkpoints[0]) if len(loaded) == 1 else ""
     if options.page:
         from nmt.export.static_site import write_page
 
@@ -83,15 +77,3 @@ def run(options: argparse.Namespace) -> int:
     size = sum(file.stat().st_size for file in options.output.rglob("*") if file.is_file())
     print(f"Written: {options.output} ({size / 1e6:.1f} MB)")
     return 0
-
-
-def _about(checkpoints: list[str]) -> str:
-    """The README.md beside a single checkpoint, as the bundled model's card with its terms of use."""
-    from nmt.export.model_card import description_beside
-    from nmt.text.corpus import read_lines
-
-    readme = description_beside(checkpoints[0])
-    if len(checkpoints) > 1 or readme is None:
-        return ""
-    print(f"Description of the model: taken from {readme}", file=sys.stderr)
-    return "\n".join(read_lines(readme))

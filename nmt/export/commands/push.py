@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from nmt.commands.options import Parser
@@ -34,19 +33,10 @@ def run(options: argparse.Namespace) -> int:
     from nmt.checkpoint import contents as checkpoint
     from nmt.checkpoint.address import local
     from nmt.export import hub
-    from nmt.export.model_card import card, description_beside
-    from nmt.text.corpus import read_lines
+    from nmt.export.cards import description, hub_card
 
     loaded = checkpoint.load(options.checkpoint, torch.device("cpu"))
-    file = options.card or description_beside(options.checkpoint)
-    text = "" if file is None else "\n".join(read_lines(file)) + "\n"
-    address = hub.push(
-        Path(local(options.checkpoint)),
-        options.repository,
-        card(loaded, options.repository, text),
-        private=options.private,
-    )
-    if file is not None:
-        print(f"Description of the model: taken from {file}", file=sys.stderr)
+    card = hub_card(loaded, options.repository, description(options.checkpoint, options.card))
+    address = hub.push(Path(local(options.checkpoint)), options.repository, card, private=options.private)
     print(f"Written: {address}")
     return 0

@@ -26,17 +26,10 @@ def parser() -> Parser:
     parser.add_argument(
         "--seeds", type=positive, default=1, metavar="N", help="train each mechanism N times, with N seeds (default: 1)"
     )
-    parser.add_argument(
-        "--base",
-        metavar="NAME",
-        help="with --seeds: the config that the others are tested against (default: the first with global attention "
-        "and no variant)",
-    )
-    parser.add_argument(
-        "--recipe",
-        metavar="CONFIG",
-        help="take the corpus, sizes and budget from this config, and only names and mechanisms from the others",
-    )
+    base = "the config that the others are tested against (default: the first with global attention and no variant)"
+    parser.add_argument("--base", metavar="NAME", help=f"with --seeds: {base}")
+    recipe = "take the corpus, sizes and budget from this config, and only names and mechanisms from the others"
+    parser.add_argument("--recipe", metavar="CONFIG", help=recipe)
     parser.add_argument("--machine", metavar="TEXT", help="how the page names the machine (default: as detected)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config"
@@ -45,16 +38,7 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train every config's model under one budget, then write a page that compares them."""
+    """Train, measure and compare. Raises `UserError` before anything is run for what does not go together."""
     from nmt.lab.compare import compare
 
-    return compare(
-        options.configs,
-        options.set,
-        output=options.output,
-        jobs=options.jobs,
-        machine=options.machine,
-        seeds=options.seeds,
-        base=options.base,
-        recipe=options.recipe,
-    )
+    return compare(options)

@@ -17,19 +17,10 @@ def parser() -> Parser:
         "sentences in which a word is most like the one that is chosen.",
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="the file to write (default: beside the checkpoint, such as best.index, where nmt serve finds it)",
-    )
-    parser.add_argument(
-        "--sentences",
-        type=positive,
-        default=10_000,
-        metavar="N",
-        help="how many pairs to take, from all parts of the text (default: 10,000)",
-    )
+    output = "the file to write (default: beside the checkpoint, such as best.index, where nmt serve finds it)"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=output)
+    sentences = "how many pairs to take, from all parts of the text (default: 10,000)"
+    parser.add_argument("--sentences", type=positive, default=10_000, metavar="N", help=sentences)
     text = parser.add_mutually_exclusive_group()
     add_data_folder(text)
     text.add_argument("--source", type=Path, metavar="FILE", help="index this text, not the training text")

@@ -23,42 +23,25 @@ def parser() -> Parser:
         description="Start a web page that shows a model translating, live: its attention, its steps, its beam. Only "
         "this machine can open it, unless --host says otherwise.",
     )
-    parser.add_argument(
-        "checkpoints",
-        nargs="*",
-        metavar="CHECKPOINT",
-        help="up to eight models (default: the bundled ones, German→English and English→German)",
-    )
+    models = "up to eight models (default: the bundled ones, German→English and English→German)"
+    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help=models)
     parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
     parser.add_argument("--name", action="append", default=[], help="another host name of the server; may be repeated")
-    parser.add_argument(
-        "--token",
-        nargs="?",
-        const="",
-        metavar="TOKEN",
-        help="refuse requests without this token; without a TOKEN one is generated, and printed with the address",
-    )
+    token = "refuse requests without this token; without a TOKEN one is generated, and printed with the address"
+    parser.add_argument("--token", nargs="?", const="", metavar="TOKEN", help=token)
     parser.add_argument("--open", action="store_true", help="let everybody in who can reach --host, without a token")
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
     runs = "the folder whose runs of training the page shows, live (default: checkpoints)"
     parser.add_argument("--runs", type=Path, metavar="DIR", help=runs)
-    parser.add_argument(
-        "--test-set",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("SOURCE", "REFERENCE"),
-        help="two files whose sentences the page shows in a table, with the scores of the first model and of others "
-        "for the same languages; may be repeated",
+    sentences = (
+        "two files whose sentences the page shows in a table, with the scores of the first model and of others for the "
+        "same languages; may be repeated"
     )
-    parser.add_argument(
-        "--alignment",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="gold word links (such as 0-0 1?2) of a test set; repeat it in the order of the --test-set options",
-    )
+    files = ("SOURCE", "REFERENCE")
+    parser.add_argument("--test-set", nargs=2, action="append", default=[], metavar=files, help=sentences)
+    links = "gold word links (such as 0-0 1?2) of a test set; repeat it in the order of the --test-set options"
+    parser.add_argument("--alignment", action="append", default=[], metavar="FILE", help=links)
     parser.add_argument(
         "--alignment-words", choices=("spacy", "whitespace"), help="the words that links refer to (default: spacy)"
     )

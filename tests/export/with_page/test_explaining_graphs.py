@@ -9,7 +9,7 @@ import torch
 from support.tiny_models import EACH_ONCE, Variant, parametrised, tiny_model
 
 from nmt.data.batching import pad_source
-from nmt.export.graphs import trace_explaining
+from nmt.export.graphs import trace
 from nmt.model.seq2seq import Seq2Seq
 from nmt.page import static_page
 from nmt.page.forced_attention import forcing
@@ -28,16 +28,14 @@ def test_a_step_and_the_look_at_it_are_pytorchs(variant: Variant) -> None:
     model = tiny_model(variant).float()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
-    sessions = [
-        onnxruntime.InferenceSession(graph.SerializeToString(), options)
-        for graph in trace_explaining(model, static_page)
-    ]
+    graphs = trace(model, static_page).values()
+    sessions = [onnxruntime.InferenceSession(graph.SerializeToString(), options) for graph in graphs]
     for source in SOURCES:
         assert_same_steps(model, sessions, source)
 
 
 def assert_same_steps(model: Seq2Seq, sessions: list[onnxruntime.InferenceSession], source: list[int]) -> None:
-    encoder, step, trace = sessions
+    encoder, step, attention = sessions
     forced = FORCED if model.has_attention else {}
     expected = steps(forcing(model, forced) if forced else model, source, TARGET)
     padded, lengths = pad_source([source])
@@ -51,7 +49,7 @@ def assert_same_steps(model: Seq2Seq, sessions: list[onnxruntime.InferenceSessio
         own = np.exp(new["log_probabilities"][0, 0, token])
         assert own == pytest.approx(one.probability, abs=1e-5)
         rows = {name: x[:, 0] if "state_" in name else x for name, x in {**inputs, **new}.items()}
-        found = run(trace, rows)
+        found = run(attention, rows)
         np.testing.assert_allclose(found["query"], one.query, rtol=0, atol=1e-5)
         np.testing.assert_allclose(found["context"], one.context, rtol=0, atol=1e-5)
         for field in FIELDS:

@@ -34,16 +34,12 @@ def published(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(multi30k.MIRROR_VARIABLE, raising=False)
 
 
-@pytest.mark.parametrize("place", ["mirror", "multi30k_descriptions"])
-@pytest.mark.parametrize("scheme", ["", "file://"])
-def test_they_come_from_a_mirror_or_from_a_folder_beside_it(tmp_path: Path, place: str, scheme: str) -> None:
-    written(tmp_path / place, CAPTIONS)
+@pytest.mark.parametrize(("folder", "scheme"), [("mirror", "file://"), ("multi30k_descriptions", "")])
+def test_they_come_from_a_mirror_or_from_a_folder_beside_it(tmp_path: Path, folder: str, scheme: str) -> None:
+    written(tmp_path / folder, CAPTIONS)
     paths = fetch_descriptions("de", tmp_path / "data", f"{scheme}{tmp_path}/mirror/")
     assert [path.read_bytes() for path in paths] == [f"{number} de".encode() for number in range(1, 6)]
     assert fetch_descriptions("de", tmp_path / "data", "/nowhere") == paths
-
-
-def test_what_cannot_be_fetched_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"9/task2/train\.1\.en\.gz cannot be fetched .*{multi30k.MIRROR_VARIABLE}"):
         fetch_descriptions("en", tmp_path)
     with pytest.raises(UserError, match="in de and en, and none in 'fr'"):

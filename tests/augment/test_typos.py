@@ -1,6 +1,7 @@
 """Other spellings of a sentence: what each leaves out or writes in another way, and how often."""
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from random import Random
 
@@ -31,14 +32,9 @@ def test_marks_are_left_out_but_never_the_whole_text(text: str, last: str, every
     assert without_marks(text) == every
 
 
-@pytest.mark.parametrize(
-    ("text", "ended"), [("Halt.", "Halt!!"), ("Halt !", "Halt!!"), ("Halt", "Halt!!"), ("...", "...!!"), ("", "!!")]
-)
-def test_another_end_stands_in_the_place_of_the_last_mark(text: str, ended: str) -> None:
-    assert with_end(text, "!!") == ended
-
-
-def test_umlauts_are_written_in_ascii() -> None:
+def test_another_end_and_umlauts_in_ascii() -> None:
+    ended = {"Halt.": "Halt!!", "Halt !": "Halt!!", "Halt": "Halt!!", "...": "...!!", "": "!!"}
+    assert {text: with_end(text, "!!") for text in ended} == ended
     assert in_ascii("Über Öl, Äpfel: ä ö ü ß é") == "Ueber Oel, Aepfel: ae oe ue ss é"
 
 
@@ -54,31 +50,27 @@ def test_each_spelling_is_drawn_as_often_as_asked_for_and_by_itself() -> None:
     }
     assert set(seen) == expected
     small = Counter({text: count for text, count in seen.items() if not text.isupper()})
-    marks = (("grüßt," in text or "gruesst," in text, text.lower().split("t-shirt")[1]) for text in small.elements())
-    kept = Counter(marks)
-    shares = {
-        "lower": sum(count for text, count in small.items() if text[0] == "e"),
-        "ascii": sum(count for text, count in small.items() if "ß" not in text),
-        "both": sum(count for text, count in small.items() if "ß" not in text and text[0] == "e"),
-        "last": kept[True, ""],
-        "all": kept[False, ""],
-        **{end: kept[True, end] for end in ENDS},
-    }
-    expected_shares = {
-        "lower": 0.3,
-        "ascii": 0.3,
-        "both": 0.09,
-        "last": 0.1,
-        "all": 0.1,
-        **dict.fromkeys(ENDS, 0.1 / len(ENDS)),
-    }
-    others = small.total()
-    assert 1 - others / draws == pytest.approx(0.3, abs=0.03)
-    for name, share in expected_shares.items():
-        assert shares[name] / others == pytest.approx(share, abs=4 * (share * (1 - share) / others) ** 0.5), name
+    total = small.total()
+    assert 1 - total / draws == pytest.approx(0.3, abs=0.03)
+
+    def share(condition: Callable[[str], bool]) -> float:
+        return sum(count for text, count in small.items() if condition(text)) / total
+
+    def has_mark(text: str, inner: bool, end: str) -> bool:
+        return ("grüßt," in text or "gruesst," in text) == inner and text.lower().split("t-shirt")[1] == end
+
+    shares = [
+        (share(lambda text: text[0] == "e"), 0.3),  # lower-cased
+        (share(lambda text: "ß" not in text), 0.3),  # in ASCII
+        (share(lambda text: "ß" not in text and text[0] == "e"), 0.09),
+        (share(lambda text: has_mark(text, True, "")), 0.1),  # without the last mark
+        (share(lambda text: has_mark(text, False, "")), 0.1),  # without any
+        *((share(partial(has_mark, inner=True, end=end)), 0.1 / len(ENDS)) for end in ENDS),
+    ]
+    for measured, expected in shares:
+        assert measured == pytest.approx(expected, abs=4 * (expected * (1 - expected) / total) ** 0.5)
 
 
 def test_only_german_has_spellings_in_ascii() -> None:
-    ends = (".", "", *ENDS)
     words = {with_typos("Müller.", "en", 0.5, Random(seed)) for seed in range(500)}
-    assert words == {word + end for word in ("Müller", "müller", "MÜLLER") for end in ends}
+    assert words == {word + end for word in ("Müller", "müller", "MÜLLER") for end in (".", "", *ENDS)}

@@ -13,6 +13,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from starlette.testclient import TestClient
 from support import exported
 from support.multi30k import lines_of
 from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said
@@ -23,9 +24,9 @@ from nmt.checkpoint.contents import Loaded
 from nmt.cli import main
 from nmt.config.search import SearchConfig
 from nmt.export.static_site import write_page
-from nmt.page import api, serializers
+from nmt.page import serializers
+from nmt.page.app import make_app
 from nmt.page.explanation import explain, read
-from nmt.page.security import Refusal
 from nmt.system import bundled
 from nmt.translator import Translator
 
@@ -130,15 +131,10 @@ def test_the_answers_of_other_mechanisms(open_page: Opener, tmp_path: Path, vari
 def test_what_the_api_refuses(
     open_page: Opener, demo: str, translator: Translator, path: str, question: dict[str, Any]
 ) -> None:
-    [call] = [call for call in api.CALLS if call.path == f"/api/{path}"]
-
-    def of_the_api() -> None:
-        request, own = api.understood(call, json.dumps(question).encode(), {"1": api.Served.of(translator)})
-        api.compute(call, own, [request], lambda *_: None)
-
-    with pytest.raises(Refusal) as refusal:
-        of_the_api()
-    assert asked(open_page(at=demo), path, **question) == {"error": refusal.value.text}
+    with TestClient(make_app({"1": ("bundled", translator)}), base_url="http://127.0.0.1:8000") as client:
+        refusal = client.post(f"/api/{path}", json=question)
+    assert refusal.status_code == 422
+    assert asked(open_page(at=demo), path, **question) == refusal.json()
 
 
 class _Step:

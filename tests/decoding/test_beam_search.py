@@ -1,13 +1,13 @@
 """Search, on a toy, against all sequences there are and a beam written in plain Python."""
 
 import math
-from collections import Counter
 from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
+from support.all_pairs import all_pairs
 from support.toy_search import END, SENTENCES, START, WORDS, Toy, search
 
 from nmt.decoding.beam_search import beam_search, length_penalty, select
@@ -46,9 +46,7 @@ def beam_by_hand(toy, sentence, beam_size, alpha, max_length):
     return ranked(toy, sentence, ended + [ids for _, ids in open_], alpha)
 
 
-@ALPHAS
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("max_length", [1, 2, 4])
+@pytest.mark.parametrize(("seed", "alpha", "max_length"), all_pairs(range(4), [0.0, 0.6, 1.0], [1, 2, 4]))
 def test_a_wide_beam_finds_what_exhaustive_search_finds(seed, alpha, max_length):
     toy = Toy(seed)
     sequences = all_sequences(max_length)
@@ -98,90 +96,14 @@ def test_hypotheses_are_distinct_sorted_and_scored_right_and_end_once(alpha, bea
                 assert score == pytest.approx(toy.score(sentence, ids, alpha), abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_beam_never_beats_exhaustive_search_and_equals_it_when_wide(seed):
-    toy = Toy(seed)
-    best = [ranked(toy, sentence, all_sequences(4), 0.0)[0][0] for sentence in SENTENCES]
-    for beam_size in range(1, 90, 8):
-        for hypotheses, limit in zip(search(toy, beam_size=beam_size, max_length=4), best, strict=True):
-            assert hypotheses[0].score <= limit + 1e-9
-    assert [h[0].score for h in search(toy, beam_size=90, max_length=4)] == pytest.approx(best, abs=1e-9)
-
-
-def sufficient_beam(toy, sentence, best):
-    """A size from which on, without a length penalty, no beam can lose this sequence.
-
-    A beam of K keeps each of its beginnings that is among the K best of all of that length, and does not stop before
-    it if less than K sequences are shorter.
-    """
-    ranks = []
-    for length in range(1, len(best) + 1):
-        rivals = list(product(WORDS, repeat=length))
-        if best[length - 1] == END:
-            rivals += [(*words, END) for words in product(WORDS, repeat=length - 1)]
-        ranks.append([ids for _, ids in ranked(toy, sentence, rivals, 0.0)].index(best[:length]) + 1)
-    shorter = sum(len(WORDS) ** words for words in range(len(best) - 1))
-    return max(*ranks, shorter + 1)
-
-
-def test_from_some_size_on_every_beam_finds_the_best_of_all():
-    """Below that size a beam may find it or not, and a wider one may lose it: better beginnings push its own out."""
-    sentences = tuple(range(0, 1000, 100))
-    counts = Counter()
-    for seed in range(5):
-        toy = Toy(seed)
-        best = [ranked(toy, sentence, all_sequences(4), 0.0)[0] for sentence in sentences]
-        enough = [sufficient_beam(toy, sentence, ids) for sentence, (_, ids) in zip(sentences, best, strict=True)]
-        hit_before = [False] * len(sentences)
-        for beam_size in range(1, 21):
-            for i, (hypothesis, *_) in enumerate(search(toy, sentences, beam_size=beam_size, max_length=4)):
-                score, ids = best[i]
-                hit = hypothesis.ids == ids
-                assert hit or beam_size < enough[i]
-                assert hypothesis.score == pytest.approx(score, abs=1e-9) if hit else hypothesis.score < score
-                if hit_before[i] and not hit:
-                    assert_same([hypothesis], beam_by_hand(toy, sentences[i], beam_size, 0.0, 4)[:1])
-                    counts["lost"] += 1
-                counts["certain" if beam_size >= enough[i] else "found" if hit else "not yet"] += 1
-                hit_before[i] = hit
-    assert min(counts[kind] for kind in ("certain", "found", "not yet")) > 30
-    assert 0 < counts["lost"] < 20
-
-
 @ALPHAS
 def test_the_batch_changes_no_result(alpha):
-    toy = Toy(6)
-    sentences = tuple(range(0, 200, 11))
+    toy, sentences = Toy(6), tuple(range(0, 200, 11))
     options = {"beam_size": 4, "n_best": 4, "alpha": alpha, "max_length": 9}
     together = search(toy, sentences, **options)
     assert search(toy, sentences[::-1], **options)[::-1] == together
-    for sentence, hypotheses in zip(sentences, together, strict=True):
-        assert search(toy, (sentence,), **options) == [hypotheses]
-    lengths = {len(h[0].ids) for h in together}
-    assert len(lengths) > 2  # sentences end at different times
-
-
-def test_finished_sentences_leave_the_batch():
-    toy = Toy(1, end_bonus=1.0)
-    sentences = tuple(range(0, 200, 11))
-    search(toy, sentences, beam_size=2, max_length=12)
-    assert toy.rows_seen[0] == list(sentences)
-    for before, after in pairwise(toy.rows_seen):
-        assert [sentence for sentence in before if sentence in after] == after
-    assert len(toy.rows_seen[-1]) < len(sentences)
-
-
-@ALPHAS
-@pytest.mark.parametrize("max_length", [1, 2, 5])
-def test_at_the_maximal_length_open_hypotheses_are_returned_as_they_are(alpha, max_length):
-    toy = Toy(0)
-    toy.table[:, END] = -math.inf
-    found = search(toy, beam_size=3, n_best=3, alpha=alpha, max_length=max_length)
-    for sentence, hypotheses in zip(SENTENCES, found, strict=True):
-        assert_same(hypotheses, beam_by_hand(toy, sentence, 3, alpha, max_length))
-        for hypothesis in hypotheses:
-            assert len(hypothesis.ids) == max_length
-            assert END not in hypothesis.ids
+    assert [search(toy, (sentence,), **options)[0] for sentence in sentences] == together
+    assert len({len(h[0].ids) for h in together}) > 2  # sentences end at different times
 
 
 def test_an_end_does_not_stay_with_its_place_in_the_beam():
@@ -211,26 +133,6 @@ def test_the_length_penalty_is_that_of_the_paper():
     assert length_penalty(7, 1.0) == 2
 
 
-def test_the_penalty_decides_between_short_and_long():
-    """p = 0.4 for a sentence of one token, 0.38 for one of six: the mean per token prefers the longer."""
-
-    def step(tokens, state, _):
-        rows = torch.full((len(tokens), 4), -math.inf, dtype=torch.float64)
-        length = int(state[0][0]) + 1
-        if length == 1:
-            rows[:, END], rows[:, 0] = math.log(0.4), math.log(0.38)
-        else:
-            rows[:, END if length == 6 else 0] = 0.0
-        return rows, (state[0] + 1,)
-
-    zero = torch.zeros(1, 1)
-    best = [
-        next(beam_search(step, (zero,), (zero,), bos=START, eos=END, beam_size=2, alpha=alpha, max_length=9))[1][0].ids
-        for alpha in (0.0, 1.0)
-    ]
-    assert best == [(END,), (0, 0, 0, 0, 0, END)]
-
-
 def test_more_hypotheses_than_the_beam_is_wide_are_refused():
     with pytest.raises(ValueError, match=r"n_best \(4\) exceeds beam_size \(3\)"):
         search(Toy(0), beam_size=3, n_best=4)
@@ -257,20 +159,17 @@ def test_a_search_that_begins_with_given_ids_finds_the_best_of_those_that_do(see
 
 def test_select_takes_rows_of_every_tensor():
     class Pair(NamedTuple):
-        numbers: torch.Tensor
-        rows: torch.Tensor
+        values: torch.Tensor
+        inner: tuple[torch.Tensor | None, ...]
 
-    pair = Pair(torch.arange(4), torch.arange(8).view(4, 2))
-    chosen = select(pair, torch.tensor([2, 0, 2]))
-    assert isinstance(chosen, Pair)
-    assert chosen.numbers.tolist() == [2, 0, 2]
-    assert chosen.rows.tolist() == [[4, 5], [0, 1], [4, 5]]
-    plain = select(tuple(pair), torch.tensor([3]))
-    assert type(plain) is tuple
-    assert [t.tolist() for t in plain] == [[3], [[6, 7]]]
+    selected = select(Pair(torch.arange(4), (torch.arange(8).view(4, 2), None)), torch.tensor([2, 0, 2]))
+    assert isinstance(selected, Pair)
+    assert selected.values.tolist() == [2, 0, 2]
+    assert selected.inner[0].tolist() == [[4, 5], [0, 1], [4, 5]]
+    assert selected.inner[1] is None
 
 
-def test_a_sentence_is_told_as_soon_as_its_search_has_ended():
+def test_a_sentence_is_yielded_and_leaves_the_batch_as_soon_as_its_search_has_ended():
     """Not only when those of the other sentences have."""
     toy, numbers = Toy(3, 1.0), torch.tensor(SENTENCES).unsqueeze(1)
     options = {"beam_size": 2, "max_length": 30}

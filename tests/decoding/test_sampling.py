@@ -16,7 +16,6 @@ from nmt.config.search import SearchConfig
 from nmt.config.yaml_text import parse_yaml
 from nmt.decoding import sampling
 from nmt.decoding.batches import decode
-from nmt.decoding.beam_search import length_penalty
 from nmt.decoding.sampling import sample, uniform_draws
 from nmt.system.errors import UserError
 
@@ -86,21 +85,14 @@ def test_scores_are_those_of_the_model_whatever_the_temperature() -> None:
             assert ids[-1] == END or len(ids) == 6
 
 
-def test_finished_sentences_are_left_out() -> None:
-    toy = Toy(5, end_bonus=1.0)
-    search(toy, uniform_draws([[5], [6]], 1, 50, 3))
-    assert toy.rows_seen[0] == list(SENTENCES)
-    assert len(toy.rows_seen[-1]) == 1
-    assert length_penalty(1, 0.0) == 1
-
-
 def test_what_is_drawn_does_not_depend_on_sentences_that_end_sooner() -> None:
-    sentences = tuple(range(0, 200, 11))
+    toy, sentences = Toy(1, 1.0), tuple(range(0, 200, 11))
     draws = uniform_draws([[sentence] for sentence in sentences], 2, 12, 3)
-    together = search(Toy(1, 1.0), draws, sentences)
-    assert len({len(one.ids) for each in together for one in each}) > 2
-    for place, sentence in enumerate(sentences):
-        assert search(Toy(1, 1.0), draws[place : place + 1], (sentence,)) == [together[place]]
+    together = search(toy, draws, sentences)
+    assert len(toy.rows_seen[0]) > len(toy.rows_seen[-1])  # those leave the batch
+    assert len({len(hypothesis.ids) for hypotheses in together for hypothesis in hypotheses}) > 2
+    for i, sentence in enumerate(sentences):
+        assert search(Toy(1, 1.0), draws[i : i + 1], (sentence,)) == [together[i]]
 
 
 def test_the_extreme_draws_are_types_with_a_probability() -> None:

@@ -24,40 +24,29 @@ def test_plot_returns_the_figure_and_writes_it_where_asked(tmp_path: Path) -> No
     assert {"ein", "&", "<b>"} <= words
     drawn = [mesh.get_array() for axes in figure.axes for mesh in axes.collections]
     assert any(np.array_equal(np.ravel(array), WEIGHTS.numpy().ravel()) for array in drawn)
-    assert not list(tmp_path.iterdir())
     for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
-        path = tmp_path / f"attention{suffix}"
-        SHOWN.plot(path)
-        assert path.read_bytes().startswith(magic)
+        SHOWN.plot(tmp_path / f"attention{suffix}")
+        assert (tmp_path / f"attention{suffix}").read_bytes().startswith(magic)
 
 
-@pytest.mark.parametrize(
-    ("translation", "path", "words"),
-    [
+def test_what_cannot_be_drawn_is_reported() -> None:
+    for translation, path, words in (
         (WITHOUT, None, "has no attention"),
         (EMPTY, None, "the sentence is empty"),
         (SHOWN, "attention.gif", "'.gif' is not a figure format"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said(translation: Translation, path: str | None, words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        translation.plot(path)
+    ):
+        with pytest.raises(UserError, match=words):
+            translation.plot(path)
 
 
 def test_a_notebook_shows_text_score_and_every_weight() -> None:
     page = ET.fromstring(f"<div>{SHOWN._repr_html_()}</div>")  # well-formed, so every sign of a token is escaped
-    text = "".join(page.itertext())
-    assert "a <b> (score -1.23)" in text
-    assert [cell.get("title") for cell in page.iter("td") if cell.get("title")] == [
-        f"{weight:.3f}" for weight in WEIGHTS.flatten().tolist()
-    ]
-    names = ["".join(cell.itertext()) for cell in page.iter("th")]
-    assert names == ["ein", "&", "(end)", "<b>", "(end)"]
+    assert "a <b> (score -1.23)" in "".join(page.itertext())
+    titles = [cell.get("title") for cell in page.iter("td") if cell.get("title")]
+    assert titles == [f"{weight:.3f}" for weight in WEIGHTS.flatten().tolist()]
+    assert ["".join(cell.itertext()) for cell in page.iter("th")] == ["ein", "&", "(end)", "<b>", "(end)"]
     strengths = [float(x) for x in re.findall(r"rgba\(\d+, \d+, \d+, ([\d.]+)\)", SHOWN._repr_html_())]
     assert strengths == pytest.approx((WEIGHTS / 0.75).flatten().tolist(), abs=0.006)
-
-
-def test_a_notebook_shows_what_there_is() -> None:
     assert EMPTY._repr_html_() == "<div><i>(empty sentence)</i></div>"
     assert "tokens: &lt;b&gt; &lt;eos&gt;" in WITHOUT._repr_html_()
     several = Translation("a", ["a"], ["b"], -1.0, None, (WITHOUT, WITHOUT))
@@ -65,7 +54,6 @@ def test_a_notebook_shows_what_there_is() -> None:
 
 
 def test_a_table_has_its_limits() -> None:
-    nothing = attention_table(np.zeros((1, 1)), ["a"], ["b"])
-    assert "rgba(0, 114, 178, 0.00)" in nothing
+    assert "rgba(0, 114, 178, 0.00)" in attention_table(np.zeros((1, 1)), ["a"], ["b"])
     rows = MOST_CELLS // 10 + 1
     assert "too many for a table" in attention_table(np.zeros((rows, 10)), ["a"] * 10, ["b"] * rows)

@@ -72,21 +72,6 @@ def test_any_lengths_and_any_window_give_the_formulas(lengths, padding, case, wi
     assert_equal_to_the_formulas(make(case, window), case[0], query, values, lengths)
 
 
-@pytest.mark.parametrize("score", ["additive", "concat"])
-def test_additive_is_concat_with_its_matrix_split_in_two(score):
-    attention, query, values = make((score, "global", ())), queries((score, "global", ())), draw(B, S, M)
-    _, weights = run(attention, query, values)
-    parameters = {name: parameter.detach().numpy() for name, parameter in attention.score.named_parameters()}
-    for name in ("additive", "concat"):
-        score_of = formula_of("scores", name).score
-        for b, length in enumerate(LENGTHS):
-            for t in range(T):
-                scores = [
-                    score_of(query[b, t].numpy(), v.numpy(), s, parameters) for s, v in enumerate(values[b, :length])
-                ]
-                np.testing.assert_allclose(weights[b, t, :length].detach(), softmax(scores), rtol=0, atol=1e-12)
-
-
 # Weights
 
 
@@ -141,19 +126,6 @@ def test_a_sentence_alone_has_the_weights_that_it_has_in_a_batch(case):
         torch.testing.assert_close(weights[b, :, :length], alone_weights[0], rtol=0, atol=1e-12)
 
 
-@parametrised(window=[1, 2])
-def test_queries_do_not_meet(case, window):
-    attention, query = make(case, window), queries(case)
-    coverage = covered(attention)
-    context, weights = run(attention, query)
-    for i in range(T):
-        here = slice(i, i + 1)
-        own = None if coverage is None else coverage[:, here]
-        one_context, one_weights = run(attention, query[:, here], t=steps()[:, here], coverage=own)
-        torch.testing.assert_close(context[:, here], one_context, rtol=0, atol=1e-12)
-        torch.testing.assert_close(weights[:, here], one_weights, rtol=0, atol=1e-12)
-
-
 @SPREAD
 def test_large_scores_do_not_overflow(case):
     attention = make(case)
@@ -163,16 +135,6 @@ def test_large_scores_do_not_overflow(case):
 
 
 # Memory
-
-
-def test_keys_are_projected_once_and_shared_by_all_queries():
-    case = ("general", "global", ())
-    attention = make(case)
-    memory = attention.prepare(encoded(draw(B, S, M)))
-    before, _ = attention(queries(case), memory, steps())
-    attention.score.memory = nn.Linear(1, 1)  # forward has no more use for it
-    after, _ = attention(queries(case), memory, steps())
-    assert torch.equal(before, after)
 
 
 def test_an_alignment_knows_its_place():

@@ -48,17 +48,6 @@ def assert_same_state(found, expected, **tolerance):
 # GRU
 
 
-def test_the_update_is_that_of_a_gru():
-    n, inputs, hidden = 4, 3, 5
-    rnn = nn.GRU(inputs, hidden, batch_first=True).double()
-    randomise(rnn)
-    x, h = draw(n, inputs), draw(n, hidden, seed=2)
-    cell = GRUCell(hidden).double()
-    cell.weight.data, cell.bias.data = rnn.weight_hh_l0.data, rnn.bias_hh_l0.data
-    expected, _ = rnn(x.unsqueeze(1), h.unsqueeze(0))
-    torch.testing.assert_close(cell(x @ rnn.weight_ih_l0.T + rnn.bias_ih_l0, h)[0], expected[:, 0], **TOLERANCE)
-
-
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize(("cell", "kind"), [("gru", nn.GRU), ("lstm", nn.LSTM)])
 def test_the_stack_is_torchs_taken_step_by_step(cell, kind, layers):
@@ -80,22 +69,6 @@ def test_the_stack_is_torchs_taken_step_by_step(cell, kind, layers):
         state = stack(gates[:, t], state)
         torch.testing.assert_close(state[layers - 1], outputs[:, t], **TOLERANCE)
     torch.testing.assert_close(torch.stack(state), torch.cat(last) if cell == "lstm" else last, **TOLERANCE)
-
-
-@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
-def test_the_reference_is_torchs_too(kind):
-    layers, steps, inputs, hidden = 2, 4, 3, 5
-    rnn = kind(inputs, hidden, layers, bidirectional=True).double()
-    randomise(rnn)
-    x = draw(steps, inputs)
-    forward = kind(inputs, hidden).double()
-    for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
-        getattr(forward, f"{name}_l0").data = getattr(rnn, f"{name}_l0").data
-    expected, _ = forward(x)
-    states = [np.zeros(hidden)] * (2 if kind is nn.LSTM else 1)
-    for t in range(steps):
-        states = layered(x[t].numpy(), states, [rnn_weights(rnn)[0][0]])
-        np.testing.assert_allclose(states[0], expected[t].detach(), **TOLERANCE)
 
 
 # Against the formulas

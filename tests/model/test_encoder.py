@@ -35,33 +35,6 @@ def batch(lengths=LENGTHS, padding=1, seed=5):
     return tokens, torch.tensor(lengths)
 
 
-def one_direction(rnn, layer, direction):
-    """Layer `layer` of a bidirectional RNN, one direction of it, as one of its own that reads forwards."""
-    kind = nn.LSTM if isinstance(rnn, nn.LSTM) else nn.GRU
-    own = kind(rnn.input_size if layer == 0 else 2 * HIDDEN, HIDDEN, batch_first=True).double()
-    for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
-        getattr(own, f"{kind}_l0").data.copy_(getattr(rnn, f"{kind}_l{layer}{direction}"))
-    return own
-
-
-@LAYERS
-@CELLS
-def test_values_are_those_of_each_sentence_run_alone(layers, cell):
-    encoder = make(layers, cell=cell)
-    source, lengths = batch()
-    encoded = encoder(source, lengths)
-    for b, length in enumerate(LENGTHS):
-        rows = encoder.embedding(source[b : b + 1, :length])
-        for layer in range(layers):
-            there, last = one_direction(encoder.rnn, layer, "")(rows)
-            back, first = one_direction(encoder.rnn, layer, "_reverse")(rows.flip(1))  # begins at the last token
-            rows = torch.cat([there, back.flip(1)], dim=2)
-        torch.testing.assert_close(encoded.values[b, :length], rows[0], **TOLERANCE)
-        last, first = (final[0] if isinstance(final, tuple) else final for final in (last, first))
-        torch.testing.assert_close(encoded.final[b], torch.cat([last[0, 0], first[0, 0]]), **TOLERANCE)
-        assert (encoded.values[b, length:] == 0).all()
-
-
 @LAYERS
 @CELLS
 def test_values_are_those_of_the_formulas(layers, cell):
@@ -101,25 +74,6 @@ def test_permuting_a_batch_permutes_the_result_and_nothing_else(layers, cell):
         permuted = encoder(source[order], lengths[order])
         for one, other in zip(encoded, permuted, strict=True):
             torch.testing.assert_close(one[order], other, **TOLERANCE)
-
-
-def test_mask_and_lengths_tell_the_sentence_from_its_padding():
-    source, lengths = batch()
-    encoded = make(1)(source, lengths)
-    assert encoded.mask.tolist() == [[s < length for s in range(max(LENGTHS))] for length in LENGTHS]
-    assert encoded.lengths.tolist() == list(LENGTHS)
-
-
-def test_dropout_works_in_training_alone():
-    source, lengths = batch()
-    encoder = make(2, dropout=0.5, embedding_dropout=0.5)
-    plain = make(2)
-    assert torch.equal(encoder(source, lengths).values, plain(source, lengths).values)
-    encoder.train()
-    torch.manual_seed(0)
-    first, second = encoder(source, lengths), encoder(source, lengths)
-    assert not torch.equal(first.values, second.values)
-    assert (first.values == 0).double().mean() > 0.3 + (plain(source, lengths).values == 0).double().mean() / 2
 
 
 @pytest.mark.parametrize("heads", [1, 2, 6])

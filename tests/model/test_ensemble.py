@@ -67,17 +67,6 @@ def test_a_wide_beam_finds_what_the_mean_probabilities_say():
         assert found == pytest.approx(expected, abs=1e-9)
 
 
-def test_copies_of_a_model_translate_as_it_does():
-    (model,) = models_of(1)
-    alone = translator_of(model, max_length=6).translate(TEXTS, n_best=3)
-    together = translator_of(Ensemble([model, model]), max_length=6).translate(TEXTS, n_best=3)
-    for one, other in zip(alone, together, strict=True):
-        for a, b in zip(one.n_best, other.n_best, strict=True):
-            assert a.tokens == b.tokens
-            assert a.score == pytest.approx(b.score, abs=1e-9)
-            torch.testing.assert_close(a.attention, b.attention, rtol=0, atol=1e-12)
-
-
 def test_batches_change_nothing():
     translator = translator_of(Ensemble(models_of()), max_length=6, length_penalty=1.0)
     expected = [t.tokens for t in translator.translate(TEXTS)]

@@ -170,13 +170,6 @@ def test_local_p_is_fixed_and_learns_nothing_of_its_centre_while_the_window_is_w
         assert torch.equal(alignment.dense(40), weights.dense(40))
 
 
-@pytest.mark.parametrize("score", ["additive", "concat"])
-def test_heads_share_the_alignment_size(score):
-    whole, shared = make((score, "global", ())), make((score, "global", ("heads",)))
-    assert whole.score.v.in_features == A
-    assert shared.score.v.in_features == A // 2
-
-
 @pytest.mark.parametrize("extras", [(), ("hard",)])
 @pytest.mark.parametrize("scope", LOCAL)
 def test_a_window_past_all_known_positions_has_no_weight_and_a_finite_gradient(scope, extras):
@@ -220,34 +213,3 @@ def test_every_other_score_asks_the_query(score, scope):
     _, weights = run(attention, queries(case))
     _, others = run(attention, queries(case, seed=12))
     assert torch.allclose(weights[:2], others[:2]) == (score == "linear" and scope != "local_p")
-
-
-@pytest.mark.parametrize("score", ["dot", "general"])
-def test_scaling_divides_by_the_root_of_the_querys_size(score):
-    plain, scaled = ((name, "global", ()) for name in (score, f"scaled_{score}"))
-    _, weights = run(make(scaled), queries(scaled))
-    _, expected = run(make(plain), queries(plain) / query_size(score, ()) ** 0.5)
-    torch.testing.assert_close(weights, expected, rtol=0, atol=1e-14)
-
-
-def test_key_value_scores_one_half_of_each_direction_and_averages_the_other():
-    attention = make(("general", "global", ("key_value",)))
-    values = draw(B, S, M)
-    memory = attention.prepare(encoded(values))
-    scored, averaged = values[:, :, [0, 1, 4, 5]], values[:, :, [2, 3, 6, 7]]
-    assert torch.equal(memory.values, averaged)
-    torch.testing.assert_close(memory.keys, scored @ attention.score.memory.weight.T, rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize(("score", "scope"), [c for c in COMBINATIONS if SCORES[c[0]].reads_memory])
-def test_covered_positions_have_other_weights_and_no_coverage_is_no_feature(score, scope):
-    case = (score, scope, ("coverage",))
-    attention, query = make(case), queries(case)
-    _, weights = run(attention, query)
-    _, at_first = run(attention, query, coverage=torch.zeros(B, T, S, dtype=torch.float64))
-    assert not torch.allclose(weights[:2], at_first[:2])
-    without = make((score, scope, ()))
-    own = {name: p for name, p in attention.state_dict().items() if name != "score.coverage.weight"}
-    without.load_state_dict(own)
-    _, expected = run(without, query)
-    torch.testing.assert_close(at_first, expected, rtol=0, atol=1e-14)

@@ -81,17 +81,6 @@ def test_any_batch_is_its_sentences_one_by_one(variant, pairs, window):
 
 
 @SPREAD
-def test_permuting_a_batch_permutes_the_result_and_nothing_else(variant):
-    model = tiny_model(variant)
-    logits, weights = run(model, EXAMPLES)
-    for order in ([2, 0, 1], [1, 0, 2]):
-        permuted_logits, permuted_weights = run(model, [EXAMPLES[i] for i in order])
-        for place, i in enumerate(order):
-            torch.testing.assert_close(permuted_logits[place], logits[i], rtol=0, atol=1e-12)
-            torch.testing.assert_close(permuted_weights[place], weights[i], rtol=0, atol=1e-12)
-
-
-@SPREAD
 def test_the_gradient_is_the_sum_over_the_sentences(variant):
     model = tiny_model(variant)
 
@@ -208,25 +197,6 @@ def test_dropout_is_off_in_evaluation(variant):
     (trained, *_), _ = run(model, EXAMPLES)
     (evaluated, *_), _ = run(model.eval(), EXAMPLES)
     torch.testing.assert_close(trained, evaluated, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(("layer_count", "variant"), [(n, v) for n in (1, 2, 3) for v in WIRINGS])
-def test_the_config_decides_the_sizes(layer_count, variant):
-    model = build_model(config_of(variant, layer_count), SOURCE_TYPES, TARGET_TYPES)
-    assert model.encoder.rnn.num_layers == model.decoder.layers == layer_count
-    assert model.encoder.memory_size == 6
-    assert model.encoder.embedding.weight.shape == (SOURCE_TYPES, 4)
-    assert model.decoder.output.weight.shape[0] == TARGET_TYPES
-
-
-def test_a_seed_decides_the_first_weights():
-    config = config_of(Variant("luong", input_feeding=True))
-    models = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        models.append(build_model(config, SOURCE_TYPES, TARGET_TYPES).state_dict())
-    assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])
-    assert not torch.equal(models[0]["decoder.output.weight"], models[2]["decoder.output.weight"])
 
 
 # Learning

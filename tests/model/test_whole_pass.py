@@ -63,13 +63,6 @@ def test_a_whole_pass_is_that_of_the_formulas(variant, layers_and_window):
         assert (weights[b, :, positions:] == 0).all()
 
 
-def test_the_targets_make_all_sizes_different():
-    shape = pad(decoder_inputs(TARGETS)).shape
-    model = tiny_model(Variant("bahdanau"))
-    sizes = [*shape, encode(model)[1].values.shape[1], TARGET_TYPES, EMBEDDING, model.encoder.memory_size]
-    assert len(set(sizes)) == len(sizes)
-
-
 # All of the target at once
 
 
@@ -82,20 +75,6 @@ def test_all_of_the_target_at_once_is_the_loop_over_it(variant):
     looped, alignment = Decoder.forward(model.decoder, inputs, state, memory)
     torch.testing.assert_close(readouts, looped, **TOLERANCE)
     torch.testing.assert_close(weights, alignment.dense(memory.mask.shape[1]), **TOLERANCE)
-
-
-@pytest.mark.parametrize("variant", **parametrised(AT_ONCE))
-def test_all_of_the_target_at_once_has_the_gradient_of_the_loop(variant):
-    model = tiny_model(variant)
-    inputs, factor = pad(decoder_inputs()), draw(3, 5, TARGET_TYPES)
-    gradients = []
-    for forward in (type(model.decoder).forward, Decoder.forward):
-        state, memory = encode(model)
-        readouts, _ = forward(model.decoder, inputs, state, memory)
-        loss = (model.decoder.logits(readouts) * factor).sum()
-        gradients.append(torch.autograd.grad(loss, list(model.parameters())))
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING, *OTHER]))
@@ -127,16 +106,6 @@ def test_the_gradient_of_a_whole_pass_is_that_of_finite_differences(variant):
 
 def choose(share):
     return torch.rand(3, 5, generator=torch.Generator().manual_seed(1)) < share
-
-
-@SPREAD
-def test_reading_the_reference_everywhere_is_teacher_forcing(variant):
-    model = tiny_model(variant)
-    state, memory = encode(model)
-    inputs = pad(decoder_inputs())
-    forced = run(model, state, memory, inputs)
-    for one, other in zip(run(model, state, memory, inputs, choose(1)), forced, strict=True):
-        torch.testing.assert_close(one, other, **TOLERANCE)
 
 
 @each_crossed(share=[0, 0.3, 0.7])
@@ -175,19 +144,6 @@ def test_it_reads_what_greedy_search_would_take(variant):
     found, _ = run(model, state, memory, inputs, choose(0))
     assert torch.equal(found, expected)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-@EVERY_WIRING
-def test_the_first_token_read_is_always_bos(variant):
-    model = tiny_model(variant)
-    state, memory = encode(model)
-    inputs = pad(decoder_inputs())
-    first, _ = model.decoder(inputs[:, :1], state, memory)
-    readouts, _ = model.decoder(inputs, state, memory, choose(0))
-    torch.testing.assert_close(readouts[:, :1], first, **TOLERANCE)
-    inputs[:, 1:] = 5
-    other, _ = model.decoder(inputs, state, memory, choose(0))
-    assert torch.equal(other, readouts)  # and nothing else of the reference
 
 
 # Modules hold parameters only

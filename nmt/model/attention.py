@@ -143,18 +143,20 @@ class Attention(nn.Module):
         queries_per_pass = query.shape[-2] if self.score.one_product else 1
         window = self.scope(query, t, memory.mask, memory.lengths, queries_per_pass)
         if window.positions is None:
-            scores = self.score(query, memory.keys, coverage)
-            weights = self.scope.weights(scores, window, query, memory.of_scope)
-            weights = _straight_through(weights, window.inside) if self.hard else weights
-            return self.weighted_sums(weights, memory.values), Alignment(weights, None)
-        # Each query has keys and values of its own, (*B T W ·), so it is scored alone: (*B T 1 H).
-        keys, values = (self.gather(vectors, window.positions) for vectors in (memory.keys, memory.values))
-        if coverage is not None:
-            coverage = coverage.gather(-1, window.positions.expand(*coverage.shape[:-1], -1)).unsqueeze(-2)
-        scores = self.score(query.unsqueeze(-2), keys, coverage).squeeze(-2)
+            values, scores = memory.values, self.score(query, memory.keys, coverage)
+        else:  # each query has keys and values of its own, (*B T W ·), so it is scored alone: (*B T 1 H)
+            keys, values = (self.gather(vectors, window.positions) for vectors in (memory.keys, memory.values))
+            if coverage is not None:
+                coverage = coverage.gather(-1, window.positions.expand(*coverage.shape[:-1], -1)).unsqueeze(-2)
+            scores = self.score(query.unsqueeze(-2), keys, coverage).squeeze(-2)
         weights = self.scope.weights(scores, window, query, memory.of_scope)
-        weights = _straight_through(weights, window.inside) if self.hard else weights
-        return self.weighted_sums(weights.unsqueeze(-2), values).squeeze(-2), Alignment(weights, window.positions)
+        if self.hard:
+            weights = _straight_through(weights, window.inside)
+        if window.positions is None:
+            contexts = self.weighted_sums(weights, values)
+        else:
+            contexts = self.weighted_sums(weights.unsqueeze(-2), values).squeeze(-2)
+        return contexts, Alignment(weights, window.positions)
 
     def weighted_sums(self, weights: Weights, values: Float[Tensor, "*B W M"]) -> Contexts:
         """Σ_s α_s v_s for each query."""

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nmt.model.layers import Linear, glorot, open_forget_gates, orthogonal, zeros
+from nmt.model.layers import Linear, glorot, open_forget_gates, orthogonal
 
 CellName: TypeAlias = Literal["gru", "lstm"]
 
@@ -31,7 +31,7 @@ class Gates(Linear):
     def reset_parameters(self) -> None:
         glorot(self.weight, self.gates)
         if self.bias is not None:
-            zeros(self.bias)
+            nn.init.zeros_(self.bias)
 
 
 class Cell(nn.Module, ABC):
@@ -48,7 +48,7 @@ class Cell(nn.Module, ABC):
 
     def reset_parameters(self) -> None:
         orthogonal(self.weight, self.gates)
-        zeros(self.bias)
+        nn.init.zeros_(self.bias)
 
     def recurrent(self, hidden: Float[Tensor, "N H"]) -> Float[Tensor, "N G"]:
         """The state's share of the gates, U h + b."""

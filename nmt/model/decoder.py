@@ -1,8 +1,7 @@
 """What all recurrent decoders share; `bahdanau.py` and `luong.py` say when attention is computed.
 
 Training, scoring, greedy and beam search all run the same `step`. What is computed per sentence is in a `Memory`, what
-changes from step to step in a `DecoderState` of batch-first tensors, whose rows a beam reorders. Modules hold
-parameters only.
+changes from step to step in a `DecoderState`, whose rows a beam reorders. Modules hold parameters only.
 
 Shapes: B sentences, K hypotheses of each (1 in training), N = B·K rows, T target positions, V vocabulary, E embedding,
 H decoder state, M memory vector, R readout, I inputs of a step.
@@ -56,11 +55,7 @@ class Decoder(nn.Module, ABC):
     """What the wirings share: the embedding, the initial state, the layers, the output layer, the loop over T."""
 
     def __init__(
-        self,
-        embedding: nn.Embedding,
-        attention: Attention | FixedContext,
-        sizes: DecoderSizes,
-        output_inputs: int,
+        self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes, output_inputs: int
     ) -> None:
         super().__init__()
         cell = CELLS[sizes.cell]

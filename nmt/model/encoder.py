@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from nmt.model.cells import CellName
-from nmt.model.layers import EmbeddingDropout, glorot, open_forget_gates, orthogonal, zeros
-from nmt.model.variants.self_attention import SelfAttention
+from nmt.model.layers import EmbeddingDropout, glorot, open_forget_gates, orthogonal
+from nmt.model.variants.heads import SelfAttention
 
 
 class Encoded(NamedTuple):
@@ -77,7 +77,7 @@ class Bidirectional(nn.RNNBase):
             if name.startswith("bias_hh") and self.gates == 4:
                 open_forget_gates(parameter)
             elif name.startswith("bias"):
-                zeros(parameter)
+                nn.init.zeros_(parameter)
             elif name.startswith("weight_hh"):
                 orthogonal(parameter, self.gates)
             else:

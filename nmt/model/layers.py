@@ -1,7 +1,4 @@
-"""Linear layers, embeddings and dropout: PyTorch's own, and the values that their weights begin with.
-
-On PyTorch's meta device a weight has a shape and no values: nothing is drawn there.
-"""
+"""Linear layers, embeddings and dropout: PyTorch's own, and the values that their weights begin with."""
 
 from __future__ import annotations
 
@@ -11,35 +8,25 @@ from torch import Tensor, nn
 
 def glorot(weight: Float[Tensor, "O I"], matrices: int = 1) -> None:
     """Uniform within ±√(6 / (I + O)) (Glorot and Bengio 2010), for each of the matrices stacked in a weight."""
-    if not weight.is_meta:
-        for matrix in weight.chunk(matrices):
-            nn.init.xavier_uniform_(matrix)
+    for matrix in _chunks(weight, matrices):
+        nn.init.xavier_uniform_(matrix)
 
 
 def orthogonal(weight: Float[Tensor, "O I"], matrices: int = 1) -> None:
     """A random orthogonal matrix (Saxe et al. 2014), or one for each of the matrices stacked in a weight."""
-    if not weight.is_meta:
-        for matrix in weight.chunk(matrices):
-            nn.init.orthogonal_(matrix)
-
-
-def normal(weight: Float[Tensor, "V E"]) -> None:
-    """N(0, 1/E), so that the squares of an embedding's E values sum to about 1."""
-    if not weight.is_meta:
-        nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
-
-
-def zeros(bias: Float[Tensor, " O"]) -> None:
-    """Zeros."""
-    if not bias.is_meta:
-        nn.init.zeros_(bias)
+    for matrix in _chunks(weight, matrices):
+        nn.init.orthogonal_(matrix)
 
 
 def open_forget_gates(bias: Float[Tensor, " G"]) -> None:
     """Ones for an LSTM's forget gates (Jozefowicz et al. 2015, section 2.2), zeros for its other gates."""
-    zeros(bias)
-    if not bias.is_meta:
-        nn.init.ones_(bias.chunk(4)[1])
+    nn.init.zeros_(bias)
+    nn.init.ones_(bias.chunk(4)[1])
+
+
+def _chunks(weight: Float[Tensor, "O I"], matrices: int) -> tuple[Tensor, ...]:
+    """The matrices stacked in a weight; none on the meta device, where nothing is to be drawn."""
+    return () if weight.is_meta else weight.chunk(matrices)
 
 
 class Linear(nn.Linear):
@@ -48,14 +35,15 @@ class Linear(nn.Linear):
     def reset_parameters(self) -> None:
         glorot(self.weight)
         if self.bias is not None:
-            zeros(self.bias)
+            nn.init.zeros_(self.bias)
 
 
 class Embedding(nn.Embedding):
     """`torch.nn.Embedding` from N(0, 1/E). Its weight may be that of the output layer, too."""
 
     def reset_parameters(self) -> None:
-        normal(self.weight)
+        if not self.weight.is_meta:
+            nn.init.normal_(self.weight, std=self.embedding_dim**-0.5)  # an embedding's squares sum to about 1
 
 
 class EmbeddingDropout(nn.Module):

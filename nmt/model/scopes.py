@@ -177,8 +177,6 @@ class LocalPredictiveScope(LocalScope):
 
     The paper has d_t = 0 (`middle`). With `diagonal` it is logit((min(t, S − 1) + ½) / S): there the centre begins at
     the t-th of S equal parts, so that little has to be learnt where both languages have nearly the same order.
-    In training W_p and v_p learn nothing while a narrowing window is wider than `fixed_above`.
-
     The softmax is multiplied by exp(−(s − p_t)² / 2σ²) with σ = D/2 (equation 10), and not normalised again.
     """
 

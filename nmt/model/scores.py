@@ -183,10 +183,8 @@ class ScaledGeneralScore(GeneralScore):
 class LinearScore(Score):
     """w_aᵀ [h; v_s] (the "simplified concat" of some tutorials). It is `concat` without its tanh.
 
-    Other tutorials call Bahdanau's score, the one with a tanh, "linear" or "MLP" attention; here that is `additive`.
-
     It is the sum of a term in h and a term in v_s, and a softmax ignores what is the same at every position: the
-    weights do not depend on the query, and no gradient reaches its half of w_a. The context is one and the same at
+    weights do not depend on the query, no gradient reaches its half of w_a, and the context is one and the same at
     every step, unless coverage or a local scope change it.
     """
 
@@ -225,8 +223,6 @@ class LocationScore(ProductScore):
     reads_memory = False
 
     def __init__(self, query_size: int, memory_size: int, *, coverage: bool = False, positions: int = 101) -> None:
-        if coverage:
-            raise ValueError("location has no keys that coverage could change")
         super().__init__(query_size, memory_size)
         self.positions = positions
         self.location = Linear(query_size, positions, bias=False)

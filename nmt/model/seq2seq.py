@@ -49,8 +49,7 @@ class Seq2Seq(nn.Module):
     ) -> tuple[Float[Tensor, "N F"], Alignment]:
         """What the output layer multiplies at N of the flattened target positions, and all attention weights (B T W).
 
-        `loss_positions` are those N, which leave out padding: its logits are not needed. `teacher_forcing_mask` is
-        that of `Decoder.forward`.
+        `loss_positions` are those N, all but padding; `teacher_forcing_mask` is that of `Decoder.forward`.
         """
         state, memory = self.encode(source, source_lengths)
         readouts, alignment = self.decoder(target_input, state, memory, teacher_forcing_mask)

@@ -1,7 +1,6 @@
 """Every score, scope and variant against plain NumPy: weights, contexts, and what padding may not do."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -23,9 +22,8 @@ from support.attention_cases import (
     source_of,
     steps,
 )
-from support.formulas import Memory, formula_of, softmax
+from support.formulas import Memory
 from support.tiny_models import ENDS, attention_weights, numbered_segments
-from torch import nn
 
 from nmt.model.attention import Alignment, FixedContext
 
@@ -72,6 +70,14 @@ def test_any_lengths_and_any_window_give_the_formulas(lengths, padding, case, wi
     assert_equal_to_the_formulas(make(case, window), case[0], query, values, lengths)
 
 
+def test_additive_is_concat_with_its_matrix_split_in_two():
+    additive, concat = (make((score, "global", ())) for score in ("additive", "concat"))
+    concat.load_state_dict(additive.state_dict())
+    query, values = queries(("additive", "global", ())), draw(B, S, M)
+    for one, other in zip(run(additive, query, values), run(concat, query, values), strict=True):
+        assert torch.equal(one, other)
+
+
 # Weights
 
 
@@ -79,25 +85,20 @@ def test_any_lengths_and_any_window_give_the_formulas(lengths, padding, case, wi
 def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(case, window):
     score, scope, extras = case
     attention = make(case, window)
-    known = attention.score.positions or S
+    positions = attention.score.positions or S  # that have a score
     _, weights = run(attention, queries(case))
     assert weights.shape == (B, T, S)
-    total = weights.sum(2)
     assert (weights >= 0).all()
-    assert (total <= 1 + 1e-14).all()
-    if (
-        scope in ("global", "hierarchical")
-        or (scope == "local_m" and score != "location")
-        or ("hard" in extras and score != "location")
-    ):
+    total, is_whole = weights.sum(2), scope in ("global", "hierarchical")
+    if is_whole or (score != "location" and (scope == "local_m" or "hard" in extras)):
         torch.testing.assert_close(total, torch.ones_like(total), rtol=0, atol=1e-14)
     elif score != "location":  # the Gaussian takes from them, and nothing is put back
         assert ((total > 0) & (total < 1)).all()
     for b, length in enumerate(LENGTHS):
         assert (weights[b, :, length:] == 0).all()
-        if scope in ("global", "hierarchical") and "hard" not in extras:
-            assert (weights[b, :, : min(length, known)] > 0).all()
-            assert (weights[b, :, known:] == 0).all()
+        if is_whole and "hard" not in extras:
+            assert (weights[b, :, : min(length, positions)] > 0).all()
+            assert (weights[b, :, positions:] == 0).all()
         if "hard" in extras and "heads" not in extras:
             assert ((weights[b] == 0) | (weights[b] == 1)).all()
 

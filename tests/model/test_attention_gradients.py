@@ -16,28 +16,9 @@ from support.attention_cases import (
     run,
     value_size,
 )
+from support.gradients import assert_gradients_are_those_of_finite_differences
 
 import nmt.model.attention
-
-
-def assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive=()):
-    """Each input is moved along a random direction, in which every entry of its gradient takes part."""
-    step = 1e-6
-    for number, ((name, tensor), gradient) in enumerate(zip(inputs.items(), gradients, strict=True)):
-        if name in insensitive:
-            assert gradient.abs().max() < 1e-12, name
-        else:
-            assert gradient.abs().max() > 1e-4, name
-        direction, old = draw(*tensor.shape, seed=20 + number), tensor.detach().clone()
-        values = []
-        for side in (1, -1):
-            with torch.no_grad():
-                tensor.copy_(old + side * step * direction)
-                values.append(objective().item())
-        with torch.no_grad():
-            tensor.copy_(old)
-        expected = (values[0] - values[1]) / (2 * step)
-        assert (gradient * direction).sum().item() == pytest.approx(expected, rel=1e-5, abs=1e-6), name
 
 
 @parametrised(count=[1, T])  # with one query the windows are gathered, whatever the score

@@ -9,20 +9,16 @@ from support.tiny_models import SOURCE_TYPES, randomise, rnn_weights
 from torch import nn
 
 from nmt.model.encoder import Encoder
-from nmt.model.variants.self_attention import SelfAttention
+from nmt.model.variants.heads import SelfAttention
 
 E, HIDDEN = 4, 3
 LENGTHS = (4, 8, 1, 6)
 TOLERANCE = {"rtol": 0, "atol": 1e-12}
-LAYERS = pytest.mark.parametrize("layers", [1, 2, 3])
+EACH = pytest.mark.parametrize(("layers", "cell"), [(1, "gru"), (2, "lstm"), (3, "gru"), (1, "lstm")])
 
 
-CELLS = pytest.mark.parametrize("cell", ["gru", "lstm"])
-
-
-def make(layers, dropout=0.0, embedding_dropout=0.0, cell="gru"):
-    embedding = nn.Embedding(SOURCE_TYPES, E)
-    encoder = Encoder(embedding, HIDDEN, layers, dropout, embedding_dropout, cell=cell).double()
+def make(layers, dropout=0.0, cell="gru"):
+    encoder = Encoder(nn.Embedding(SOURCE_TYPES, E), HIDDEN, layers, dropout, 0.0, cell=cell).double()
     randomise(encoder)
     return encoder.eval()
 
@@ -35,21 +31,22 @@ def batch(lengths=LENGTHS, padding=1, seed=5):
     return tokens, torch.tensor(lengths)
 
 
-@LAYERS
-@CELLS
+@EACH
 def test_values_are_those_of_the_formulas(layers, cell):
     encoder = make(layers, cell=cell)
     source, lengths = batch()
     encoded = encoder(source, lengths)
     embedding = encoder.embedding.weight.detach().numpy()
+    assert encoded.mask.tolist() == [[s < length for s in range(max(LENGTHS))] for length in LENGTHS]
+    assert encoded.lengths.tolist() == list(LENGTHS)
     for b, length in enumerate(LENGTHS):
+        assert (encoded.values[b, length:] == 0).all()
         values, final = bidirectional([embedding[i] for i in source[b, :length]], rnn_weights(encoder.rnn))
         np.testing.assert_allclose(encoded.values[b, :length].detach(), values, **TOLERANCE)
         np.testing.assert_allclose(encoded.final[b].detach(), final, **TOLERANCE)
 
 
-@LAYERS
-@CELLS
+@EACH
 def test_the_backward_direction_begins_at_the_sentences_own_last_token(layers, cell):
     encoder = make(layers, cell=cell)
     source, lengths = batch()
@@ -64,15 +61,13 @@ def test_the_backward_direction_begins_at_the_sentences_own_last_token(layers, c
     torch.testing.assert_close(widened.final, encoder(source, lengths).final, **TOLERANCE)
 
 
-@LAYERS
-@CELLS
+@EACH
 def test_permuting_a_batch_permutes_the_result_and_nothing_else(layers, cell):
     encoder = make(layers, cell=cell)
     source, lengths = batch()
     encoded = encoder(source, lengths)
-    for order in ([3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]):
-        permuted = encoder(source[order], lengths[order])
-        for one, other in zip(encoded, permuted, strict=True):
+    for order in ([3, 2, 1, 0], [1, 3, 0, 2]):
+        for one, other in zip(encoded, encoder(source[order], lengths[order]), strict=True):
             torch.testing.assert_close(one[order], other, **TOLERANCE)
 
 

@@ -30,13 +30,7 @@ def models_of(count=3):
 
 
 def translator_of(model, **options):
-    options = {
-        "beam_size": 3,
-        "length_penalty": 0.0,
-        "max_length": 3,
-        "batch_size": 64,
-        "precision": "float32",
-    } | options
+    options = {"beam_size": 3, "length_penalty": 0.0, "max_length": 3, "precision": "float32"} | options
     return Translator(model, *tiny_codecs(), SearchConfig(**options))
 
 
@@ -44,9 +38,8 @@ def tables(model, source, sequences):
     """Each model's own log-probabilities (X T V) of the next token, by a teacher-forced pass."""
     batch = collate([Example(source, list(ids[:-1])) for ids in sequences])
     with torch.no_grad():
-        features, _ = model(
-            batch.source, batch.source_lengths, batch.target_input, torch.arange(batch.target_input.numel())
-        )
+        everywhere = torch.arange(batch.target_input.numel())
+        features, _ = model(batch.source, batch.source_lengths, batch.target_input, everywhere)
         return model.decoder.output(features).log_softmax(dim=1).view(*batch.target_input.shape, -1)
 
 
@@ -59,9 +52,8 @@ def test_a_wide_beam_finds_what_the_mean_probabilities_say():
     for text, translation in zip(TEXTS, translator.translate(TEXTS, n_best=len(sequences)), strict=True):
         each = torch.stack([tables(model, translator.source.encode(text), sequences) for model in models])
         mean = each.exp().mean(dim=0).log()
-        expected = {
-            ids: sum(mean[i, t, token].item() for t, token in enumerate(ids)) for i, ids in enumerate(sequences)
-        }
+        sums = [sum(mean[i, t, token].item() for t, token in enumerate(ids)) for i, ids in enumerate(sequences)]
+        expected = dict(zip(sequences, sums, strict=True))
         found = {ids_of(hypothesis): hypothesis.score for hypothesis in translation.n_best}
         assert list(found) == sorted(expected, key=lambda ids: -expected[ids])
         assert found == pytest.approx(expected, abs=1e-9)
@@ -90,9 +82,6 @@ def test_other_tokens_are_refused():
     source, target = tiny_codecs()
     config = Config.model_validate({"name": "tiny"})
     other = Codec(target.tokenizer, Vocabulary((*target.vocabulary.tokens[:-1], "other")))
-    loaded = {
-        "a.safetensors": Loaded(config, source, target, models[0], None),
-        "b.safetensors": Loaded(config, source, other, models[1], None),
-    }
-    with pytest.raises(UserError, match=r"a\.safetensors and b\.safetensors have different target tokens"):
-        Translator.of(loaded)
+    one, two = (Loaded(config, source, side, model, None) for side, model in zip((target, other), models, strict=True))
+    with pytest.raises(UserError, match="a and b have different target tokens"):
+        Translator.of({"a": one, "b": two})

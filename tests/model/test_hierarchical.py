@@ -5,7 +5,8 @@ from argparse import Namespace
 
 import pytest
 import torch
-from support.attention_cases import LENGTHS, B, M, S, draw, encoded, make, queries, steps
+from support.all_pairs import all_pairs
+from support.attention_cases import LENGTHS, B, M, S, draw, encoded, is_valid, make, queries, steps
 from support.tiny_models import ENDS, SOURCES, Variant, encode_alone, tiny_codecs, tiny_model
 
 from nmt.build import segment_ends
@@ -37,12 +38,9 @@ def test_a_segment_ends_behind_an_end_that_a_word_follows(source, numbers):
     assert segments(torch.tensor([source]), ()).tolist() == [[0] * len(source)]
 
 
-@pytest.mark.parametrize("extras", [(), ("heads",), ("hard",)])
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("score", "extras"), all_pairs(SCORES, [(), ("heads",), ("hard",)], valid=is_valid))
 def test_with_one_segment_it_is_global_attention(score, extras):
     """Bit for bit, also beside sentences of several segments."""
-    if extras == ("heads",) and not SCORES[score].reads_memory:
-        return
     case, query, values = (score, "hierarchical", extras), queries((score, "global", extras)), draw(B, S, M)
     attention, flat = make(case), make((score, "global", extras))
     flat.load_state_dict({name: p for name, p in attention.state_dict().items() if not name.startswith("scope")})
@@ -61,13 +59,11 @@ def test_the_ends_are_found_among_the_source_tokens():
     vocabulary = Vocabulary((*SPECIALS, "▁.", "a", ".", "!", "etc."))
     assert segment_ends(config, vocabulary) == (4, 6)
     assert segment_ends(AttentionConfig(), vocabulary) == ()
-    with pytest.raises(
-        UserError, match=r"model\.attention\.segment_ends: none of \., \? is a source token.*scope to global"
-    ):
+    with pytest.raises(UserError, match=r"segment_ends: none of \., \? is a source token.*scope to global"):
         segment_ends(config, Vocabulary((*SPECIALS, "a", "b.")))
 
 
-def test_both_levels_are_told_and_drawn(tmp_path):
+def test_both_levels_are_written_and_drawn(tmp_path):
     model = tiny_model(Variant("luong", "general", "hierarchical", True))
     translator = Translator(model, *tiny_codecs(), SearchConfig(beam_size=2, max_length=6))
     text = translator.source.vocabulary.decode(SOURCES[1])

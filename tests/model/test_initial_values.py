@@ -38,12 +38,8 @@ def test_a_modules_own_values_stay(monkeypatch):
 def values(wiring):
     """The parameters of a model with every kind of layer, wide enough that chance evens out."""
     attention = {"wiring": wiring, "score": "additive", "scope": "local_p", "coverage": True, "heads": 2}
-    config = {
-        "embedding_size": 128,
-        "encoder": {"hidden_size": 64, "layers": 2},
-        "decoder": {"hidden_size": 128, "layers": 2},
-        "attention": attention,
-    }
+    encoder, decoder = {"hidden_size": 64, "layers": 2}, {"hidden_size": 128, "layers": 2}
+    config = {"embedding_size": 128, "encoder": encoder, "decoder": decoder, "attention": attention}
     torch.manual_seed(1)
     return dict(build_model(ModelConfig.model_validate(config), 300, 200).named_parameters())
 

@@ -4,26 +4,11 @@ import numpy as np
 import pytest
 import torch
 from support.all_pairs import all_pairs
-from support.attention_cases import (
-    LENGTHS,
-    A,
-    B,
-    M,
-    S,
-    T,
-    draw,
-    encoded,
-    make,
-    queries,
-    query_size,
-    run,
-    steps,
-)
+from support.attention_cases import LENGTHS, B, M, S, T, draw, encoded, make, queries, run, steps
 from support.formulas.scopes.local_p import predicted_position, weights_around
 from support.tiny_models import COMBINATIONS, LOCAL
 
 from nmt.components import SCORES
-from nmt.model.attention import Alignment
 from nmt.model.scopes import LocalPredictiveScope
 
 EVERY_SCORE_AND_SCOPE = pytest.mark.parametrize(("score", "scope"), COMBINATIONS)
@@ -89,8 +74,7 @@ def test_autocast_leaves_positions_exact():
     torch.testing.assert_close(found.gaussian.double(), expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(("sign", "centre_of"), [(1, lambda length: length), (-1, lambda _: 0)])
-@pytest.mark.parametrize("window", [1, 2])
+@pytest.mark.parametrize(("sign", "centre_of", "window"), [(1, lambda length: length, 1), (-1, lambda _: 0, 2)])
 def test_a_centre_at_either_end_leaves_positions_in_the_window(sign, centre_of, window):
     case = ("general", "local_p", ())
     attention, query = make(case, window), queries(case)
@@ -126,46 +110,37 @@ def test_numbers_that_are_none_stay_so_and_point_nowhere(scope):
     assert weights.shape == (B, 1, S)
 
 
-@pytest.mark.parametrize("scope", LOCAL)
-def test_a_window_narrows_in_training_alone(scope):
-    """Geometrically, from narrow_from to window; of weights nothing else changes, gathered or not."""
-    case = ("general", scope, ())
-    attention, query, values = make(case, window=1), queries(case, batch=1, count=1), draw(1, 40, M)
-    attention.scope.narrow_from, attention.scope.narrow_updates = 16, 4
-    source = encoded(values, (40,))
+NARROWING = [(0, 16), (1, 8), (2, 4), (3, 2), (4, 1), (5, 1), (None, 1)]  # D after so many updates; None: evaluation
+
+
+@pytest.mark.parametrize(
+    ("scope", "extras", "position"),
+    [("local_m", (), None), *(("local_p", extras, p) for extras in ((), ("heads",)) for p in ("diagonal", "middle"))],
+)
+def test_a_window_narrows_in_training_alone(scope, extras, position):
+    """Geometrically, from narrow_from to window; of weights nothing else changes, gathered or not.
+
+    While D is above fixed_above, local-p is fixed: its centre is d_t, and W_p and v_p have gradients of exactly 0.
+    """
+    case = ("general", scope, extras)
+    attention, query, source = make(case, window=1), queries(case, batch=1, count=1), encoded(draw(1, 40, M), (40,))
     t = torch.tensor([[20]])
-    for global_step, window in ((0, 16), (1, 8), (2, 4), (3, 2), (4, 1), (5, 1), (None, 1)):
+    for global_step, window in NARROWING:
+        fixed = scope == "local_p" and global_step is not None and window > 4
         attention.train(global_step is not None)
+        other = make(case, window)
+        for one in (attention.scope, other.scope):
+            one.initial_position, one.fixed_above = position, 4
+        attention.scope.narrow_from, attention.scope.narrow_updates = 16, 4
         attention.scope.global_step = global_step or 0
         assert attention.scope.current_window() == window
-        memory = attention.prepare(source)
-        found = [x.dense(40) if isinstance(x, Alignment) else x for x in attention(query, memory, t)]
-        expected = run(make(case, window), query, values, (40,), t)
-        for one, other in zip(found, expected, strict=True):
-            assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize("position", ["diagonal", "middle"])
-@pytest.mark.parametrize("extras", [(), ("heads",)])
-def test_local_p_is_fixed_and_learns_nothing_of_its_centre_while_the_window_is_wide(extras, position):
-    """D is 16, 8, 4, 2: above 4 the weights are those around d_t alone, and W_p and v_p have gradients of exactly 0."""
-    case = ("general", "local_p", extras)
-    attention, query, values = make(case, window=1), queries(case, batch=1, count=1), draw(1, 40, M)
-    scope = attention.scope
-    scope.narrow_from, scope.narrow_updates, scope.fixed_above, scope.initial_position = 16, 4, 4, position
-    t = torch.tensor([[20]])
-    for global_step, window in ((0, 16), (1, 8), (2, 4), (3, 2), (None, 1)):
-        fixed = global_step is not None and window > 4
-        attention.train(global_step is not None)
-        scope.global_step = global_step or 0
-        context, alignment = attention(query, attention.prepare(encoded(values, (40,))), t)
-        gradients = torch.autograd.grad(context.sum(), [scope.hidden.weight, scope.v.weight])
-        assert all((gradient == 0).all() == fixed for gradient in gradients)
-        other = make(case, window=window)
-        other.scope.initial_position = position
+        context, alignment = attention(query, attention.prepare(source), t)
+        if scope == "local_p":
+            gradients = torch.autograd.grad(context.sum(), [attention.scope.hidden.weight, attention.scope.v.weight])
+            assert all((gradient == 0).all() == fixed for gradient in gradients)
         if fixed:
             torch.nn.init.zeros_(other.scope.v.weight)
-        expected, weights = other(query, other.prepare(encoded(values, (40,))), t)
+        expected, weights = other(query, other.prepare(source), t)
         assert torch.equal(context, expected)
         assert torch.equal(alignment.dense(40), weights.dense(40))
 
@@ -193,6 +168,7 @@ def test_a_window_past_all_known_positions_has_no_weight_and_a_finite_gradient(s
 
 @pytest.mark.parametrize("scope", ["global", "local_m"])
 def test_linear_weights_do_not_depend_on_the_query(scope):
+    """Nor does its share of the score learn (`test_attention_gradients.py`)."""
     case = ("linear", scope, ())
     attention = make(case)
     _, weights = run(attention, queries(case))
@@ -200,10 +176,6 @@ def test_linear_weights_do_not_depend_on_the_query(scope):
     torch.testing.assert_close(weights, others, rtol=0, atol=1e-13)
     if scope == "global":
         torch.testing.assert_close(weights, weights[:, :1].expand_as(weights), rtol=0, atol=1e-13)
-    context, weights = run(attention, queries(case))
-    ((context * draw(*context.shape)).sum() + (weights * draw(*weights.shape)).sum()).backward()
-    assert attention.score.query.weight.grad.abs().max() < 1e-13
-    assert attention.score.memory.weight.grad.abs().max() > 1e-2
 
 
 @EVERY_SCORE_AND_SCOPE

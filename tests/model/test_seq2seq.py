@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from support.losses import batch_loss
 from support.tiny_models import (
     EACH_ONCE,
-    SOURCE_TYPES,
     SOURCES,
     TARGET_TYPES,
     TARGETS,
@@ -117,32 +116,39 @@ def test_logits_do_not_see_the_tokens_to_come(variant):
 # Options
 
 
-@pytest.mark.parametrize("wiring", ["bahdanau", "luong", "none"])
 @pytest.mark.parametrize(("tied", "count"), [("none", 3), ("target", 2), ("all", 1)])
-def test_tied_embeddings_are_one_parameter(wiring, tied, count):
-    variant = Variant(wiring, input_feeding=wiring == "luong")
-    config = config_of(variant, embedding_size=5, tied_embeddings=tied)
-    model = build_model(config, SOURCE_TYPES, SOURCE_TYPES)
+def test_tied_embeddings_are_one_parameter(tied, count):
+    """It keeps an embedding's size and spread."""
+    for variant in (WIRINGS[0], *WIRINGS[2:]):
+        model = build_model(config_of(variant, embedding_size=5, tied_embeddings=tied), 3000, 3000)
 
-    def tables():
-        return [module.weight for module in (model.encoder.embedding, model.decoder.embedding, model.decoder.output)]
+        def tables(model=model):
+            return model.encoder.embedding.weight, model.decoder.embedding.weight, model.decoder.output.weight
 
-    assert len(set(map(id, tables()))) == count
-    assert sum(parameter.shape == (SOURCE_TYPES, 5) for parameter in model.parameters()) == count
-    assert (model.decoder.embedding.weight is model.decoder.output.weight) == (tied != "none")
-    run(model, EXAMPLES)[0][0].sum().backward()
-    torch.optim.SGD(model.parameters(), lr=1.0).step()
-    assert len(set(map(id, tables()))) == count
-    assert torch.equal(*tables()[1:]) == (tied != "none")
-
-
-@pytest.mark.parametrize("variant", **parametrised([Variant("bahdanau"), Variant("luong", input_feeding=True)]))
-def test_tied_embeddings_have_the_right_size_and_spread(variant):
-    tied = build_model(config_of(variant, embedding_size=5, tied_embeddings="all"), 3000, 3000)
-    assert tied.decoder.output.weight.std().item() == pytest.approx(5**-0.5, rel=0.03)
+        assert len(set(map(id, tables()))) == count
+        assert sum(parameter.shape == (3000, 5) for parameter in model.parameters()) == count
+        assert (model.decoder.embedding.weight is model.decoder.output.weight) == (tied != "none")
+        assert tied == "none" or model.decoder.output.weight.std().item() == pytest.approx(5**-0.5, rel=0.03)
+        first_logits(model).sum().backward()
+        torch.optim.SGD(model.parameters(), lr=1.0).step()
+        assert len(set(map(id, tables()))) == count
+        assert torch.equal(*tables()[1:]) == (tied != "none")
 
 
 FED, UNFED = Variant("luong", input_feeding=True), Variant("luong", input_feeding=False)
+
+
+def first_logits(model):
+    return run(model, EXAMPLES)[0][0]
+
+
+def set_dropout(model, place):
+    """Half of the values at one place of the model, and none anywhere else."""
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.5 if name == place else 0.0
+        elif isinstance(module, torch.nn.RNNBase):
+            module.dropout = 0.0
 
 
 @pytest.mark.parametrize(
@@ -163,62 +169,36 @@ FED, UNFED = Variant("luong", input_feeding=True), Variant("luong", input_feedin
 )
 def test_each_dropout_is_at_work_in_training(variant, place):
     model = tiny_model(variant, layers=2).train()
-    for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.5 if name == place else 0.0
-        elif isinstance(getattr(module, "dropout", None), float):
-            module.dropout = 0.0
+    set_dropout(model, place)
     torch.manual_seed(0)
-    (first, *_), _ = run(model, EXAMPLES)
-    (second, *_), _ = run(model, EXAMPLES)
-    assert not torch.equal(first, second)
+    assert not torch.equal(first_logits(model), first_logits(model))
     model.get_submodule(place).p = 0.0
-    (first, *_), _ = run(model, EXAMPLES)
-    (second, *_), _ = run(model, EXAMPLES)
-    assert torch.equal(first, second)
+    assert torch.equal(first_logits(model), first_logits(model))
 
 
-@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
+@SPREAD
 def test_dropout_is_off_in_evaluation(variant):
     model = tiny_model(variant, layers=2)
-    torch.manual_seed(0)
-    (first, *_), _ = run(model, EXAMPLES)
-    (second, *_), _ = run(model, EXAMPLES)
-    assert torch.equal(first, second)
-    model.train()
-    (first, *_), _ = run(model, EXAMPLES)
-    (second, *_), _ = run(model, EXAMPLES)
-    assert not torch.equal(first, second)
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-        elif isinstance(module, torch.nn.RNNBase):
-            module.dropout = 0.0
-    (trained, *_), _ = run(model, EXAMPLES)
-    (evaluated, *_), _ = run(model.eval(), EXAMPLES)
-    torch.testing.assert_close(trained, evaluated, rtol=0, atol=1e-12)
+    evaluated = first_logits(model)
+    assert torch.equal(first_logits(model), evaluated)
+    assert not torch.equal(first_logits(model.train()), evaluated)
+    set_dropout(model, "")
+    torch.testing.assert_close(first_logits(model), evaluated, rtol=0, atol=1e-12)
 
 
 # Learning
 
 
-@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
+@SPREAD
 def test_overfitted_pairs_are_translated_back(variant):
     """Two pairs of different length in one batch, the shorter one's end token next to padding."""
     torch.manual_seed(4)
     sources, targets = ["a b c d", "e b"], ["k l l m n", "o p"]
     source, target = tiny_codecs()
     batch = collate([Example(source.encode(s), target.encode(t)) for s, t in zip(sources, targets, strict=True)])
-    wide = {"hidden_size": 16, "dropout": 0.0}
-    config = config_of(
-        variant,
-        embedding_size=16,
-        embedding_dropout=0.0,
-        word_dropout=0.0,
-        encoder={"hidden_size": 8, "dropout": 0.0},
-        decoder=wide,
-    )
-    model = build_model(config, len(source.vocabulary), len(target.vocabulary))
+    sizes = {"embedding_size": 16, "encoder": {"hidden_size": 8}, "decoder": {"hidden_size": 16}}
+    model = build_model(config_of(variant, **sizes), len(source.vocabulary), len(target.vocabulary))
+    set_dropout(model, "")
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     for _ in range(300):
         loss = batch_loss(model, batch, smoothing=0.0).smoothed / batch.target_tokens

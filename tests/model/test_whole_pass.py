@@ -5,16 +5,14 @@ import pytest
 import torch
 from support.attention_cases import draw
 from support.decoding import COVERING, SPREAD, TOLERANCE, step
+from support.gradients import assert_gradients_are_those_of_finite_differences
 from support.tiny_models import (
-    EMBEDDING,
     OTHER,
     SOURCES,
     TARGET_TYPES,
-    TARGETS,
     VARIANTS,
     WINDOW,
     WIRINGS,
-    Variant,
     decoder_inputs,
     decoder_weights,
     each_crossed,
@@ -86,19 +84,9 @@ def test_the_gradient_of_a_whole_pass_is_that_of_finite_differences(variant):
         readouts, _ = model.decoder(inputs, *encode(model))
         return (model.decoder.logits(readouts) * factor).sum()
 
-    names = [name for name, _ in model.named_parameters() if any(kind in name for kind in CHECKED)]
-    parameters = dict(model.named_parameters())
-    gradients = torch.autograd.grad(objective(), [parameters[name] for name in names])
-    for name, gradient in zip(names, gradients, strict=True):
-        parameter, step, values = parameters[name].detach(), 1e-6, []
-        direction, old = draw(*parameter.shape, seed=20), parameter.clone()  # in which every entry takes part
-        for side in (1, -1):
-            parameter.copy_(old + side * step * direction)
-            with torch.no_grad():
-                values.append(objective().item())
-        parameter.copy_(old)
-        difference = (values[0] - values[1]) / (2 * step)
-        assert (gradient * direction).sum().item() == pytest.approx(difference, rel=1e-5, abs=1e-6), name
+    parameters = {name: p for name, p in model.named_parameters() if any(kind in name for kind in CHECKED)}
+    gradients = torch.autograd.grad(objective(), list(parameters.values()))
+    assert_gradients_are_those_of_finite_differences(gradients, parameters, objective)
 
 
 # Scheduled sampling
@@ -108,21 +96,21 @@ def choose(share):
     return torch.rand(3, 5, generator=torch.Generator().manual_seed(1)) < share
 
 
-@each_crossed(share=[0, 0.3, 0.7])
+@each_crossed(share=[0, 0.3, 0.7, 1])
 def test_elsewhere_the_model_reads_its_own_best_token(variant, share):
+    """And BOS first; where it reads the reference everywhere, that is teacher forcing."""
     model, teacher_forcing_mask = tiny_model(variant), choose(share)
     decoder, inputs = model.decoder, pad(decoder_inputs())
-    state, memory = encode(model)
-    readouts, weights = run(model, state, memory, inputs, teacher_forcing_mask)
+    readouts, weights = run(model, *encode(model), inputs, teacher_forcing_mask)
     for b, source in enumerate(SOURCES):
         formula, (values, final) = decoder_weights(model, variant), encode_alone(model, [*source, EOS])
-        carried, own = formula.initial(values, final), BOS
+        state, best = formula.initial(values, final), BOS
         for t in range(5):
-            last = int(inputs[b, t]) if teacher_forcing_mask[b, t] and t > 0 else own
-            logits, expected, carried = formula.step(last, carried, values, final)
+            last = int(inputs[b, t]) if teacher_forcing_mask[b, t] and t > 0 else best
+            logits, expected, state = formula.step(last, state, values, final)
             possible = logits.copy()
             possible[[PAD, BOS]] = -np.inf  # no target holds them
-            own = int(np.argmax(possible))
+            best = int(np.argmax(possible))
             np.testing.assert_allclose(decoder.logits(readouts[b, t]).detach(), logits, rtol=0, atol=1e-11)
             np.testing.assert_allclose(weights[b, t, : len(expected)].detach(), expected, rtol=0, atol=1e-11)
 
@@ -162,18 +150,13 @@ def everything_in(model):
 @SPREAD
 def test_running_a_model_leaves_nothing_in_it(variant):
     for training in (False, True):
-        assert_running_leaves_nothing(tiny_model(variant, layers=2).train(training), training)
-
-
-def assert_running_leaves_nothing(model, training):
-    before = everything_in(model)
-    state, memory = encode(model)
-    inputs = pad(decoder_inputs())
-    decoder = model.decoder
-    first = run(model, state, memory, inputs)
-    decoder(inputs, state, memory, choose(0.5))
-    decoder.logits(step(model, inputs[:, 0], state, memory)[0])
-    assert everything_in(model) == before
-    if not training:
-        for one, other in zip(first, run(model, *encode(model), inputs), strict=True):
-            assert torch.equal(one, other)
+        model, inputs = tiny_model(variant, layers=2).train(training), pad(decoder_inputs())
+        before = everything_in(model)
+        state, memory = encode(model)
+        first = run(model, state, memory, inputs)
+        model.decoder(inputs, state, memory, choose(0.5))
+        model.decoder.logits(step(model, inputs[:, 0], state, memory)[0])
+        assert everything_in(model) == before
+        if not training:
+            for one, other in zip(first, run(model, *encode(model), inputs), strict=True):
+                assert torch.equal(one, other)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from support.decoding import TOLERANCE, random_state, step
-from support.tiny_models import EACH_ONCE, EMBEDDING, VARIANTS, crossed, encode, parametrised, tiny_model
+from support.tiny_models import EMBEDDING, VARIANTS, crossed, encode, parametrised, tiny_model
 
 LAYERED = [(variant, layers) for variant, layers in crossed([1, 2]) if not variant.other]
 
@@ -42,17 +42,6 @@ def test_luong_asks_with_the_new_state(variant, layers):
         torch.testing.assert_close(weights, other_weights, **TOLERANCE)
     else:
         assert not torch.isclose(weights[longer], other_weights[longer]).all(1).any()
-
-
-@pytest.mark.parametrize("variant", **parametrised([v for v in EACH_ONCE if v.wiring != "none" and v.other != "lstm"]))
-def test_the_top_layers_state_is_the_query(variant):
-    model = tiny_model(variant, layers=2)
-    state, memory = encode(model)
-    state = random_state(state)
-    _, new, weights = step(model, [4, 8, 6], state, memory)
-    query = model.decoder.top((state if variant.wiring == "bahdanau" else new).hidden)
-    _, _, expected = model.decoder.attend(query, state, memory)
-    torch.testing.assert_close(weights, expected.dense(memory.mask.shape[1]), **TOLERANCE)
 
 
 @pytest.mark.parametrize("variant", **parametrised([v for v in VARIANTS if v.wiring == "luong" and v.other != "lstm"]))

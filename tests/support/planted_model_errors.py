@@ -94,9 +94,9 @@ MODEL = [
         ("ended[:, :-1] & ~ended[:, 1:] & (source[:, 1:] != EOS)", "ended[:, :-1] & (source[:, 1:] != EOS)"),
     ),
     *planted(
-        "nmt/model/variants/self_attention.py",
+        "nmt/model/variants/heads.py",
         "model/test_encoder.py",
-        ("query / query.shape[-1] ** 0.5", "query / self.heads"),
+        ("query / query.shape[-1] ** 0.5", "query / self.count"),
     ),
     *planted(
         "nmt/training/loss.py",

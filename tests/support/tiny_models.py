@@ -278,7 +278,7 @@ def encode_alone(model, source: Sequence[int]):
     values, final = bidirectional([embedding[i] for i in source], rnn_weights(model.encoder.rnn))
     own = model.encoder.self_attention
     if own is not None:
-        values = self_attention(values, own.heads, _parameters(own))
+        values = self_attention(values, own.count, _parameters(own))
     return Memory(values, numbered_segments(source, model.segment_ends)), final
 
 

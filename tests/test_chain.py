@@ -28,12 +28,8 @@ pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[1]
 BUNDLING = ["average", "calibrate"] * 2
-MODEL = {
-    "embedding_size": 4,
-    "encoder": {"hidden_size": 4},
-    "decoder": {"hidden_size": 4},
-    "attention": {"wiring": "none"},
-}
+MODEL = {"embedding_size": 4, "encoder": {"hidden_size": 4}, "decoder": {"hidden_size": 4}}
+MODEL["attention"] = {"wiring": "none"}
 
 
 @pytest.fixture(autouse=True)
@@ -109,25 +105,22 @@ def test_each_step_runs_once_also_after_an_interruption(
     commands = [*["back-translate"] * 3, *one_round, *one_round, *["evaluate"] * 20]
     assert Counter(command[0] for command in second) == Counter([*commands, *BUNDLING])
     assert not any(command in first for command in second)
-    translating = [command[1] for command in second if command[0] == "back-translate"]
-    assert [Path(path).name for path in translating] == [
-        "best.safetensors",
-        "mean1-de-en-1.safetensors",
-        "mean1-en-de-1.safetensors",
-    ]
+    translating = [Path(command[1]).stem for command in second if command[0] == "back-translate"]
+    assert translating == ["best", "mean1-de-en-1", "mean1-en-de-1"]
     third: list[list[str]] = []
     assert doit(chain(settings, third)) == 0
     assert third == []
-    found = json.loads((tmp_path / "runs" / "test-mean2-de-en" / "evaluation.json").read_text(encoding="utf-8"))
-    paths = [str(tmp_path / "runs" / f"mean2-de-en-{seed}.safetensors") for seed in (1, 2)]
-    assert [model["checkpoint"] for model in found["models"]] == [*paths, "ensemble of 2"]
-    bundled = load(tmp_path / "runs" / "bundle-en-de.safetensors", torch.device("cpu"))
+    runs = tmp_path / "runs"
+    evaluation = json.loads((runs / "test-mean2-de-en" / "evaluation.json").read_text(encoding="utf-8"))
+    paths = [str(runs / f"mean2-de-en-{seed}.safetensors") for seed in (1, 2)]
+    assert [model["checkpoint"] for model in evaluation["models"]] == [*paths, "ensemble of 2"]
+    bundled = load(runs / "bundle-en-de.safetensors", torch.device("cpu"))
     assert bundled.config.data.source.language == "en"
-    started_from = load_config(tmp_path / "runs" / "tuned2-en-de-2-3" / "config.yaml").training.start_from
-    assert started_from == str(tmp_path / "runs" / "mixed2-en-de-2" / "best.safetensors")
-    assert load_config(tmp_path / "runs" / "mixed1-en-de-1" / "config.yaml").training.start_from is None
-    config = load_config(tmp_path / "runs" / "mixed2-en-de-1" / "config.yaml")
-    assert config.training.start_from == str(tmp_path / "runs" / "mean1-en-de-1.safetensors")
+    names = ("tuned2-en-de-2-3", "mixed1-en-de-1", "mixed2-en-de-1")
+    tuned, first_round, config = (load_config(runs / name / "config.yaml") for name in names)
+    assert tuned.training.start_from == str(runs / "mixed2-en-de-2" / "best.safetensors")
+    assert first_round.training.start_from is None
+    assert config.training.start_from == str(runs / "mean1-en-de-1.safetensors")
     assert config.data.source.language == "en"
     assert [(Path(extra.path).name, extra.tag) for extra in config.data.source.extra] == [
         ("text2-de.en", "<BT>"),
@@ -168,45 +161,42 @@ def test_ctrl_c_shows_no_traceback(settings: dict[str, object], tmp_path: Path) 
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
+    message = process.communicate(timeout=60)[1]
     assert process.returncode == -signal.SIGINT
-    assert "Stopped. To continue, repeat the command." in said
-    assert "Traceback" not in said
+    assert "Stopped. To continue, repeat the command." in message
+    assert "Traceback" not in message
     assert (run.parent / "last.safetensors").exists()
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "error"),
     [
-        ("sedes", "1", "error: sedes: there is no such setting; there are output, data, "),
-        ("seeds", "1 1", "error: seeds: '1 1' are not different whole numbers"),
-        ("seeds", "one", "error: seeds: 'one' are not different whole numbers"),
-        ("seeds", " ", "error: seeds: ' ' are not different whole numbers"),
-        ("rounds", "0", "error: rounds: 0 is not a number from 1 to 9"),
+        ("sedes", "1", "sedes: there is no such setting; there are output, data, "),
+        ("seeds", "1 1", "seeds: '1 1' are not different whole numbers"),
+        ("seeds", "one", "seeds: 'one' are not different whole numbers"),
+        ("seeds", " ", "seeds: ' ' are not different whole numbers"),
+        ("rounds", "0", "rounds: 0 is not a number from 1 to 9"),
+        ("tuning", "broken.yaml", "broken.yaml: line 1: not valid YAML: "),
     ],
 )
 def test_wrong_settings_are_refused(
-    settings: dict[str, object], capsys: pytest.CaptureFixture[str], name: str, value: str, said: str
+    settings: dict[str, object],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: str,
+    error: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.yaml").write_text("name: [", encoding="utf-8")
     with pytest.raises(SystemExit) as caught:
-        chain(settings | {name: value}, [])
+        list(chain(settings | {name: value}, []).task_chain())
     assert caught.value.code == 2
-    assert capsys.readouterr().err.startswith(said)
+    message = capsys.readouterr().err
+    assert message.startswith(f"error: {error}")
+    assert message.count("\n") == 1
     assert not Path(str(settings["output"])).exists()
-
-
-def test_a_config_that_is_not_yaml_is_refused(
-    settings: dict[str, object], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    broken = tmp_path / "broken.yaml"
-    broken.write_text("name: [", encoding="utf-8")
-    module = chain(settings | {"tuning": broken}, [])
-    with pytest.raises(SystemExit) as caught:
-        list(module.task_chain())
-    assert caught.value.code == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: {broken}: line 1: not valid YAML: ")
-    assert said.count("\n") == 1
 
 
 def test_the_shipped_configs_differ_only_where_they_must() -> None:

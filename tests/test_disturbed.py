@@ -127,34 +127,20 @@ def test_curves_that_cannot_be_written_are_reported_once(
         (tmp_path / "tensorboard").rename(tmp_path / "elsewhere")  # at once, while a thread writes
         for update in range(2, 2000):
             log.write("train", update, 1, loss=1.0)
-    said = capfd.readouterr().err
-    assert "Traceback" not in said
-    assert said.count("its curves end here") <= 1
+    errors = capfd.readouterr().err
+    assert "Traceback" not in errors
+    assert errors.count("its curves end here") <= 1
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "search.beam_size=3",
-        "search.sampling={temperature: 1.5}",
-        "search.length_penalty=0.5",
-        "search.max_length=9",
-        "search.max_source_length=20",
-    ],
-)
-def test_another_search_is_refused_on_resume(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
-    run_and_stop(monkeypatch, make_config(), 3)
-    with pytest.raises(UserError, match=rf"was trained with another {change.partition('=')[0]}"):
-        finish(make_config(change), resume=True)
-
-
-def test_another_validation_text_is_refused_on_resume(
+def test_another_search_or_validation_text_is_refused_on_resume(
     make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, corpus: Path
 ) -> None:
     config = make_config()
     run_and_stop(monkeypatch, config, 3)
+    search = {"beam_size": "3", "sampling": "{temperature: 1.5}", "length_penalty": "0.5", "max_source_length": "20"}
+    for field, value in search.items():
+        with pytest.raises(UserError, match=rf"was trained with another search\.{field}"):
+            finish(make_config(f"search.{field}={value}"), resume=True)
     path = corpus / "validation.tgt"
     whole = path.read_text(encoding="utf-8")
     path.write_text(whole.replace("kip", "lom", 1), encoding="utf-8")
@@ -167,10 +153,11 @@ def test_another_validation_text_is_refused_on_resume(
 def test_folders_in_the_way_of_files(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     config = make_config("training.checkpoint_every=1")
     folder = run_and_stop(monkeypatch, config, 3)
-    (folder / f".last.safetensors.{os.getpid()}{files.TEMPORARY}").mkdir()
+    temporary = folder / f".last.safetensors.{os.getpid()}{files.TEMPORARY}"
+    temporary.mkdir()
     with pytest.raises(UserError, match=r"last\.safetensors cannot be written"):
         finish(config, resume=True)
-    (folder / f".last.safetensors.{os.getpid()}{files.TEMPORARY}").rmdir()
+    temporary.rmdir()
     (folder / "last.safetensors").write_bytes(b"damaged")
     (folder / "damaged.safetensors").mkdir()
     with pytest.raises(UserError, match=r"damaged\.safetensors cannot be written"):
@@ -201,13 +188,8 @@ def test_folders_of_other_users(tmp_path: Path, make_config: ConfigMaker) -> Non
     good, closed = tmp_path / "good.yaml", tmp_path / "closed"
     good.write_text(to_yaml(make_config()), encoding="utf-8")
     closed.mkdir(mode=0o000)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, good, closed],
-        env=ENVIRONMENT,
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    )
+    command = [sys.executable, "-c", PROGRAM, good, closed]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.split() == ["2"] * 8
     assert "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -215,30 +197,19 @@ def test_folders_of_other_users(tmp_path: Path, make_config: ConfigMaker) -> Non
     assert all(str(closed) in error for error in errors)
 
 
-@pytest.mark.parametrize(
-    "field", ["embedding_size", "encoder.hidden_size", "decoder.hidden_size", "decoder.readout_size", "attention.size"]
-)
-def test_a_model_that_no_memory_holds_names_its_field(make_config: ConfigMaker, field: str) -> None:
-    config = make_config(f"model.{field}=1000000000")
-    with pytest.raises(UserError, match=rf"model\.{field} \(1,000,000,000\) makes a model"):
-        finish(config)
-
-
-def test_a_beam_that_no_memory_holds_is_refused(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_or_a_beam_that_no_memory_holds_is_refused(
+    make_config: ConfigMaker, best: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for field in ("embedding_size", "encoder.hidden_size", "decoder.readout_size", "attention.size"):
+        with pytest.raises(UserError, match=r"model: .* parameters take .* GiB of memory"):
+            finish(make_config(f"model.{field}=1000000000"))
+    capsys.readouterr()
     assert main(["translate", best, "--beam", "999999999", "Ba De"]) == 2
     assert "search.beam_size: input should be less than or equal to 10000" in capsys.readouterr().err
 
 
-def test_a_validation_line_of_30000_words_is_named(make_config: ConfigMaker, corpus: Path) -> None:
-    for ending, word in (("src", "Ba "), ("tgt", "kip ")):
-        path = corpus / f"validation.{ending}"
-        path.write_text(f"{word}\n{word * 30_000}\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"data\.source\.validation: .*validation\.src, line 2 has 90,000 characters"):
-        finish(make_config())
-
-
 def test_a_validation_line_that_no_memory_holds_is_named(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, corpus: Path
 ) -> None:
     from nmt.training import validation
 
@@ -248,3 +219,7 @@ def test_a_validation_line_that_no_memory_holds_is_named(
     monkeypatch.setattr(validation, "BatchLoss", fail)
     with pytest.raises(UserError, match=r"out of memory for the loss of 4 validation sentences with up to . source"):
         finish(make_config("training.max_updates=1"))
+    for ending, word in (("src", "Ba "), ("tgt", "kip ")):
+        (corpus / f"validation.{ending}").write_text(f"{word}\n{word * 30_000}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"data\.source\.validation: .*validation\.src, line 2 has more than 10,000"):
+        finish(make_config("name=long"))

@@ -36,24 +36,16 @@ def refusal(function: Callable[[], Any]) -> str:
     return message
 
 
-@pytest.mark.parametrize(
-    "read", [load_config, read_lines, read_links, read_dictionary, lambda p: checkpoint.load(p, CPU)]
-)
-@pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_pipes_and_devices_are_refused(tmp_path: Path, read: Callable[[Path], Any], kind: str) -> None:
+def test_pipes_and_devices_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They may never end, or never begin."""
-    path = Path("/dev/zero")
-    if kind == "pipe":
-        path = tmp_path / "pipe"
-        os.mkfifo(path)
-    assert "it is not a regular file" in refusal(lambda: read(path))
-
-
-@pytest.mark.parametrize("given", [["translate", "PIPE", "ba"], ["translate", "--input", "PIPE"], ["train", "PIPE"]])
-def test_commands_refuse_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: list[str]) -> None:
-    os.mkfifo(tmp_path / "pipe.safetensors")
-    assert main([str(tmp_path / "pipe.safetensors") if argument == "PIPE" else argument for argument in given]) == 2
-    assert "it is not a regular file" in capsys.readouterr().err
+    pipe = tmp_path / "pipe.safetensors"
+    os.mkfifo(pipe)
+    for read in (load_config, read_lines, read_links, read_dictionary, lambda path: checkpoint.load(path, CPU)):
+        for path in (pipe, Path("/dev/zero")):
+            assert "it is not a regular file" in refusal(lambda read=read, path=path: read(path))
+    for arguments in (["translate", str(pipe), "ba"], ["translate", "--input", str(pipe)], ["train", str(pipe)]):
+        assert main(arguments) == 2
+        assert "it is not a regular file" in capsys.readouterr().err
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
@@ -92,11 +84,9 @@ def test_a_long_sentence_is_cut_before_it_is_tokenised(
     [translation] = translator.translate(["ba " * 100_000])
     assert max(lengths) == 10_000
     assert len(translation.source_tokens) == 501
-    begin = "ba " * 13
-    assert capsys.readouterr().err == f"cut off after 500 tokens (search.max_source_length): {begin}b …\n"
-    [translation] = translator.translate(["ba" * 50_000])  # one word
-    begin = "ba" * 20
-    assert capsys.readouterr().err == f"cut off after 1 token (search.max_source_length): {begin} …\n"
+    assert capsys.readouterr().err == f"cut off after 500 tokens (search.max_source_length): {'ba ' * 13}b …\n"
+    translator.translate(["ba" * 50_000])  # one word
+    assert capsys.readouterr().err == f"cut off after 1 token (search.max_source_length): {'ba' * 20} …\n"
     translator.translate(["ba" + 100_000 * " " + "ba"])
     assert capsys.readouterr().err == ""
 
@@ -106,7 +96,7 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] *
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
         (DOUBLING, "its aliases (*name) stand for too many values"),
         (LAUGHS, "its aliases (*name) stand for too many values"),
@@ -119,38 +109,25 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] *
         (r'data: {folder: "\udfff"}', "has half a character"),
         (r'"\ud83d": 1', "has half a character"),
         ("training: {seed: true}", "training.seed: input should be a number (here: True)"),
-        ("model: {encoder: {dropout: true}}", "model.encoder.dropout: input should be a number (here: True)"),
-        ("training: {moving_average: true}", "training.moving_average: input should be a number (here: True)"),
         ("search: {beam_size: false}", "search.beam_size: input should be a number (here: False)"),
     ],
 )
-def test_hostile_configs_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_hostile_configs_are_refused(tmp_path: Path, text: str, error: str) -> None:
     path = tmp_path / "hostile.yaml"
     path.write_text(text if "name" in text else f"{text}\n" + ("" if text[0] == "x" else "name: x\n"), encoding="utf-8")
     began = time.monotonic()
-    assert said in refusal(lambda: load_config(path))
+    assert error in refusal(lambda: load_config(path))
     assert time.monotonic() - began < 10
 
 
 def test_a_number_of_5000_digits_is_refused_in_every_field(tmp_path: Path) -> None:
     path = tmp_path / "good.yaml"
     path.write_text("name: x\n", encoding="utf-8")
-    fields = [
-        "name",
-        "output_dir",
-        "data.folder",
-        "data.source.extra",
-        "training.seed",
-        "model.attention.window",
-        "x.y",
-    ]
-    for field in fields:
+    fields = "name output_dir data.folder data.source.extra training.seed model.attention.window x.y"
+    for field in fields.split():
         for number in ("0x" + "f" * 5000, "1" * 5000, "[0x" + "f" * 5000 + "]"):
             refusal(lambda field=field, number=number: load_config(path, [f"{field}={number}"]))
-
-
-def test_an_emoji_as_json_writes_it_is_an_emoji(tmp_path: Path) -> None:
-    path = tmp_path / "emoji.yaml"
+    # An emoji as JSON writes it is an emoji.
     path.write_text(r'{"name": "x", "data": {"folder": "\ud83d\udc69"}}', encoding="utf-8")
     assert load_config(path).data.folder == "👩"
 

@@ -83,21 +83,12 @@ EDGES = [  # each import of one of our modules by another
 ]
 
 
-def test_the_core_imports_no_room() -> None:
-    wrong = [edge for edge in EDGES if folder_of(edge[0]) not in ROOMS and folder_of(edge[1]) in ROOMS]
-    assert wrong == []
-
-
-def test_a_room_imports_the_core_and_itself() -> None:
-    for name, other in EDGES:
-        if folder_of(name) in ROOMS and folder_of(other) in ROOMS:
-            assert folder_of(name) == folder_of(other), f"{name} imports {other}"
-
-
-def test_imports_in_the_core_point_downwards() -> None:
+def test_the_core_imports_no_room_a_room_no_other_and_imports_in_the_core_point_downwards() -> None:
     for name, other in EDGES:
         above, below = folder_of(name), folder_of(other)
-        if above not in ROOMS and below not in ROOMS and above != below:
+        if below in ROOMS:
+            assert above == below, f"{name} imports {other}"
+        elif above not in ROOMS and above != below:
             assert LAYER[below] <= LAYER[above], f"{name} imports {other}"
 
 
@@ -120,69 +111,51 @@ def test_an_import_loads_few_lines() -> None:
         assert sum(len(MODULES[name].read_text(encoding="utf-8").splitlines()) for name in loaded) <= limit, module
 
 
-def test_leaf_modules_do_not_know_the_config() -> None:
+def test_leaf_modules_import_little() -> None:
     for module in NO_CONFIG:
         assert not any(imported.startswith("nmt.config.run") for imported in IMPORTS[module])
-
-
-def test_the_search_knows_no_model() -> None:
     assert not IMPORTS["nmt.decoding.beam_search"] & MODULES.keys()
-
-
-def test_the_model_imports_torch_jaxtyping_and_itself() -> None:
+    users = [name for name, imported in IMPORTS.items() if any(i.split(".")[0] == "torchtext" for i in imported)]
+    assert users == ["nmt.text.vocabulary"]
     for name, imported in IMPORTS.items():
         if name.startswith("nmt.model."):
             others = {module.partition(".")[0] for module in imported if not module.startswith("nmt.model")}
             assert others <= {"torch", "jaxtyping", *sys.stdlib_module_names}, name
 
 
-def test_only_the_vocabulary_imports_torchtext() -> None:
-    users = {name for name, found in IMPORTS.items() if any(i.split(".")[0] == "torchtext" for i in found)}
-    assert users == {"nmt.text.vocabulary"}
+def test_start_up_imports_only_what_is_needed() -> None:
+    heavy = {"spacy", "torchtext", "matplotlib", "sacrebleu", "sentencepiece", "sacremoses", "tensorboard"}
+    loaded = loaded_by("import nmt.config.run, nmt.translator")
+    assert "nmt.translator" in loaded
+    assert not loaded & heavy
+    assert not loaded_by("import nmt") & {"torch", "numpy", "yaml", "pydantic", "nmt.translator"}
 
 
 @pytest.mark.parametrize(
-    ("module", "unwanted"),
+    ("tokenizer", "size", "packages"),
     [
-        ("nmt", ["torch", "numpy", "yaml", "pydantic", "nmt.translator"]),
-        ("nmt.config.run", ["spacy", "torchtext", "matplotlib", "sacrebleu", "sentencepiece", "sacremoses"]),
-        (
-            "nmt.translator",
-            ["spacy", "torchtext", "matplotlib", "sacrebleu", "sentencepiece", "sacremoses", "tensorboard"],
-        ),
-    ],
-)
-def test_start_up_imports_only_what_is_needed(module: str, unwanted: list[str]) -> None:
-    loaded = loaded_by(f"import {module}")
-    assert module in loaded
-    assert not loaded & set(unwanted)
-
-
-@pytest.mark.parametrize(
-    ("tokenizer", "size", "its_own"),
-    [
-        ("whitespace", None, set()),
-        ("sentencepiece", 24, {"sentencepiece"}),
-        ("spacy", None, {"spacy", "sacremoses"}),
+        ("whitespace", "null", set()),
+        ("sentencepiece", "24", {"sentencepiece"}),
+        ("spacy", "null", {"spacy", "sacremoses"}),
     ],
 )
 def test_translating_imports_what_the_model_needs_and_no_more(
     make_translator: Callable[..., tuple[Config, Translator]],
     tmp_path: Path,
     tokenizer: str,
-    size: int | None,
-    its_own: set[str],
+    size: str,
+    packages: set[str],
 ) -> None:
-    sides = [f"data.{side}.{field}" for side in ("source", "target") for field in ("tokenizer", "vocabulary_size")]
-    values = [tokenizer, "null" if size is None else size] * 2
-    config, translator = make_translator(*(f"{field}={value}" for field, value in zip(sides, values, strict=True)))
+    fields = {"tokenizer": tokenizer, "vocabulary_size": size}
+    overrides = [f"data.{side}.{field}={value}" for side in ("source", "target") for field, value in fields.items()]
+    config, translator = make_translator(*overrides)
     path = tmp_path / "best.safetensors"
     checkpoint.save(path, config, translator.source, translator.target, translator.model)
     loaded = loaded_by(f"from nmt.cli import main; assert main(['translate', {str(path)!r}, 'Ba de']) == 0")
     tokenizers = {"spacy", "sentencepiece", "sacremoses"}
     others = {"torchtext", "matplotlib", "sacrebleu", "tensorboard", "sympy", "scipy", "pandas", "IPython", "beartype"}
     assert "torch" in loaded
-    assert loaded & (tokenizers | others) == its_own
+    assert loaded & (tokenizers | others) == packages
     ours = loaded - {f"nmt.{room}{addon}" for room in ROOMS for addon in ("", ".addon", ".config")}
     unwanted = ("training", "evaluation", *(room for room in ROOMS if room != "fast"))
     assert not any(name.startswith(f"nmt.{folder}.") for name in ours for folder in unwanted)

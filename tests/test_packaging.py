@@ -14,12 +14,7 @@ from nmt.system import bundled
 
 ROOT = Path(__file__).parents[1]
 MODELS = [f"checkpoints/{path.parent.name}" for path in bundled.models().values()]
-OTHERS = [
-    "multi30k-xx-yy/README.md",
-    "multi30k-xx-yy/best.safetensors",
-    "mine/best.safetensors",
-    "mine/README.md",
-]  # one belongs in it
+OTHERS = [f"{folder}/{name}" for folder in ("multi30k-xx-yy", "mine") for name in ("README.md", "best.safetensors")]
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
 
@@ -42,15 +37,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "installed"
 
 
-def nmt_from(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nmt", *arguments],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(installed), "PYTHONUTF8": "1"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+def python_from(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(installed), "PYTHONUTF8": "1"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
 
 
 def files_in(folder: Path) -> set[Path]:
@@ -64,15 +54,15 @@ def test_the_wheel_has_every_module_and_bundled_file(installed: Path) -> None:
         assert files == {Path("model.safetensors"), Path("README.md")}
         assert files_in(installed / "nmt" / "bundled" / name) == files
     others = files_in(installed / "nmt" / "bundled" / "checkpoints")
-    assert {str(path) for path in others if f"checkpoints/{path.parent}" not in MODELS} == {OTHERS[0]}
+    assert [str(path) for path in others if f"checkpoints/{path.parent}" not in MODELS] == OTHERS[:1]
     package = {path for path in files_in(installed / "nmt") if path.parts[0] != "bundled"}
     assert package == files_in(ROOT / "nmt")
     assert Path("py.typed") in package
 
 
 def test_the_wheel_translates_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
-    assert nmt_from(installed, tmp_path, "--version").stdout == f"nmt {nmt.__version__}\n"
-    translated = nmt_from(installed, tmp_path, "translate", "Ein Hund läuft über die Wiese.")
+    assert python_from(installed, tmp_path, "-m", "nmt", "--version").stdout == f"nmt {nmt.__version__}\n"
+    translated = python_from(installed, tmp_path, "-m", "nmt", "translate", "Ein Hund läuft über die Wiese.")
     assert translated.stdout == "A dog runs through the grass.\n"
     assert translated.stderr == ""
     assert not list(tmp_path.iterdir())
@@ -82,12 +72,9 @@ def test_the_wheel_translates_from_an_empty_folder(installed: Path, tmp_path: Pa
 def test_without_a_path_the_wheel_loads_its_own_model(installed: Path, tmp_path: Path) -> None:
     code = (
         "import nmt; from nmt.system import bundled\n"
-        "[found] = nmt.Translator.load().translate(['Zwei Hunde spielen.'])\n"
-        "print(bundled.MODEL, found.text, sep='\\n')"
+        "[translation] = nmt.Translator.load().translate(['Zwei Hunde spielen.'])\n"
+        "print(bundled.MODEL, translation.text, sep='\\n')"
     )
-    command = [sys.executable, "-c", code]
-    environment = os.environ | {"PYTHONPATH": str(installed), "PYTHONUTF8": "1"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
-    model, text = done.stdout.splitlines()
+    model, text = python_from(installed, tmp_path, "-c", code).stdout.splitlines()
     assert Path(model).is_relative_to(installed)
     assert text == "Two dogs are playing."

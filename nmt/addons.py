@@ -5,8 +5,6 @@ An add-on is a package in `nmt` with a module `addon`, or a package of your own 
 import the core and never each other. Delete a folder, and its commands are gone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -45,14 +43,9 @@ def addons() -> tuple[AddOn, ...]:
     return (*inside, *(entry.load() for entry in entry_points(group="nmt.addons")))
 
 
-def commands() -> dict[str, str]:
-    """The commands of all add-ons with their purposes."""
-    return {name: purpose for addon in addons() for name, purpose in addon.commands.items()}
-
-
-def command_package(command: str) -> str | None:
-    """The package of the add-on that has a command, or None."""
-    return next((addon.package for addon in addons() if command in addon.commands), None)
+def commands() -> dict[str, tuple[str, str]]:
+    """The commands of all add-ons, with the package and the purpose of each."""
+    return {name: (addon.package, purpose) for addon in addons() for name, purpose in addon.commands.items()}
 
 
 def section(path: str) -> Any | None:

@@ -4,8 +4,6 @@ Exit codes: 0 done; 2 wrong input (one line on standard error); 130 stopped by C
 serve, by SIGTERM; 1 a bug in nmt (with its traceback). Nothing heavy is imported before a command needs it.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import io
@@ -15,14 +13,14 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TextIO
 
 from nmt import __version__, addons
 from nmt.commands.options import Parser
 from nmt.system.errors import UserError
-from nmt.system.startup import stop_imports_on_ctrl_c
-from nmt.system.streams import open_closed_streams
+from nmt.system.startup import open_closed_streams, stop_imports_on_ctrl_c
+from nmt.system.values import is_unicode
 
+_ADDED = addons.commands()
 COMMANDS = {  # modules of nmt.commands with their purposes; add-ons register more
     "train": "train a model from a YAML config, then score it on the test set",
     "translate": "translate sentences, a file or standard input",
@@ -32,29 +30,18 @@ COMMANDS = {  # modules of nmt.commands with their purposes; add-ons register mo
     "average": "average checkpoints of one run, or of runs from one checkpoint; store one in 16 or 8 bits",
     "calibrate": "fit the score below which nmt translate warns that a text is unlike the training data",
     "migrate": "convert a checkpoint of nmt 0.3 or older (.pt) to this version's format",
-} | addons.commands()
-
-# What the system says against a path, wherever it is first used.
-_OF_A_PATH = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EIO, errno.ESTALE)
+} | {name: purpose for name, (_, purpose) in _ADDED.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     open_closed_streams()
     # German text, whatever the locale says. Any of the streams may have been closed.
-    for stream, wrong in ((sys.stdin, "surrogateescape"), (sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors=wrong)
+            stream.reconfigure(encoding="utf-8", errors=errors)
     try:
-        given = sys.argv[1:] or ["--help"] if arguments is None else arguments
-        for argument in given:
-            if any("\ud800" <= character <= "\udfff" for character in argument):
-                raise UserError(f"the argument {argument!r} is not in UTF-8: convert the text, or rename the file")
-        chosen = _parser().parse_args(given)
-        with stop_imports_on_ctrl_c():
-            command = module_of(chosen.command)
-            # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
-            code: int = command.run(command.parser().parse_intermixed_args(chosen.arguments))
+        code = _run(sys.argv[1:] or ["--help"] if arguments is None else arguments)
         sys.stdout.flush()  # while what goes wrong can be said
         return code
     except UserError as error:
@@ -64,32 +51,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nStopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # whoever read the output has gone, as `head` does: there is no use in going on
-        if not _is_broken(sys.stdout):
+        output = select.poll()
+        output.register(sys.stdout.fileno(), 0)
+        if not output.poll(0):  # another pipe
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            return _refuse(f"{error.filename}: file names are limited to 255 bytes: shorten it")
-        if error.filename is not None and error.errno in _OF_A_PATH:
-            return _refuse(f"{error.filename}: {error.strerror}: check the path and its permissions")
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again as it exits
+            return _refuse(f"cannot write the output ({error.strerror}): free some space, then try again")
+        if error.filename is None:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again as it exits
-        return _refuse(f"cannot write the output ({error.strerror}): free some space, then try again")
+        remedy = "shorten it" if error.errno == errno.ENAMETOOLONG else "check the path and its permissions"
+        return _refuse(f"{error.filename}: {error.strerror}: {remedy}")
+
+
+def _run(arguments: Sequence[str]) -> int:
+    for argument in arguments:
+        if not is_unicode(argument):
+            raise UserError(f"the argument {argument!r} is not in UTF-8: convert the text, or rename the file")
+    options = _parser().parse_args(arguments)
+    with stop_imports_on_ctrl_c():
+        command = module_of(options.command)
+        # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
+        code: int = command.run(command.parser().parse_intermixed_args(options.arguments))
+    return code
 
 
 def module_of(command: str) -> ModuleType:
     """The module of a command, which has its `parser()` and `run()`."""
-    package = addons.command_package(command) or "nmt"
+    package, _ = _ADDED.get(command, ("nmt", ""))
     return import_module(f"{package}.commands.{command.replace('-', '_')}")
-
-
-def _is_broken(stream: TextIO) -> bool:
-    """Whether it is a pipe that nobody reads any more."""
-    watched = select.poll()
-    watched.register(stream.fileno(), 0)
-    return bool(watched.poll(0))
 
 
 def _refuse(text: str) -> int:
@@ -119,7 +112,3 @@ def _command(name: str) -> str:
     if name not in COMMANDS and name in addons.HOME:
         raise UserError(f"{name} belongs to the add-on nmt.{addons.HOME[name]}, which is not installed")
     return name
-
-
-if __name__ == "__main__":
-    sys.exit(main())

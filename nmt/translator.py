@@ -24,7 +24,7 @@ from nmt.decoding.scoring import Scored
 from nmt.decoding.translation import Translation
 from nmt.model.variants.hierarchical import segments
 from nmt.system import bundled
-from nmt.system.device import choose_device, keep_freed_memory
+from nmt.system.device import choose_device
 from nmt.system.errors import UserError
 from nmt.system.processor import Precision
 from nmt.system.values import is_unicode, sentences_of
@@ -188,7 +188,6 @@ class Translator:
         return scoring.score(self.model, pairs, size)
 
     def _translations(self, sentences: Sequence[str], search: SearchConfig, options: _Options) -> list[Translation]:
-        keep_freed_memory()
         sentences, tokens = read(sentences, search.max_source_length, self.source.tokenizer)
         sources = [self.source.vocabulary.encode(sentence_tokens) for sentence_tokens in tokens]
         prefixes = self._prefixes(len(sources), search, options)

@@ -40,7 +40,8 @@ def _command(parser: argparse.ArgumentParser) -> str:
     formatter.add_usage(None, needed, [], prefix="")
     usage = formatter.format_help().strip()
     arguments = [_argument(parser.prog, act) for act in parser._actions if not isinstance(act, argparse._HelpAction)]
-    return f"## {parser.prog}\n\n{parser.description}\n\n    {usage} [OPTION ...]\n\n" + "\n".join(arguments) + "\n"
+    description = " ".join(str(parser.description).split())
+    return f"## {parser.prog}\n\n{description}\n\n    {usage} [OPTION ...]\n\n" + "\n".join(arguments) + "\n"
 
 
 def _argument(command: str, action: argparse.Action) -> str:

@@ -1,4 +1,9 @@
-"""nmt average: the mean of checkpoints with one beginning, or one checkpoint at half or a quarter of the size."""
+"""Write a checkpoint with the mean of several checkpoints' weights.
+
+It can translate, but training cannot be resumed from it, and a score threshold is not kept: run nmt calibrate
+afterwards. All must come from one run (different seeds are refused), or from runs that started from the same checkpoint
+(training.start_from).
+"""
 
 from __future__ import annotations
 
@@ -16,27 +21,17 @@ if TYPE_CHECKING:
 
 
 def parser() -> Parser:
-    parser = Parser(
-        prog="nmt average",
-        description="Write a checkpoint with the mean of several checkpoints' weights. It can translate, but training "
-        "cannot be resumed from it, and a score threshold is not kept: run nmt calibrate afterwards. All must come "
-        "from one run (different seeds are refused), or from runs that started from the same checkpoint "
-        "(training.start_from).",
-    )
-    parser.add_argument(
-        "checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints that share their initial weights"
-    )
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.safetensors"
-    )
-    smaller = parser.add_mutually_exclusive_group()
-    smaller.add_argument("--half", action="store_true", help="store the weights in 16 bits (half precision)")
-    smaller.add_argument("--int8", action="store_true", help="store matrices in 8 bits, with a scale for each row")
+    parser = Parser(prog="nmt average", description=__doc__)
+    add = parser.add_argument
+    add("checkpoints", nargs="+", metavar="CHECKPOINT", help="checkpoints that share their initial weights")
+    add("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.safetensors")
+    add = parser.add_mutually_exclusive_group().add_argument
+    add("--half", action="store_true", help="store the weights in 16 bits (half precision)")
+    add("--int8", action="store_true", help="store matrices in 8 bits, with a scale for each row")
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
-    """Average checkpoints. Raises `UserError` if one is given twice, they do not match, or the output exists."""
     refuse_twice(options.checkpoints)
     files.require_new(options.output)
 
@@ -69,13 +64,10 @@ def mean_of(loaded: Mapping[str, Loaded]) -> Loaded:
             raise UserError(f"{path} and {other_path} differ in {difference}: average models of one kind")
         check_same_tokens(path, first, other_path, other)
         one, two = first.config.training, other.config.training
-        started_alike = one.start_from == two.start_from
-        if not started_alike or (one.seed != two.seed and one.start_from is None):
+        if one.start_from != two.start_from or (one.seed != two.seed and one.start_from is None):
             # Units with the same function have other indices: the mean of their weights is useless.
-            raise UserError(
-                f"{path} and {other_path} began with different weights: average checkpoints of one run, or of runs "
-                "with the same training.start_from"
-            )
+            remedy = "average checkpoints of one run, or of runs with the same training.start_from"
+            raise UserError(f"{path} and {other_path} began with different weights: {remedy}")
     states = [contents.model.state_dict() for contents in loaded.values()]
     mean = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}
     first.model.load_state_dict(mean)

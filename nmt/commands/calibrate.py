@@ -1,6 +1,7 @@
-"""nmt calibrate: store in a checkpoint the score below which a translation is unlike those of its kind of text."""
+"""Write a copy of a checkpoint with a score threshold, fitted to translations of the validation set.
 
-from __future__ import annotations
+nmt translate then warns about text that is unlike the training data.
+"""
 
 import argparse
 from pathlib import Path
@@ -11,17 +12,11 @@ from nmt.system.errors import UserError
 
 
 def parser() -> Parser:
-    parser = Parser(
-        prog="nmt calibrate",
-        description="Write a copy of a checkpoint with a score threshold, fitted to translations of the validation "
-        "set. nmt translate then warns about text that is unlike the training data.",
-    )
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.safetensors"
-    )
-    share = "the fraction of validation sentences below the threshold (default: 0.02)"
-    parser.add_argument("--share", type=float, default=0.02, metavar="P", help=share)
+    parser = Parser(prog="nmt calibrate", description=__doc__)
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
+    add("--output", type=Path, required=True, metavar="FILE", help="the file to write, such as NAME.safetensors")
+    add("--share", type=float, default=0.02, metavar="P", help="fraction below the threshold (default: 0.02)")
     text = parser.add_mutually_exclusive_group()
     text.add_argument("--source", type=Path, metavar="FILE", help="fit to these sentences, not to the validation set")
     add_data_folder(text)
@@ -30,7 +25,6 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the copy. Raises `UserError` if the output exists, or if scores do not separate shuffled pairs."""
     files.require_new(options.output)
     if not 0 < options.share < 0.5:
         raise UserError(f"--share {options.share}: give a number above 0 and below 0.5, such as 0.02")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from nmt.system.cores import cores
 from nmt.system.errors import UserError
 
 if TYPE_CHECKING:
     from nmt.config.data import DataConfig
     from nmt.config.run import Config
 
-# Of `add_search_options` and `add_sampling_options`, those that decide what is found
-SEARCH_OPTIONS = ("beam", "length_penalty", "precision", "vocabulary_selection", "temperature", "top_k", "seed")
-SAMPLING_OPTIONS = ("temperature", "top_k", "seed")
 DEFAULT = "(default: the checkpoint's setting)"
+SETTINGS = ("length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size")
+SAMPLING = ("temperature", "top_k", "seed")
+CONTENT_OPTIONS = ("beam", *SETTINGS, *SAMPLING)  # all that decide what the translations are
 
 
 class Parser(argparse.ArgumentParser):
@@ -33,20 +32,27 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def add_decoding_options(parser: Parser) -> None:
+    """The options of commands that write translations: limits, search and sampling."""
+    add = parser.add_argument
+    add("--max-length", type=positive, metavar="N", help=f"longest translation, in tokens {DEFAULT}")
+    add("--batch-size", type=positive, metavar="N", help=f"sentences translated at once {DEFAULT}")
+    add_search_options(parser)
+    add("--temperature", type=float, metavar="T", help="sample translations from p^(1/T) instead of searching")
+    add("--top-k", type=positive, metavar="K", help="sample each token from the K most probable ones")
+    add("--seed", type=positive, metavar="N", help="with --temperature or --top-k: the random seed (default: 1)")
+
+
 def add_search_options(parser: Parser) -> None:
-    beam = f"beam size: hypotheses per sentence; 1 is greedy search {DEFAULT}"
-    parser.add_argument("--beam", type=positive, metavar="K", help=beam)
+    add = parser.add_argument
+    add("--beam", type=positive, metavar="K", help=f"beam size: hypotheses per sentence; 1 is greedy search {DEFAULT}")
     penalty = "exponent of the length penalty (Wu et al. 2016); 0 turns it off, more favours longer translations"
-    parser.add_argument("--length-penalty", type=float, metavar="α", help=f"{penalty} {DEFAULT}")
+    add("--length-penalty", type=float, metavar="α", help=f"{penalty} {DEFAULT}")
     precision = f"number format of products with the weights; auto takes the fastest on this CPU {DEFAULT}"
-    parser.add_argument("--precision", choices=("auto", "float32", "bf16", "int8"), help=precision)
+    add("--precision", choices=("auto", "float32", "bf16", "int8"), help=precision)
     shortlist = f"search only a lexical shortlist of the output vocabulary, or all of it {DEFAULT}"
-    parser.add_argument("--vocabulary-selection", action=argparse.BooleanOptionalAction, help=shortlist)
+    add("--vocabulary-selection", action=argparse.BooleanOptionalAction, help=shortlist)
     add_device_options(parser)
-
-
-def add_plain(parser: Parser) -> None:
-    parser.add_argument("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
 
 
 def add_device_options(parser: Parser) -> None:
@@ -58,56 +64,43 @@ def add_threads(parser: Parser) -> None:
     parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads (default: PyTorch's choice)")
 
 
-def add_batch_options(parser: Parser) -> None:
-    parser.add_argument("--max-length", type=positive, metavar="N", help=f"longest translation, in tokens {DEFAULT}")
-    parser.add_argument("--batch-size", type=positive, metavar="N", help=f"sentences translated at once {DEFAULT}")
-
-
-def add_sampling_options(parser: Parser) -> None:
-    temperature = "sample translations from p^(1/T) instead of searching for the best"
-    parser.add_argument("--temperature", type=float, metavar="T", help=temperature)
-    parser.add_argument("--top-k", type=positive, metavar="K", help="sample each token from the K most probable ones")
-    seed = "with --temperature or --top-k: the random seed (default: 1)"
-    parser.add_argument("--seed", type=positive, metavar="N", help=seed)
-
-
-def search_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `Translator.translate` that the options above set. None: the checkpoint's setting."""
-    names = ("length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size")
-    settings = {name: getattr(options, name) for name in names if hasattr(options, name)}
-    if hasattr(options, "seed"):
-        settings["sampling"] = sampling(options)
-    return {"beam_size": options.beam, **settings}
-
-
-def sampling(options: argparse.Namespace) -> dict[str, int | float] | None:
-    """How to sample translations, or None to search for them. Raises `UserError` for a seed without sampling."""
-    settings = {name: value for name in SAMPLING_OPTIONS if (value := getattr(options, name)) is not None}
-    if settings.keys() == {"seed"}:
-        raise UserError("--seed is for sampling: add --temperature 1 or --top-k, or leave it out")
-    return settings or None
-
-
 def add_data_folder(parser: argparse._ActionsContainer, what: str = "the corpus is") -> None:
     parser.add_argument("--data-folder", metavar="DIR", help=f"where {what}, or will be stored (default: data)")
 
 
-def split_config(options: argparse.Namespace, config: Config) -> DataConfig:
-    """The data settings of a checkpoint, with the folder of `add_data_folder`, for the splits of its corpus.
+def search_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `Translator.translate` that the options above set. None: the checkpoint's setting.
 
-    Raises `UserError` if the folder is given for a checkpoint that was trained on files.
+    Raises `UserError` for a seed without sampling.
     """
+    sampling = {name: value for name in SAMPLING if (value := getattr(options, name, None)) is not None}
+    if sampling.keys() == {"seed"}:
+        raise UserError("--seed is for sampling: add --temperature 1 or --top-k, or leave it out")
+    settings = {name: getattr(options, name, None) for name in SETTINGS}
+    return {"beam_size": options.beam, "sampling": sampling or None, **settings}
+
+
+def corpus_config(options: argparse.Namespace, config: Config) -> DataConfig:
+    """The data settings of a checkpoint, with the folder of `add_data_folder`.
+
+    A checkpoint may come from anybody: it does not decide where a corpus is stored, or from where it is downloaded.
+    """
+    return config.data.model_copy(update={"folder": options.data_folder or "data", "mirror": None})
+
+
+def split_config(options: argparse.Namespace, config: Config) -> DataConfig:
+    """The same for the splits of the checkpoint's own corpus. Raises `UserError` for a folder where those are files."""
     if options.data_folder is not None and config.data.corpus == "files":
         raise UserError("--data-folder is for corpora with a name; this checkpoint has paths of files: leave it out")
     return corpus_config(options, config)
 
 
-def corpus_config(options: argparse.Namespace, config: Config) -> DataConfig:
-    """The data settings of a checkpoint, with the folder of `add_data_folder`, for any corpus.
-
-    A checkpoint may come from anybody: it does not decide where a corpus is stored, or from where it is downloaded.
-    """
-    return config.data.model_copy(update={"folder": options.data_folder or "data", "mirror": None})
+def refuse_alone(options: argparse.Namespace, needs: Mapping[str, str]) -> None:
+    """Raise `UserError` for an option that is given without the one that it needs."""
+    for name, other in needs.items():
+        if getattr(options, name) and not getattr(options, other):
+            flag, needed = (f"--{word.replace('_', '-')}" for word in (name, other))
+            raise UserError(f"{flag} needs {needed}: give both options, or neither")
 
 
 def refuse_twice(checkpoints: Sequence[str]) -> None:
@@ -120,6 +113,8 @@ def refuse_twice(checkpoints: Sequence[str]) -> None:
 def share_threads(options: argparse.Namespace) -> None:
     """Divide the cores among several workers, unless --threads sets their number of threads."""
     if options.workers > 1:
+        from nmt.system.process_pool import cores
+
         options.threads = options.threads or max(1, cores() // options.workers)
 
 

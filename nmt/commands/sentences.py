@@ -1,17 +1,21 @@
-"""Where `nmt translate` takes its sentences from, in blocks that are translated together."""
+"""Where `nmt translate` takes its sentences from, and which bundled model translates them."""
 
-from __future__ import annotations
-
+import argparse
 import os
 import select
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import tee
+from pathlib import Path
 
+from nmt.commands.options import Parser
+from nmt.system import bundled
 from nmt.system.errors import UserError
 from nmt.text.corpus import LONGEST_LINE
 
-BLOCK = 512  # sentences: enough to batch well, few enough to see results soon
+BLOCK = 512  # sentences that are translated together: enough to batch well, few enough to see results soon
 _CHUNK = 1 << 16  # bytes: as much as a pipe holds
+_CHARACTERS = 10_000  # of a text: enough to detect its language
 
 
 def in_blocks(sentences: Sequence[str], first: int = 0) -> Iterator[list[str]]:
@@ -32,57 +36,93 @@ def prompt_blocks() -> Iterator[list[str]]:
             return
 
 
-def stream_blocks(descriptor: int, patience: float | None = None) -> Iterator[list[str]]:
+def stream_blocks(descriptor: int) -> Iterator[list[str]]:
     """The lines of an open file as they arrive: each block has those that are available, 1 to `BLOCK`.
 
-    So a line is translated as soon as it can be, and the lines of a fast writer still share blocks. With `patience`, an
-    empty block says that nothing has arrived for that many seconds.
+    So a line is translated as soon as it can be, and the lines of a fast writer still share blocks. Lines end at "\\n"
+    alone, as in a text file.
 
     Raises `UserError` for a line that is not valid UTF-8, and for one that is too long.
     """
-    number = 0
-    for block in _line_blocks(descriptor, patience):
-        sentences = []
-        for line in block:
-            number += 1
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
-                raise UserError(f"standard input, line {number}: not valid UTF-8 text; convert it to UTF-8") from None
-            sentences.append(text.removesuffix("\r"))
-        yield sentences
-
-
-def _line_blocks(descriptor: int, patience: float | None) -> Iterator[list[bytes]]:
-    """Lines end at "\\n" alone, as in a text file."""
     lines: list[bytes] = []
-    partial: list[bytes] = []  # pieces of a line whose end has not arrived
-    at_end = False
+    rest, at_end, number = b"", False, 0  # `rest` is a line whose end has not arrived, `number` that of the last line
     while lines or not at_end:
-        while not at_end and len(lines) < BLOCK and _is_readable(descriptor, 0 if lines else patience):
+        while not at_end and len(lines) < BLOCK and (not lines or select.select([descriptor], [], [], 0)[0]):
             try:
                 chunk = os.read(descriptor, _CHUNK)
             except OSError as error:  # as nohup has it
-                raise UserError(
-                    f"standard input cannot be read ({error.strerror}): give TEXT or --input FILE"
-                ) from None
+                reason = f"standard input cannot be read ({error.strerror})"
+                raise UserError(f"{reason}: give TEXT or --input FILE") from None
             at_end = not chunk
-            head, *rest = chunk.split(b"\n")
-            partial.append(head)
-            if sum(map(len, partial)) > LONGEST_LINE:
-                raise UserError(
-                    f"standard input: a line of more than {LONGEST_LINE:,} bytes: give one sentence per line"
-                )
-            if rest:
-                lines += [b"".join(partial), *rest[:-1]]
-                partial = rest[-1:]
-            elif at_end and any(partial):
-                lines.append(b"".join(partial))
-        if lines or not at_end:
-            yield lines[:BLOCK]
+            *complete, rest = (rest + chunk).split(b"\n")
+            lines += [*complete, rest] if at_end and rest else complete
+            if len(rest) > LONGEST_LINE:
+                reason = f"standard input: a line of more than {LONGEST_LINE:,} bytes"
+                raise UserError(f"{reason}: give one sentence per line")
+        if lines:
+            yield [_decoded(line, number + i) for i, line in enumerate(lines[:BLOCK], start=1)]
+            number += len(lines[:BLOCK])
             lines = lines[BLOCK:]
 
 
-def _is_readable(descriptor: int, seconds: float | None) -> bool:
-    """Whether data or the end arrives within some seconds (None: wait for it)."""
-    return bool(select.select([descriptor], [], [], seconds)[0])
+def _decoded(line: bytes, number: int) -> str:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise UserError(f"standard input, line {number}: not valid UTF-8 text; convert it to UTF-8") from None
+
+
+def add_direction_options(parser: Parser) -> None:
+    add = parser.add_argument_group("bundled models, without a CHECKPOINT").add_argument
+    add("--from", dest="from_language", metavar="CODE", help="translate from this language (default: detected)")
+    add("--to", dest="to_language", metavar="CODE", help="translate to this language, en or de")
+
+
+def first_text(blocks: Iterator[list[str]]) -> tuple[list[str], Iterator[list[str]]]:
+    """The first block of sentences with a letter, from which the language is detected, and all blocks."""
+    blocks, ahead = tee(blocks)
+    return next((block for block in ahead if any(map(str.isalpha, "".join(block)))), []), blocks
+
+
+def choose_checkpoints(
+    options: argparse.Namespace, checkpoints: Sequence[str], text: Sequence[str], default: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """The checkpoints of the command line, or else the bundled one for a text; for an empty text, the first one.
+
+    Where the language of the text is unclear, it is `default`; without that the first model, and a line on standard
+    error says so. Raises `UserError` if a checkpoint and a direction are given, or if no bundled model has the
+    direction.
+    """
+    if checkpoints and (options.from_language or options.to_language):
+        raise UserError("--from and --to choose a bundled model, but a CHECKPOINT was given: leave one of them out")
+    if checkpoints:
+        return tuple(checkpoints)
+    models = _bundled_models(options.from_language, options.to_language)
+    first = (str(next(iter(models.values()))),)
+    if len(models) == 1 or not text:
+        return first
+
+    from nmt.text.language import likeliest_language
+
+    language = likeliest_language(" ".join(text)[:_CHARACTERS], list(models))
+    if language is not None:
+        return (str(models[language]),)
+    if not default:
+        unclear = f"The language of the text is unclear: translating from {next(iter(models))}; --from CODE sets it"
+        print(unclear, file=sys.stderr)
+    return default or first
+
+
+def _bundled_models(source: str | None, target: str | None) -> dict[str, Path]:
+    """The bundled models with a direction (None: any language), by the languages from which they translate."""
+    directions = bundled.models()
+    models: dict[str, Path] = {}
+    for pair, path in directions.items():
+        if source in (None, pair[0]) and target in (None, pair[1]):
+            models.setdefault(pair[0], path)
+    if not models and (source or target):
+        available = ", ".join(map("→".join, directions))
+        requested = f"{source or 'any language'}→{target or 'any language'}"
+        message = f"no bundled model translates {requested} (there is {available}): give a CHECKPOINT"
+        raise UserError(f"--from, --to: {message}")
+    return models or {"": bundled.MODEL}

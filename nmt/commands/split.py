@@ -1,6 +1,7 @@
-"""nmt split: training, validation and test sets from one pair of files."""
+"""Draw validation and test sets from one pair of files, whose lines translate each other.
 
-from __future__ import annotations
+The same files and seed give the same sets on every machine, and no pair is in two of them.
+"""
 
 import argparse
 import re
@@ -13,25 +14,19 @@ from nmt.system.wording import counted
 
 
 def parser() -> Parser:
-    parser = Parser(
-        prog="nmt split",
-        description="Draw validation and test sets from one pair of files, whose lines translate each other. The same "
-        "files and seed give the same sets on every machine, and no pair is in two of them.",
-    )
-    parser.add_argument("source", type=Path, metavar="SOURCE", help="the sentences, one per line (text or .gz)")
-    parser.add_argument("target", type=Path, metavar="TARGET", help="their translations")
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where the six files are written")
-    for name in ("validation", "test"):
-        size = f"pairs in the {name} set (default: 1000)"
-        parser.add_argument(f"--{name}", type=positive, default=1000, metavar="N", help=size)
-    parser.add_argument("--seed", type=positive, default=1, metavar="N", help="seed of the random sets (default: 1)")
-    languages = "codes such as de en (default: the endings of the files' names)"
-    parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
+    parser = Parser(prog="nmt split", description=__doc__)
+    add = parser.add_argument
+    add("source", type=Path, metavar="SOURCE", help="the sentences, one per line (text or .gz)")
+    add("target", type=Path, metavar="TARGET", help="their translations")
+    add("--output", type=Path, required=True, metavar="FOLDER", help="where the six files are written")
+    add("--validation", type=positive, default=1000, metavar="N", help="pairs in the validation set (default: 1000)")
+    add("--test", type=positive, default=1000, metavar="N", help="pairs in the test set (default: 1000)")
+    add("--seed", type=positive, default=1, metavar="N", help="seed of the random sets (default: 1)")
+    add("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help="such as de en (default: the files' endings)")
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
-    """Split two files, and print the section of a config that uses the result."""
     from nmt.data.splitting import split
 
     paths, sizes = (options.source, options.target), {"validation": options.validation, "test": options.test}
@@ -57,8 +52,7 @@ def _languages(codes: list[str] | None, paths: tuple[Path, Path]) -> tuple[str, 
     remedy = "give both by --languages, such as --languages de en"
     for code in (source, target):
         if not re.fullmatch(r"[A-Za-z]{2,3}", code):
-            files = f"{paths[0]} and {paths[1]} do not end in language codes, as in text.de"
-            raise UserError(f"{code!r} is not a language code: {remedy}" if codes else f"{files}: {remedy}")
+            raise UserError(f"{code!r} is not a language code: {remedy}")
     if source == target:
         raise UserError(f"both files have the language {source}: {remedy}")
     return source, target

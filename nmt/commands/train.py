@@ -1,4 +1,4 @@
-"""nmt train: train a config's model to its end, then evaluate it on the test set."""
+"""Train the model that a config describes, then score it on the test set."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import argparse
 import json
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.commands.options import Parser, add_plain
+from nmt.commands.options import Parser
 
 if TYPE_CHECKING:
     from nmt.config.run import Config
@@ -20,22 +19,18 @@ if TYPE_CHECKING:
 
 
 def parser() -> Parser:
-    parser = Parser(
-        prog="nmt train", description="Train the model that a config describes, then score it on the test set."
-    )
-    parser.add_argument("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
-    override = "override a field of the config; may be repeated"
-    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help=override)
-    parser.add_argument("--check", action="store_true", help="check config, data, folder and memory, but do not train")
-    parser.add_argument("--resume", action="store_true", help="continue from the run's last checkpoint")
-    add_plain(parser)
-    log = "json: print one JSON object per line on standard output, for programs (default: text)"
-    parser.add_argument("--log-format", choices=("text", "json"), default="text", help=log)
+    parser = Parser(prog="nmt train", description=__doc__)
+    add = parser.add_argument
+    add("config", metavar="CONFIG", help="a YAML file, such as configs/quickstart.yaml")
+    add("--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field; may be repeated")
+    add("--check", action="store_true", help="check config, data, folder and memory, but do not train")
+    add("--resume", action="store_true", help="continue from the run's last checkpoint")
+    add("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
+    add("--log-format", choices=("text", "json"), default="text", help="json: one object per line, for programs")
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train the model that a config describes, then score it on the test set."""
     from nmt.config.reading import load_config
     from nmt.system.bundled import find_config
 
@@ -65,17 +60,20 @@ def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progr
     from nmt.training.interruption import Interrupted, StopSignals
     from nmt.training.run import run
 
-    stop = StopSignals()
+    stop, checkpoint = StopSignals(), None
     try:
         with connect_processes() as group, stop.installed():
             if not group.is_main:
                 sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the command ends
             folder = run(config, stop, resume=options.resume, group=group, progress=progress)
+            checkpoint = folder / LAST
     except Interrupted:
-        progress.stopped(None, _resume_command(options))
-        return 130
+        stop.requested = True
     if stop.requested:
-        progress.stopped(folder / LAST, _resume_command(options))
+        settings = [word for setting in options.set for word in ("--set", setting)]
+        settings += ["--plain"] if options.plain else []
+        settings += ["--log-format", "json"] if options.log_format == "json" else []
+        progress.stopped(checkpoint, _command_line("train", options.config, *settings, "--resume"))
         return 130
     if group.is_main:
         _evaluate(config, test_set, folder, progress)
@@ -107,22 +105,9 @@ def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progres
     progress.evaluation(table, json.loads((folder / "evaluation.json").read_text(encoding="utf-8")), commands)
 
 
-def _resume_command(options: argparse.Namespace) -> str:
-    """The command that continues this run."""
-    settings = [word for setting in options.set for word in ("--set", setting)]
-    log_format = [] if options.log_format == "text" else ["--log-format", options.log_format]
-    plain = ["--plain"] if options.plain else []
-    return _command_line("train", options.config, *settings, *plain, *log_format, "--resume")
-
-
-def _command_line(command: str, *arguments: str) -> str:
-    """A command to type in this folder: `nmt`, or a script if this process was started as a script."""
-    script = Path(sys.argv[0])
-    if script.name != "train.py":
-        return shlex.join(["nmt", command, *arguments])
-    python = Path(sys.executable)
-    if shutil.which(python.name) == str(python):
-        python = Path(python.name)
-    elif python.is_relative_to(Path.cwd()):
-        python = python.relative_to(Path.cwd())
-    return shlex.join([str(python), str(script.with_name(f"{command}.py")), *arguments])
+def _command_line(*arguments: str) -> str:
+    """A command to type in this folder: `nmt`, or its module if this process was started in another way."""
+    if Path(sys.argv[0]).name == "nmt":
+        return shlex.join(["nmt", *arguments])
+    python = min(sys.executable, os.path.relpath(sys.executable), key=len)
+    return shlex.join([python, "-m", "nmt", *arguments])

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.system.checksum import with_checksum, without_checksum
 from nmt.system.errors import UserError
-from nmt.system.files import locked, make_folder, report_write_errors
+from nmt.system.files import locked, make_folder, report_write_errors, with_checksum, without_checksum
 
 META, LOCK = "meta.json", ".lock"
 

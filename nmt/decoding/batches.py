@@ -23,8 +23,7 @@ from nmt.data.shortlist import Shortlist
 from nmt.decoding.beam_search import Candidates, Hypothesis, beam_search, select
 from nmt.decoding.ensemble import TranslationModel, without_dropout
 from nmt.decoding.scoring import attention_weights
-from nmt.system.denormals import flush_denormals
-from nmt.system.device import report_out_of_memory
+from nmt.system.device import configure_process, report_out_of_memory
 from nmt.text.vocabulary import BOS, EOS, PAD
 
 
@@ -52,7 +51,7 @@ def decode(
 
     Raises `UserError` if a batch does not fit into memory.
     """
-    flush_denormals()
+    configure_process()
     order = [i for i in longest_first(sources) if sources[i]]
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
     search_batch = partial(_decode_batch, model, sources, search, shortlist, n_best, attention, prefixes, watch)

@@ -26,8 +26,7 @@ from torch import Tensor
 
 from nmt.data.batching import Batch
 from nmt.fast.products import products_in
-from nmt.system.denormals import flush_denormals
-from nmt.system.device import keep_freed_memory
+from nmt.system.device import configure_process
 from nmt.system.errors import UserError
 from nmt.system.processor import Precision
 from nmt.training.loss import BatchLoss, Loss
@@ -119,8 +118,7 @@ def serve() -> None:
     try:
         losses, precision, threads = pickle.load(messages)
         torch.set_num_threads(threads)
-        flush_denormals()
-        keep_freed_memory()
+        configure_process()
         gradients = _share(list(losses.parameters()), int(sys.argv[1]))
         while True:
             _write(results, _result(losses, precision, pickle.load(messages), gradients))

@@ -4,8 +4,6 @@ In a clone and in an editable install they are in the repository's own `checkpoi
 has copies of them in the package, under `nmt/bundled/` (see setup.py).
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -16,9 +14,7 @@ ROOT = _PACKAGE / "bundled" if (_PACKAGE / "bundled").is_dir() else _PACKAGE.par
 CONFIGS = ROOT / "configs"
 SAMPLE = ROOT / "data" / "sample"  # the sample corpus
 FOLDERS = "multi30k-??-??"  # of checkpoints/: those that setup.py, .gitignore and .dockerignore let through, too
-MODEL = (
-    ROOT / "checkpoints" / "multi30k-de-en" / "model.safetensors"
-)  # German→English captions; its README.md has the terms
+MODEL = ROOT / "checkpoints" / "multi30k-de-en" / "model.safetensors"  # its README.md has the terms
 
 
 def models() -> dict[tuple[str, str], Path]:
@@ -39,12 +35,9 @@ def find_config(name: str | Path) -> Path:
     `quickstart` and `configs/quickstart.yaml` are the same bundled config. If there is neither, the path is returned as
     it is, so that reading it reports that it is missing.
     """
-    parts = Path(name).parts
-    relative = Path(*(parts[1:] if parts[:1] == ("configs",) else parts))
-    if Path(name).is_file() or relative.is_absolute() or ".." in relative.parts or not relative.name:
-        return Path(name)
-    path = CONFIGS / (relative if relative.suffix == ".yaml" else relative.with_name(f"{relative.name}.yaml"))
-    if not path.is_file():
+    configs = {path.relative_to(CONFIGS).with_suffix("").as_posix(): path for path in CONFIGS.rglob("*.yaml")}
+    path = configs.get(Path(name).as_posix().removeprefix("configs/").removesuffix(".yaml"))
+    if path is None or Path(name).is_file():
         return Path(name)
     print(f"Using the bundled config {path}", file=sys.stderr)
     return path

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MOST = 1000  # characters of a message, which fit a screen
+LIMIT = 1000  # characters of a message, which fit a screen
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # what would move a terminal's cursor, or is no text
 
 
@@ -22,8 +22,8 @@ class UserError(Exception):
 
 
 def _cut(text: str) -> str:
-    """A message of at most `MOST` characters: of a longer one its beginning and its end, which says what to do."""
-    return text if len(text) <= MOST else f"{text[: MOST * 3 // 4]} … {text[-MOST // 4 + 3 :]}"
+    """A message of at most `LIMIT` characters: of a longer one its beginning and its end, which says what to do."""
+    return text if len(text) <= LIMIT else f"{text[: LIMIT * 3 // 4]} … {text[-LIMIT // 4 + 3 :]}"
 
 
 @contextmanager

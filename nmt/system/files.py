@@ -1,16 +1,16 @@
 """Files that are either complete or absent: written under a temporary name, flushed to disk, then renamed."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
+import hashlib
+import json
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from nmt.system.errors import UserError
 
@@ -36,10 +36,13 @@ def replace_atomically(path: Path, previous: Path | None = None) -> Iterator[IO[
             if previous is not None and path.exists():
                 path.replace(previous)
             temporary.replace(path)
-            _flush_folder(path.parent)
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
         finally:
-            with suppress(OSError):  # such as a folder of that name
-                temporary.unlink()
+            _remove(temporary)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -75,16 +78,10 @@ def require_new(path: Path, option: str = "--output") -> None:
 
 def require_writable(path: Path, option: str = "--output") -> None:
     """Raise `UserError` if nothing can be written at `path`, be it a file or a folder. Nothing is created."""
-    if (blocking := obstacle(path)) is not None:
-        raise UserError(
-            f"{path} cannot be written: {blocking} is not a folder that can be written; choose another {option}"
-        )
-
-
-def obstacle(path: Path) -> Path | None:
-    """The path, or the nearest existing one above it, if that is not a folder that can be written."""
     existing = next(parent for parent in (path, *path.absolute().parents) if os.path.exists(parent))
-    return None if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) else existing
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        reason = f"{existing} is not a folder that can be written"
+        raise UserError(f"{path} cannot be written: {reason}; choose another {option}")
 
 
 def require_regular(path: Path) -> None:
@@ -100,8 +97,12 @@ def require_regular(path: Path) -> None:
 def remove_temporary(folder: Path) -> None:
     """Remove the temporary files of processes that were killed while they wrote. No process may be writing now."""
     for path in folder.glob(f".*{TEMPORARY}"):
-        with suppress(OSError):  # such as a folder of that name
-            path.unlink()
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # such as a folder of that name
+        path.unlink()
 
 
 @contextmanager
@@ -131,15 +132,25 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
             print(f"Waiting for another process, which works in {path.parent}", file=sys.stderr, flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:  # some network file systems know no locks
-            why = error.strerror or error
-            raise UserError(f"{path} cannot be locked ({why}): choose a folder on another file system") from None
+            reason = error.strerror or error
+            raise UserError(f"{path} cannot be locked ({reason}): choose a folder on another file system") from None
         yield file
 
 
-def _flush_folder(folder: Path) -> None:
-    """Flush a folder's entries to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def with_checksum(values: Mapping[str, Any]) -> bytes:
+    """Plain values by their names as JSON, with its SHA-256: a note that nmt writes for itself."""
+    return _as_json({**values, "sha256": hashlib.sha256(_as_json(values)).hexdigest()})
+
+
+def without_checksum(content: bytes) -> dict[str, Any]:
+    """The values that `with_checksum` turned into this content. Raises `ValueError` if any byte differs."""
+    with suppress(ValueError, TypeError, KeyError, RecursionError):
+        values: dict[str, Any] = json.loads(content)
+        del values["sha256"]
+        if with_checksum(values) == content:
+            return values
+    raise ValueError("it was cut off or changed")
+
+
+def _as_json(values: Mapping[str, Any]) -> bytes:
+    return json.dumps(values, indent=1, ensure_ascii=False).encode()

@@ -1,23 +1,19 @@
 """One pool of worker processes, for searching, for tokenising and for `--workers`."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle
 import signal
 import sys
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from nmt.system.cores import cores
 from nmt.system.errors import UserError
 
 Result = TypeVar("Result")
@@ -25,38 +21,34 @@ Result = TypeVar("Result")
 
 def map_in_processes(
     function: Callable[..., Result],
-    jobs: Iterable[tuple[object, ...] | None],
+    jobs: Iterable[tuple[object, ...]],
     workers: int | None = None,
     *,
     fork: bool = False,
 ) -> Iterator[Result]:
     """What a function returns for each job's arguments, in their order; at most twice as many jobs as workers wait.
 
-    Workers are new processes, by default as many as cores, which import the function by its name; a single job is done
-    in this process. With `fork` they are copies of this process (Linux only) on one thread each, which start in
+    Workers are new processes, by default as many as cores, which import the function by its name. One worker, or one
+    job, is this process. With `fork` they are copies of this process (Linux only) on one thread each, which start in
     milliseconds and share its memory, so that the function may be a closure over models and data.
 
-    None among the jobs says that the next one will take a while: finished results are returned before it is waited for.
     Workers leave signals to this process, and end with the iterator or with this process, even if it is killed. Raises
     what the function raises, and `UserError` if a worker is killed.
     """
-    remaining = iter(jobs)
-    first = list(islice(remaining, 2))
-    if len(first) < 2:
-        yield from (function(*job) for job in first if job is not None)
-        return
     count = workers or cores()
+    remaining = iter(jobs)
+    first = list(islice(remaining, 2)) if count > 1 else []
+    if len(first) < 2:
+        yield from starmap(function, chain(first, remaining))
+        return
     context = multiprocessing.get_context("fork" if fork else "spawn")
     stopped, stop = context.Pipe(duplex=False)  # `stopped` can be read once no process has the other end
     pool = ProcessPoolExecutor(count, context, initializer=_begin_worker, initargs=(function, stopped, stop, fork))
     waiting: deque[Future[bytes]] = deque()
     try:
         for job in chain(first, remaining):
-            if job is not None:
-                with warnings.catch_warnings():  # about forks of a process with threads: its own are idle
-                    warnings.simplefilter("ignore", DeprecationWarning)
-                    waiting.append(pool.submit(_work, *job))
-            while waiting and (len(waiting) > 2 * count or (job is None and waiting[0].done())):
+            waiting.append(pool.submit(_work, *job))
+            if len(waiting) > 2 * count:
                 yield pickle.loads(waiting.popleft().result())
         while waiting:
             yield pickle.loads(waiting.popleft().result())
@@ -69,6 +61,11 @@ def map_in_processes(
         stop.close()  # a job that has begun is not waited for
         pool.shutdown(cancel_futures=True)
         stopped.close()
+
+
+def cores() -> int:
+    """How many CPU cores this process may use: fewer than the machine has under taskset, Slurm or in containers."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def can_fork() -> bool:

@@ -1,8 +1,6 @@
 """The CPU's features, and the precision of products that they make the fastest: a rule, so that one machine always
 does the same. What was measured on which CPU is in docs/explanation/performance.md."""
 
-from __future__ import annotations
-
 import platform
 from functools import cache
 from pathlib import Path
@@ -12,13 +10,11 @@ import torch
 
 Precision: TypeAlias = Literal["float32", "bf16", "int8"]
 
-_NAMES = {"vendor_id": "vendor", "flags": "features", "Features": "features"}  # the last one is ARM's
-
 
 class Processor(NamedTuple):
     vendor: str
     features: frozenset[str]
-    """As Linux names them; none where they are not known."""
+    """As Linux names them; none where they are unknown."""
 
 
 def auto_precision(device: torch.device, purpose: str, processor: Processor | None = None) -> Precision:
@@ -27,29 +23,29 @@ def auto_precision(device: torch.device, purpose: str, processor: Processor | No
     On CPUs that is with AMX or AVX512-BF16 (elsewhere bfloat16 takes longer than float32), on NVIDIA's GPUs from Ampere
     (compute capability 8.0) on, in training. Search takes 8 bits with VNNI where there is no AMX.
     """
-    features = (processor or this_processor()).features
     if device.type != "cpu":
         is_nvidia = device.type == "cuda" and torch.version.hip is None
         if purpose == "training" and is_nvidia and torch.cuda.get_device_capability(device) >= (8, 0):
             return "bf16"
         return "float32"
+    features = (processor or this_processor()).features
     if purpose == "search" and "amx_bf16" not in features and features & {"avx512_vnni", "avx_vnni"}:
         return "int8"
     return "bf16" if features & {"amx_bf16", "avx512_bf16"} else "float32"
 
 
 @cache
-def this_processor() -> Processor:
-    """The CPU that this runs on."""
-    fields = {"vendor": platform.processor(), "features": ""}
+def cpuinfo() -> dict[str, str]:
+    """What Linux says about the cores of this CPU, which are alike; nothing on other systems."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
-        lines = []
-    for line in lines:
-        name, _, value = line.partition(":")
-        if name.strip() in _NAMES:
-            fields[_NAMES[name.strip()]] = value.strip()
-        elif not line.strip() and fields["features"]:
-            break  # the other cores are like the first
-    return Processor(fields["vendor"], frozenset(fields["features"].split()))
+        return {}
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+@cache
+def this_processor() -> Processor:
+    """The CPU that this runs on."""
+    features = cpuinfo().get("flags") or cpuinfo().get("Features", "")  # the latter is ARM's
+    return Processor(cpuinfo().get("vendor_id", platform.processor()), frozenset(features.split()))

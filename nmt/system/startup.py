@@ -1,6 +1,4 @@
-"""Loading modules and models: without garbage collection, and so that Ctrl-C stops it at once."""
-
-from __future__ import annotations
+"""The beginning of a process: closed standard streams, and imports that Ctrl-C stops at once."""
 
 import gc
 import os
@@ -11,13 +9,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+_closed: set[int] = set()  # standard streams that were closed before the program began, as a daemon's are
+
+
+def open_closed_streams() -> None:
+    """Let closed standard streams read and write nothing, as `/dev/null` does.
+
+    Otherwise the next file that is opened would get their number, and whatever is written to standard error would land
+    in it. `sys.stdin` stays None: there is nothing to read.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            _closed.add(number)
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number: this one
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def output_is_closed() -> bool:
+    """Whether standard output was closed before the program began."""
+    return 1 in _closed
+
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
     """Exempt whatever is imported and loaded in this block from garbage collection, for the life of the process.
 
-    Importing torch and spaCy creates hundreds of thousands of objects, hardly any of them garbage. Searching them for
-    garbage meanwhile, and again at exit, takes a third of the time that translating one sentence takes.
+    Importing torch and spaCy creates hundreds of thousands of objects, hardly any of them garbage. Searching them
+    takes a third of the time that translating one sentence takes.
     """
     was_enabled = gc.isenabled()
     gc.collect()  # what is garbage by now must not be kept
@@ -35,18 +57,18 @@ def stop_imports_on_ctrl_c() -> Iterator[None]:
     """Inside the block, Ctrl-C during an import ends the process at once, with exit code 130.
 
     Some modules of PyTorch and NumPy drop a `KeyboardInterrupt` while they are imported, or turn it into an
-    `ImportError`. At any other time Ctrl-C raises `KeyboardInterrupt`, as without the block, which also does nothing in
-    other threads than the first and where SIGINT is ignored or already handled.
+    `ImportError`. At any other time Ctrl-C raises `KeyboardInterrupt`. The block does nothing in other threads than the
+    main one, and where SIGINT is ignored or already handled.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
-    if not (in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler):
-        yield
-        return
-    signal.signal(signal.SIGINT, _stop)
+    is_default = in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_default:
+        signal.signal(signal.SIGINT, _stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if is_default:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

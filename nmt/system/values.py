@@ -1,16 +1,14 @@
 """Values of unknown origin: whether they can be used at all, and how they are shown in a message."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Iterable, Iterator
 from datetime import date
+from itertools import chain
 from typing import Any
 
 from nmt.system.errors import UserError
 
 LONGEST_STRING = 10_000  # characters: no path or name is as long
-LARGEST = 2**64
 _PLAIN = (str, int, float, bytes, date, type(None))  # a date and bytes are refused by the field, by its name
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
@@ -18,11 +16,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 def is_unicode(text: str) -> bool:
     """Whether UTF-8 can write the text: it cannot write halves of characters (surrogates)."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text.encode(errors="ignore").decode() == text
 
 
 def sentences_of(function: str, *texts: Iterable[str]) -> list[list[str]]:
@@ -31,7 +25,7 @@ def sentences_of(function: str, *texts: Iterable[str]) -> list[list[str]]:
     Raises TypeError for anything but iterables of strings, such as one string, and `UserError` if the numbers differ.
     """
     lists = [list(text) if isinstance(text, Iterable) and not isinstance(text, str) else [None] for text in texts]
-    if not all(isinstance(sentence, str) for sentences in lists for sentence in sentences):
+    if not all(isinstance(sentence, str) for sentence in chain(*lists)):
         raise TypeError(f"{function} takes lists of sentences, each of them a string")
     if len(set(map(len, lists))) > 1:
         counts = " and ".join(str(len(sentences)) for sentences in lists)
@@ -57,14 +51,13 @@ def unusable(value: Any, path: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from unusable(key, path)
-            is_name = isinstance(key, str) and len(key) < 100 and is_unicode(key)
-            yield from unusable(inner, ".".join(filter(None, [path, key])) if is_name else path)
+            yield from unusable(inner, ".".join(filter(None, [path, shown(key).strip("'")])))
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from unusable(inner, path)
     elif not isinstance(value, _PLAIN):
         yield f"{where}a value of the kind {type(value).__name__} is no setting; give text, a number or a list"
-    elif isinstance(value, int) and abs(value) >= LARGEST:
+    elif isinstance(value, int) and abs(value) >= 2**64:
         yield f"{where}a number of {value.bit_length()} bits is too large; give one that fits the field"
     elif isinstance(value, str) and not is_unicode(value):
         yield f"{where}{shown(value)} is not valid Unicode text; write the character itself"

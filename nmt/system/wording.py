@@ -1,7 +1,5 @@
 """Numbers and sentences in messages."""
 
-from __future__ import annotations
-
 
 def counted(number: int, noun: str) -> str:
     """A number and its noun: "1 thread", "2 threads". For nouns whose plural ends in s."""

@@ -23,8 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch
 from nmt.model.scopes import LocalScope
-from nmt.system.denormals import flush_denormals
-from nmt.system.device import keep_freed_memory
+from nmt.system.device import configure_process
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.train_state import TrainState
 
@@ -43,8 +42,7 @@ def update(
     all batches and all processes, so that n batches, or n processes, equal one batch n times as large. A process passes
     None for a batch of which it has no shard. `rate` is the learning rate, `global_step` the number of updates before.
     """
-    flush_denormals()  # in this thread, which may be another than that of the import
-    keep_freed_memory()
+    configure_process()
     model, optimizer = train_state.model, train_state.optimizer
     set_global_step(model, global_step)
     [tokens] = group.total(sum(batch.target_tokens for batch in batches if batch))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.cli import ROOT, command, error_of, with_another_target_word, write_config
+from support.cli import command, error_of, with_another_target_word, write_config
 
 import nmt
 from nmt.checkpoint import file as checkpoint_file
@@ -18,61 +18,47 @@ from nmt.cli import COMMANDS, main
 from nmt.system import bundled
 
 
+def events_of(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
 def test_a_run_leaves_the_promised_files(runs: Path) -> None:
     names = {path.name for path in (runs / "bahdanau").iterdir()} - {"tensorboard"}
-    assert names == {
-        *(
-            "best.safetensors",
-            "last.safetensors",
-            "previous.safetensors",
-            "config.yaml",
-            "metrics.jsonl",
-            "evaluation.json",
-        ),
-        *("bleu_by_length.png", "bleu_by_length.svg", "bleu_by_length.csv", "translations"),
-    }
+    checkpoints = {f"{name}.safetensors" for name in ("best", "last", "previous")}
+    figures = {f"bleu_by_length.{suffix}" for suffix in ("png", "svg", "csv")}
+    assert names == {*checkpoints, *figures, "config.yaml", "metrics.jsonl", "evaluation.json", "translations"}
     texts = {path.name for path in (runs / "bahdanau" / "translations").iterdir()}
     assert texts == {"source.txt", "reference.txt", "bahdanau_best.txt"}
+    events = [(event["event"], event["update"]) for event in events_of(runs / "bahdanau")]
+    assert events == [("train", 2), ("train", 4), ("validation", 5), ("train", 5), ("end", 5)]
 
 
-def test_metrics_have_an_event_for_each_lap_and_validation(runs: Path) -> None:
-    lines = (runs / "bahdanau" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line) for line in lines]
-    assert [event["event"] for event in events] == ["train", "train", "validation", "train", "end"]
-    assert [event["update"] for event in events] == [2, 4, 5, 5, 5]
-
-
-def test_the_resolved_config_repeats_the_run(runs: Path, tmp_path: Path) -> None:
-    again = ["train", str(runs / "bahdanau" / "config.yaml"), "--set", f"output_dir={tmp_path}"]
-    assert main(again) == 0
+def test_the_resolved_config_repeats_the_run_which_is_never_overwritten(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(runs / "bahdanau" / "config.yaml")
+    before = (runs / "bahdanau" / "last.safetensors").read_bytes()
+    capsys.readouterr()
+    assert main(["train", config]) == 2
+    assert "--resume" in error_of(capsys)
+    assert (runs / "bahdanau" / "last.safetensors").read_bytes() == before
+    assert main(["train", config, "--set", f"output_dir={tmp_path}"]) == 0
     first, second = (
         checkpoint_file.read(folder / "bahdanau" / "best.safetensors")["model"] for folder in (runs, tmp_path)
     )
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_a_choice_of_settings_need_not_see_the_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", str(write_config(tmp_path)), "--set", "evaluation.split=validation"]) == 0
+def test_a_finished_run_is_prolonged_and_need_not_see_the_test_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = ["train", str(write_config(tmp_path)), "--set", "evaluation.split=validation"]
+    assert main(train) == 0
     assert "Scores on validation" in capsys.readouterr().out
+    assert main([*train, "--resume", "--set", "training.max_epochs=2"]) == 0
     evaluation = json.loads((tmp_path / "runs" / "tiny" / "evaluation.json").read_text(encoding="utf-8"))
     assert [model["split"] for model in evaluation["models"]] == ["validation"]
-
-
-def test_a_run_is_never_overwritten(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = (runs / "bahdanau" / "last.safetensors").read_bytes()
-    config = str(runs / "bahdanau" / "config.yaml")
-    capsys.readouterr()
-    assert main(["train", config]) == 2
-    assert "--resume" in error_of(capsys)
-    assert (runs / "bahdanau" / "last.safetensors").read_bytes() == before
-
-
-def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
-    config = str(write_config(tmp_path))
-    assert main(["train", config]) == 0
-    assert main(["train", config, "--resume", "--set", "training.max_epochs=2"]) == 0
-    lines = (tmp_path / "runs" / "tiny" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line) for line in lines]
+    events = events_of(tmp_path / "runs" / "tiny")
     assert [e["update"] for e in events if e["event"] == "validation"] == [5, 10]
     assert [e["update"] for e in events if e["event"] == "end"] == [10]
 
@@ -122,6 +108,9 @@ def test_a_finished_run_is_prolonged(tmp_path: Path) -> None:
         (["translate", "BEST", "x", "--top-k", "9", "--n-best", "9999"], ["n_best (9999)", "lower it"]),
         (["evaluate", "BEST", "--precision", "fp8"], ["--precision", "fp8", "bf16"]),
         (["translate", "BEST", "x", "--input", "y"], ["--input"]),
+        (["translate", "BEST", "x", "--output", "y"], ["--output needs --input"]),
+        (["translate", "BEST", "--input", "y", "--resume"], ["--resume needs --output"]),
+        (["translate", "BEST", "x", "--workers", "2"], ["--workers needs --input"]),
         (["translate", "BEST", "--input", "missing.txt"], ["missing.txt"]),
         (["evaluate", "BEST", "BEST"], ["twice"]),
         (["average", "BEST", "BEST/../best.safetensors", "--output", "mean.safetensors"], ["twice"]),
@@ -155,26 +144,14 @@ def test_bad_input_is_one_line_and_code_2(
     assert not (Path.cwd() / "new").exists()
 
 
-LONG = ["--set", "training.max_epochs=12", "--set", "training.validate_every=1000"]
-
-
-@pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
-    """The last weights of a long run."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    assert main(["train", str(write_config(folder)), *LONG]) == 0
-    return checkpoint_file.read(folder / "runs" / "tiny" / "last.safetensors")["model"]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(
-    tmp_path: Path, undisturbed: dict[str, torch.Tensor], number: signal.Signals
-) -> None:
-    config = str(write_config(tmp_path))
+def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(tmp_path: Path, number: signal.Signals) -> None:
+    long = ["--set", "training.max_epochs=12", "--set", "training.validate_every=1000"]
+    train = ["train", str(write_config(tmp_path)), *long]
     metrics = tmp_path / "runs" / "tiny" / "metrics.jsonl"
     with subprocess.Popen(
-        command("train", config, *LONG),
+        command(*train),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
@@ -189,8 +166,11 @@ def test_a_signal_saves_and_resuming_ends_as_if_nothing_had_happened(
     assert "Traceback" not in errors.decode()
     stopped = checkpoint_file.read(metrics.with_name("last.safetensors"))
     assert 0 < stopped["training"]["state"]["update"] < 60
-    assert main(["train", config, *LONG, "--resume"]) == 0
-    resumed = checkpoint_file.read(metrics.with_name("last.safetensors"))["model"]
+    assert main([*train, "--resume"]) == 0
+    assert main([*train, "--set", "name=undisturbed"]) == 0
+    resumed, undisturbed = (
+        checkpoint_file.read(tmp_path / "runs" / name / "last.safetensors")["model"] for name in ("tiny", "undisturbed")
+    )
     assert all(torch.equal(undisturbed[name], resumed[name]) for name in undisturbed)
 
 
@@ -198,39 +178,23 @@ def test_help_says_what_each_command_is_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["nmt"])
-    for arguments in (["--help"], None):
+    for arguments in (["--help"], None, ["--version"], *([name, "--help"] for name in COMMANDS)):
         with pytest.raises(SystemExit) as ended:
             main(arguments)
         assert ended.value.code == 0
-        shown = capsys.readouterr().out
-        for name, purpose in COMMANDS.items():
-            assert f"  {name} " in shown
-            assert purpose in shown
-    for name in COMMANDS:
-        with pytest.raises(SystemExit) as ended:
-            main([name, "--help"])
-        assert ended.value.code == 0
-        assert capsys.readouterr().out.startswith(f"usage: nmt {name}")
-
-
-def test_a_command_that_is_not_installed_names_its_addon(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+        printed = capsys.readouterr().out
+        if arguments in (["--help"], None):
+            assert all(f"  {name} " in printed and purpose in printed for name, purpose in COMMANDS.items())
+        elif arguments == ["--version"]:
+            assert printed == f"nmt {nmt.__version__}\n"
+        else:
+            assert printed.startswith(f"usage: nmt {arguments[0]}")
     monkeypatch.setattr("nmt.cli.COMMANDS", {name: COMMANDS[name] for name in COMMANDS if name != "ablation"})
     assert main(["ablation"]) == 2
     assert error_of(capsys) == "error: ablation belongs to the add-on nmt.lab, which is not installed\n"
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out == f"nmt {nmt.__version__}\n"
-    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"## {nmt.__version__}" in changes
-
-
-def test_a_full_disk_is_said_though_the_output_was_kept_to_the_end(tmp_path: Path) -> None:
+def test_python_runs_the_package_and_a_full_disk_is_said_though_the_output_was_kept_to_the_end(tmp_path: Path) -> None:
     for name in ("text.de", "text.en"):
         (tmp_path / name).write_text("".join(f"{n}\n" for n in range(9)), encoding="utf-8")
     sets = ["split", "text.de", "text.en", "--output", "sets", "--validation", "2", "--test", "2"]
@@ -244,16 +208,11 @@ def test_a_full_disk_is_said_though_the_output_was_kept_to_the_end(tmp_path: Pat
     assert done.stderr.count(b"\n") == 1
 
 
-def test_python_runs_the_package_as_a_program() -> None:
-    done = subprocess.run([sys.executable, "-m", "nmt", "--version"], cwd=ROOT, capture_output=True, check=True)
-    assert done.stdout.decode() == f"nmt {nmt.__version__}\n"
-
-
 def test_a_bundled_config_is_found_from_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["train", "quickstart", "--set", "nmae=x"]) == 2
-    said, error = capsys.readouterr().err.splitlines()
-    assert said == f"Using the bundled config {bundled.CONFIGS / 'quickstart.yaml'}"
+    note, error = capsys.readouterr().err.splitlines()
+    assert note == f"Using the bundled config {bundled.CONFIGS / 'quickstart.yaml'}"
     assert "nmae" in error

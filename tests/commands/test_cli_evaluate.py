@@ -59,22 +59,16 @@ def test_every_option_runs_alone_and_with_all_others(
         assert words in error_of(capsys)
 
 
-def test_scores_are_printed_though_no_file_can_be_written(
+def test_scores_are_printed_though_no_file_can_be_written_and_what_is_refused_leaves_no_folder(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bleu_by_length.csv").mkdir()
     assert main(["evaluate", best, "--output", str(tmp_path)]) == 2
-    said = capsys.readouterr()
-    assert "Scores on test" in said.out
-    assert said.err.splitlines()[-1].startswith(f"error: {tmp_path / 'bleu_by_length.csv'} cannot be written")
-
-
-def test_what_is_refused_leaves_no_folder(best: str, tmp_path: Path) -> None:
-    for arguments in (
-        ["missing.safetensors"],
-        [best, "--heat-map", "99"],
-        [best, "--source", "missing", "--reference", "x"],
-    ):
+    printed = capsys.readouterr()
+    assert "Scores on test" in printed.out
+    assert printed.err.splitlines()[-1].startswith(f"error: {tmp_path / 'bleu_by_length.csv'} cannot be written")
+    missing = ["--source", "missing", "--reference", "x"]
+    for arguments in (["missing.safetensors"], [best, "--heat-map", "99"], [best, *missing]):
         assert main(["evaluate", *arguments, "--output", str(tmp_path / "new" / "folder")]) == 2
         assert not (tmp_path / "new").exists(), arguments
 
@@ -96,52 +90,44 @@ def test_a_checkpoint_does_not_decide_where_a_corpus_is_put(
         main(["evaluate", str(path), "--data-folder", "here"])
 
 
-def test_of_each_split_all_checkpoints_must_have_one_text(best: str) -> None:
-    first = load_config(Path(best).with_name("config.yaml"))
-    files = first.data.source.model_copy(update={"validation": "other"})
-    other = first.model_copy(update={"data": first.data.model_copy(update={"source": files})})
-    check_same_corpus({"A": first, "B": other}, "test")
-    with pytest.raises(UserError, match=r"A and B differ in data\.source\.validation .*other"):
-        check_same_corpus({"A": first, "B": other}, "validation")
-
-
-def test_models_of_other_languages_are_not_compared(
+def test_models_of_another_text_or_language_are_not_compared(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    first = load_config(Path(best).with_name("config.yaml"))
+    files = first.data.source.model_copy(update={"validation": "other"})
+    second = first.model_copy(update={"data": first.data.model_copy(update={"source": files})})
+    check_same_corpus({"A": first, "B": second}, "test")
+    with pytest.raises(UserError, match=r"A and B differ in data\.source\.validation .*other"):
+        check_same_corpus({"A": first, "B": second}, "validation")
     other, text = tmp_path / "other.safetensors", tmp_path / "text"
-    found = checkpoint_file.read(best)
-    found["config"]["data"]["source"]["language"] = "fr"
-    checkpoint_file.write(other, found)
+    contents = checkpoint_file.read(best)
+    contents["config"]["data"]["source"]["language"] = "fr"
+    checkpoint_file.write(other, contents)
     text.write_text("Ba\n", encoding="utf-8")
+    capsys.readouterr()
     assert main(["evaluate", best, str(other), "--source", str(text), "--reference", str(text)]) == 2
     assert f"{other} fr→" in error_of(capsys)
 
 
-def test_models_are_compared(runs: Path, best: str, tmp_path: Path) -> None:
-    other = str(runs / "none" / "best.safetensors")
-    assert main(["evaluate", best, other, "--output", str(tmp_path)]) == 0
-    evaluation = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))
-    assert [model["checkpoint"] for model in evaluation["models"]] == [best, other]
-    (comparison,) = evaluation["significance"]
-    assert (comparison["baseline"], comparison["system"]) == (best, other)
-    assert comparison["p_value"] is None or 0 <= comparison["p_value"] <= 1
-    drawn = (tmp_path / "bleu_by_length.svg").read_text(encoding="utf-8")
-    assert ">Bahdanau, additive</" in drawn
-    assert ">no attention</" in drawn
-
-
-def test_several_checkpoints_are_an_ensemble(
+def test_models_are_compared_and_several_are_an_ensemble(
     runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     none = str(runs / "none" / "best.safetensors")
+    for more, names in (([none], [best, none]), (["--ensemble", best, none], [best, "ensemble of 2"])):
+        output = tmp_path / str(len(more))
+        assert main(["evaluate", best, *more, "--output", str(output)]) == 0
+        evaluation = json.loads((output / "evaluation.json").read_text(encoding="utf-8"))
+        assert [model["checkpoint"] for model in evaluation["models"]] == names
+        (comparison,) = evaluation["significance"]
+        assert [comparison["baseline"], comparison["system"]] == names
+        assert comparison["p_value"] is None or 0 <= comparison["p_value"] <= 1
+    assert "ensemble of 2" in capsys.readouterr().out
+    drawn = (tmp_path / "1" / "bleu_by_length.svg").read_text(encoding="utf-8")
+    assert ">Bahdanau, additive</" in drawn
+    assert ">no attention</" in drawn
     expected = [t.text for t in Translator.load(best, none).translate(SOURCES)]
     assert main(["translate", best, none, *SOURCES]) == 0
     assert capsys.readouterr().out.splitlines() == expected
-    assert main(["evaluate", best, "--ensemble", best, none, "--output", str(tmp_path)]) == 0
-    evaluation = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))
-    assert [model["checkpoint"] for model in evaluation["models"]] == [best, "ensemble of 2"]
-    assert "ensemble of 2" in capsys.readouterr().out
-    assert main(["evaluate", "--ensemble", best, none]) == 0
 
 
 def test_attention_is_scored_and_drawn(
@@ -149,7 +135,6 @@ def test_attention_is_scored_and_drawn(
 ) -> None:
     none = str(runs / "none" / "best.safetensors")
     options = ["--alignment", str(runs.parent / "text.align"), "--heat-map", "5", "--output", str(tmp_path)]
-    capsys.readouterr()
     assert main(["evaluate", best, none, *options]) == 0
     printed = capsys.readouterr().out
     rows = printed[printed.index("Alignment error rate") :].splitlines()
@@ -172,6 +157,9 @@ def test_attention_is_scored_and_drawn(
     assert "no attention" not in drawn
 
 
+LINKS = "0-0\n" * 20
+
+
 @pytest.mark.parametrize(
     ("content", "options", "words"),
     [
@@ -180,28 +168,22 @@ def test_attention_is_scored_and_drawn(
         ("0-0\n" * 19 + "0:0\n", [], ["gold.align, line 20", "'0:0'", "0-2"]),
         ("0-0\n" * 19 + "0-5\n", [], ["gold.align, line 20", "0-5", "5 source", "5 target"]),
         ("0?0\n" * 20, [], ["gold.align", "no sure link"]),
-        ("0-0\n" * 20, ["--alignment-words", "words"], ["--alignment-words", "whitespace"]),
-        ("0-0\n" * 20, ["--heat-map", "3"], ["--heat-map", "--output"]),
-        ("0-0\n" * 20, ["--heat-map", "0", "--output", "OUT"], ["--heat-map", "'0'"]),
-        ("0-0\n" * 20, ["--heat-map", "21", "--output", "OUT"], ["--heat-map 21", "20"]),
+        (LINKS, ["--alignment-words", "words"], ["--alignment-words", "whitespace"]),
+        (LINKS, ["--heat-map", "3"], ["--heat-map", "--output"]),
+        (LINKS, ["--heat-map", "0", "--output", "OUT"], ["--heat-map", "'0'"]),
+        (LINKS, ["--heat-map", "21", "--output", "OUT"], ["--heat-map 21", "20"]),
         ("0-0\n\n", ["--heat-map", "2", "--output", "OUT", "--source", "IN", "--reference", "IN"], ["--heat-map 2"]),
-        ("0-0\n" * 20, ["--heat-map", "3", "--output", "OUT", "NONE"], ["--heat-map", "wiring"]),
+        (LINKS, ["--heat-map", "3", "--output", "OUT", "NONE"], ["--heat-map", "wiring"]),
     ],
 )
 def test_bad_alignments_and_heat_maps_are_refused_before_translating(
-    runs: Path,
-    best: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    content: str | None,
-    options: list[str],
-    words: list[str],
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, options, words: list[str]
 ) -> None:
     gold = tmp_path / "gold.align"
     if content is not None:
         gold.write_text(content, encoding="utf-8")
     (tmp_path / "in").write_text("ja\n\n", encoding="utf-8")
-    names = {"OUT": str(tmp_path / "out"), "IN": str(tmp_path / "in"), "NONE": str(runs / "none" / "best.safetensors")}
+    names = {"OUT": str(tmp_path / "out"), "IN": str(tmp_path / "in"), "NONE": best.replace("bahdanau", "none")}
     models = [best] if "NONE" not in options else []
     capsys.readouterr()
     arguments = [*models, *(names.get(o, o) for o in options), "--alignment", str(gold)]

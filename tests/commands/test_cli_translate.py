@@ -27,85 +27,69 @@ def test_translation_alone_on_standard_output(best: str) -> None:
     assert done.stderr == b""
 
 
-def test_plain_translates_the_same_and_loads_nothing_of_nmt_fast(best: str) -> None:
-    said = [
+def test_plain_translates_the_same_and_loads_nothing_of_nmt_fast(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    plain, fast = (
         subprocess.run(
-            [sys.executable, "-c", RUN_AND_LIST, "translate", best, *SOURCES, "--precision", "float32", *plain],
+            [sys.executable, "-c", RUN_AND_LIST, "translate", best, *SOURCES, "--precision", "float32", *options],
             capture_output=True,
             check=True,
             text=True,
         )
-        for plain in ([], ["--plain"])
-    ]
-    assert said[0].stdout == said[1].stdout
-    assert "nmt.fast" in said[0].stderr
-    assert "nmt.fast" not in said[1].stderr
-
-
-def test_plain_refuses_what_only_nmt_fast_has(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+        for options in (["--plain"], [])
+    )
+    assert plain.stdout == fast.stdout
+    assert "nmt.fast" in fast.stderr
+    assert "nmt.fast" not in plain.stderr
     assert main(["translate", best, "x", "--plain", "--precision", "int8"]) == 2
     assert "search.precision: int8 needs nmt.fast" in error_of(capsys)
 
 
-@pytest.mark.parametrize("drawing", [[], ["--temperature", "1.5", "--top-k", "5", "--seed", "3"]])
-def test_workers_print_the_same_bytes(
-    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, drawing: list[str]
-) -> None:
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of 11 lines, one of them empty, which is translated in blocks of two."""
     monkeypatch.setattr(sentences, "BLOCK", 2)
-    file = tmp_path / "input.txt"
-    file.write_text("\n".join([*SOURCES, "", *SOURCES[::-1]]), encoding="utf-8")
+    path = tmp_path / "input.txt"
+    path.write_text("\n".join([*SOURCES, "", *SOURCES[::-1]]), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("sampling", [[], ["--temperature", "1.5", "--top-k", "5", "--seed", "3"]])
+def test_workers_print_the_same_bytes(
+    best: str, file: Path, capsys: pytest.CaptureFixture[str], sampling: list[str]
+) -> None:
     outputs = []
     for workers in ("1", "2"):
-        more = ["--workers", workers, "--n-best", "2", *drawing]
+        more = ["--workers", workers, "--n-best", "2", *sampling]
         assert main(["translate", best, "--input", str(file), "--threads", "1", *more]) == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
     assert outputs[0].count("\n") == 2 * 10 + 1
 
 
-def test_an_ensemble_has_no_member_twice(best: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["translate", best, best, "x"]) == 2
-    assert "a checkpoint was given twice" in error_of(capsys)
-
-
-def test_file_equals_arguments(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "input.txt"
-    file.write_text("\n".join(SOURCES), encoding="utf-8")
-    assert main(["translate", best, "--input", str(file)]) == 0
-    from_file = capsys.readouterr().out
-    assert main(["translate", best, SOURCES[0], "--beam", "3", *SOURCES[1:]]) == 0
-    assert capsys.readouterr().out == from_file
-    assert from_file.count("\n") == len(SOURCES)
-
-
-def test_a_translation_that_is_cut_off_is_named(
-    best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_file_equals_arguments_and_a_translation_that_is_cut_off_is_named(
+    best: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sentences, "BLOCK", 1)
-    file = tmp_path / "input.txt"
-    file.write_text("\n".join(SOURCES), encoding="utf-8")
+    lines = [*SOURCES, "", *SOURCES[::-1]]
     assert main(["translate", best, "--input", str(file)]) == 0
-    assert capsys.readouterr().err == ""
+    from_file = capsys.readouterr()
+    assert from_file.err == ""
+    assert main(["translate", best, lines[0], "--beam", "3", *lines[1:]]) == 0
+    assert capsys.readouterr().out == from_file.out
+    assert from_file.out.count("\n") == len(lines)
     assert main(["translate", best, "--input", str(file), "--json", "--max-length", "1"]) == 0
     printed = capsys.readouterr()
     tokens = [json.loads(line)["tokens"] for line in printed.out.splitlines()]
     assert printed.err.splitlines() == [
         f"the translation of sentence {number} was cut off after 1 token (raise --max-length): {source}"
-        for number, (own, source) in enumerate(zip(tokens, SOURCES, strict=True), start=1)
-        if own != ["<eos>"]
+        for number, (translated, source) in enumerate(zip(tokens, lines, strict=True), start=1)
+        if translated not in ([], ["<eos>"])
     ]
     assert printed.err
-
-
-def test_a_sentence_that_is_the_name_of_a_file_gets_a_hint(
-    best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("Hund").write_text("\n".join(SOURCES), encoding="utf-8")
-    assert main(["translate", best, "Hund", "der Hund"]) == 0
+    assert main(["translate", best, "input.txt", "der Hund"]) == 0
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 2
-    assert printed.err == "Hund is also a file: to translate its lines, use --input Hund\n"
+    assert printed.err == "input.txt is also a file: to translate its lines, use --input input.txt\n"
 
 
 def test_json_and_n_best(best: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,10 +110,9 @@ def test_json_and_n_best(best: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_option_runs_alone_and_with_all_others(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dictionary = tmp_path / "dictionary.txt"
+    dictionary, file = tmp_path / "dictionary.txt", tmp_path / "input.txt"
     dictionary.write_text("unbekannte\tunknown\n", encoding="utf-8")
     sentence = "der unbekannte Hund"
-    file = tmp_path / "input.txt"
     file.write_text(f"{sentence}\n", encoding="utf-8")
     shared = [
         ["--beam", "2"],
@@ -142,7 +125,6 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--prefix", "the dog"],
         ["--batch-size", "1"],
         ["--device", "cpu", "--threads", "1"],
-        ["--workers", "2"],
         ["--precision", "int8"],
         ["--no-vocabulary-selection"],
         ["--vocabulary-selection"],
@@ -152,48 +134,40 @@ def test_every_option_runs_alone_and_with_all_others(
     text = [[sentence, "--attention", str(tmp_path / "a.png")]]
     plain = ["--plain", "--precision", "float32"]  # not together with int8
     directions = [["--from", "de"], ["--to", "en"]]  # without a checkpoint, so alone
-    from_file = [["--input", str(file)], ["--input", str(file), "--output", str(tmp_path / "out"), "--resume"]]
+    from_file = [["--input", str(file), "--workers", "2"], ["--input", str(file), "--output", "out", "--resume"]]
     assert all_named([*shared, plain, *text, *from_file, *directions], translate.parser())
     for options in [*shared, plain]:  # the combinations hold every pair of options that do not exclude each other
         assert main(["translate", best, sentence, *options]) == 0, options
         assert capsys.readouterr().out.count("\n") == (2 if options[0] == "--n-best" else 1), options
-    for kind, chosen in (("searched", shared[:-2]), ("drawn", shared[1:])):  # a beam and sampling exclude each other
-        together = [word for options in chosen for word in options]
-        picture, out = tmp_path / f"{kind}.png", tmp_path / kind
-        for source in ([sentence, "--attention", str(picture)], ["--input", str(file)]):
+    for kind, options in (("search", shared[:-2]), ("samples", shared[1:])):  # a beam and sampling exclude each other
+        together = [word for option in options for word in option]
+        figure, out = tmp_path / f"{kind}.png", tmp_path / kind
+        for source in ([sentence, "--attention", str(figure)], from_file[0]):
             assert main(["translate", best, *together, *source]) == 0
-            (found,) = capsys.readouterr().out.splitlines()
-            assert len(json.loads(found)["n_best"]) == 2
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        assert main(["translate", best, *together, "--input", str(file), "--output", str(out), "--resume"]) == 0
-        assert out.read_text(encoding="utf-8") == f"{found}\n"
+            (line,) = capsys.readouterr().out.splitlines()
+            assert len(json.loads(line)["n_best"]) == 2
+        assert figure.read_bytes().startswith(b"\x89PNG")
+        assert main(["translate", best, *together, *from_file[0], "--output", str(out), "--resume"]) == 0
+        assert out.read_text(encoding="utf-8") == f"{line}\n"
     assert main(["translate", best, sentence, "--beam", "2", "--top-k", "3"]) == 2
     assert capsys.readouterr().out == ""
 
 
-def test_without_a_checkpoint_the_bundled_one_translates(
+def test_any_sentence_is_distinguished_from_a_checkpoint_and_needs_none(
     best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["translate", best, SOURCES[0]]) == 0
-    expected = capsys.readouterr().out
-    monkeypatch.setattr(bundled, "MODEL", Path(best))
-    assert main(["translate", SOURCES[0]]) == 0
-    assert capsys.readouterr().out == expected
+    default = bundled.MODEL
+    for sentence in (SOURCES[0], "", ".", "der Hund " * 500):
+        monkeypatch.setattr(bundled, "MODEL", default)
+        assert main(["translate", best, sentence, "--max-length", "5"]) == 0
+        with_checkpoint = capsys.readouterr().out
+        assert with_checkpoint.count("\n") == 1
+        monkeypatch.setattr(bundled, "MODEL", Path(best))
+        if sentence != ".":  # the name of a folder
+            assert main(["translate", sentence, "--max-length", "5"]) == 0
+            assert capsys.readouterr().out == with_checkpoint
     monkeypatch.setattr(bundled, "MODEL", Path("no/model.safetensors"))
     assert main(["translate", SOURCES[0]]) == 2
     error = error_of(capsys)
     assert "CHECKPOINT" in error
     assert "no/model.safetensors" in error
-
-
-@pytest.mark.parametrize("sentence", ["", ".", "der Hund " * 500], ids=["empty", "a folder's name", "long"])
-def test_any_sentence_is_told_from_a_checkpoint(
-    best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], sentence: str
-) -> None:
-    assert main(["translate", best, sentence, "--max-length", "5"]) == 0
-    with_checkpoint = capsys.readouterr().out
-    assert with_checkpoint.count("\n") == 1
-    if sentence != ".":
-        monkeypatch.setattr(bundled, "MODEL", Path(best))
-        assert main(["translate", sentence, "--max-length", "5"]) == 0
-        assert capsys.readouterr().out == with_checkpoint

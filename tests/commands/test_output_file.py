@@ -11,10 +11,9 @@ import pytest
 from support.cli import SOURCES, error_of
 
 from nmt.cli import main
-from nmt.commands import results, sentences
-from nmt.commands.resumable import note_path
+from nmt.commands import output, sentences
+from nmt.commands.output import note_path
 
-FORMS = [[], ["--json"], ["--n-best", "2"]]
 CHILD = """
 import sys
 from nmt.commands import sentences
@@ -35,7 +34,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
     """Press Ctrl-C when so many blocks are written."""
-    real, count = results.format_lines, 0
+    real, count = output.format_lines, 0
 
     def format_lines(*arguments: object) -> list[str]:
         nonlocal count
@@ -44,33 +43,30 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
         count += 1
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(results, "format_lines", format_lines)
+    monkeypatch.setattr(output, "format_lines", format_lines)
 
 
-def translate(best: str, source: Path, out: Path, *more: str) -> int:
-    return main(["translate", best, "--input", str(source), "--output", str(out), "--threads", "1", *more])
+def translate(best: str, source: Path, *more: str) -> int:
+    return main(["translate", best, "--input", str(source), "--threads", "1", *more])
 
 
-@pytest.mark.parametrize("form", FORMS, ids=["text", "json", "n-best"])
+@pytest.mark.parametrize("form", [[], ["--json"], ["--n-best", "2", "--workers", "2"]], ids=lambda form: form[:1])
 def test_resuming_gives_the_bytes_of_an_undisturbed_run(
     best: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: list[str]
 ) -> None:
-    whole, out = tmp_path / "whole", tmp_path / "out"
-    assert main(["translate", best, "--input", str(source), "--threads", "1", *form]) == 0
+    out = tmp_path / "out"
+    assert translate(best, source, *form[:2]) == 0
     printed = capsys.readouterr().out
-    assert translate(best, source, whole, *form) == 0
-    assert whole.read_text(encoding="utf-8") == printed
-    for blocks, rest in ((0, b""), (2, b"half a li"), (1, b"a line that the note does not know\n")):
+    for blocks, done, rest in ((0, 0, b""), (2, 4, b"half a li"), (1, 6, b"a line that the note does not have\n")):
         with pytest.MonkeyPatch.context() as patch:
             stop_after(patch, blocks)
-            assert translate(best, source, out, "--resume", *form) == 130
+            assert translate(best, source, "--output", str(out), "--resume", *form[:2]) == 130
         assert "--resume" in capsys.readouterr().err
-        assert json.loads(note_path(out).read_text(encoding="utf-8"))["sentences"] == {0: 0, 2: 4, 1: 6}[blocks]
+        assert json.loads(note_path(out).read_text(encoding="utf-8"))["sentences"] == done
         with out.open("ab") as file:
             file.write(rest)
-    workers = ["--workers", "2"] if form == ["--n-best", "2"] else []
-    assert translate(best, source, out, "--resume", *form, *workers) == 0
-    assert out.read_bytes() == whole.read_bytes()
+    assert translate(best, source, "--output", str(out), "--resume", *form) == 0
+    assert out.read_text(encoding="utf-8") == printed
     assert not note_path(out).exists()
     assert capsys.readouterr().out == ""
 
@@ -79,7 +75,7 @@ def test_resuming_gives_the_bytes_of_an_undisturbed_run(
 def test_a_killed_process_is_continued(best: str, source: Path, tmp_path: Path) -> None:
     source.write_text("\n".join(SOURCES * 20), encoding="utf-8")
     whole, out = tmp_path / "whole", tmp_path / "out"
-    assert translate(best, source, whole) == 0
+    assert translate(best, source, "--output", str(whole)) == 0
     arguments = ["translate", best, "--input", str(source), "--output", str(out), "--threads", "1"]
     with subprocess.Popen([sys.executable, "-c", CHILD, *arguments], stderr=subprocess.PIPE) as process:
         while process.poll() is None and not (out.exists() and out.stat().st_size):
@@ -88,7 +84,7 @@ def test_a_killed_process_is_continued(best: str, source: Path, tmp_path: Path) 
     assert process.returncode == -signal.SIGKILL
     assert 0 < out.stat().st_size < whole.stat().st_size
     assert note_path(out).exists()
-    assert translate(best, source, out, "--resume") == 0
+    assert translate(best, source, "--output", str(out), "--resume") == 0
     assert out.read_bytes() == whole.read_bytes()
 
 
@@ -100,8 +96,9 @@ def test_what_is_refused_before_the_first_line_leaves_nothing_in_the_way(
         ("typo.safetensors", "out", [], "typo.safetensors does not exist"),
         (best, "out", ["--n-best", "9"], "9 best"),
         (best, ".", [], "is a folder: give --output the name of a file"),
+        (best, "out.gz", [], "out.gz: the text is written uncompressed: leave out .gz"),
     ):
-        assert translate(checkpoint, source, tmp_path / out, *more) == 2
+        assert translate(checkpoint, source, "--output", str(tmp_path / out), *more) == 2
         assert words in error_of(capsys)
         assert set(tmp_path.iterdir()) == before
 
@@ -112,12 +109,12 @@ def test_nothing_is_overwritten_and_nothing_foreign_continued(
     out = tmp_path / "out"
     with pytest.MonkeyPatch.context() as patch:
         stop_after(patch, 3)
-        assert translate(best, source, out) == 130
+        assert translate(best, source, "--output", str(out)) == 130
     capsys.readouterr()
     before = out.read_bytes()
 
     def refused(*more: str, checkpoint: str = best, words: str) -> None:
-        assert translate(checkpoint, source, out, *more) == 2
+        assert translate(checkpoint, source, "--output", str(out), *more) == 2
         assert words in error_of(capsys)
         assert out.read_bytes() == before
 
@@ -141,31 +138,15 @@ def test_nothing_is_overwritten_and_nothing_foreign_continued(
     refused("--resume", words="nothing to resume")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["x", "--output", "out"], "--output needs --input"),
-        (["--input", "SOURCE", "--resume"], "--resume needs the --output"),
-        (["--input", "SOURCE", "--output", "out.gz"], "out.gz: the text is written uncompressed: leave out .gz"),
-    ],
-)
-def test_options_that_need_each_other(
-    best: str, source: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
-    given = [str(source) if argument == "SOURCE" else argument for argument in arguments]
-    assert main(["translate", best, *given]) == 2
-    assert words in error_of(capsys)
-
-
 def test_a_terminal_sees_progress(
     best: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert translate(best, source, tmp_path / "quiet") == 0
+    assert translate(best, source, "--output", str(tmp_path / "quiet")) == 0
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert translate(best, source, tmp_path / "out") == 0
-    output, shown = capsys.readouterr()
-    assert output == ""
+    assert translate(best, source, "--output", str(tmp_path / "out")) == 0
+    printed, shown = capsys.readouterr()
+    assert printed == ""
     assert "11/11" in shown
     assert "lines/s" in shown
     assert main(["translate", best, "--input", str(source)]) == 0

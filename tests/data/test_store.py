@@ -11,8 +11,8 @@ import pytest
 from support.texts import KINDS, TEXT, everything, learn
 
 from nmt.data import building, training_set
-from nmt.system.checksum import with_checksum, without_checksum
 from nmt.system.errors import UserError
+from nmt.system.files import with_checksum, without_checksum
 from nmt.text.corpus import ParallelText
 
 # Read again

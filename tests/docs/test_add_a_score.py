@@ -18,9 +18,8 @@ TESTED = [f"tests/model/test_{name}.py" for name in ("attention", "attention_gra
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder outside the project with the page's files in it."""
     folder = tmp_path_factory.mktemp("user")
-    blocks = re.findall(
-        r"`(my_scores/[^`]+)`\.[^`]*?(?:`[^`]+`[^`]*?)*?^```\w+\n(.*?)^```", PAGE.read_text(), re.S | re.M
-    )
+    block = re.compile(r"`(my_scores/[^`]+)`\.[^`]*?(?:`[^`]+`[^`]*?)*?^```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    blocks = block.findall(PAGE.read_text(encoding="utf-8"))
     assert [name for name, _ in blocks] == [f"my_scores/tempered{end}" for end in (".py", "_formula.py", ".yaml")]
     (folder / "my_scores").mkdir()
     for name, content in blocks:
@@ -31,15 +30,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, *arguments: str, cwd: Path = ROOT, plugin: bool = True, code: int = 0) -> str:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     environment |= {"NMT_PLUGINS": str(folder / "my_scores" / "tempered.py")} if plugin else {}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run([sys.executable, *arguments], cwd=cwd, env=environment, check=False, **streams)
     assert done.returncode == code, done.stdout
     return done.stdout
 
@@ -61,21 +53,11 @@ def test_schema_and_reference_have_it(folder: Path) -> None:
 
 
 def test_a_run_trains_it_and_its_checkpoint_runs_no_code_unasked(folder: Path) -> None:
-    config = ["my_scores/tempered.yaml", "--set", "training.max_updates=3", "--set", "model.embedding_size=8"]
-    refused = run(
-        folder,
-        "-m",
-        "nmt",
-        "train",
-        *config,
-        "--set",
-        "model.attention.score=general",
-        cwd=folder,
-        plugin=False,
-        code=2,
-    )
+    small = ["--set", "training.max_updates=3", "--set", "model.embedding_size=8"]
+    train = ["-m", "nmt", "train", "my_scores/tempered.yaml", *small]
+    refused = run(folder, *train, "--set", "model.attention.score=general", cwd=folder, plugin=False, code=2)
     assert "temperature (1.5) has no effect with score: general; remove it, or set score to tempered" in refused
-    run(folder, "-m", "nmt", "train", *config, cwd=folder, plugin=False)
+    run(folder, *train, cwd=folder, plugin=False)
     translate = ["-m", "nmt", "translate", "checkpoints/tempered/best.safetensors", "ein satz"]
     refused = run(folder, *translate, cwd=folder, plugin=False, code=2)
     assert refused.count("\n") == 1

@@ -13,7 +13,7 @@ from support.cli import error_of
 from support.hub_server import TOKEN, Hub, serving
 
 from nmt.cli import main
-from nmt.commands import resumable
+from nmt.commands import output
 from nmt.export import hub as client
 from nmt.system.errors import UserError
 from nmt.translator import Translator
@@ -60,13 +60,13 @@ def test_what_a_model_has_begun_is_continued_by_its_own_file_alone(
     best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["push", best, NAME]) == 0
-    real, read = resumable.fingerprint, []
+    real, read = output.fingerprint, []
 
     def fingerprint(options: Any, names: Any, paths: Any, lines: Any) -> dict[str, Any]:
         read.extend(paths["checkpoint"])
         return real(options, names, {"checkpoint": read}, lines)
 
-    monkeypatch.setattr(resumable, "fingerprint", fingerprint)
+    monkeypatch.setattr(output, "fingerprint", fingerprint)
     text = tmp_path / "text"
     text.write_text("die Katze\n", encoding="utf-8")
     assert main(["back-translate", f"hf://{NAME}", "--input", str(text), "--output", str(tmp_path / "out")]) == 0

@@ -10,7 +10,7 @@ from support.attention_cases import LENGTHS, B, M, S, draw, encoded, is_valid, m
 from support.tiny_models import ENDS, SOURCES, Variant, encode_alone, tiny_codecs, tiny_model
 
 from nmt.build import segment_ends
-from nmt.commands.results import format_lines
+from nmt.commands.output import format_lines
 from nmt.components import SCORES
 from nmt.config.model import AttentionConfig
 from nmt.config.search import SearchConfig

@@ -1,9 +1,12 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and notes with a checksum."""
 
 import errno
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nmt.system import files
 from nmt.system.errors import UserError
@@ -38,35 +41,47 @@ def test_what_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path
     assert names(tmp_path) == ["b.txt"]
 
 
-def test_places_that_cannot_be_are_the_users_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(UserError, match="cannot be created"):
-        files.write(tmp_path / "file" / "c.txt", b"three")
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(UserError, match="cannot be written"):
-        files.write(tmp_path / "folder", b"three")
-    assert names(tmp_path) == ["file", "folder"]
-
-
-def test_a_place_that_is_not_free_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    (tmp_path / "link").symlink_to("nothing")
-    for name in ("file", "link"):
-        with pytest.raises(UserError, match=f"{name} already exists: choose another --output"):
-            files.require_new(tmp_path / name)
-    with pytest.raises(UserError, match="file is not a folder that can be written"):
-        files.require_new(tmp_path / "file" / "c.safetensors")
-    files.require_new(tmp_path / "new" / "c.safetensors")
-    assert names(tmp_path) == ["file", "link"]
-
-
-def test_a_file_system_without_locks_is_the_users_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_that_cannot_be_written_are_the_users_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def flock(*_: object) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
-    monkeypatch.setattr("fcntl.flock", flock)
-    with (
-        pytest.raises(UserError, match=r"cannot be locked \(Function not implemented\): choose a folder on another"),
-        files.locked(tmp_path / "file", "held"),
+    monkeypatch.setattr("fcntl.flock", flock)  # as some network file systems have it
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("nothing")
+    before = names(tmp_path)
+    for attempt, name, message in (
+        (lambda path: files.write(path, b"three"), "file/c.txt", "file cannot be created"),
+        (lambda path: files.write(path, b"three"), "folder", "folder cannot be written"),
+        (files.require_new, "file", "file already exists: choose another --output"),
+        (files.require_new, "link", "link already exists: choose another --output"),
+        (files.require_new, "file/c.safetensors", "file is not a folder that can be written"),
+        (lambda path: files.locked(path, "held").__enter__(), "file", r"cannot be locked \(Function not implemented\)"),
     ):
-        pass
+        with pytest.raises(UserError, match=message):
+            attempt(tmp_path / name)
+    files.require_new(tmp_path / "new" / "c.safetensors")
+    assert names(tmp_path) == before
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["sentences", "bytes", "ä", ""]), PLAIN), st.data())
+def test_a_note_is_read_as_it_was_and_any_other_byte_is_noticed(values: dict[str, object], data: st.DataObject) -> None:
+    content = bytearray(files.with_checksum(values))
+    assert files.without_checksum(bytes(content)) == values
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(ValueError, match="cut off or changed"):
+        files.without_checksum(bytes(content))
+
+
+def test_what_has_no_right_checksum_is_refused() -> None:
+    wrong = json.dumps({"a": 1, "sha256": "0" * 64}, indent=1).encode()
+    for content in (b"", b"{}", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"sha256": 1}', wrong):
+        with pytest.raises(ValueError, match="cut off or changed"):
+            files.without_checksum(content)

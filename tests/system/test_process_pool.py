@@ -22,6 +22,8 @@ from nmt.system import process_pool
 from nmt.system.errors import UserError
 from nmt.system.process_pool import can_fork, map_in_processes
 
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parents[1])}
+
 
 @pytest.fixture(autouse=True)
 def threads() -> Iterator[None]:
@@ -38,11 +40,11 @@ def forked(function: Callable[[int], object], count: int, workers: int = 2) -> l
     return list(map_in_processes(function, [(number,) for number in range(count)], workers, fork=True))
 
 
-def test_order_is_kept_by_as_many_processes_as_asked_for() -> None:
-    jobs = [(n, 3) for n in range(20)]
-    assert list(map_in_processes(pow, iter(jobs), workers=3)) == [n**3 for n in range(20)]
-    assert list(map_in_processes(pow, [(2, 5)])) == [32]
+def test_order_is_kept_and_one_worker_is_this_process() -> None:
+    assert list(map_in_processes(pow, ((n, 3) for n in range(20)), workers=3)) == [n**3 for n in range(20)]
     assert list(map_in_processes(pow, [])) == []
+    processes = {*map_in_processes(os.getpid, [()]), *map_in_processes(os.getpid, [(), ()], workers=1)}
+    assert processes == {os.getpid()}
 
 
 def test_forked_workers_have_one_thread_each_and_change_nothing_here() -> None:
@@ -53,52 +55,44 @@ def test_forked_workers_have_one_thread_each_and_change_nothing_here() -> None:
         weights.add_(1)
         return number, os.getpid(), torch.get_num_threads(), float(weights[0])
 
-    results = list(map_in_processes(work, [(number,) for number in range(30)], 3, fork=True))
-    assert [number for number, _, _, _ in results] == list(range(30))
-    assert len({process for _, process, _, _ in results} | {os.getpid()}) == 4
-    assert {threads for _, _, threads, _ in results} == {1}
-    assert max(count for *_, count in results) > 1
+    numbers, processes, threads, counts = zip(*forked(work, 30, workers=3), strict=True)
+    assert numbers == (*range(30),)
+    assert len({*processes, os.getpid()}) == 4
+    assert {*threads} == {1}
+    assert max(counts) > 1
     assert not weights.any()
 
 
-def test_results_do_not_wait_for_jobs_that_take_a_while() -> None:
-    returned: list[int] = []
-
-    def jobs() -> Iterator[tuple[object, ...] | None]:
-        yield (2, 1)
-        while not returned:  # would never end if this result were kept until the next job
-            yield None
-        yield (2, 2)
-
-    for result in map_in_processes(pow, jobs(), workers=1):
-        returned.append(result)
-    assert returned == [2, 4]
-
-
-def test_an_error_is_raised_here() -> None:
+def test_an_error_is_raised_here_and_a_signal_is_left_to_this_process() -> None:
     def fail(number: int) -> None:
         raise UserError(f"no memory for {number}")
 
+    def interrupt_itself(number: int) -> int:
+        os.kill(os.getpid(), signal.SIGINT if number % 2 else signal.SIGTERM)
+        return number
+
     with pytest.raises(UserError, match="no memory for 0"):
         forked(fail, 6)
+    assert forked(interrupt_itself, 4) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("fork", [False, True])
 def test_a_killed_worker_is_named(fork: bool) -> None:
     with pytest.raises(UserError, match="was killed: is there enough memory"):
-        list(map_in_processes(end_this_process, [(1,), (2,)], fork=fork))
+        list(map_in_processes(end_this_process, [(1,), (2,)], workers=2, fork=fork))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_a_worker_is_left_to_this_process(number: signal.Signals) -> None:
-    def work(job: int) -> int:
-        os.kill(os.getpid(), number)
-        return job
+def test_a_daemon_may_have_no_processes() -> None:
+    assert can_fork()
+    context = multiprocessing.get_context("fork")
+    reading, writing = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: writing.send_bytes(bytes([can_fork()])), daemon=True)
+    process.start()
+    assert reading.recv_bytes() == b"\0"
+    process.join()
 
-    assert forked(work, 4) == [0, 1, 2, 3]
 
-
-PROGRAM = """
+ENDLESS = """
 import os, sys
 from nmt.system.process_pool import map_in_processes
 
@@ -110,13 +104,51 @@ def work_on(_):
 if __name__ == "__main__":
     list(map_in_processes(work_on, [(n,) for n in range(8)], workers=2, fork="fork" in sys.argv))
 """
+ABANDONED = """
+from nmt.system.process_pool import map_in_processes
+
+def endless_but_for_the_first(n):
+    while n:
+        sum(range(10**6))
+
+if __name__ == "__main__":
+    next(map_in_processes(endless_but_for_the_first, [(0,), (1,), (2,)], workers=2))
+"""
+WITHOUT_GUARD = """
+from pathlib import Path
+from nmt.system.files import locked
+from nmt.system.process_pool import map_in_processes
+with locked(Path('folder/lock'), None):
+    print(list(map_in_processes(pow, [(2, 1), (2, 2)], workers=2)))
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], list[str]]:
+    """The command that runs a program, which is written into a file."""
+
+    def write(program: str) -> list[str]:
+        (tmp_path / "program.py").write_text(program, encoding="utf-8")
+        return [sys.executable, str(tmp_path / "program.py")]
+
+    return write
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs, which is not waiting to be forgotten either (a zombie)."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 @pytest.mark.parametrize(
     ("method", "number"), [("spawn", signal.SIGKILL), ("spawn", signal.SIGTERM), ("fork", signal.SIGKILL)]
 )
-def test_workers_end_within_a_second_of_their_parent(tmp_path: Path, method: str, number: signal.Signals) -> None:
-    command = [sys.executable, written(tmp_path, PROGRAM), method]
+def test_workers_end_within_a_second_of_their_parent(
+    written: Callable[[str], list[str]], method: str, number: signal.Signals
+) -> None:
+    command = [*written(ENDLESS), method]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT) as parent:
         assert parent.stdout is not None
         workers = [int(parent.stdout.readline()) for _ in range(2)]
@@ -129,67 +161,18 @@ def test_workers_end_within_a_second_of_their_parent(tmp_path: Path, method: str
             time.sleep(0.02)
 
 
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parents[1])}
-
-
-def written(folder: Path, program: str) -> str:
-    path = folder / "program.py"
-    path.write_text(program, encoding="utf-8")
-    return str(path)
-
-
-def is_alive(process: int) -> bool:
-    """Whether a process runs, which is not waiting to be forgotten either (a zombie)."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-ABANDONED = """
-from nmt.system.process_pool import map_in_processes
-
-def endless_but_for_the_first(n):
-    while n:
-        sum(range(10**6))
-
-if __name__ == "__main__":
-    next(map_in_processes(endless_but_for_the_first, [(0,), (1,), (2,)], workers=2))
-"""
-
-
-def test_jobs_that_have_begun_are_not_waited_for(tmp_path: Path) -> None:
-    command = [sys.executable, written(tmp_path, ABANDONED)]
-    done = subprocess.run(command, env=ENVIRONMENT, stderr=subprocess.PIPE, timeout=60)
+def test_jobs_that_have_begun_are_not_waited_for(written: Callable[[str], list[str]]) -> None:
+    done = subprocess.run(written(ABANDONED), env=ENVIRONMENT, stderr=subprocess.PIPE, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_script_without_a_guard_does_not_wait_for_itself(tmp_path: Path) -> None:
+def test_a_script_without_a_guard_does_not_wait_for_itself(written: Callable[[str], list[str]], tmp_path: Path) -> None:
     """Python starts processes that run the script again, up to the lock that their parent holds."""
-    script = written(
-        tmp_path,
-        "from pathlib import Path\n"
-        "from nmt.system.files import locked\n"
-        "from nmt.system.process_pool import map_in_processes\n"
-        "with locked(Path('folder/lock'), None):\n"
-        "    print(list(map_in_processes(pow, [(2, 1), (2, 2)], workers=1)))\n",
-    )
-    run = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60
-    )
+    more = {"cwd": tmp_path, "env": ENVIRONMENT, "timeout": 60}
+    run = subprocess.run(written(WITHOUT_GUARD), capture_output=True, text=True, **more)
     assert run.returncode != 0
     assert 'put the code of the script under `if __name__ == "__main__":`' in run.stderr
     assert "Waiting for another process" not in run.stderr
-
-
-def test_a_daemon_may_have_no_processes() -> None:
-    assert can_fork()
-    context = multiprocessing.get_context("fork")
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=lambda: there.send_bytes(bytes([can_fork()])), daemon=True)
-    process.start()
-    assert here.recv_bytes() == b"\0"
-    process.join()
 
 
 @pytest.mark.parametrize("options", [{}, {"sampling": {"temperature": 0.9, "seed": 3}}, {"precision": "int8"}])
@@ -203,14 +186,13 @@ def test_decoding_in_processes_gives_the_same_bits(variant, options, monkeypatch
     def decoded(sources: list[list[int]]) -> dict[int, list[Hypothesis]]:
         return dict(decoding.decode(model, sources, search, n_best=2, attention=model.has_attention))
 
-    def counted(function, jobs, workers, *, fork):
+    def noted(function, jobs, workers, *, fork):
         processes.append(workers)
         return map_in_processes(function, jobs, workers, fork=fork)
 
-    monkeypatch.setattr(process_pool, "map_in_processes", counted)
+    monkeypatch.setattr(process_pool, "map_in_processes", noted)
     shared = decoded(sources)
-    assert processes == [2]
-    decoded(sources[:3])  # fewer batches than threads
+    decoded(sources[:3])  # fewer batches than threads: no process
     torch.set_num_threads(1)
     alone = decoded(sources)
     torch.set_num_threads(2)

@@ -1,4 +1,4 @@
-"""What holds while modules are imported: garbage collection rests, and Ctrl-C stops at once."""
+"""The beginning of a process: bundled files, a collector that rests while modules load, and Ctrl-C that stops it."""
 
 import gc
 import subprocess
@@ -7,7 +7,38 @@ from pathlib import Path
 
 import pytest
 
+from nmt.config.reading import load_config
+from nmt.system import bundled
 from nmt.system.startup import without_garbage_collection
+
+
+def test_the_bundled_files_exist() -> None:
+    models = bundled.models().values()
+    assert bundled.MODEL in models
+    assert all(path.is_file() and path.with_name("README.md").is_file() for path in models)
+    assert sum(path.stat().st_size for path in models) <= 16_000_000  # bytes, in each clone, wheel and image
+    names = [path.stem for path in bundled.ablation_configs()]
+    assert names == sorted(names)
+    assert {"none", "luong_dot", "bahdanau_additive"} <= set(names)
+
+
+def test_a_bundled_config_is_used_where_there_is_none_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quickstart").mkdir()  # a folder is not a config
+    paths = ("quickstart", "quickstart.yaml", "configs/quickstart.yaml", "configs/quickstart", Path("quickstart"))
+    for name, file in {**dict.fromkeys(paths, "quickstart.yaml"), "ablation/none": "ablation/none.yaml"}.items():
+        path = bundled.find_config(name)
+        assert path == bundled.CONFIGS / file
+        assert capsys.readouterr().err == f"Using the bundled config {path}\n"
+    assert load_config(bundled.find_config("quickstart")).name == "quickstart"
+    capsys.readouterr()
+    (tmp_path / "quickstart.yaml").write_text("name: mine\n", encoding="utf-8")  # a file of one's own comes first
+    outside = ["../configs/quickstart", "a/../quickstart", "/quickstart", "quickstart.yml"]
+    for name in ("quickstart.yaml", "", ".", "configs", "missing", *outside):
+        assert bundled.find_config(name) == Path(name)
+        assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("enabled", [True, False])

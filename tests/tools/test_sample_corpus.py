@@ -25,7 +25,7 @@ from tools.sample_corpus.grammar import (
     subordinate,
 )
 from tools.sample_corpus.lexicon import ADJECTIVES, MODALS, NOUNS, PLACES, Adjective, Noun, Place
-from tools.sample_corpus.phrase import EMPTY, Phrase, comma, pair, phrase, sentence
+from tools.sample_corpus.phrase import Phrase, comma, pair, phrase, sentence
 from tools.sample_corpus.scenes import Dice
 from tools.sample_corpus.stories import story
 from tools.sample_corpus.verbs import VERBS, Verb
@@ -51,23 +51,31 @@ def pairs(corpus: dict[str, list[Pair]]) -> list[Pair]:
 
 
 @pytest.mark.usefixtures("drawn_once")
-def test_the_committed_files_are_what_the_generator_writes(tmp_path: Path) -> None:
-    write(tmp_path)
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert len(names) == 10
-    assert names == sorted(path.name for path in COMMITTED.iterdir())
-    for name in names:
-        assert (tmp_path / name).read_bytes() == (COMMITTED / name).read_bytes(), f"{name}: generate it again"
+def test_the_committed_files_are_written_and_an_interrupted_call_is_completed(tmp_path: Path) -> None:
+    committed = {path.name: path.read_bytes() for path in COMMITTED.iterdir()}
+    assert len(committed) == 10
+    for missing in (committed, ("README.md", "test.en")):
+        for name in missing:
+            (tmp_path / name).unlink(missing_ok=True)
+        write(tmp_path)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == committed, "generate it again"
 
 
-def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "sample").write_bytes(b"")
-    with pytest.raises(UserError, match="sample cannot be created"):
-        write(tmp_path / "sample")
+@pytest.mark.usefixtures("drawn_once")
+def test_another_text_is_never_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "train.de"
+    file.write_text("mein Text\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"train\.de is not the sample corpus: move it"):
+        write(tmp_path)
+    with pytest.raises(UserError, match=r"train\.de cannot be created"):
+        write(file)
+    assert [path.name for path in tmp_path.iterdir()] == ["train.de"]
+    assert file.read_text(encoding="utf-8") == "mein Text\n"
 
 
-def test_counts_and_lengths(corpus: dict[str, list[Pair]]) -> None:
+def test_counts_and_lengths(corpus: dict[str, list[Pair]], pairs: list[Pair]) -> None:
     assert {split: len(made) for split, made in corpus.items()} == {"train": 10_000, "validation": 500, "test": 1_000}
+    assert len({made.source for made in pairs}) == len(pairs)
     for low, high in BUCKETS:
         assert sum(low <= len(made.source) <= high for made in corpus["test"]) >= 100
     assert sum(len(made.source) > 50 for made in corpus["test"]) >= 30
@@ -76,10 +84,6 @@ def test_counts_and_lengths(corpus: dict[str, list[Pair]]) -> None:
     assert 17 <= sum(lengths) / len(lengths) <= 20
     assert sum(41 <= length <= 50 for length in lengths) >= 300
     assert sum(length > 50 for length in lengths) >= 100
-
-
-def test_no_source_occurs_twice(pairs: list[Pair]) -> None:
-    assert len({made.source for made in pairs}) == len(pairs)
 
 
 def test_the_seed_decides() -> None:
@@ -98,17 +102,15 @@ def test_spacy_finds_the_generators_tokens(pairs: list[Pair]) -> None:
 def test_every_word_is_linked_and_every_link_is_in_range(pairs: list[Pair]) -> None:
     for made in pairs:
         assert list(made.links) == sorted(set(made.links))
-        sources, targets = {s for s, _ in made.links}, {t for _, t in made.links}
-        unlinked = [made.source[i] for i in set(range(len(made.source))) - sources]
-        unlinked += [made.target[i] for i in set(range(len(made.target))) - targets]
-        assert set(unlinked) <= {","}, made
-        assert sources <= set(range(len(made.source)))
-        assert targets <= set(range(len(made.target)))
+        for position, words in enumerate((made.source, made.target)):
+            linked = {link[position] for link in made.links}
+            assert linked <= set(range(len(words)))
+            assert {words[i] for i in set(range(len(words))) - linked} <= {","}, made
 
 
 def test_training_has_every_word_of_the_test(corpus: dict[str, list[Pair]]) -> None:
-    known = {word for made in corpus["train"] for word in made.source + made.target}
-    assert {word for made in corpus["test"] for word in made.source + made.target} <= known
+    train, test = ({word for made in corpus[name] for word in made.source + made.target} for name in ("train", "test"))
+    assert test <= train
 
 
 def noun(german: str) -> Noun:
@@ -136,105 +138,96 @@ def what(german: str, determiner: Determiner = Determiner.A, *adjectives: str, c
     return noun_phrase(noun(german), case, determiner, tuple(map(adjective, adjectives))).phrase
 
 
-def lines(body: Phrase) -> tuple[str, str, str]:
-    made = pair(sentence(body))
-    return detokenise(made.source), detokenise(made.target), " ".join(f"{s}-{t}" for s, t in made.links)
-
-
 HAT = Clause(who("Frau"), find("anziehen", "put"), (what("Mantel", Determiner.A, "blau"),))
-
-
-def test_a_separable_verb_is_parted_in_a_main_clause() -> None:
-    assert lines(main(HAT)) == (
+MAN = who("Mann", Determiner.A, "alt")
+WEARING = Clause(silent(MAN), find("tragen", "wear"), (what("Hut", Determiner.A, "rot"),))
+GOING = Clause(who("Junge"), find("gehen", "walk"), place=at(place("Markt", "zu")))
+INVITING = Clause(GOING.subject, find("einladen", "invite"), (what("Lehrer", Determiner.THE),))
+TIRED = feeling(who("Krankenschwester"), adjective("müde"), Tense.PAST)
+LISTENING = Clause(pronoun(TIRED.subject), find("zuhören", "listen"), (what("Kind", Determiner.THE, case="dat"),))
+CALLING = Clause(who("Koch"), find("anrufen", "call"), (what("Tante", Determiner.HIS),), tense=Tense.HABIT)
+APPLE = (what("Junge", Determiner.THE, "klein", case="dat"), what("Apfel", Determiner.A))
+# What is special in German, with the sentence, its English and their links.
+SENTENCES = {
+    "a separable verb is parted in a main clause": (
+        main(HAT),
         "Die Frau zieht einen blauen Mantel an.",
         "The woman is putting on a blue coat.",
         "0-0 1-1 2-2 2-3 2-4 3-5 4-6 5-7 6-2 6-3 6-4 7-8",
-    )
-
-
-def test_a_separable_verb_is_joined_in_a_subordinate_clause() -> None:
-    assert lines(
+    ),
+    "a separable verb is joined in a subordinate clause": (
         main(Clause(who("Hund"), find("bellen", "bark")))
         + comma(english=False)
-        + subordinate(phrase("weil", "because"), HAT)
-    ) == (
+        + subordinate(phrase("weil", "because"), HAT),
         "Der Hund bellt, weil die Frau einen blauen Mantel anzieht.",
         "The dog is barking because the woman is putting on a blue coat.",
         "0-0 1-1 2-2 2-3 4-4 5-5 6-6 7-10 8-11 9-12 10-7 10-8 10-9 11-13",
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "german", "english"),
-    [
-        ({"tense": Tense.PAST}, "Die Frau hat einen blauen Mantel angezogen.", "The woman put on a blue coat."),
-        (
-            {"modal": MODALS[3]},
-            "Die Frau will einen blauen Mantel anziehen.",
-            "The woman wants to put on a blue coat.",
+    ),
+    "the past is a perfect": (
+        main(replace(HAT, tense=Tense.PAST)),
+        "Die Frau hat einen blauen Mantel angezogen.",
+        "The woman put on a blue coat.",
+        None,
+    ),
+    "a modal has its infinitive at the end": (
+        main(replace(HAT, modal=MODALS[3])),
+        "Die Frau will einen blauen Mantel anziehen.",
+        "The woman wants to put on a blue coat.",
+        None,
+    ),
+    "plural": (
+        main(replace(HAT, subject=who("Frau", Determiner.TWO, "alt"))),
+        "Zwei alte Frauen ziehen einen blauen Mantel an.",
+        "Two old women are putting on a blue coat.",
+        None,
+    ),
+    "the verb stays second after an adverbial, and im is two words": (
+        main(
+            Clause(who("Kind", Determiner.A, "jung"), find("laufen", "run"), tense=Tense.PAST),
+            fronted(at(place("Park", "in"))),
         ),
-        (
-            {"subject": who("Frau", Determiner.TWO, "alt")},
-            "Zwei alte Frauen ziehen einen blauen Mantel an.",
-            "Two old women are putting on a blue coat.",
-        ),
-    ],
-)
-def test_tense_modal_and_number(change: dict[str, object], german: str, english: str) -> None:
-    assert lines(main(replace(HAT, **change)))[:2] == (german, english)  # type: ignore[arg-type]
-
-
-def test_the_verb_stays_second_after_an_adverbial_and_im_is_two_words() -> None:
-    clause = Clause(who("Kind", Determiner.A, "jung"), find("laufen", "run"), tense=Tense.PAST)
-    assert lines(main(clause, fronted(at(place("Park", "in"))))) == (
         "Im Park ist ein junges Kind gelaufen.",
         "In the park, a young child ran.",
         "0-0 0-1 1-2 2-7 3-4 4-5 5-6 6-7 7-8",
-    )
-
-
-def test_the_verb_closes_a_relative_clause_and_commas_are_german() -> None:
-    man = who("Mann", Determiner.A, "alt")
-    wearing = Clause(silent(man), find("tragen", "wear"), (what("Hut", Determiner.A, "rot"),))
-    assert lines(main(Clause(relative(man, wearing), find("schlafen", "sleep")))) == (
+    ),
+    "the verb closes a relative clause, and commas are German": (
+        main(Clause(relative(MAN, WEARING), find("schlafen", "sleep"))),
         "Ein alter Mann, der einen roten Hut trägt, schläft.",
         "An old man who is wearing a red hat is sleeping.",
         "0-0 1-1 2-2 4-3 5-6 6-7 7-8 8-4 8-5 10-9 10-10 11-11",
-    )
-
-
-def test_um_zu_goes_inside_a_separable_verb() -> None:
-    going = Clause(who("Junge"), find("gehen", "walk"), place=at(place("Markt", "zu")))
-    goal = Clause(going.subject, find("einladen", "invite"), (what("Lehrer", Determiner.THE),))
-    assert lines(main(going) + infinitive(goal)) == (
+    ),
+    "um zu goes inside a separable verb": (
+        main(GOING) + infinitive(INVITING),
         "Der Junge geht zum Markt, um den Lehrer einzuladen.",
         "The boy is walking to the market to invite the teacher.",
         "0-0 1-1 2-2 2-3 3-4 3-5 4-6 6-7 7-9 8-10 9-7 9-8 10-11",
-    )
-
-
-def test_two_objects_a_weak_noun_and_a_compound() -> None:
-    recipient = what("Junge", Determiner.THE, "klein", case="dat")
-    clause = Clause(who("Straßenhändler"), find("geben", "give"), (recipient, what("Apfel", Determiner.A)))
-    assert lines(main(clause)) == (
+    ),
+    "two objects, a weak noun and a compound": (
+        main(Clause(who("Straßenhändler"), find("geben", "give"), APPLE)),
         "Der Straßenhändler gibt dem kleinen Jungen einen Apfel.",
         "The street vendor is giving the small boy an apple.",
         "0-0 1-1 1-2 2-3 2-4 3-5 4-6 5-7 6-8 7-9 8-10",
-    )
-
-
-def test_a_subordinate_clause_in_front_takes_the_first_place() -> None:
-    tired = feeling(who("Krankenschwester"), adjective("müde"), Tense.PAST)
-    front = subordinate(phrase("obwohl", "although"), tired) + comma()
-    clause = Clause(pronoun(tired.subject), find("zuhören", "listen"), (what("Kind", Determiner.THE, case="dat"),))
-    assert lines(main(replace(clause, tense=Tense.PAST), front)) == (
+    ),
+    "a subordinate clause in front takes the first position": (
+        main(replace(LISTENING, tense=Tense.PAST), subordinate(phrase("obwohl", "although"), TIRED) + comma()),
         "Obwohl die Krankenschwester müde war, hat sie dem Kind zugehört.",
         "Although the nurse was tired, she listened to the child.",
         "0-0 1-1 2-2 3-4 4-3 5-5 6-7 6-8 7-6 8-9 9-10 10-7 10-8 11-11",
-    )
+    ),
+    "an habitual present is simple in English": (
+        main(CALLING, fronted(phrase("jeden", "every") + phrase("Tag", "day"))),
+        "Jeden Tag ruft der Koch seine Tante an.",
+        "Every day, the cook calls his aunt.",
+        None,
+    ),
+}
 
 
-CASES = ("nom", "acc", "dat")
+@pytest.mark.parametrize(("body", "german", "english", "links"), SENTENCES.values(), ids=SENTENCES)
+def test_grammar(body: Phrase, german: str, english: str, links: str | None) -> None:
+    made = pair(sentence(body))
+    assert (detokenise(made.source), detokenise(made.target)) == (german, english)
+    assert links is None or " ".join(f"{s}-{t}" for s, t in made.links) == links
 
 
 @pytest.mark.parametrize(
@@ -253,35 +246,6 @@ CASES = ("nom", "acc", "dat")
     ],
 )
 def test_declension(word: str, determiner: Determiner, forms: str) -> None:
-    for case, form in zip(CASES, forms.split("|"), strict=True):
+    for case, form in zip(("nom", "acc", "dat"), forms.split("|"), strict=True):
         declined = noun_phrase(noun(word), case, determiner, (adjective("klein"),)).phrase
         assert " ".join(token.text for token in declined.german) == form
-
-
-def test_an_habitual_present_is_simple_in_english() -> None:
-    clause = Clause(who("Koch"), find("anrufen", "call"), (what("Tante", Determiner.HIS),), tense=Tense.HABIT)
-    assert lines(main(clause, fronted(phrase("jeden", "every") + phrase("Tag", "day"))))[:2] == (
-        "Jeden Tag ruft der Koch seine Tante an.",
-        "Every day, the cook calls his aunt.",
-    )
-    assert main(clause, EMPTY).english[-1].text == "aunt"
-
-
-@pytest.mark.usefixtures("drawn_once")
-def test_another_text_is_never_overwritten(tmp_path: Path) -> None:
-    own = tmp_path / "train.de"
-    own.write_text("mein Text\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"train\.de is not the sample corpus: move it"):
-        write(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["train.de"]
-    assert own.read_text(encoding="utf-8") == "mein Text\n"
-
-
-@pytest.mark.usefixtures("drawn_once")
-def test_what_an_interrupted_call_has_written_is_completed(tmp_path: Path) -> None:
-    write(tmp_path)
-    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    for name in ("README.md", "test.en"):
-        (tmp_path / name).unlink()
-    write(tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt.checkpoint.address import local
-from nmt.commands import results, sentences
+from nmt.commands import output, sentences
 from nmt.commands.options import (
-    SEARCH_OPTIONS,
+    CONTENT_OPTIONS,
     Parser,
-    add_batch_options,
     add_data_folder,
-    add_sampling_options,
-    add_search_options,
+    add_decoding_options,
     corpus_config,
     positive,
     refuse_twice,
-    sampling,
     search_settings,
     set_threads,
     share_threads,
@@ -64,9 +61,7 @@ def parser() -> Parser:
     )
     noise = "leave out each word of a translation with probability P, and move words by up to 3 places"
     parser.add_argument("--noise", type=_probability, metavar="P", help=noise)
-    add_batch_options(parser)
-    add_search_options(parser)
-    add_sampling_options(parser)
+    add_decoding_options(parser)
     return parser
 
 
@@ -75,11 +70,10 @@ def run(options: argparse.Namespace) -> int:
     if not options.output.name:
         raise UserError(f"{options.output} is a folder: give --output a name to begin with, such as data/back")
     refuse_twice(options.checkpoints)
-    sampling(options)
+    search_settings(options)
     share_threads(options)
 
     from nmt.augment.monolingual import load_monolingual
-    from nmt.commands.resumable import fingerprint, note_path, resumable_output
 
     _, checkpoint_config = _load(tuple(options.checkpoints), options.device, options.threads)
     config = corpus_config(options, checkpoint_config)
@@ -96,18 +90,14 @@ def run(options: argparse.Namespace) -> int:
     outputs = [options.output.with_name(f"{options.output.name}.{language}") for language in languages]
     pairs = options.output.with_name(f"{options.output.name}.pairs")  # until all of them are there
     for path in outputs:
-        if not (options.resume and note_path(pairs).exists()):
+        if not (options.resume and output.note_path(pairs).exists()):
             files.require_new(path)
-    names = (*SEARCH_OPTIONS, "max_length", "batch_size", "n_best", "noise")
-    made_by = fingerprint(options, names, {"checkpoint": map(Path, map(local, options.checkpoints))}, lines)
-    with resumable_output(pairs, made_by, resume=options.resume) as (done, write_file):
-        with results.progress(write_file, len(lines), done) as write:
-            blocks, translate = sentences.in_blocks(lines, done), partial(_translate_block, options)
-            if options.workers == 1:
-                output: Iterable[tuple[int, list[str]]] = map(translate, blocks)
-            else:
-                output = map_in_processes(translate, ((block,) for block in blocks), options.workers)
-            for count, translated in output:
+    names = (*CONTENT_OPTIONS, "n_best", "noise")
+    made_by = output.fingerprint(options, names, {"checkpoint": map(Path, map(local, options.checkpoints))}, lines)
+    with output.resumable_output(pairs, made_by, resume=options.resume) as (done, write_file):
+        with output.progress(write_file, len(lines), done) as write:
+            jobs = ((block,) for block in sentences.in_blocks(lines, done))
+            for count, translated in map_in_processes(partial(_translate_block, options), jobs, options.workers):
                 write(count, translated)
         written = _split(pairs, outputs)
     pairs.unlink()

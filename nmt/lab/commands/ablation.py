@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from nmt.commands.options import Parser, positive
-from nmt.system.cores import cores
+from nmt.system.process_pool import cores
 
 
 def parser() -> Parser:

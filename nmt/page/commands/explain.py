@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from nmt.checkpoint.address import is_address, model_name
-from nmt.commands.directions import add_direction_options, choose_checkpoints
 from nmt.commands.options import Parser, add_device_options, positive, set_threads
+from nmt.commands.sentences import add_direction_options, choose_checkpoints
 from nmt.commands.translate import split_arguments
 from nmt.system import files
 from nmt.system.errors import UserError

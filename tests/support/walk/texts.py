@@ -10,10 +10,10 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from random import Random
 
-from nmt.commands.resumable import resumable_output
+from nmt.commands.output import resumable_output
 from nmt.data.training_set import load_training_set
 from nmt.evaluation.alignment import word_pairs
-from nmt.system.checksum import with_checksum
+from nmt.system.files import with_checksum
 from nmt.text.corpus import ParallelText, read_pairs
 from nmt.text.unknown_words import read_dictionary
 from nmt.translator import Translator

@@ -94,7 +94,7 @@ def test_what_is_refused_before_the_first_line_leaves_nothing_in_the_way(
     before = set(tmp_path.iterdir())
     for checkpoint, out, more, words in (
         ("typo.safetensors", "out", [], "typo.safetensors does not exist"),
-        (best, "out", ["--n-best", "9"], "9 best"),
+        (best, "out", ["--n-best", "9"], "n_best (9) must lie between 1 and"),
         (best, ".", [], "is a folder: give --output the name of a file"),
         (best, "out.gz", [], "out.gz: the text is written uncompressed: leave out .gz"),
     ):

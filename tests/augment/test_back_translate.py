@@ -145,7 +145,7 @@ def test_bad_options(best: str, text: Path, tmp_path: Path, capsys: pytest.Captu
         (best, ["--noise", "1"], "'1' is not a number from 0 to below 1"),
         (best, ["--seed", "3"], "add --temperature 1"),
         (best, ["--input", "missing"], "missing does not exist"),
-        (best, ["--n-best", "9"], "9 best"),
+        (best, ["--n-best", "9"], "n_best (9) must lie between 1 and"),
         (best, ["--output", "."], ". is a folder: give --output a name to begin with"),
         (str(tmp_path / "same.safetensors"), [], "to itself: give a model of two languages"),
     ):

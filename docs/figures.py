@@ -22,7 +22,7 @@ from local_positions import centres_of, linked_pairs
 from nmt import Translator
 from nmt.evaluation.by_length import Bucket
 from nmt.plots.curves import bleu_by_length
-from nmt.plots.heat_map import heat_map
+from nmt.plots.heat_map import heat_maps
 from nmt.plots.style import COLOURS, LARGE, QUIET, SMALL, WIDTH, drawing, new_figure, save
 
 IMAGES = Path(__file__).parent / "images"
@@ -34,15 +34,16 @@ def draw_attention(path: Path) -> None:
     """A German caption whose verb comes last and whose phrases change places in English."""
     translation = Translator.load().translate([CAPTION])[0]
     assert translation.attention is not None
-    heat_map(
-        translation.attention.numpy(),
+    [figure] = heat_maps(
+        [translation.attention.numpy()],
         translation.source_tokens,
         translation.tokens,
-        path,
-        title="Each English word looks at the German words that it translates",
+        titles=[None],
+        heading="Each English word looks at the German words that it translates",
         source_label="German (source)",
         target_label="English (translation)",
     )
+    save(figure, path)
 
 
 def draw_bleu_by_length(path: Path, title: str, names: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -65,12 +66,18 @@ class Translation:
             raise UserError("this translation has no attention: use a model with attention, and translate with it")
         if not self.tokens:
             raise UserError("the sentence is empty, so there is no attention to draw")
-        from nmt.plots.heat_map import heat_map, level_maps
+        from nmt.plots.heat_map import heat_maps
+        from nmt.plots.style import save
 
+        panels = {"": self.attention}
         if self.segments is not None and self.segments[-1] > 0 and self.levels is not None:
-            of_segments, within = (level.numpy() for level in self.levels)
-            return level_maps(of_segments, within, self.segments, self.source_tokens, self.tokens, path)
-        return heat_map(self.attention.numpy(), self.source_tokens, self.tokens, path)
+            of_segments, within = self.levels
+            panels = {"Which sentence": of_segments[:, list(self.segments)], "Which word of each sentence": within}
+        matrices = [weights.numpy() for weights in panels.values()]
+        [figure] = heat_maps(matrices, self.source_tokens, self.tokens, titles=list(panels))
+        if path is not None:
+            save(figure, Path(path))
+        return figure
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -78,9 +85,10 @@ class Translation:
             return "<div><i>(empty sentence)</i></div>"
         shown = [f"<div><b>{escape(self.text)}</b> (score {self.score:.2f})</div>"]
         if self.attention is not None:
-            from nmt.plots.table import attention_table
+            from nmt.plots.style import render
 
-            shown.append(attention_table(self.attention.numpy(), self.source_tokens, self.tokens))
+            image = b64encode(render(self.plot(), "png")).decode()
+            shown.append(f'<img src="data:image/png;base64,{image}" alt="attention" style="max-width: 100%"/>')
         else:
             shown.append(f"<div>tokens: {escape(' '.join(self.tokens))}</div>")
         if self.n_best:

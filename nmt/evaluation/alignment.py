@@ -52,10 +52,7 @@ class WordPairs:
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """Fractions from 0 to 1 over a whole text: the alignment error rate with its 95 % interval, precision and recall.
-
-    `precision` is None where no word was linked at all.
-    """
+    """Fractions from 0 to 1; `precision` is None where no word was linked. The interval of `error_rate` is at 95 %."""
 
     error_rate: float
     ci_low: float
@@ -67,31 +64,28 @@ class AlignmentScore:
 def read_links(path: Path) -> list[Links]:
     """Read a file of gold links, plain or .gz: a line per pair, "0-0 1?2" for a sure and a possible link, source first.
 
-    An empty line is a pair without links. Raises UserError where the file cannot be read or a link is malformed.
+    Raises UserError where the file cannot be read or a link is malformed.
     """
     result = []
     for number, line in enumerate(read_lines(path), start=1):
-        sure: set[Link] = set()
-        possible: set[Link] = set()
+        links: dict[str, set[Link]] = {"-": set(), "?": set()}
         for text in line.split():
-            match = _LINK.fullmatch(text)
-            if match is None:
+            if (match := _LINK.fullmatch(text)) is None:
                 raise UserError(
                     f"{path}, line {number}: {text!r} is not a link; write source-target, as in 0-2 for a sure "
                     "and 0?2 for a possible link, words counted from 0"
                 )
-            (sure if match[2] == "-" else possible).add((int(match[1]), int(match[3])))
-        result.append(Links(frozenset(sure), frozenset(sure | possible)))
+            links[match[2]].add((int(match[1]), int(match[3])))
+        result.append(Links(frozenset(links["-"]), frozenset(links["-"] | links["?"])))
     return result
 
 
 def word_pairs(
     text: ParallelText, languages: tuple[str, str], kind: WordKind = "spacy", links_path: Path | None = None
 ) -> WordPairs:
-    """Both sides' words, by the rules of `spacy.blank` for the two languages or by whitespace, and their gold links.
+    """Both sides' words, by spaCy's rules for the two languages or by whitespace, and their gold links.
 
-    Raises UserError where `read_links` does, if the file has another number of lines than the text has pairs, if a link
-    points outside its pair, and if no link is sure.
+    Raises UserError where `read_links` does, and if the links do not fit the text or none is sure.
     """
     source, target = (
         spacy_tokens(side, language) if kind == "spacy" else [sentence.split() for sentence in side]
@@ -122,21 +116,17 @@ def word_pairs(
 def score_alignment(
     links: Sequence[AbstractSet[Link]], gold: Sequence[Links], samples: int = 1000, seed: int = 12345
 ) -> AlignmentScore:
-    """Score the links A found for each pair against the gold links S and P (Och and Ney 2003, section 5).
+    """Score the links A of each pair against the gold links S and P (Och and Ney 2003, section 5), some of them sure.
 
     AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), precision = |A∩P| / |A|, recall = |A∩S| / |S|, each from sums over all
     pairs. The interval is the percentile bootstrap's over pairs (Koehn 2004, section 3), of `samples` resamples; the
-    same seed draws the same pairs for every model. Resamples without any link are left out.
-
-    Raises ValueError if no gold link is sure.
+    same seed draws the same pairs for every model.
     """
     rows = [(len(a & g.sure), len(a & g.possible), len(a), len(g.sure)) for a, g in zip(links, gold, strict=True)]
     counts = np.array(rows, dtype=np.int64).reshape(-1, 4)
     in_sure, in_possible, linked, sure = counts.sum(axis=0).tolist()
-    if not sure:
-        raise ValueError("no gold link is sure, so nothing can be scored")
     sums = resampled_sums(counts, samples, seed)
-    sums = sums[sums[:, 2:].any(axis=1)]
+    sums = sums[sums[:, 2:].any(axis=1)]  # without resamples that have no link at all
     rates = 1 - (sums[:, 0] + sums[:, 1]) / (sums[:, 2] + sums[:, 3])
     low, high = np.percentile(rates, [2.5, 97.5])
     return AlignmentScore(
@@ -149,13 +139,9 @@ def score_alignment(
 
 
 def best_links(weights: Float[np.ndarray, "T S"]) -> frozenset[Link]:
-    """Link each target word to the source word of largest weight (Luong et al. 2015, section 5.4), the first of equals.
-
-    A target word without any weight has no link.
-    """
-    if not weights.size:
-        return frozenset()
-    return frozenset((int(s), t) for t, s in enumerate(weights.argmax(axis=1)) if weights[t, s] > 0)
+    """Link each target word that has weights to the source word of the largest (Luong et al. 2015, section 5.4)."""
+    best = weights.argmax(axis=1) if weights.size else []
+    return frozenset((int(s), t) for t, s in enumerate(best) if weights[t, s] > 0)
 
 
 def word_attention(
@@ -166,8 +152,7 @@ def word_attention(
     """Attention of tokens, both sides with `<eos>`, as attention of W target words to V source words.
 
     A source word's weight is the sum over its tokens, a target word's row the mean over its tokens' rows, each token
-    weighted by its share in the word. `<eos>` is left out, so that no word can be linked to it, and a row sums to
-    what its tokens did not give to the source's `<eos>`.
+    weighted by its share in the word. `<eos>` is left out: no word can be linked to it.
     """
     totals = target_shares.sum(axis=1, keepdims=True)
     means = np.divide(target_shares, totals, out=np.zeros_like(target_shares), where=totals > 0)
@@ -183,9 +168,7 @@ def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndar
     """
     word_of = [number for number, word in enumerate(words) for _ in _letters(word)]
     shares = np.zeros((len(words), len(surfaces)))
-    if not word_of:
-        return shares
-    positions = _positions("".join(map(_letters, surfaces)), "".join(map(_letters, words)))
+    positions = _positions("".join(map(_letters, surfaces)), "".join(map(_letters, words))) if word_of else []
     start = 0
     for token, surface in enumerate(surfaces):
         length = len(_letters(surface))
@@ -197,10 +180,7 @@ def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndar
 
 
 def attend_words(translator: Translator, text: ParallelText, words: WordPairs) -> Iterator[Float[np.ndarray, "T S"]]:
-    """For each pair, the attention of its target words to its source words with the model forced to write the target.
-
-    Raises UserError if the model has no attention.
-    """
+    """For each pair, the attention of its target words to its source words, the target being forced."""
     for start in range(0, len(text.source), BLOCK):
         block = slice(start, start + BLOCK)
         sides = text.source[block], text.target[block], words.source[block], words.target[block]

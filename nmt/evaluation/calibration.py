@@ -1,8 +1,6 @@
 """The score below which a translation is unlike those of the text that a model was trained on.
 
-A model writes fluent sentences for any text. What distinguishes text of another kind is how probable the model finds
-its own words: the score here is the mean log-probability of a translation's tokens, in nats. `Translator` compares it
-with a threshold.
+The score is the mean log-probability of a translation's tokens, in nats. `Translator` compares it with a threshold.
 """
 
 from __future__ import annotations
@@ -33,18 +31,17 @@ class Calibration(NamedTuple):
 def calibrate(translator: Translator, sources: Sequence[str], share: float) -> Calibration:
     """The score below which a `share` of the sentences' translations lies, checked against shuffled pairs.
 
-    `sources` are of the kind that the model was trained on, but not training sentences. In a shuffled pair each
-    translation stands beside another one's source.
-
-    Raises `UserError` for fewer than `FEWEST` sentences, and if most shuffled pairs lie above the threshold.
+    `sources` are of the kind that the model was trained on, but not training sentences. In a shuffled pair a
+    translation stands beside another one's source. Raises `UserError` for fewer than `FEWEST` sentences, and if most
+    shuffled pairs lie above the threshold.
     """
     translations = translator.translate(list(sources), attention=False)
     pairs = [(source, t) for source, t in zip(sources, translations, strict=True) if t.text]
     if len(pairs) < FEWEST:
         raise UserError(f"{len(pairs)} sentences with a translation are too few to fit to: give at least {FEWEST}")
     scores = np.array([t.mean_log_probability for _, t in pairs])
-    shifted = [source for source, _ in [*pairs[1:], pairs[0]]]
-    shuffled = np.array(forced_scores(translator, shifted, [t.tokens for _, t in pairs]))
+    next_sources = [source for source, _ in [*pairs[1:], pairs[0]]]
+    shuffled = np.array(forced_scores(translator, next_sources, [t.tokens for _, t in pairs]))
     threshold = float(np.quantile(scores, share))
     result = Calibration(threshold, float((scores < threshold).mean()), float((shuffled < threshold).mean()))
     if result.shuffled < 0.5:

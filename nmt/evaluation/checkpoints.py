@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.config.run import Config
 from nmt.data.splits import load_split
-from nmt.evaluation import alignment, by_length, report, scores, translations
+from nmt.evaluation import alignment, by_length, report, scores
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
+from nmt.evaluation.learned import learned_score
 from nmt.plots.labels import language_name
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
@@ -36,10 +38,7 @@ class TestSet:
 
 
 def corpus_test_set(config: Config, split: str) -> TestSet:
-    """A split of the corpus that a model was trained on. Raises `UserError` if there is no such split.
-
-    A corpus of files has the name of the split's source file.
-    """
+    """A split of the corpus that a model was trained on. Raises `UserError` if there is no such split."""
     text = load_split(config.data, split)
     file = getattr(config.data.source, split) if config.data.corpus == "files" else None
     names = {"sample": "synthetic sample corpus", "multi30k": "Multi30k", "files": Path(file or config.name).name}
@@ -66,29 +65,31 @@ def evaluate(
     """Evaluate every model (checkpoint → translator) on one test set; returns the table for the terminal.
 
     `languages` are the codes of source and target, `edges` the upper ends of the length buckets, `search` arguments of
-    `Translator.translate`, `mechanisms` the names of the models' attention (checkpoint → name) in figures, `metrics`
-    those of `nmt.evaluation.learned`. With `output`, scores, figures and translations are written there.
+    `Translator.translate`, `mechanisms` the names of the models' attention (checkpoint → name) in figures. With
+    `output`, scores, figures and translations are written there.
     """
     by_length.check_edges(edges)
+    text = test_set.text
+    outputs = {name: _translate(name, one, text.source, search or {}) for name, one in translators.items()}
+    lengths = by_length.source_lengths(text.source, languages[0])
+    evaluations = [
+        report.ModelEvaluation(
+            checkpoint=name,
+            split=test_set.split,
+            scores=scores.score(hypotheses, text.target, languages[1]),
+            by_length=by_length.bleu_by_length(hypotheses, text.target, lengths, edges),
+            alignment=alignment_score(translators[name], test_set),
+            mechanism=(mechanisms or {}).get(name),
+            learned=tuple(learned_score(m, text.source, hypotheses, text.target, languages[1]) for m in metrics),
+        )
+        for name, hypotheses in outputs.items()
+    ]
+    comparisons = scores.compare(outputs, text.target)
     is_aligned = test_set.words is not None and test_set.words.links is not None
-    outputs = {name: _translate(name, one, test_set.text.source, search or {}) for name, one in translators.items()}
-    evaluations = report.evaluate_outputs(
-        outputs,
-        test_set.text.source,
-        test_set.text.target,
-        split=test_set.split,
-        source_language=languages[0],
-        target_language=languages[1],
-        edges=edges,
-        alignments={name: alignment_score(translator, test_set) for name, translator in translators.items()},
-        mechanisms=mechanisms,
-        metrics=metrics,
-    )
-    comparisons = scores.compare(outputs, test_set.text.target)
     table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons, alignment=is_aligned)}"
     if output is not None:
         try:
-            paths = [translations.write(output, test_set.text, outputs)]
+            paths = [report.write_translations(output, text, outputs)]
             paths += report.write(output, evaluations, comparisons, test_set.corpus)
         except UserError:
             print(table)  # what took so long is not lost
@@ -99,8 +100,7 @@ def evaluate(
 
 def _translate(name: str, translator: Translator, sentences: Sequence[str], search: Mapping[str, Any]) -> list[str]:
     precision = search.get("precision") or translator.search.precision
-    if precision == "auto":
-        precision = f"{translator.fastest_precision}, chosen by auto"
+    precision = f"{translator.fastest_precision}, chosen by auto" if precision == "auto" else precision
     print(f"Translating {len(sentences)} sentences with {name} ({precision})", file=sys.stderr, flush=True)
     return [translation.text for translation in translator.translate(sentences, attention=False, **search)]
 
@@ -127,12 +127,11 @@ def heat_maps(
 ) -> list[NotebookFigure]:
     """Draw the attention of all models that have any to the reference of one line (from 1), a few to a figure.
 
-    The models (checkpoint → translator) are shown by word; gold links, if `test_set.words` has them, are outlined.
-    `languages` and `mechanisms` are those of `evaluate`. Raises `UserError` where `check_heat_map` does.
+    `check_heat_map` has accepted the line. The models (checkpoint → translator) are shown by word; gold links, if
+    `test_set.words` has them, are outlined. `languages` and `mechanisms` are those of `evaluate`.
     """
     from nmt.plots import heat_map
 
-    check_heat_map(translators, test_set, line)
     assert test_set.words is not None
     one = slice(line - 1, line)
     text = ParallelText(test_set.text.source[one], test_set.text.target[one])
@@ -156,18 +155,17 @@ def heat_maps(
 
 
 def write_heat_maps(figures: Sequence[NotebookFigure], line: int, folder: Path) -> list[Path]:
-    """Write figures as `attention_LINE.png` and `.svg`, further ones as `attention_LINE_2.png`, …; returns the paths.
-
-    Raises `UserError` where one cannot be written.
-    """
+    """Write figures as `attention_LINE.png` and `.svg`, further ones as `attention_LINE_2.png`, …; return the paths."""
     from nmt.plots.style import save
 
-    paths = []
-    for number, figure in enumerate(figures, start=1):
-        for suffix in ("png", "svg"):
-            paths.append(folder / f"attention_{line}{'' if number == 1 else f'_{number}'}.{suffix}")
-            save(figure, paths[-1])
-    return paths
+    numbers = ["", *(f"_{number}" for number in range(2, len(figures) + 1))]
+    paths = {
+        folder / f"attention_{line}{number}.{suffix}": figure
+        for (number, figure), suffix in product(zip(numbers, figures, strict=True), ("png", "svg"))
+    }
+    for path, figure in paths.items():
+        save(figure, path)
+    return list(paths)
 
 
 def alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore | None:
@@ -180,24 +178,18 @@ def alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore
 
 def check_same_languages(configs: Mapping[str, Config]) -> None:
     """Raise `UserError` unless all checkpoints translate from one language to one other."""
-    pairs = {path: f"{c.data.source.language}→{c.data.target.language}" for path, c in configs.items()}
-    (first, expected), *others = pairs.items()
-    for path, languages in others:
-        if languages != expected:
-            raise UserError(f"{first} translates {expected}, and {path} {languages}: evaluate them separately")
+    _check_same(configs, ["source.language", "target.language"], "evaluate them separately")
 
 
 def check_same_corpus(configs: Mapping[str, Config], split: str) -> None:
     """Raise `UserError` unless all checkpoints were trained on one corpus, so that its `split` means one thing."""
+    paths = [f"source.{split}", f"target.{split}"] if split in ("train", "validation", "test") else []
+    _check_same(configs, ["corpus", *paths], "name the text by --source FILE --reference FILE")
+
+
+def _check_same(configs: Mapping[str, Config], fields: Sequence[str], advice: str) -> None:
     (first, config), *others = configs.items()
-    fields = ["corpus"]
-    if split in ("train", "validation", "test"):
-        fields += [f"source.{split}", f"target.{split}"]
-    for checkpoint, other in others:
-        for field in fields:
-            one, two = attrgetter(field)(config.data), attrgetter(field)(other.data)
-            if one != two:
-                raise UserError(
-                    f"{first} and {checkpoint} differ in data.{field} ({one}, {two}): "
-                    "name the text by --source FILE --reference FILE"
-                )
+    for (checkpoint, other), field in product(others, fields):
+        one, two = attrgetter(field)(config.data), attrgetter(field)(other.data)
+        if one != two:
+            raise UserError(f"{first} and {checkpoint} differ in data.{field} ({one}, {two}): {advice}")

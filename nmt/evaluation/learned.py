@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -38,29 +39,21 @@ def learned_score(
     Raises `UserError` if the package is missing, or fails, as it does if it cannot download its model.
     """
     check_installed(metric)
-    name, package, _ = PACKAGES[metric]
-    compute = {"comet": _comet, "bertscore": _bertscore}[metric]
+    name, package, module = PACKAGES[metric]
     try:
-        score, detail = compute(list(sources), list(hypotheses), list(references), language)
-        return LearnedScore(name, score, f"{package} {version(package)}, {detail}")
+        scorer: Any = import_module(module)
+        if metric == "comet":
+            from torch import cuda
+
+            texts = zip(sources, hypotheses, references, strict=True)
+            data = [dict(zip(("src", "mt", "ref"), text, strict=True)) for text in texts]
+            model, gpus = scorer.load_from_checkpoint(scorer.download_model(COMET_MODEL)), int(cuda.is_available())
+            result = model.predict(data, batch_size=32, gpus=gpus, progress_bar=False).system_score
+            detail = COMET_MODEL
+        else:
+            (_, _, f1), detail = scorer.score(list(hypotheses), list(references), lang=language, return_hash=True)
+            result = f1.mean()
+        return LearnedScore(name, float(result), f"{package} {version(package)}, {detail}")
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise UserError(f"--metric {metric}: {name} failed ({reason}): repair its installation, or omit it") from None
-
-
-def _comet(sources: list[str], hypotheses: list[str], references: list[str], _: str) -> tuple[float, str]:
-    import comet
-    import torch
-
-    model: Any = comet.load_from_checkpoint(comet.download_model(COMET_MODEL))
-    triples = zip(sources, hypotheses, references, strict=True)
-    data = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in triples]
-    gpus = 1 if torch.cuda.is_available() else 0
-    return float(model.predict(data, batch_size=32, gpus=gpus, progress_bar=False).system_score), COMET_MODEL
-
-
-def _bertscore(_: list[str], hypotheses: list[str], references: list[str], language: str) -> tuple[float, str]:
-    import bert_score
-
-    (_, _, f1), detail = bert_score.score(hypotheses, references, lang=language, return_hash=True)
-    return float(f1.mean()), str(detail)

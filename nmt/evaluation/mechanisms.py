@@ -1,4 +1,4 @@
-"""What tables and pictures call a model's mechanism: "Luong, general, local-p"."""
+"""What tables and figures call a model's mechanism: "Luong, general, local-p"."""
 
 from __future__ import annotations
 
@@ -10,25 +10,22 @@ OF_SCOPES = {"window", "narrow_from", "narrow_updates", "fixed_above", "segment_
 def mechanism(model: ModelConfig) -> str:
     """The attention's wiring, score, scope unless it is global, or "no attention"; and the model's variants."""
     attention = model.attention
-    parts = ["no attention"]
-    if attention.wiring != "none":
-        parts = [attention.wiring.capitalize(), attention.score.replace("_", " ")]
-        if attention.scope != "global":
-            parts.append(attention.scope.replace("_", "-"))
-    return ", ".join([*parts, *variants(model)])
+    if attention.wiring == "none":
+        return ", ".join(["no attention", *variants(model)])
+    scope = [] if attention.scope == "global" else [attention.scope.replace("_", "-")]
+    return ", ".join([attention.wiring.capitalize(), attention.score.replace("_", " "), *scope, *variants(model)])
 
 
 def variants(model: ModelConfig) -> list[str]:
     """What else is not as by default: of the attention with this wiring, score and scope ("hard", "4 heads"), of the
     cells, the encoder and the readout."""
+    others = {
+        model.cell.upper(): model.cell != "gru",
+        "encoder self-attention": model.encoder.self_attention,
+        f"{model.decoder.readout} readout": model.decoder.readout != "tanh",
+    }
     words = [] if model.attention.wiring == "none" else sorted(_of_attention(model.attention))
-    if model.cell != "gru":
-        words.append(model.cell.upper())
-    if model.encoder.self_attention:
-        words.append("encoder self-attention")
-    if model.decoder.readout != "tanh":
-        words.append(f"{model.decoder.readout} readout")
-    return words
+    return [*words, *(word for word, is_used in others.items() if is_used)]
 
 
 def is_plain(model: ModelConfig) -> bool:

@@ -13,15 +13,13 @@ from nmt.evaluation.checkpoints import TestSet
 from nmt.system.errors import UserError
 from nmt.text.corpus import read_pairs
 
-_TIMEOUT = 30.0  # seconds without an answer
+TIMEOUT = 30.0  # seconds without an answer
 
 
 def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
     """The test set that sacreBLEU calls by that name, such as `multi30k/2016` or `wmt14`, in these languages.
 
-    sacreBLEU downloads it on first use, into `~/.sacrebleu` or the folder of the environment variable SACREBLEU. If it
-    has a set only in the other direction, the two sides are swapped.
-
+    sacreBLEU downloads it on first use. If it has a set only in the other direction, the two sides are swapped.
     Raises `UserError` for an unknown name, for languages that the set does not have, and if it cannot be downloaded.
     """
     from sacrebleu.dataset import DATASETS
@@ -34,21 +32,20 @@ def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
     pair = forth if forth in dataset.langpairs else back
     if pair not in dataset.langpairs:
         raise UserError(f"--sacrebleu {name}: it has no {forth}, only {', '.join(sorted(dataset.langpairs))}")
-    source, reference = _files(dataset, name, pair)
+    paths = _files(dataset, name, pair)
     if pair == back:
         print(f"sacreBLEU has {name} as {pair}: source and reference are swapped", file=sys.stderr)
-        source, reference = reference, source
-    return TestSet(f"sacreBLEU's {name}", forth, read_pairs(source, reference))
+        paths = paths[::-1]
+    return TestSet(f"sacreBLEU's {name}", forth, read_pairs(*paths))
 
 
-def _files(dataset: Any, name: str, pair: str) -> tuple[Path, Path]:
+def _files(dataset: Any, name: str, pair: str) -> list[Path]:
     """The files of source and first reference. sacreBLEU logs what it does, and may end the process if it fails."""
-    logger = logging.getLogger("sacrebleu")
-    before, level = socket.getdefaulttimeout(), logger.level
-    socket.setdefaulttimeout(_TIMEOUT)
-    logger.setLevel(logging.CRITICAL)
+    timeout = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(TIMEOUT)
+    logging.disable(logging.ERROR)
     try:
-        return Path(dataset.get_source_file(pair)), Path(dataset.get_reference_files(pair)[0])
+        return [Path(dataset.get_source_file(pair)), Path(dataset.get_reference_files(pair)[0])]
     except (Exception, SystemExit) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
         raise UserError(
@@ -56,5 +53,5 @@ def _files(dataset: Any, name: str, pair: str) -> tuple[Path, Path]:
             "or give the text by --source FILE --reference FILE"
         ) from None
     finally:
-        socket.setdefaulttimeout(before)
-        logger.setLevel(level)
+        socket.setdefaulttimeout(timeout)
+        logging.disable(logging.NOTSET)

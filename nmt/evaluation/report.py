@@ -6,13 +6,15 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain, count
 from pathlib import Path, PurePath
 
 from nmt.evaluation.alignment import AlignmentScore
-from nmt.evaluation.by_length import FEW_SENTENCES, Bucket, bleu_by_length, check_edges, source_lengths
-from nmt.evaluation.learned import LearnedScore, learned_score
-from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, Comparison, Scores, check_pairs, score
+from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
+from nmt.evaluation.learned import LearnedScore
+from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, Comparison, Scores
 from nmt.system import files
+from nmt.text.corpus import ParallelText
 
 WIDTH = 100  # columns of the terminal's table
 MODELS_PER_ROW = 4
@@ -37,51 +39,12 @@ class ModelEvaluation:
     learned: tuple[LearnedScore, ...] = ()
 
 
-def evaluate_outputs(
-    outputs: Mapping[str, Sequence[str]],
-    sources: Sequence[str],
-    references: Sequence[str],
-    *,
-    split: str,
-    source_language: str,
-    target_language: str,
-    edges: Sequence[int],
-    alignments: Mapping[str, AlignmentScore | None] | None = None,
-    mechanisms: Mapping[str, str] | None = None,
-    metrics: Sequence[str] = (),
-) -> list[ModelEvaluation]:
-    """Score every model's detokenised translations (checkpoint → one per source) of the same raw sources.
-
-    `edges` are the upper ends of the buckets of source length, in spaCy tokens; `alignments` and `mechanisms` (by
-    checkpoint) become part of the result; `metrics` are further scores (`nmt.evaluation.learned`).
-    Raises UserError where the numbers of sentences differ or are 0, or the edges are not positive and increasing.
-    """
-    check_edges(edges)
-    check_pairs(sources, references, "sources")
-    for checkpoint, hypotheses in outputs.items():
-        check_pairs(hypotheses, references, f"hypotheses of {checkpoint}")
-    lengths = source_lengths(sources, source_language)
-    return [
-        ModelEvaluation(
-            checkpoint=checkpoint,
-            split=split,
-            scores=score(hypotheses, references, target_language),
-            by_length=bleu_by_length(hypotheses, references, lengths, edges),
-            alignment=(alignments or {}).get(checkpoint),
-            mechanism=(mechanisms or {}).get(checkpoint),
-            learned=tuple(learned_score(m, sources, hypotheses, references, target_language) for m in metrics),
-        )
-        for checkpoint, hypotheses in outputs.items()
-    ]
-
-
 def write(
     folder: str | Path, evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison], corpus_label: str
 ) -> list[Path]:
     """Write `evaluation.json` and `bleu_by_length` as .csv, .png and .svg, each whole or not at all; return the paths.
 
-    `corpus_label` is the figure's subtitle; of a synthetic corpus it must say that.
-    Raises UserError where a file cannot be written.
+    `corpus_label` is the figure's subtitle. Raises UserError where a file cannot be written.
     """
     from nmt.plots.curves import bleu_by_length as draw
     from nmt.plots.style import render
@@ -99,10 +62,22 @@ def write(
         "bleu_by_length.svg": render(figure, "svg"),
         "evaluation.json": _as_json(evaluations, comparisons).encode(),  # last: with it an evaluation is complete
     }
-    paths = [Path(folder) / name for name in contents]
-    for path, content in zip(paths, contents.values(), strict=True):
-        files.write(path, content)
-    return paths
+    return _write_all(Path(folder), contents)
+
+
+def write_translations(folder: Path, text: ParallelText, outputs: Mapping[str, Sequence[str]]) -> Path:
+    """Write source, reference and each model's sentences (checkpoint → one per line) into `folder`/translations.
+
+    A model's file is named as in tables, such as `quickstart_best.txt` for quickstart/best.safetensors, with a number
+    if that name is taken. Returns that folder. Raises UserError where a file cannot be written.
+    """
+    sides: dict[str, Sequence[str]] = {"source": text.source, "reference": text.target}
+    for name, sentences in zip(display_names(list(outputs)), outputs.values(), strict=True):
+        stem = "_".join(name.removesuffix(".safetensors").replace("/", " ").split()).strip(".") or "model"
+        names = chain([stem], (f"{stem}_{number}" for number in count(2)))
+        sides[next(name for name in names if name not in sides)] = sentences
+    lines = {f"{name}.txt": "".join(f"{s}\n" for s in sentences).encode() for name, sentences in sides.items()}
+    return _write_all(folder / "translations", lines)[0].parent
 
 
 def table(
@@ -110,9 +85,7 @@ def table(
 ) -> str:
     """The scores for a terminal, in plain text of at most 100 columns for the usual labels and counts.
 
-    All four flavours per model with their signatures, BLEU by source length with 95 % intervals (four models side
-    by side, further ones below), with `alignment` the alignment error rates, and the significance of each difference,
-    if any comparisons are given.
+    With `alignment`, the alignment error rates are part of it.
     """
     names = display_names([e.checkpoint for e in evaluations])
     blocks = [_score_table(evaluations, names)]
@@ -138,8 +111,7 @@ def described(corpus_label: str, split: str) -> str:
 def display_names(checkpoints: Sequence[str]) -> list[str]:
     """Short names for tables and legends: the paths without the leading and trailing folders that all of them share.
 
-    A single checkpoint keeps its folder and file name. A name that is not a path, such as an ensemble's, stays as it
-    is.
+    A single checkpoint keeps its folder and file name. An ensemble's name stays as it is.
     """
     paths = {name: PurePath(name).parts for name in checkpoints if name.endswith(".safetensors")}
     if len(paths) < 2:
@@ -153,9 +125,9 @@ def display_names(checkpoints: Sequence[str]) -> list[str]:
 
 def legend(mechanisms: Sequence[str | None], names: Sequence[str]) -> list[str]:
     """Labels of models in figures: the mechanism, with the name where two share one; the name where that is None."""
-    count = Counter(mechanisms)
+    counts = Counter(mechanisms)
     return [
-        name if kind is None else kind if count[kind] == 1 else f"{kind} ({name})"
+        name if kind is None else kind if counts[kind] == 1 else f"{kind} ({name})"
         for kind, name in zip(mechanisms, names, strict=True)
     ]
 
@@ -165,13 +137,18 @@ def shortened(name: str, width: int) -> str:
     return name if len(name) <= width else f"...{name[3 - width :]}"
 
 
+def _write_all(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    for name, content in contents.items():
+        files.write(folder / name, content)
+    return [folder / name for name in contents]
+
+
 def _as_json(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison]) -> str:
     models = []
     for entry in map(asdict, evaluations):
-        entry.pop("mechanism")
-        scores, by_length, alignment = (entry.pop(field) for field in ("scores", "by_length", "alignment"))
-        learned = entry.pop("learned")
-        models.append({**entry, **scores, "by_length": by_length, "alignment": alignment, "learned": learned})
+        del entry["mechanism"]
+        head = {field: entry.pop(field) for field in ("checkpoint", "split")}
+        models.append(head | entry.pop("scores") | entry)
     content = {"models": models, "significance": [asdict(comparison) for comparison in comparisons]}
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -186,68 +163,71 @@ def _as_csv(evaluations: Sequence[ModelEvaluation]) -> str:
 
 
 def _score_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
-    heads = [*FLAVOURS.values(), "length"]
-    room = WIDTH - sum(max(7, len(label)) + 2 for label in heads)
-    split = evaluations[0].split
-    rows = [
+    first = evaluations[0]
+    heads = ["Scores" if first.split == NO_SPLIT else f"Scores on {first.split}", *FLAVOURS.values(), "length"]
+    cells = [
         [*(f"{getattr(e.scores, flavour):.2f}" for flavour in FLAVOURS), f"{e.scores.length_ratio:.3f}"]
         for e in evaluations
     ]
-    first = ["Scores" if split == NO_SPLIT else f"Scores on {split}", *(shortened(name, room) for name in names)]
-    signatures = {label: evaluations[0].scores.signatures[flavour] for flavour, label in FLAVOURS.items()}
-    signatures["length"] = "tokens of the translations / of the references; below 1, BLEU has a brevity penalty"
-    notes = "\n".join(f"{label:<11}  {text}" for label, text in signatures.items())
-    return f"{_aligned(first, [heads, *rows])}\n\n{notes}"
+    notes = {label: first.scores.signatures[flavour] for flavour, label in FLAVOURS.items()}
+    notes["length"] = "tokens of the translations / of the references; below 1, BLEU has a brevity penalty"
+    width = WIDTH - sum(max(7, len(label)) + 2 for label in heads[1:])
+    lines = [_model_table(heads, names, cells, width), "", *(f"{label:<11}  {note}" for label, note in notes.items())]
+    return "\n".join(lines)
 
 
 def _length_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
-    rows = [["n", *(shortened(name, 19) for name in names)]]
+    rows = [["length", "n", *(shortened(name, 19) for name in names)]]
     for buckets in zip(*(e.by_length for e in evaluations), strict=True):
         cells = ["-" if b.bleu is None else f"{b.bleu:.1f} ({b.ci_low:.1f}-{b.ci_high:.1f})" for b in buckets]
-        rows.append([str(buckets[0].count), *cells])
-    first = [f"{bucket.label}{'*' if bucket.is_small else ''}" for bucket in evaluations[0].by_length]
-    caption = "BLEU (95 % bootstrap interval) by source length in spaCy tokens, n sentences"
-    return f"{caption}\n{_aligned(['length', *first], rows)}"
+        rows.append([f"{buckets[0].label}{'*' if buckets[0].is_small else ''}", str(buckets[0].count), *cells])
+    return f"BLEU (95 % bootstrap interval) by source length in spaCy tokens, n sentences\n{_aligned(rows)}"
 
 
 def _learned_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
     learned = evaluations[0].learned
-    rows = [[score.name for score in learned], *([f"{score.score:.4f}" for score in e.learned] for e in evaluations)]
+    cells = [[f"{score.score:.4f}" for score in e.learned] for e in evaluations]
     signatures = [f"{score.name:<11}  {score.signature}" for score in learned]
-    return "\n".join([_aligned(["", *(shortened(name, 50) for name in names)], rows), *signatures])
+    return "\n".join([_model_table(["", *(score.name for score in learned)], names, cells, 50), *signatures])
 
 
 def _alignment_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
-    rows = [["AER", "95 % interval", "precision", "recall"]]
+    cells = []
     for result in (evaluation.alignment for evaluation in evaluations):
         if result is None:
-            rows.append(["-"] * 4)
+            cells.append(["-"] * 4)
             continue
-        precision = "-" if result.precision is None else f"{100 * result.precision:.1f}"
         interval = f"{100 * result.ci_low:.1f}-{100 * result.ci_high:.1f}"
-        rows.append([f"{100 * result.error_rate:.1f}", interval, precision, f"{100 * result.recall:.1f}"])
+        rates = [result.error_rate, result.precision, result.recall]
+        error_rate, *others = ["-" if rate is None else f"{100 * rate:.1f}" for rate in rates]
+        cells.append([error_rate, interval, *others])
     caption = "Alignment error rate (AER) of the attention to the reference, with precision and recall, in percent"
-    return f"{caption}\n{_aligned(['', *(shortened(name, 50) for name in names)], rows)}"
+    heads = ["", "AER", "95 % interval", "precision", "recall"]
+    return f"{caption}\n{_model_table(heads, names, cells, 50)}"
 
 
 def _significance_table(comparisons: Sequence[Comparison], names: Sequence[str]) -> str:
     """`comparisons` are those of all models but the first, in their order."""
     p_values = ["-" if c.p_value is None else f"{c.p_value:.4f}" for c in comparisons]
-    rows = [[f"{c.system_score - c.baseline_score:+.2f}", p] for c, p in zip(comparisons, p_values, strict=True)]
+    cells = [[f"{c.system_score - c.baseline_score:+.2f}", p] for c, p in zip(comparisons, p_values, strict=True)]
     lines = [
         f"Against {shortened(names[0], 40)}, {comparisons[0].test}",
-        _aligned(["", *(shortened(name, 70) for name in names[1:])], [["BLEU", "p"], *rows]),
+        _model_table(["", "BLEU", "p"], names[1:], cells, 70),
     ]
     lines += [f"p: {ONE_SIDED}"] if any(p != "-" for p in p_values) else []
     lines += [f"-: {MEANINGLESS}"] if "-" in p_values else []
     return "\n".join(lines)
 
 
-def _aligned(first: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _model_table(heads: Sequence[str], names: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> str:
+    """A row of cells for each model, whose name takes at most `width` columns."""
+    return _aligned([heads, *([shortened(name, width), *row] for name, row in zip(names, cells, strict=True))])
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
     """Lines of columns, two blanks between them: the first column to the left, the others to the right."""
-    left = max(map(len, first))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
-        "  ".join([label.ljust(left), *(cell.rjust(width) for cell, width in zip(row, widths, strict=True))])
-        for label, row in zip(first, rows, strict=True)
+        "  ".join([row[0].ljust(left), *(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True))])
+        for row in rows
     )

@@ -7,6 +7,7 @@ chrF (Popović 2015) and the paired bootstrap (Koehn 2004). Sentences are detoke
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,8 @@ MEANINGLESS = "no p-value: hardly any 4-gram matches, so BLEU here is mostly sac
 class Scores:
     """Corpus scores of one system, each from 0 to 100, and per score the sacreBLEU signature that defines it.
 
-    `bleu` is cased sacreBLEU, the one to report. `bleu_lowercase` is the same on lower-cased text.
-    `bleu_tokenized_lowercase` splits both sides with spaCy first: only for comparison with papers that did so.
-    `length_ratio` is the number of tokens in the hypotheses divided by that in the references, as `bleu` counts them:
-    below 1, BLEU has a brevity penalty (Papineni et al. 2002, section 2.2.2).
+    `bleu` is cased sacreBLEU, the one to report; `bleu_tokenized_lowercase` splits both sides with spaCy first.
+    `length_ratio` is the number of tokens in the hypotheses divided by that in the references, as `bleu` counts them.
     """
 
     bleu: float
@@ -58,10 +57,9 @@ class Comparison:
 def score(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Scores:
     """Score detokenised `hypotheses` against the raw `references`, one for each, in all four flavours.
 
-    `target_language` is a spaCy language code such as "en"; for one that spaCy does not know, the rules are `xx`'s.
-    Raises UserError if the numbers of sentences differ or are 0.
+    `target_language` is a code such as "en". Raises UserError if the numbers of sentences differ or are 0.
     """
-    check_pairs(hypotheses, references)
+    _check_pairs(hypotheses, references)
     raw = hypotheses, references
     tokenized = tuple([" ".join(tokens) for tokens in spacy_tokens(side, target_language)] for side in raw)
     metrics: dict[str, tuple[Any, Sequence[Sequence[str]]]] = {
@@ -73,7 +71,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     results = {name: metric.corpus_score(sides[0], [sides[1]]) for name, (metric, sides) in metrics.items()}
     signatures = {name: metric.get_signature() for name, (metric, _) in metrics.items()}
     # spaCy tokenised, not sacreBLEU, whose signature would say "none".
-    signatures["bleu_tokenized_lowercase"].update("tok", _spacy_signature(target_language))
+    signatures["bleu_tokenized_lowercase"].update("tok", f"spacy.blank({_rules(target_language)})-{version('spacy')}")
     return Scores(
         **{name: result.score for name, result in results.items()},
         length_ratio=float(results["bleu"].ratio),
@@ -82,12 +80,8 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
 
 
 def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Cased sacreBLEU, 0 to 100, with its default settings: the `bleu` of `score`, for validation during training.
-
-    Raises UserError if the numbers of sentences differ or are 0.
-    """
-    check_pairs(hypotheses, references)
-    # The output of an untrained model may look tokenised; a warning at every validation would be noise.
+    """The `bleu` of `score` alone, without a warning where the hypotheses look tokenised, as early in training."""
+    _check_pairs(hypotheses, references)
     return sacrebleu.BLEU(force=True).corpus_score(hypotheses, [references]).score
 
 
@@ -96,40 +90,34 @@ def compare(
 ) -> list[Comparison]:
     """Test the BLEU of every system (name → hypotheses) against the first one; an empty list for a single system.
 
-    Paired bootstrap (Koehn 2004, section 4) by `sacrebleu.significance.PairedTest`, with the p-value of the command
-    `sacrebleu --paired-bs` for the same seed: 12345, or the environment variable SACREBLEU_SEED. It is in effect
-    one-sided, below 0.05 for about 11 % of pairs of equally good systems: halve the threshold for a two-sided test at
-    5 %. There is none where more than 5 % of resamples are expected to hold no sentence in which either system matches
-    a 4-gram: BLEU there is only sacreBLEU's smoothing. Approximate randomisation is not used, since sacreBLEU does not
-    count shuffles that tie with the observed difference: systems that differ in one sentence get p = 0.0001.
+    The p-value is that of `sacrebleu --paired-bs` (Koehn 2004, section 4) for the same seed: 12345, or the environment
+    variable SACREBLEU_SEED. There is none where more than 5 % of resamples are expected to hold no sentence in which
+    either system matches a 4-gram: BLEU there is only sacreBLEU's smoothing. (In sacreBLEU's approximate randomisation,
+    systems that differ in one sentence get p = 0.0001.)
 
-    Raises UserError if the number of a system's sentences differs from that of the references or is 0, or if
-    SACREBLEU_SEED is not a seed.
+    Raises UserError if SACREBLEU_SEED is not a seed, ValueError for another number of sentences than of references.
     """
-    for name, hypotheses in systems.items():
-        check_pairs(hypotheses, references, f"hypotheses of {name}")
     if len(systems) < 2:
         return []
     from sacrebleu.significance import PairedTest
 
     test = f"paired bootstrap, {samples} resamples, seed {_significance_seed()}"
+    statistics = {name: bleu_statistics(hypotheses, references) for name, hypotheses in systems.items()}
     metrics = {"BLEU": sacrebleu.BLEU(force=True)}
     paired = PairedTest(list(systems.items()), metrics, [references], test_type="bs", n_samples=samples, n_jobs=1)
-    scored: list[Any] = paired()[1]["BLEU"]
-    first, *results = scored
-    (baseline, hypotheses), *others = systems.items()
-    statistics = bleu_statistics(hypotheses, references)
+    scored: dict[str, Any] = dict(zip(systems, paired()[1]["BLEU"], strict=True))
+    baseline, *names = systems
     return [
         Comparison(
             baseline=baseline,
             system=name,
             metric="bleu",
-            baseline_score=float(first.score),
-            system_score=float(result.score),
-            p_value=_p_value(result.p_value, statistics, bleu_statistics(hypotheses, references)),
+            baseline_score=float(scored[baseline].score),
+            system_score=float(scored[name].score),
+            p_value=_p_value(scored[name].p_value, statistics[baseline], statistics[name]),
             test=test,
         )
-        for (name, hypotheses), result in zip(others, results, strict=True)
+        for name in names
     ]
 
 
@@ -148,7 +136,7 @@ def bleu_statistics(
     """Each sentence's sufficient statistics for sacreBLEU (Papineni et al. 2002, section 2.3), cased or lower-cased.
 
     The columns are: hypothesis tokens, reference tokens, matched n-grams for n = 1…4, hypothesis n-grams for n = 1…4.
-    The sums of the columns over any set of sentences give the corpus BLEU of that set: see `bleu_from_statistics`.
+    Their sums over any set of sentences give the corpus BLEU of that set: see `bleu_from_statistics`.
     """
     metric = sacrebleu.BLEU(lowercase=lowercase, effective_order=True, force=True)  # the score itself is not used
     sentences = (metric.sentence_score(h, [r]) for h, r in zip(hypotheses, references, strict=True))
@@ -157,10 +145,8 @@ def bleu_statistics(
 
 def bleu_from_statistics(total: Int[np.ndarray, "10"]) -> float:
     """SacreBLEU, 0 to 100, with default smoothing, from the sum of some rows of `bleu_statistics`."""
-    hypothesis_length, reference_length, *ngrams = total.tolist()
-    return sacrebleu.BLEU.compute_bleu(
-        ngrams[:4], ngrams[4:], hypothesis_length, reference_length, smooth_method="exp"
-    ).score
+    hypothesis_length, reference_length, *n = total.tolist()
+    return sacrebleu.BLEU.compute_bleu(n[:4], n[4:], hypothesis_length, reference_length, smooth_method="exp").score
 
 
 def spacy_tokens(sentences: Sequence[str], language: str) -> list[list[str]]:
@@ -169,23 +155,9 @@ def spacy_tokens(sentences: Sequence[str], language: str) -> list[list[str]]:
     return [tokenizer.tokenize(sentence) for sentence in sentences]
 
 
-def check_pairs(sentences: Sequence[str], references: Sequence[str], what: str = "hypotheses") -> None:
-    """Raise UserError unless there is one reference for each sentence, and at least one of them.
-
-    `what` says in the message what the sentences are.
-    """
-    if len(sentences) != len(references):
-        raise UserError(
-            f"{len(sentences)} {what} but {len(references)} references: give one for each, in the same order"
-        )
-    if not sentences:
-        raise UserError(f"no {what} and no references: give at least one sentence of each")
-
-
-def _spacy_signature(language: str) -> str:
-    import spacy
-
-    return f"spacy.blank({_rules(language)})-{spacy.__version__}"
+def _check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    if len(hypotheses) != len(references) or not references:
+        raise UserError(f"{len(hypotheses)} hypotheses, {len(references)} references: give one for each, at least one")
 
 
 def _rules(language: str) -> str:
@@ -201,8 +173,5 @@ def _significance_seed() -> int:
     """The seed that sacreBLEU's paired tests use: they read it from the environment, and treat 0 as no seed."""
     seed = os.environ.get("SACREBLEU_SEED", "12345")
     if not (seed.isascii() and seed.isdecimal() and int(seed) > 0):
-        raise UserError(
-            f"environment variable SACREBLEU_SEED={seed}: not a seed, so that the significance test could "
-            "not be repeated; unset it, or set it to a positive integer"
-        )
+        raise UserError(f"environment variable SACREBLEU_SEED={seed}: unset it, or set it to a positive integer")
     return int(seed)

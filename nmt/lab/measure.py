@@ -23,7 +23,7 @@ from nmt.evaluation.alignment import AlignmentScore, WordPairs, attend_words, be
 from nmt.evaluation.by_length import bleu_by_length, bootstrap_interval, source_lengths
 from nmt.evaluation.checkpoints import TestSet, corpus_test_set
 from nmt.evaluation.mechanisms import mechanism
-from nmt.evaluation.scores import Scores, bleu_statistics
+from nmt.evaluation.scores import Scores, bleu_statistics, score
 from nmt.lab.result import Result, best_of, folder_of
 from nmt.system.device import choose_device, describe_machine
 from nmt.text.corpus import ParallelText
@@ -57,18 +57,16 @@ def measure(config: Config) -> Result:
     test_set = test_set_of(config)
     text, (alignment, sentence_accuracy) = test_set.text, _alignment(translator, test_set)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
-    (evaluation,) = evaluations = report.evaluate_outputs(
-        {str(best): hypotheses},
-        text.source,
-        text.target,
+    lengths = source_lengths(text.source, config.data.source.language)
+    evaluation = report.ModelEvaluation(
+        checkpoint=str(best),
         split=test_set.split,
-        source_language=config.data.source.language,
-        target_language=config.data.target.language,
-        edges=config.evaluation.length_edges,
-        alignments={str(best): alignment},
-        mechanisms={str(best): mechanism(config.model)},
+        scores=score(hypotheses, text.target, config.data.target.language),
+        by_length=bleu_by_length(hypotheses, text.target, lengths, config.evaluation.length_edges),
+        alignment=alignment,
+        mechanism=mechanism(config.model),
     )
-    report.write(folder, evaluations, [], test_set.corpus)
+    report.write(folder, [evaluation], [], test_set.corpus)
     pairs = zip(text.source, text.target, strict=True)
     examples = [Example(translator.source.encode(s), translator.target.encode(t)) for s, t in pairs]
     events = _events(folder)
@@ -108,8 +106,8 @@ def _alignment(translator: Translator, test_set: TestSet) -> tuple[AlignmentScor
     if not translator.has_attention or test_set.words is None or test_set.words.links is None:
         return None, None
     weights = list(attend_words(translator, test_set.text, test_set.words))
-    score = score_alignment([best_links(w) for w in weights], test_set.words.links)
-    return score, right_sentence(weights, test_set.words)
+    alignment = score_alignment([best_links(w) for w in weights], test_set.words.links)
+    return alignment, right_sentence(weights, test_set.words)
 
 
 def right_sentence(weights: Iterable[Float[np.ndarray, "_ _"]], words: WordPairs) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,22 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from nmt.plots.style import COLOURS, MARKERS, QUIET, WIDTH, NotebookFigure, drawing, fix_layout, new_figure
 
-
-class Point(Protocol):
-    """BLEU (0 to 100) of the sentences of some length, with its 95 % interval; None where there is no sentence."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def bleu(self) -> float | None: ...
-    @property
-    def ci_low(self) -> float | None: ...
-    @property
-    def ci_high(self) -> float | None: ...
-    @property
-    def is_small(self) -> bool: ...
+Point = Any  # a bucket of lengths with the fields label, count, bleu, ci_low, ci_high, is_small
 
 
 def bleu_by_length(
@@ -37,8 +22,8 @@ def bleu_by_length(
 ) -> NotebookFigure:
     """Draw each model's BLEU, which is `case`, against the source length, as in Bahdanau et al. (2015, figure 2).
 
-    There is one curve per name, all with the same buckets of length. Bands are the 95 % intervals, bars where a point
-    has no neighbour. A hollow marker stands for too few sentences; the curve leaves it out.
+    There is one curve per name, all with the same buckets of length (`nmt.evaluation.by_length.Bucket`). Bands are the
+    95 % intervals, bars where a point has no neighbour. A hollow marker stands for too few sentences.
     """
     with drawing():
         figure, body = new_figure(WIDTH, 4.9 + 0.12 * len(names), title, subtitle)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -20,71 +19,12 @@ from matplotlib.figure import FigureBase
 from matplotlib.patches import Patch, Rectangle
 
 from nmt.plots.labels import TokenLabel, notes_on, token_labels
-from nmt.plots.style import (
-    COLOURS,
-    NORMAL,
-    QUIET,
-    SMALL,
-    WIDTH,
-    NotebookFigure,
-    drawing,
-    figure_format,
-    fix_layout,
-    new_figure,
-    save,
-)
+from nmt.plots.style import COLOURS, NORMAL, QUIET, SMALL, WIDTH, NotebookFigure, drawing, fix_layout, new_figure
 
 SMALLEST_CELL, LARGEST_CELL, SLANTED_CELL = 0.17, 0.4, 0.27  # inches; source words of smaller cells are vertical
 GOLD = COLOURS[1]
 DASHES: Any = (0, (2, 1.5))
 Link = tuple[int, int]
-
-
-def heat_map(
-    weights: Float[np.ndarray, "T S"],
-    source: Sequence[str],
-    target: Sequence[str],
-    path: str | Path | None = None,
-    *,
-    title: str | None = None,
-    source_label: str = "source",
-    target_label: str = "translation",
-) -> NotebookFigure:
-    """Draw the attention weights of T target tokens (rows) to S source tokens (columns).
-
-    The palest colour is weight 0, the darkest the end of the colour bar. With `path`, the figure is also written
-    there, as .png, .svg or .pdf. Tokenizers' signs are replaced as `nmt.plots.labels.token_labels` says.
-
-    Raises `UserError` if the path names no such format or cannot be written, ValueError if the shape of `weights` is
-    not (target tokens, source tokens) or there is no token.
-    """
-    labels = {"source_label": source_label, "target_label": target_label}
-    return _single([weights], source, target, path, titles=[None], heading=title, **labels)
-
-
-def level_maps(
-    of_segments: Float[np.ndarray, "T G"],
-    within: Float[np.ndarray, "T S"],
-    segments: Sequence[int],
-    source: Sequence[str],
-    target: Sequence[str],
-    path: str | Path | None = None,
-) -> NotebookFigure:
-    """Draw the two levels of attention: to segments, and to tokens within each. `segments` numbers the tokens' ones.
-
-    Raises where `heat_map` does.
-    """
-    matrices = [of_segments[:, list(segments)], within]
-    return _single(matrices, source, target, path, titles=["Which sentence", "Which word of each sentence"])
-
-
-def _single(matrices: Any, source: Any, target: Any, path: str | Path | None, **options: Any) -> NotebookFigure:
-    if path is not None:
-        figure_format(Path(path))  # before drawing, which takes a second
-    [figure] = heat_maps(matrices, source, target, **options)
-    if path is not None:
-        save(figure, Path(path))
-    return figure
 
 
 def heat_maps(
@@ -105,42 +45,39 @@ def heat_maps(
     A figure has at most four panels, two side by side, or two where the sentence is too long for that. There is one
     title per matrix; the colours mean the same in all panels. The cells of `sure` and `possible` gold links (source,
     target), counted from 0, are outlined, those that are only possible by a dashed line.
-
-    Raises ValueError if the shape of a matrix is not (target tokens, source tokens), or there is no token or matrix.
     """
-    _check_shapes(matrices, len(target), len(source))
+    for weights in matrices:
+        if weights.shape != (len(target), len(source)) or not weights.size:
+            raise ValueError(f"{weights.shape} weights for {len(target)} target, {len(source)} source tokens")
     largest = max(0.1, ceil(10 * max(float(weights.max()) for weights in matrices) - 1e-6) / 10)
     labels = token_labels(source), token_labels(target)
     links = {"-": set(sure), DASHES: set(possible) - set(sure)}
     beside = 0.08 * max(len(label.text) for label in labels[1]) + 1.3  # inches that target words and margins take
     columns = 2 if len(matrices) > 1 and WIDTH - beside >= 2 * len(source) * SMALLEST_CELL else 1
     cell = min(LARGEST_CELL, max(SMALLEST_CELL, (WIDTH - beside) / (columns * len(source))))
-    panels, figures = list(zip(matrices, titles, strict=True)), []
-    for first in range(0, len(panels), 2 * columns):
-        part = panels[first : first + 2 * columns]
-        rows = ceil(len(part) / columns)
+    figures = []
+    for first in range(0, len(matrices), 2 * columns):
+        panels = list(zip(matrices, titles, strict=True))[first : first + 2 * columns]
+        rows = ceil(len(panels) / columns)
         width, height = beside + columns * len(source) * cell, rows * (len(target) * cell + 1.2) + 1.6
         with drawing():
             figure, body = new_figure(max(width, 5.0), height, heading, subheading)
             grid = body.subplots(rows, columns, squeeze=False)
-            for axes, (weights, title) in zip(grid.flat, part, strict=False):
+            for axes, (weights, title) in zip(grid.flat, panels, strict=False):
                 cells = _draw_panel(axes, weights, largest, title, links)
                 _name_tokens(axes, *labels, cell)
-            for axes in grid.flat[len(part) :]:
+            for axes in grid.flat[len(panels) :]:
                 axes.remove()
-            _name_sides(grid, source_label, target_label)
-            _explain(body, cells, list(grid.flat[: len(part)]), notes_on([*labels[0], *labels[1]]), links)
+            for axes in grid[0]:
+                axes.set_xlabel(source_label, color=QUIET)
+            for axes in grid[:, 0]:
+                axes.set_ylabel(target_label, color=QUIET)
+            for axes in grid[:, 1:].flat:
+                axes.tick_params(labelleft=False)  # target words are at the left alone
+            _explain(body, cells, list(grid.flat[: len(panels)]), notes_on([*labels[0], *labels[1]]), links)
             fix_layout(figure)
         figures.append(figure)
     return figures
-
-
-def _check_shapes(matrices: Sequence[Float[np.ndarray, "T S"]], rows: int, columns: int) -> None:
-    if not matrices:
-        raise ValueError("no weights to draw")
-    for weights in matrices:
-        if weights.shape != (rows, columns) or not weights.size:
-            raise ValueError(f"{weights.shape} weights for {rows} target, {columns} source tokens")
 
 
 def _draw_panel(
@@ -171,16 +108,6 @@ def _name_tokens(axes: Axes, source: Sequence[TokenLabel], target: Sequence[Toke
             tick.set(color=GOLD, fontweight="bold")
         elif label.kind != "word":
             tick.set(color=QUIET, fontstyle="italic")
-
-
-def _name_sides(grid: Any, source_label: str, target_label: str) -> None:
-    """Label the sides of the outer panels; the target words stand at the left alone."""
-    for axes in grid[0]:
-        axes.set_xlabel(source_label, color=QUIET)
-    for axes in grid[:, 0]:
-        axes.set_ylabel(target_label, color=QUIET)
-    for axes in grid[:, 1:].flat:
-        axes.tick_params(labelleft=False)
 
 
 def _explain(

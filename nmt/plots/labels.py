@@ -30,20 +30,18 @@ class TokenLabel:
 
 
 def language_name(code: str) -> str:
-    """The English name of a language code such as "de", or the code itself where it has no name in `LANGUAGES`."""
+    """The English name of a language code such as "de"; of others the code itself."""
     return LANGUAGES.get(code, code)
 
 
 def token_labels(tokens: Sequence[str]) -> list[TokenLabel]:
     """Labels without a tokenizer's own signs.
 
-    Subwords lose sentencepiece's "▁"; a piece whose word goes on in the next one ends with a hyphen instead, as at
-    the end of a printed line. Characters stay as they are. `<eos>` is "(end)", `<unk>` is "(unknown)", a lone space
-    is "␣". Line ends and other control characters are written as escapes.
+    Subwords lose sentencepiece's "▁"; a piece whose word goes on in the next one ends with a hyphen instead. Line ends
+    and other control characters are written as escapes.
     """
     specials = (EOS_TOKEN, UNK_TOKEN)
-    words = [token for token in tokens if token not in specials]
-    is_subwords = any(token.startswith(SPACE_MARK) and len(token) > 1 and token != 2 * SPACE_MARK for token in words)
+    is_subwords = any(token.startswith(SPACE_MARK) and token.strip(SPACE_MARK) for token in tokens)
     labels = []
     for token, following in zip(tokens, [*tokens, EOS_TOKEN][1:], strict=True):
         if token in specials:
@@ -67,11 +65,9 @@ def notes_on(labels: Sequence[TokenLabel]) -> list[str]:
         "space": f"{SPACE}: space between words",
     }
     kinds, texts = {label.kind for label in labels}, {label.text for label in labels}
-    signs = ((mark.removesuffix(SPACE_MARK), meaning) for mark, meaning in CASE.items())
-    return [
-        *(meaning for kind, meaning in meanings.items() if kind in kinds),
-        *(f"{sign}: {meaning}" for sign, meaning in signs if sign in texts),
-    ]
+    notes = [meaning for kind, meaning in meanings.items() if kind in kinds]
+    signs = {mark.removesuffix(SPACE_MARK): meaning for mark, meaning in CASE.items()}
+    return notes + [f"{sign}: {meaning}" for sign, meaning in signs.items() if sign in texts]
 
 
 def _one_line(text: str) -> str:

@@ -1,7 +1,6 @@
-"""How all figures look, and how they are written.
+"""How all figures look, and how they are written, without pyplot: nothing needs a display or stays in memory.
 
-These modules import matplotlib, which takes half a second: import them in the function that draws. Figures are made
-without pyplot, so that nothing needs a display and no figure stays in memory.
+These modules import matplotlib, which takes half a second: import them in the function that draws.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ class NotebookFigure(Figure):
 @contextmanager
 def drawing() -> Iterator[None]:
     """Use the project's settings for a while. The caller's matplotlib settings are neither used nor changed."""
-    # Warnings first: they are about letters that the font lacks, which are drawn as boxes.
     with warnings.catch_warnings(), matplotlib.rc_context():
         warnings.filterwarnings("ignore", message=r"(?s)Glyph .* missing from font", category=UserWarning)
         matplotlib.rcdefaults()
@@ -82,9 +80,8 @@ def new_figure(
 
     Matplotlib's constrained layout makes room for labels: `fix_layout` ends it.
     """
-    figure = NotebookFigure(
-        figsize=(width, height), dpi=DPI, layout=ConstrainedLayoutEngine(rect=(0.01, 0.01, 0.98, 0.98))
-    )
+    layout = ConstrainedLayoutEngine(rect=(0.01, 0.01, 0.98, 0.98))
+    figure = NotebookFigure(figsize=(width, height), dpi=DPI, layout=layout)
     FigureCanvasAgg(figure)  # measures text without a display
     if title:
         figure.suptitle(fill(title, 70), x=0.01, ha="left", fontsize=LARGE, fontweight="bold")
@@ -121,8 +118,5 @@ def render(figure: Figure, file_format: str) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of the path's suffix, whole or not at all.
-
-    Raises `UserError` if the suffix is not a figure format or the file cannot be written.
-    """
+    """Write a figure in the format of its path's suffix. Raises `UserError` for another one, or if it cannot write."""
     files.write(path, render(figure, figure_format(path)))

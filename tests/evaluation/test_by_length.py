@@ -9,21 +9,12 @@ import sacrebleu
 from support.evaluations import HYPOTHESES, REFERENCES
 
 from nmt.evaluation import scores
-from nmt.evaluation.by_length import (
-    Bucket,
-    bleu_by_length,
-    bootstrap_interval,
-    resampled_sums,
-    source_lengths,
-)
+from nmt.evaluation.by_length import Bucket, bleu_by_length, bootstrap_interval, resampled_sums, source_lengths
 from nmt.system.errors import UserError
 
 
-def test_lengths_are_spacy_tokens_of_the_raw_source():
+def test_lengths_are_spacy_tokens_of_the_raw_source_and_buckets_have_these_ends():
     assert source_lengths(["Ein Mann, z. B. Otto, schläft.", "", "  Zwei   Hunde\n"], "de") == [9, 0, 2]
-
-
-def test_bucket_boundaries():
     lengths = [0, 1, 10, 11, 20, 21, 50, 51, 900]
     texts = ["a b c d"] * 9
     result = bleu_by_length(texts, texts, lengths, [10, 20, 30, 40, 50], samples=1)
@@ -79,10 +70,8 @@ def test_the_interval_holds_95_of_100_resamples_and_depends_on_their_seed():
 
 def test_interval_shrinks_with_the_square_root_of_the_number_of_sentences():
     statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
-    low, high = bootstrap_interval(statistics, 1000, seed=1)
-    # The same sentences nine times: the same score, a third of the uncertainty.
-    low9, high9 = bootstrap_interval(np.tile(statistics, (9, 1)), 1000, seed=1)
-    assert (high - low) / (high9 - low9) == pytest.approx(3, rel=0.15)
+    intervals = [bootstrap_interval(np.tile(statistics, (count, 1)), 1000, seed=1) for count in (1, 9)]
+    assert np.ptp(intervals[0]) / np.ptp(intervals[1]) == pytest.approx(3, rel=0.15)
 
 
 @pytest.mark.parametrize(

@@ -37,31 +37,31 @@ def sentences(count: int) -> list[str]:
 
 def test_a_translation_scores_alike_as_it_is_written_and_when_it_is_forced(translator: Translator) -> None:
     sources = sentences(70)  # more than a batch
-    found = translator.translate(sources)
-    assert len({len(each.tokens) for each in found}) > 2
-    ended = [(source, each) for source, each in zip(sources, found, strict=True) if each.tokens[-1] == "<eos>"]
-    forced = forced_scores(translator, [source for source, _ in ended], [each.tokens for _, each in ended])
-    assert forced == pytest.approx([each.mean_log_probability for _, each in ended], abs=1e-5)
+    translations = translator.translate(sources)
+    assert len({len(translation.tokens) for translation in translations}) > 2
+    ended = [(s, t) for s, t in zip(sources, translations, strict=True) if t.tokens[-1] == "<eos>"]
+    forced = forced_scores(translator, [source for source, _ in ended], [t.tokens for _, t in ended])
+    assert forced == pytest.approx([t.mean_log_probability for _, t in ended], abs=1e-5)
 
 
 def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources = sentences(40)
-    beside: list[str] = []
+    shuffled: list[str] = []
 
-    def forced(_: Translator, others: list[str], targets: list[list[str]]) -> list[float]:
-        beside.extend(others)
+    def forced(_: Translator, texts: list[str], targets: list[list[str]]) -> list[float]:
+        shuffled.extend(texts)
         return [-100.0] * (len(targets) - 1) + [0.0]
 
     monkeypatch.setattr(calibration, "forced_scores", forced)
-    found = calibrate(translator, sources, 0.1)
-    scores = sorted(each.mean_log_probability for each in translator.translate(sources) if each.text)
-    assert scores[int(0.1 * len(scores)) - 1] <= found.threshold <= scores[int(0.1 * len(scores)) + 1]
-    assert found == Calibration(found.threshold, pytest.approx(0.1, abs=0.03), pytest.approx(1 - 1 / len(scores)))
-    own = [s for s, t in zip(sources, translator.translate(sources), strict=True) if t.text]
-    assert sorted(beside) == sorted(own)
-    assert not any(one == other for one, other in zip(beside, own, strict=True))
+    result = calibrate(translator, sources, 0.1)
+    pairs = [(s, t) for s, t in zip(sources, translator.translate(sources), strict=True) if t.text]
+    scores = sorted(t.mean_log_probability for _, t in pairs)
+    assert scores[int(0.1 * len(scores)) - 1] <= result.threshold <= scores[int(0.1 * len(scores)) + 1]
+    assert result == Calibration(result.threshold, pytest.approx(0.1, abs=0.03), pytest.approx(1 - 1 / len(scores)))
+    assert sorted(shuffled) == sorted(s for s, _ in pairs)
+    assert not any(one == s for one, (s, _) in zip(shuffled, pairs, strict=True))
     monkeypatch.setattr(calibration, "forced_scores", lambda *texts: [0.0] * len(texts[1]))
     with pytest.raises(UserError, match="only 0% of shuffled pairs"):
         calibrate(translator, sources, 0.1)
@@ -88,30 +88,16 @@ def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: 
     before, after = checkpoint.load(best, CPU), checkpoint.load(tmp_path / "True.safetensors", CPU)
     assert before.threshold is None
     assert after.config == before.config
-
-
-def test_a_threshold_that_cannot_be_is_refused(best: str, tmp_path: Path) -> None:
     for value, words in ((float("nan"), "threshold: input should be a finite number"), ("low", "threshold")):
         checkpoint_file.write(tmp_path / "bad.safetensors", checkpoint_file.read(best) | {"threshold": value})
         with pytest.raises(DamagedFile, match=words):
             checkpoint.load(tmp_path / "bad.safetensors", CPU)
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--share", "0.5"], ["--share 0.5", "below 0.5"]),
-        (["--output", "OLD"], ["already exists"]),
-        (["--source", "missing"], ["missing", "does not exist"]),
-    ],
-)
-def test_bad_options(
-    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], words: list[str]
-) -> None:
-    more = [best if word == "OLD" else word for word in more]
-    capsys.readouterr()
-    assert main(["calibrate", best, "--output", str(tmp_path / "new.safetensors"), *more]) == 2
-    error = error_of(capsys)
-    for word in words:
-        assert word in error
+def test_bad_options(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = {"--share 0.5": "below 0.5", f"--output {best}": "already exists", "--source missing": "does not exist"}
+    for options, words in cases.items():
+        capsys.readouterr()
+        assert main(["calibrate", best, "--output", str(tmp_path / "new.safetensors"), *options.split()]) == 2
+        assert words in error_of(capsys)
     assert not (tmp_path / "new.safetensors").exists()

@@ -6,33 +6,26 @@ from nmt.config.model import ModelConfig
 from nmt.evaluation.mechanisms import mechanism
 from nmt.evaluation.report import legend
 
+LSTM = {"cell": "lstm", "encoder": {"self_attention": 4}, "decoder": {"readout": "maxout"}}
+
 
 @pytest.mark.parametrize(
-    ("fields", "name"),
+    ("attention", "others", "name"),
     [
-        ({"wiring": "none"}, "no attention"),
-        ({}, "Bahdanau, additive"),
-        ({"wiring": "luong", "score": "scaled_dot", "scope": "local_p"}, "Luong, scaled dot, local-p"),
+        ({"wiring": "none"}, {"cell": "lstm"}, "no attention, LSTM"),
+        ({}, LSTM, "Bahdanau, additive, LSTM, encoder self-attention, maxout readout"),
+        ({"wiring": "luong", "score": "scaled_dot", "scope": "local_p"}, {}, "Luong, scaled dot, local-p"),
         (
             {"wiring": "luong", "score": "general", "heads": 4, "hard": True, "input_feeding": False},
+            {},
             "Luong, general, 4 heads, hard, no input feeding",
         ),
     ],
 )
-def test_a_mechanism_is_named_by_what_it_is(fields: dict[str, object], name: str) -> None:
-    assert mechanism(ModelConfig.model_validate({"attention": fields, "decoder": {"hidden_size": 512}})) == name
-
-
-def test_so_are_the_parts_around_attention() -> None:
-    parts = {"cell": "lstm", "encoder": {"self_attention": 4}, "decoder": {"readout": "maxout"}}
-    assert mechanism(ModelConfig.model_validate(parts)) == (
-        "Bahdanau, additive, LSTM, encoder self-attention, maxout readout"
-    )
-    assert mechanism(ModelConfig.model_validate({"attention": {"wiring": "none"}, "cell": "lstm"})) == (
-        "no attention, LSTM"
-    )
+def test_a_mechanism_is_named_by_what_it_is(attention: dict[str, object], others: dict[str, object], name: str) -> None:
+    config = {"attention": attention, "decoder": {"hidden_size": 512}} | others
+    assert mechanism(ModelConfig.model_validate(config)) == name
 
 
 def test_runs_are_named_where_they_share_a_mechanism() -> None:
     assert legend(["A", "B", None, "A"], ["a1", "b", "ensemble", "a2"]) == ["A (a1)", "B", "ensemble", "A (a2)"]
-    assert legend([None, None], ["a", "b"]) == ["a", "b"]

@@ -1,6 +1,6 @@
 """sacreBLEU's own copies of test sets, and scores of models whose packages are not installed with nmt."""
 
-import io
+import re
 import sys
 import urllib.error
 import urllib.request
@@ -14,7 +14,7 @@ from support.cli import SOURCES, TARGETS, error_of
 
 from nmt.cli import main
 from nmt.evaluation import learned
-from nmt.evaluation.learned import learned_score
+from nmt.evaluation.learned import LearnedScore, learned_score
 from nmt.evaluation.published import published_test_set
 from nmt.system.errors import UserError
 
@@ -30,26 +30,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A network of our own; returns what is asked for."""
-    asked = []
+    """A network without a name server; returns the addresses that are requested."""
+    addresses = []
 
-    def urlopen(address: str) -> io.BytesIO:
-        asked.append(address)
+    def urlopen(address: str) -> None:
+        addresses.append(address)
         raise urllib.error.URLError("Name or service not known")
 
     monkeypatch.setattr(urllib.request, "urlopen", urlopen)
-    return asked
+    return addresses
 
 
 def put(folder: Path, name: str, pair: str) -> None:
     """What sacreBLEU leaves behind after downloading and unpacking."""
-    place = folder / name
-    place.mkdir(parents=True)
+    (folder / name).mkdir(parents=True)
     source, target = (TARGETS, SOURCES) if pair == "en-de" else (SOURCES, TARGETS)
-    label = name.replace("/", "_")
     for kind in DATASETS[name].fieldnames(pair):
-        lines = source if kind == "src" else target
-        (place / f"{label}.{pair}.{kind}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        path = folder / name / f"{name.replace('/', '_')}.{pair}.{kind}"
+        path.write_text("".join(f"{line}\n" for line in (source if kind == "src" else target)), encoding="utf-8")
 
 
 @pytest.mark.parametrize(("name", "pair"), [("wmt14", "de-en"), ("multi30k/2016", "en-de")])
@@ -78,82 +76,62 @@ def test_without_a_network_it_says_so(best: str, network: list[str], capsys: pyt
     assert len(network) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--sacrebleu", "multi30k/2061"], ["no such test set", "multi30k/2016"]),
-        (["--sacrebleu", "multi30k/2016", "--split", "test"], ["--split", "not allowed with", "--sacrebleu"]),
-        (["--sacrebleu", "wmt17/B"], ["it has no de-en", "en-fi"]),
-        (["--metric", "comet"], ["COMET is not installed: run pip install unbabel-comet"]),
-        (["--metric", "bertscore"], ["BERTScore is not installed: run pip install bert-score"]),
-        (["--metric", "bleurt"], ["--metric", "comet"]),
-    ],
-)
 @pytest.mark.usefixtures("folder")
 def test_what_cannot_be_had(
-    best: str,
-    network: list[str],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    words: list[str],
+    best: str, network: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learned, "find_spec", lambda _: None)
-    capsys.readouterr()
-    assert main(["evaluate", best, *arguments]) == 2
-    error = error_of(capsys)
-    for word in words:
-        assert word in error
+    cases = {
+        "--sacrebleu multi30k/2061": r"no such test set.*multi30k/2016",
+        "--sacrebleu multi30k/2016 --split test": r"--split.*not allowed with.*--sacrebleu",
+        "--sacrebleu wmt17/B": r"it has no de-en.*en-fi",
+        "--metric comet": r"COMET is not installed: run pip install unbabel-comet",
+        "--metric bertscore": r"BERTScore is not installed: run pip install bert-score",
+        "--metric bleurt": r"--metric.*comet",
+    }
+    for arguments, words in cases.items():
+        capsys.readouterr()
+        assert main(["evaluate", best, *arguments.split()]) == 2
+        assert re.search(words, error_of(capsys)), arguments
     assert network == []
 
 
 @pytest.fixture
 def packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packages with the interfaces of the real ones, whose scores tell whether they got the right text."""
-    model = SimpleNamespace(
-        predict=lambda data, **_: SimpleNamespace(
-            system_score=sum(d["src"] == "s" and d["mt"] == "h" and d["ref"] == "r" for d in data) / len(data)
-        )
-    )
-    comet, bert_score = ModuleType("comet"), ModuleType("bert_score")
-    comet.download_model = lambda name: f"/models/{name}"  # type: ignore[attr-defined]
-    comet.load_from_checkpoint = lambda _: model  # type: ignore[attr-defined]
+
+    def predict(data: list[dict[str, str]], **_: object) -> SimpleNamespace:
+        return SimpleNamespace(system_score=sum(d == {"src": "s", "mt": "h", "ref": "r"} for d in data) / len(data))
 
     def score(hypotheses: list[str], references: list[str], lang: str, return_hash: bool) -> object:
         assert return_hash
-        f1 = torch.tensor(
-            [float(h == "h" and r == "r" and lang == "en") for h, r in zip(hypotheses, references, strict=True)]
-        )
+        pairs = zip(hypotheses, references, strict=True)
+        f1 = torch.tensor([float(pair == ("h", "r") and lang == "en") for pair in pairs])
         return (f1, f1, f1), "roberta-large_L17"
 
-    bert_score.score = score  # type: ignore[attr-defined]
-    for module in (comet, bert_score):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
+    comet = {"download_model": str, "load_from_checkpoint": lambda _: SimpleNamespace(predict=predict)}
+    for name, content in (("comet", comet), ("bert_score", {"score": score})):
+        module = ModuleType(name)
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(learned, "find_spec", lambda _: object())
     monkeypatch.setattr(learned, "version", lambda _: "2.2")
 
 
 @pytest.mark.usefixtures("packages")
-def test_learned_scores_are_their_packages_own() -> None:
+def test_learned_scores_are_their_packages_own(
+    best: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = (["s"] * 4, ["h", "h", "h", "x"], ["r"] * 4)
-    found = learned_score("comet", *texts, "en")
-    assert (found.name, found.score) == ("COMET", 0.75)
-    assert found.signature == "unbabel-comet 2.2, Unbabel/wmt22-comet-da"
-    found = learned_score("bertscore", *texts, "en")
-    assert (found.name, found.score, found.signature) == ("BERTScore", 0.75, "bert-score 2.2, roberta-large_L17")
-
-
-@pytest.mark.usefixtures("packages")
-def test_learned_scores_stand_beside_the_others(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    comet, bertscore = (learned_score(metric, *texts, "en") for metric in ("comet", "bertscore"))
+    assert comet == LearnedScore("COMET", 0.75, "unbabel-comet 2.2, Unbabel/wmt22-comet-da")
+    assert bertscore == LearnedScore("BERTScore", 0.75, "bert-score 2.2, roberta-large_L17")
     capsys.readouterr()
     assert main(["evaluate", best, "--metric", "comet", "--metric", "bertscore"]) == 0
     printed = capsys.readouterr().out
     assert "COMET  BERTScore" in printed
     assert "COMET        unbabel-comet 2.2, Unbabel/wmt22-comet-da" in printed
 
-
-@pytest.mark.usefixtures("packages")
-def test_a_package_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: str) -> str:
         raise RuntimeError("no network\nat all")
 

@@ -13,12 +13,7 @@ from support.texts import LANGUAGES, SAMPLE
 
 from nmt.config.run import Config
 from nmt.evaluation import alignment
-from nmt.evaluation.alignment import (
-    best_links,
-    score_alignment,
-    token_shares,
-    word_pairs,
-)
+from nmt.evaluation.alignment import best_links, score_alignment, token_shares, word_pairs
 from nmt.evaluation.scores import spacy_tokens
 from nmt.text.corpus import ParallelText
 from nmt.text.tokenizers import Tokenizer
@@ -30,46 +25,36 @@ from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 from nmt.translator import Translator
 
-# From tokens to words
+SPACY, WHITESPACE, CHARACTERS = SpacyTokenizer("de", True), WhitespaceTokenizer(True), CharTokenizer(True)
 
 
-def test_shares_of_spacy_tokens_are_those_of_the_same_words() -> None:
-    text = "Süße Hunde, z. B. Dackel!"
-    words = spacy_tokens([text], "de")[0]
-    np.testing.assert_array_equal(token_shares(SpacyTokenizer("de", True).surfaces(text), words), np.eye(len(words)))
-
-
-def test_shares_of_whitespace_tokens_go_by_characters() -> None:
-    surfaces = WhitespaceTokenizer(True).surfaces("Ja, gut.")
-    shares = token_shares(surfaces, ["Ja", ",", "gut", "."])
-    np.testing.assert_allclose(shares, [[2 / 3, 0], [1 / 3, 0], [0, 3 / 4], [0, 1 / 4]])
-
-
-def test_shares_of_characters() -> None:
-    surfaces = CharTokenizer(True).surfaces("Ja, du")  # J a , ▁ d u
-    shares = token_shares(surfaces, ["Ja", ",", "du"])
-    np.testing.assert_array_equal(shares, [[1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
-
-
-def test_shares_of_subwords() -> None:
-    shares = token_shares(["▁Hü", "nd", "chen", "▁", "½t,", "▁▁"], ["Hündchen", "½t", ",", "▁"])
-    expected = [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 2 / 3, 0], [0, 0, 0, 0, 1 / 3, 1], [0] * 6]
-    np.testing.assert_allclose(shares, expected)
-
-
-def test_shares_where_a_tokenizer_changed_the_text() -> None:
-    # "½" became "1⁄2", "ﬁ" became "fi", and a zero-width space was dropped.
-    surfaces = ["▁1", "⁄2", "▁fi", "x", "▁zu", "er", "st"]
-    shares = token_shares(surfaces, ["½", "ﬁx", "zu\u200berst", "\u200b"])
-    expected = [[1, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1], [0] * 7]
-    np.testing.assert_allclose(shares, expected)
-
-
-def test_no_words_and_no_tokens() -> None:
-    assert token_shares([], []).shape == (0, 0)
-    assert token_shares(["▁"], []).shape == (0, 1)
-    assert token_shares([], ["a"]).tolist() == [[]]
-    assert token_shares(["▁▁"], ["▁"]).tolist() == [[0]]
+@pytest.mark.parametrize(
+    ("surfaces", "words", "shares"),
+    [
+        (SPACY.surfaces("Süße Hunde, z. B. Dackel!"), ["Süße", "Hunde", ",", "z.", "B.", "Dackel", "!"], np.eye(7)),
+        (WHITESPACE.surfaces("Ja, gut."), ["Ja", ",", "gut", "."], [[2 / 3, 0], [1 / 3, 0], [0, 3 / 4], [0, 1 / 4]]),
+        (  # J a , ▁ d u
+            CHARACTERS.surfaces("Ja, du"),
+            ["Ja", ",", "du"],
+            [[1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]],
+        ),
+        (
+            ["▁Hü", "nd", "chen", "▁", "½t,", "▁▁"],
+            ["Hündchen", "½t", ",", "▁"],
+            [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 2 / 3, 0], [0, 0, 0, 0, 1 / 3, 1], [0] * 6],
+        ),
+        (  # "½" became "1⁄2", "ﬁ" became "fi", and a zero-width space was dropped.
+            ["▁1", "⁄2", "▁fi", "x", "▁zu", "er", "st"],
+            ["½", "ﬁx", "zu\u200berst", "\u200b"],
+            [[1, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1], [0] * 7],
+        ),
+        ([], ["a"], [[]]),
+        (["▁▁"], ["▁"], [[0]]),
+        (["▁"], [], np.zeros((0, 1))),
+    ],
+)
+def test_shares_of_tokens_in_words(surfaces: list[str], words: list[str], shares: list[list[float]]) -> None:
+    np.testing.assert_allclose(token_shares(surfaces, words), shares)
 
 
 def test_words_from_subword_weights_by_hand() -> None:
@@ -89,9 +74,7 @@ def test_words_from_subword_weights_by_hand() -> None:
     weights = alignment.word_attention(attention, source, target)
     np.testing.assert_allclose(weights, [[0.3, 0.3], puppy, [0.4, 0.6]])
     assert best_links(weights) == {(0, 0), (0, 1), (1, 2)}  # the first of equals
-
-
-def test_nothing_is_linked_where_there_is_no_weight() -> None:
+    # Nothing is linked where there is no weight.
     assert best_links(np.array([[0.0, 0.0], [0.0, 0.1]])) == {(1, 1)}
     assert best_links(np.zeros((0, 3))) == best_links(np.zeros((3, 0))) == frozenset()
 
@@ -126,31 +109,28 @@ def test_weight_is_conserved(tokenizer: Tokenizer, text: str, by_spacy: bool, se
 
 
 @pytest.mark.parametrize(
-    ("tokenizer", "wiring"),
-    [("whitespace", "bahdanau"), ("spacy", "luong"), ("char", "bahdanau"), ("sentencepiece", "luong")],
+    ("tokenizer", "wiring", "size"),
+    [("whitespace", "bahdanau", "null"), ("char", "luong", "null"), ("sentencepiece", "luong", "20")],
 )
 def test_models_of_any_tokens_give_words(
     make_translator: Callable[..., tuple[Config, Translator]],
     text: dict[str, ParallelText],
     tokenizer: str,
     wiring: str,
+    size: str,
 ) -> None:
-    kinds = [f"data.{side}.{field}" for side in ("source", "target") for field in (f"tokenizer={tokenizer}",)]
-    if tokenizer == "sentencepiece":
-        kinds += [f"data.{side}.vocabulary_size=20" for side in ("source", "target")]
+    fields = {"tokenizer": tokenizer, "vocabulary_size": size}
+    kinds = [f"data.{side}.{field}={value}" for side in ("source", "target") for field, value in fields.items()]
     _, translator = make_translator(f"model.attention.wiring={wiring}", *kinds)
     pairs = ParallelText([*text["test"].source, "", "Ba", ""], [*text["test"].target, "kip", "", ""])
     words = word_pairs(pairs, LANGUAGES, "whitespace")
-    found = list(alignment.attend_words(translator, pairs, words))
-    tokens = translator.forced_attention(pairs.source, pairs.target)
-    for weights, matrix, source, target in zip(found, tokens, words.source, words.target, strict=True):
+    by_word = alignment.attend_words(translator, pairs, words)
+    by_token = translator.forced_attention(pairs.source, pairs.target)
+    for weights, matrix, source, target in zip(by_word, by_token, words.source, words.target, strict=True):
         assert weights.shape == (len(target), len(source))
         assert len(best_links(weights)) == (len(target) if source else 0)
         if tokenizer == "whitespace":
             np.testing.assert_allclose(weights, matrix[:-1, :-1], rtol=1e-6)
-
-
-# What models have learnt
 
 
 def write_more(folder: Path, few: ParallelText) -> tuple[list[str], ParallelText, Path]:
@@ -173,8 +153,8 @@ def write_more(folder: Path, few: ParallelText) -> tuple[list[str], ParallelText
 def error_rate(translator: Translator, text: ParallelText, path: Path) -> float:
     words = word_pairs(text, LANGUAGES, "whitespace", path)
     assert words.links is not None
-    found = [best_links(weights) for weights in alignment.attend_words(translator, text, words)]
-    return score_alignment(found, words.links, samples=1).error_rate
+    links = [best_links(weights) for weights in alignment.attend_words(translator, text, words)]
+    return score_alignment(links, words.links, samples=1).error_rate
 
 
 @pytest.mark.parametrize("wiring", ["bahdanau", "luong"])

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from support.pictures import pixels, svg_texts
 
-from nmt.plots.heat_map import GOLD, heat_map, heat_maps
-from nmt.plots.style import DPI, WIDTH, render
+from nmt.plots.heat_map import GOLD, heat_maps
+from nmt.plots.style import DPI, WIDTH, render, save
 from nmt.system.errors import UserError
 
 SOURCE = ["Ein", "älterer", "$x_1$", "Süßes_", "."]
@@ -14,14 +14,24 @@ TARGET = ["An", "older", "<unk>", "_sweet_", "&", "<eos>"]
 EVEN = np.full((6, 5), 0.2)
 
 
+def heat_map(weights=EVEN, source=SOURCE, target=TARGET, **options):
+    [figure] = heat_maps([weights], source, target, titles=[None], **options)
+    return figure
+
+
+def overlap(boxes):
+    return any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[i + 1 :])
+
+
 def test_a_heat_map_says_all_that_its_reader_needs(tmp_path):
-    options = {"title": "a $b$ title", "source_label": "German (source)", "target_label": "English (hypothesis)"}
-    figure = heat_map(EVEN, SOURCE, TARGET, tmp_path / "new" / "a.svg", **options)
+    options = {"heading": "a $b$ title", "source_label": "German (source)", "target_label": "English (hypothesis)"}
+    figure = heat_map(**options)
     texts = svg_texts(figure)
     shown = ["An", "older", "(unknown)", "_sweet_", "&", "(end)"]
     assert {*SOURCE, *shown, *options.values(), "attention weight", "0", "0.1", "0.2"} <= set(texts)
     assert {"(end): end of sentence", "(unknown): not in the vocabulary"} <= set(texts)
-    assert (tmp_path / "new" / "a.svg").read_bytes() == render(figure, "svg")  # the same picture, the same bytes
+    save(figure, tmp_path / "new" / "a.svg")
+    assert (tmp_path / "new" / "a.svg").read_bytes() == render(figure, "svg")  # the same figure, the same bytes
     assert figure._repr_png_().startswith(b"\x89PNG")  # how a notebook shows it
 
 
@@ -37,21 +47,21 @@ def test_source_runs_along_x_and_target_down_y():
     assert cells.y1 - cells.height / 2 < 1 - ys.mean() / height < cells.y1
 
 
-@pytest.mark.parametrize(("rows", "columns", "count"), [(1, 1, 1), (12, 14, 1), (14, 16, 4), (12, 30, 3)])
-def test_pictures_fit_a_page_and_no_panel_covers_another(rows, columns, count):
+@pytest.mark.parametrize(("rows", "columns", "count"), [(1, 1, 1), (14, 16, 4), (12, 30, 3)])
+def test_figures_fit_a_page_and_no_panel_covers_another(rows, columns, count):
     matrices = [np.full((rows, columns), 1 / columns)] * count
     words = ["Straße" if i % 2 else "in" for i in range(max(rows, columns))]
     titles = [f"Luong, scaled general, local-p ({number})" for number in range(count)]
-    pictures = heat_maps(matrices, words[:columns], words[:rows], titles=titles, heading="h", subheading="s")
-    assert [len(figure.axes) - 1 for figure in pictures] == {1: [1], 3: [2, 1], 4: [4]}[count]  # and a colour bar
-    for figure in pictures:
+    figures = heat_maps(matrices, words[:columns], words[:rows], titles=titles, heading="h", subheading="s")
+    assert [len(figure.axes) - 1 for figure in figures] == {1: [1], 3: [2, 1], 4: [4]}[count]  # and a colour bar
+    for figure in figures:
         assert figure.get_size_inches()[0] <= WIDTH
         assert DPI * WIDTH <= 1600
         boxes = [box for axes in figure.axes if (box := axes.get_tightbbox()) is not None]
         boxes += [text.get_window_extent() for text in figure.texts]
-        assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[i + 1 :])
-        assert all(box.x0 >= 0 and box.y0 >= 0 for box in boxes)
-        assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes)
+        assert not overlap(boxes)
+        assert all(figure.bbox.containsx(x) for box in boxes for x in (box.x0, box.x1))
+        assert all(figure.bbox.containsy(y) for box in boxes for y in (box.y0, box.y1))
         ticks = [tick for axes in figure.axes for tick in (*axes.get_xticklabels(), *axes.get_yticklabels())]
         assert min(text.get_fontsize() for text in [*ticks, *figure.texts]) >= 9
 
@@ -59,15 +69,14 @@ def test_pictures_fit_a_page_and_no_panel_covers_another(rows, columns, count):
 def test_gold_links_are_outlined_on_their_cells_and_explained():
     strong, weak = np.zeros((4, 4)), np.zeros((4, 4))
     strong[0, 3], weak[0, 3] = 0.8, 0.4
-    (figure,) = heat_maps(
-        [strong, weak], list("abcd"), list("wxyz"), titles=["_one", "$two$"], sure={(3, 0)}, possible={(3, 0), (1, 2)}
-    )
+    links = {"sure": {(3, 0)}, "possible": {(3, 0), (1, 2)}}
+    (figure,) = heat_maps([strong, weak], list("abcd"), list("wxyz"), titles=["_one", "$two$"], **links)
     texts = svg_texts(figure)
     assert {"_one", "$two$", "gold link", "possible gold link", "0.8"} <= set(texts)
-    assert [texts.count(word) for word in "abcdwxyz"] == [2] * 4 + [1] * 4  # target words stand at the left alone
+    assert [texts.count(word) for word in "abcdwxyz"] == [2] * 4 + [1] * 4  # target words are at the left alone
     for axes, largest in zip(figure.axes, (0.8, 0.4), strict=False):
-        links = {(round(p.get_x() - 0.08), round(p.get_y() - 0.08)): p.get_linestyle() for p in axes.patches}
-        assert {place: style == "-" for place, style in links.items()} == {(3, 0): True, (1, 2): False}
+        outlines = {(round(p.get_x() - 0.08), round(p.get_y() - 0.08)): p.get_linestyle() for p in axes.patches}
+        assert {cell: style == "-" for cell, style in outlines.items()} == {(3, 0): True, (1, 2): False}
         cells = axes.collections[0]
         assert cells.get_clim() == (0.0, 0.8)  # the same for all panels
         assert cells.get_array().max() == largest
@@ -77,30 +86,25 @@ def test_gold_links_are_outlined_on_their_cells_and_explained():
 
 def test_letters_that_the_font_lacks_are_no_trouble(tmp_path, capfd):
     tokens = ["漢字", "🙂", "a\nb", "\t", "Donaudampfschifffahrtsgesellschaft"]
-    heat_map(np.zeros((5, 5)), tokens, tokens, tmp_path / "a.PDF")  # warnings are errors here
+    save(heat_map(np.zeros((5, 5)), tokens, tokens), tmp_path / "a.PDF")  # warnings are errors here
     assert capfd.readouterr() == ("", "")
     assert (tmp_path / "a.PDF").read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("name", ["attention.gif", "attention", "attention.png.txt"])
-def test_another_format_is_refused_before_anything_is_written(tmp_path, name):
-    with pytest.raises(UserError, match=rf"{name}: .* is not a figure format; use \.png, \.svg or \.pdf"):
-        heat_map(EVEN, SOURCE, TARGET, tmp_path / name)
+def test_what_cannot_be_drawn_or_written_is_refused(tmp_path):
+    for name in ("attention.gif", "attention", "attention.png.txt"):
+        with pytest.raises(UserError, match=rf"{name}: .* is not a figure format; use \.png, \.svg or \.pdf"):
+            save(heat_map(), tmp_path / name)
     assert not list(tmp_path.iterdir())
-
-
-def test_weights_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"\(5, 6\) weights for 6 target, 5 source"):
-        heat_map(EVEN.T, SOURCE, TARGET)
-    with pytest.raises(ValueError, match="no weights"):
-        heat_maps([], SOURCE, TARGET, titles=[])
+        heat_map(EVEN.T)
 
 
-def test_a_callers_matplotlib_stays_as_it_was_and_does_not_change_the_picture():
+def test_a_callers_matplotlib_stays_as_it_was_and_does_not_change_the_figure():
     with matplotlib.rc_context():
-        plain = render(heat_map(EVEN, SOURCE, TARGET), "png")
+        plain = render(heat_map(), "png")
         matplotlib.rcParams["font.size"] = 30.0
         matplotlib.rcParams["text.usetex"] = True
         before = dict(matplotlib.rcParams)
-        assert render(heat_map(EVEN, SOURCE, TARGET), "png") == plain
+        assert render(heat_map(), "png") == plain
         assert dict(matplotlib.rcParams) == before

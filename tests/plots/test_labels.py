@@ -15,6 +15,7 @@ from nmt.plots.labels import LONGEST, language_name, notes_on, token_labels
         (["E", "i", "▁", "▁▁", "B", "<eos>"], ["E", "i", "␣", "▁▁", "B", "(end)"]),
         (["a\nb", "\t", "$x_1$", ""], ["a\\nb", "\\t", "$x_1$", ""]),
         (["x" * 1000], ["x" * (LONGEST - 1) + "…"]),
+        (["⇧▁", "▁ein", "▁hund", "s"], ["⇧", "ein", "hund-", "s"]),
         ([], []),
     ],
 )
@@ -22,14 +23,7 @@ def test_labels_are_words(tokens: list[str], texts: list[str]) -> None:
     assert [label.text for label in token_labels(tokens)] == texts
 
 
-def test_marks_of_case_are_their_signs() -> None:
-    tokens = ["⇧▁", "▁ein", "▁hund", "s"]
-    labels = token_labels(tokens)
-    assert [label.text for label in labels] == ["⇧", "ein", "hund-", "s"]
-    assert notes_on(labels) == ["⇧: a capital letter follows"]
-
-
-def test_what_is_not_a_word_is_explained_once() -> None:
+def test_what_is_not_a_word_is_explained_once_and_languages_have_names() -> None:
     labels = token_labels(["▁a", "▁", "<unk>", "<unk>", "<eos>"])
     assert [label.kind for label in labels] == ["word", "space", "unknown", "unknown", "end"]
     assert notes_on(labels) == [
@@ -38,7 +32,5 @@ def test_what_is_not_a_word_is_explained_once() -> None:
         "␣: space between words",
     ]
     assert notes_on(token_labels(["Ein", "Mann"])) == []
-
-
-def test_languages_have_names() -> None:
+    assert notes_on(token_labels(["⇧▁", "▁ein"])) == ["⇧: a capital letter follows"]
     assert [language_name(code) for code in ("de", "en", "xx")] == ["German", "English", "xx"]

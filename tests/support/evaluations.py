@@ -2,7 +2,9 @@
 
 import random
 
-from nmt.evaluation import report
+from nmt.evaluation import scores
+from nmt.evaluation.by_length import bleu_by_length, source_lengths
+from nmt.evaluation.report import ModelEvaluation
 
 TEXT = "a man in the red hat sits on his old bench and reads while two small dogs run past him to this park"
 WORDS = TEXT.split()
@@ -24,6 +26,9 @@ REFERENCES = sentences(200)
 HYPOTHESES = damaged(REFERENCES, 0.3, seed=1)
 
 
-def evaluated(outputs, sources, references, edges=(10, 20, 30, 40, 50), **options):
-    languages = {"source_language": "de", "target_language": "en"}
-    return report.evaluate_outputs(outputs, sources, references, split="valid", edges=edges, **languages, **options)
+def evaluated(outputs, sources, references, edges=(10, 20, 30, 40, 50)):
+    lengths = source_lengths(sources, "de")
+    return [
+        ModelEvaluation(name, "valid", scores.score(h, references, "en"), bleu_by_length(h, references, lengths, edges))
+        for name, h in outputs.items()
+    ]

@@ -16,7 +16,7 @@ from pathlib import Path
 import peers
 
 from nmt.config.reading import load_config
-from nmt.data.ibm1 import Side, translations
+from nmt.data.ibm1 import translations
 from nmt.data.training_set import load_training_set
 
 LEAST = 1e-4  # likely enough to be written
@@ -28,8 +28,7 @@ def main() -> None:
     options = parser.parse_args()
     pairs = load_training_set(load_config(peers.CONFIG).data)
     words = [codec.vocabulary.tokens for codec in (pairs.source, pairs.target)]
-    sides = (Side(rows.values, rows.lengths, len(own)) for rows, own in zip(pairs.rows, words, strict=True))
-    met = translations(*sides)
+    met = translations(*pairs.rows)
     with options.file.open("w", encoding="utf-8") as file:
         for source, target, probability in zip(met.source, met.target, met.probability, strict=True):
             if probability >= LEAST:

@@ -11,7 +11,7 @@ from nmt.augment.monolingual import Monolingual, load_monolingual
 from nmt.augment.typos import with_typos
 from nmt.data.augmentation import Augmentation, MonolingualTexts
 from nmt.data.batching import Example
-from nmt.data.ibm1 import Side
+from nmt.data.store import Rows
 from nmt.system.errors import prefix_errors_with
 from nmt.system.wording import counted
 from nmt.text.codec import Codec
@@ -61,7 +61,7 @@ class ConfiguredAugmentation(Augmentation):
         return [with_typos(line, self.config.source.language, probability, chance) for line in lines]
 
     def replace(
-        self, pairs: list[Example], draw: str, codec: Codec, corpus: Callable[[], Sequence[Side]]
+        self, pairs: list[Example], draw: str, codec: Codec, corpus: Callable[[], Sequence[Rows]]
     ) -> list[Example]:
         share = self.section.copying
         if share is None:

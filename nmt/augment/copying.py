@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from random import Random
 
 from nmt.data.batching import Example
-from nmt.data.ibm1 import Side, translations
+from nmt.data.ibm1 import translations
+from nmt.data.store import Rows
 from nmt.text.codec import Codec
 from nmt.text.tokenizers.base import SPACE_MARK
 from nmt.text.tokenizers.case import MARKS
@@ -27,7 +28,7 @@ VOWELS = [*"aeiouaeioäöü", "ie", "ei", "au"]
 class Copying:
     """Puts made-up words into pairs of one joint vocabulary of subwords."""
 
-    def __init__(self, codec: Codec, source: Side, target: Side) -> None:
+    def __init__(self, codec: Codec, source: Rows, target: Rows) -> None:
         tokens = codec.vocabulary.tokens
         self._codec = codec
         self._begins = [token.startswith(SPACE_MARK) or token in MARKS for token in tokens]

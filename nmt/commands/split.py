@@ -27,22 +27,22 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
+    from nmt.data.splits import SPLITS
     from nmt.data.splitting import split
 
     paths, sizes = (options.source, options.target), {"validation": options.validation, "test": options.test}
     languages = _languages(options.languages, paths)
-    result = split(paths, options.output, languages, seed=options.seed, **sizes)
-    counts = ", ".join(f"{number} {name}" for name, number in result.pairs.items())
-    print(f"Written to {options.output}: {counts} pairs.")
-    if result.empty:
-        print(f"Left out: {counted(result.empty, 'pair')} with an empty side.")
-    if result.copies:
-        print(f"Left out: {result.copies} more of the same pairs as in the validation and test sets.")
+    counts = split(paths, options.output, languages, seed=options.seed, **sizes)
+    print(f"Written to {options.output}: {', '.join(f'{counts[name]} {name}' for name in SPLITS)} pairs.")
+    if counts["empty"]:
+        print(f"Left out: {counted(counts['empty'], 'pair')} with an empty side.")
+    if counts["copies"]:
+        print(f"Left out: {counts['copies']} more of the same pairs as in the validation and test sets.")
     print("\nIn the config:\n\ndata:\n  corpus: files")
-    for number, (side, language) in enumerate(zip(("source", "target"), languages, strict=True)):
+    for side, language in zip(("source", "target"), languages, strict=True):
         print(f"  {side}:\n    language: {in_yaml(language)}")
-        for name, files in result.paths.items():
-            print(f"    {name}: {in_yaml(str(files[number]))}")
+        for name in SPLITS:
+            print(f"    {name}: {in_yaml(str(options.output / f'{name}.{language}'))}")
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from nmt import addons
 from nmt.config.data import DataConfig
 from nmt.data.batching import Example
-from nmt.data.ibm1 import Side
+from nmt.data.store import Rows
 from nmt.text.codec import Codec
 
 
@@ -56,7 +56,7 @@ class Augmentation:
         return lines
 
     def replace(
-        self, pairs: list[Example], draw: str, codec: Codec, corpus: Callable[[], Sequence[Side]]
+        self, pairs: list[Example], draw: str, codec: Codec, corpus: Callable[[], Sequence[Rows]]
     ) -> list[Example]:
         """Pairs as they are read in one epoch, whose random choices depend on `draw` alone.
 

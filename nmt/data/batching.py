@@ -69,15 +69,9 @@ class Batch:
     def shard(self, number: int, count: int) -> Batch:
         """Every `count`-th sentence from `number` on, without the padding that these do not need."""
         source, source_lengths, *targets, target_lengths = (x[number::count] for x in vars(self).values())
-        target_input, target_output = (x[:, : int(target_lengths.max())] for x in targets)
-        sentences = (
-            source[:, : int(source_lengths.max())],
-            source_lengths,
-            target_input,
-            target_output,
-            target_lengths,
-        )
-        return Batch(*(x.contiguous() for x in sentences))
+        target_input, target_output = (x[:, : int(target_lengths.max())].contiguous() for x in targets)
+        source = source[:, : int(source_lengths.max())].contiguous()
+        return Batch(source, source_lengths.contiguous(), target_input, target_output, target_lengths.contiguous())
 
     def to(self, device: torch.device) -> Batch:
         """The batch with its ids on another device."""
@@ -114,15 +108,13 @@ def collate(examples: Sequence[Example]) -> Batch:
 class Batches:
     """The batches of an epoch, as the indices of the examples in them."""
 
-    order: NDArray[np.int32]  # of the examples, one batch after the other
-    begins: NDArray[np.int64]  # of each batch in it
-    ends: NDArray[np.int64]
+    indices: list[NDArray[np.int32]]
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self.indices)
 
     def __getitem__(self, number: int) -> list[int]:
-        return self.order[self.begins[number] : self.ends[number]].tolist()
+        return self.indices[number].tolist()
 
 
 def epoch_batches(
@@ -152,9 +144,8 @@ def epoch_batches(
             ends += [*range(begin + batch_size, end, batch_size), end]
         else:
             ends += [begin + batch_end for batch_end in _batch_ends(longest[pool], batch_size)]
-    shuffled = random.permutation(len(ends))
-    begins = np.array([0, *ends[:-1]], dtype=np.int64)[: len(ends)]
-    return Batches(order, begins[shuffled], np.array(ends, dtype=np.int64)[shuffled])
+    batches = np.split(order, ends[:-1])
+    return Batches([batches[number] for number in random.permutation(len(ends))])
 
 
 def _pool_ends(cells: NDArray[np.int32] | None, count: int, batch_size: int) -> list[int]:
@@ -180,10 +171,5 @@ def _batch_ends(longest: NDArray[np.int32], size: int) -> list[int]:
 
 def fill_rate(lengths: tuple[NDArray[np.int32], NDArray[np.int32]], batches: Batches) -> float:
     """Share of the padded batches' cells, both sides together, that hold a token."""
-    filled = cells = 0
-    for begin, end in zip(batches.begins, batches.ends, strict=True):
-        for side in lengths:
-            ended = side[batches.order[begin:end]] + 1
-            filled += int(ended.sum())
-            cells += int(ended.max()) * len(ended)
-    return filled / cells
+    ended = [side[indices] + 1 for indices in batches.indices for side in lengths]
+    return sum(int(x.sum()) for x in ended) / sum(int(x.max()) * len(x) for x in ended)

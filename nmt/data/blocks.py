@@ -1,9 +1,10 @@
-"""Lines → tokens, in blocks of lines, on all cores: the part of preparing a text that takes long."""
+"""Lines → tokens, in blocks of pairs, on all cores: the part of preparing a text that takes long."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice, starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -15,44 +16,49 @@ from nmt.text.tokenizers import Tokenizer
 LINES = 50_000  # of a block: seconds of work, megabytes of memory
 
 
+class TokenizedSide(NamedTuple):
+    """One side of a block's usable pairs."""
+
+    counts: Counter[str]  # the distinct tokens, and how often each occurs
+    tokens: NDArray[np.int32]  # as indices into `counts`
+    lengths: NDArray[np.int32]  # in tokens
+
+
 class Block(NamedTuple):
-    """The tokens of some lines, as indices into the block's distinct tokens, and the lines' text, if asked for."""
+    """The usable pairs of some lines of a file, and how many others they have."""
 
-    entries: list[str]
-    tokens: NDArray[np.int32]
-    lengths: NDArray[np.int32]  # in tokens, of each line
-    text: NDArray[np.uint8]  # UTF-8, one line after the other: what the tokens spell
-    text_lengths: NDArray[np.int32]  # in bytes
-
-
-def tokenize_block(tokenizer: Tokenizer, lines: list[str], with_text: bool) -> Block:
-    sentences = [tokenizer.tokenize(line) for line in lines]
-    indices: dict[str, int] = {}
-    tokens = [indices.setdefault(token, len(indices)) for sentence in sentences for token in sentence]
-    texts = [tokenizer.detokenize(sentence).encode() for sentence in sentences] if with_text else []
-    return Block(
-        list(indices),
-        np.array(tokens, dtype=np.int32),
-        np.array(list(map(len, sentences)), dtype=np.int32),
-        np.frombuffer(b"".join(texts), dtype=np.uint8),
-        np.array(list(map(len, texts)), dtype=np.int32),
-    )
+    file: int
+    sides: list[TokenizedSide]
+    empty: int  # pairs without a token on one side
+    too_long: int
 
 
 def tokenize_pairs(
-    tokenizers: tuple[Tokenizer, Tokenizer], lines: tuple[Iterator[str], Iterator[str]], with_text: tuple[bool, bool]
-) -> Iterator[tuple[Block, Block]]:
-    """The blocks of two texts with equally many lines, in their order."""
+    tokenizers: list[Tokenizer], max_length: int, files: Iterable[tuple[Iterator[str], Iterator[str]]], count: int
+) -> Iterator[Block]:
+    """The blocks of some files with `count` lines, in their order. Pairs have 1 to `max_length` tokens on both sides.
 
-    def jobs() -> Iterator[tuple[object, ...]]:
-        while block := list(islice(lines[0], LINES)):
-            yield tokenizers, (block, list(islice(lines[1], LINES))), with_text
+    So few lines that one process has them done at once are not spread over several.
+    """
 
-    return map_in_processes(_tokenize_both, jobs())
+    def jobs() -> Iterator[tuple[list[Tokenizer], int, int, list[list[str]]]]:
+        for number, (source, target) in enumerate(files):
+            while lines := list(islice(source, LINES)):
+                yield tokenizers, max_length, number, [lines, list(islice(target, LINES))]
+
+    return map_in_processes(_tokenize_block, jobs()) if count > LINES else starmap(_tokenize_block, jobs())
 
 
-def _tokenize_both(
-    tokenizers: tuple[Tokenizer, Tokenizer], lines: tuple[list[str], list[str]], with_text: tuple[bool, bool]
-) -> tuple[Block, Block]:
-    source, target = map(tokenize_block, tokenizers, lines, with_text)
-    return source, target
+def _tokenize_block(tokenizers: list[Tokenizer], max_length: int, file: int, lines: list[list[str]]) -> Block:
+    sides = [[one.tokenize(line) for line in side] for one, side in zip(tokenizers, lines, strict=True)]
+    full = [pair for pair in zip(*sides, strict=True) if all(pair)]
+    usable = [pair for pair in full if max(map(len, pair)) <= max_length]
+    tokenized = [_with_indices([pair[side] for pair in usable]) for side in (0, 1)]
+    return Block(file, tokenized, len(lines[0]) - len(full), len(full) - len(usable))
+
+
+def _with_indices(sentences: list[list[str]]) -> TokenizedSide:
+    counts = Counter(chain.from_iterable(sentences))
+    index = {token: number for number, token in enumerate(counts)}
+    tokens = [index[token] for sentence in sentences for token in sentence]
+    return TokenizedSide(counts, np.array(tokens, dtype=np.int32), np.array([*map(len, sentences)], dtype=np.int32))

@@ -1,36 +1,25 @@
-"""IBM model 1: how likely each target token is as the translation of a source token, from pairs of id sequences.
+"""IBM model 1 (Brown et al. 1993): how likely a target token is as the translation of a source token.
 
-Shapes: P pairs, N tokens of a side, C pairs of distinct tokens that occur in a pair of sentences.
+The lexical shortlist is learnt by it. Shapes: P pairs, C pairs of tokens that occur together in a pair of sentences.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+import torch
+from jaxtyping import Float, Int
+
+from nmt.data.shortlist import Shortlist
+from nmt.data.store import Rows
+from nmt.text.vocabulary import PAD, SPECIALS, Vocabulary
 
 MEETINGS = 20_000_000  # of a source with a target token, at most: each takes 40 bytes
 ITERATIONS = 5
-
-
-class Side(NamedTuple):
-    """The ids of one side's sentences, one after the other, and their lengths. An id is below `types`."""
-
-    ids: Int[np.ndarray, " N"]
-    lengths: Int[np.ndarray, " P"]
-    types: int
-
-
-def side_of(sentences: Iterable[Sequence[int]], types: int) -> Side:
-    """The side that consists of these sentences."""
-    ids, lengths = array("i"), array("i")
-    for sentence in sentences:
-        ids.extend(sentence)
-        lengths.append(len(sentence))
-    return Side(np.array(ids, dtype=np.int32), np.array(lengths, dtype=np.int32), types)
+LIKELIEST, FREQUENT = 60, 1000
+LEAST_PROBABILITY = 1e-4
+SMALL = 4 * FREQUENT  # target tokens, of which it is not worth while to select
 
 
 class Translations(NamedTuple):
@@ -41,46 +30,65 @@ class Translations(NamedTuple):
     probability: Float[np.ndarray, " C"]
 
 
-def translations(source: Side, target: Side, iterations: int = ITERATIONS) -> Translations:
-    """p(t | s) of model 1 (Brown et al. 1993, section 4.2), by expectation maximisation from equal probabilities.
+def translations(source: Rows, target: Rows, iterations: int = ITERATIONS) -> Translations:
+    """p(t | s) of model 1 (section 4.2), by expectation maximisation from equal probabilities, for P pairs of ids.
 
     Each target token comes from one source token of its sentence or from none, which is an id of its own and not in the
     result. It takes 0.2 seconds for a million meetings of two tokens; of a longer text, pairs are left out evenly, so
     that there are about `MEETINGS` of them, and those in which a source id first occurs.
     """
     source, target = _enough(source, target)
-    none = np.full(1, source.types)
-    begins = np.cumsum(source.lengths) - source.lengths
-    sentence = np.repeat(np.arange(len(target.lengths)), target.lengths)  # of each target token
+    none, target_size = int(source.values.max()) + 1, int(target.values.max()) + 1
+    sentence = np.repeat(np.arange(len(target)), target.lengths)  # of each target token
     choices = source.lengths[sentence] + 1  # each source token, and none
     firsts = np.cumsum(choices) - choices
+    begins = source.ends - source.lengths
     positions = np.arange(choices.sum()) - np.repeat(firsts - begins[sentence], choices)
-    positions[firsts + choices - 1] = len(source.ids)
-    keys = np.concatenate([source.ids, none]).astype(np.int64)[positions] * target.types
-    keys += np.repeat(target.ids.astype(np.int64), choices)
+    positions[firsts + choices - 1] = len(source.values)
+    keys = np.append(source.values, none).astype(np.int64)[positions] * target_size
+    keys += np.repeat(target.values.astype(np.int64), choices)
     couples, couple = np.unique(keys, return_inverse=True)
-    source_ids, target_ids = np.divmod(couples, target.types)
+    source_ids, target_ids = np.divmod(couples, target_size)
     probability = np.ones(len(couples))
     for _ in range(iterations):
         share = probability[couple]
         share /= np.repeat(np.add.reduceat(share, firsts), choices)
         counts = np.bincount(couple, weights=share, minlength=len(couples))
-        totals = np.bincount(source_ids, weights=counts)
-        probability = counts / totals[source_ids]
-    is_token = source_ids < source.types
+        probability = counts / np.bincount(source_ids, weights=counts)[source_ids]
+    is_token = source_ids < none
     return Translations(source_ids[is_token], target_ids[is_token], probability[is_token])
 
 
-def _enough(source: Side, target: Side) -> tuple[Side, Side]:
+def _enough(source: Rows, target: Rows) -> tuple[Rows, Rows]:
     """Of a long text evenly spaced pairs, and those in which a source id first occurs."""
     meetings = (source.lengths.astype(np.int64) + 1) * target.lengths
     kept = np.zeros(len(meetings), dtype=bool)
     kept[:: max(1, -(-int(meetings.sum()) // MEETINGS))] = True
-    _, first = np.unique(source.ids, return_index=True)
-    kept[np.searchsorted(np.cumsum(source.lengths), first, side="right")] = True
+    _, first = np.unique(source.values, return_index=True)
+    kept[np.searchsorted(source.ends, first, side="right")] = True
     kept &= meetings > 0
-    return _subset(source, kept), _subset(target, kept)
+    source, target = (Rows(x.values[np.repeat(kept, x.lengths)], x.lengths[kept]) for x in (source, target))
+    return source, target
 
 
-def _subset(side: Side, kept: Bool[np.ndarray, " P"]) -> Side:
-    return Side(side.ids[np.repeat(kept, side.lengths)], side.lengths[kept], side.types)
+def learn_shortlist(source: Rows, target: Rows, vocabularies: tuple[Vocabulary, Vocabulary]) -> Shortlist | None:
+    """The shortlist of training pairs: for each source token `LIKELIEST` target tokens, and the `FREQUENT` ones.
+
+    A target token that is spelled as the source token is always among its likely ones, so that names can be copied.
+    Returns None for a vocabulary that is too small to be worth it.
+    """
+    size = len(vocabularies[1])
+    if size <= SMALL:
+        return None
+    learnt = translations(source, target)
+    order = np.lexsort((-learnt.probability, learnt.source))
+    source_ids, target_ids, probability = (part[order] for part in learnt)
+    rank = np.arange(len(order)) - np.searchsorted(source_ids, source_ids)
+    kept = (rank < LIKELIEST) & (probability >= LEAST_PROBABILITY)
+    likeliest = np.full((len(vocabularies[0]), LIKELIEST + 1), PAD)
+    likeliest[source_ids[kept], rank[kept]] = target_ids[kept]
+    ids = {token: number for number, token in enumerate(vocabularies[1].tokens) if number >= len(SPECIALS)}
+    likeliest[:, LIKELIEST] = [ids.get(token, PAD) for token in vocabularies[0].tokens]
+    frequent = np.argsort(-np.bincount(target.values, minlength=size), kind="stable")[:FREQUENT]
+    dtype = torch.int16 if size <= 2**15 else torch.int32
+    return Shortlist(torch.from_numpy(likeliest).to(dtype), torch.from_numpy(frequent).to(dtype))

@@ -26,25 +26,21 @@ def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
     `data.folder` is used instead. Raises `UserError` for an unknown split, and where fetching fails.
     """
     source, target = config.source.language, config.target.language
+    names = [*SPLITS]
+    if config.corpus == "files" and config.source.test is None:
+        names.remove("test")
+    if config.corpus == "multi30k":
+        names += [name for name in multi30k.splits(source) if name in multi30k.splits(target) and "test_" in name]
+    if split not in names:
+        raise UserError(f"split {split!r}: this corpus has no such split; it has {', '.join(names)}")
     match config.corpus:
         case "sample":
-            return _sample_paths(Path(config.folder) / "sample", split, source, target)
+            return _sample_paths(config, split, source, target)
         case "multi30k":
-            name = MULTI30K_NAMES.get(split, split)
-            if name not in multi30k.SPLITS:
-                tests = [
-                    name for name in multi30k.splits(source) if name in multi30k.splits(target) and "test_" in name
-                ]
-                raise _unknown(split, ("train", *MULTI30K_NAMES, *tests))
-            folder = Path(config.folder) / "multi30k"
-            return (
-                multi30k.fetch(name, source, folder, config.mirror),
-                multi30k.fetch(name, target, folder, config.mirror),
-            )
+            name, folder = MULTI30K_NAMES.get(split, split), Path(config.folder) / "multi30k"
+            source_path = multi30k.fetch(name, source, folder, config.mirror)
+            return source_path, multi30k.fetch(name, target, folder, config.mirror)
         case "files":
-            splits = SPLITS if config.source.test else SPLITS[:2]
-            if split not in splits:
-                raise _unknown(split, splits)
             return Path(getattr(config.source, split)), Path(getattr(config.target, split))
 
 
@@ -58,18 +54,12 @@ def gold_links(config: DataConfig, split: str) -> Path | None:
     """The file of a split's gold word alignment, which only the sample corpus has."""
     if config.corpus != "sample":
         return None
-    return _sample_paths(Path(config.folder) / "sample", split, "de", "en")[0].with_suffix(".align")
+    return _sample_paths(config, split, "de", "en")[0].with_suffix(".align")
 
 
-def _sample_paths(folder: Path, split: str, source: str, target: str) -> tuple[Path, Path]:
+def _sample_paths(config: DataConfig, split: str, source: str, target: str) -> tuple[Path, Path]:
     if {source, target} != {"de", "en"}:
         raise UserError(f"data: the sample corpus is German and English, not {source} and {target}; use de and en")
-    if split not in SPLITS:
-        raise _unknown(split, SPLITS)
-    if not (folder / f"{split}.{source}").exists():
-        folder = bundled.SAMPLE
+    copy = Path(config.folder) / "sample"
+    folder = copy if (copy / f"{split}.{source}").exists() else bundled.SAMPLE
     return folder / f"{split}.{source}", folder / f"{split}.{target}"
-
-
-def _unknown(split: str, splits: tuple[str, ...]) -> UserError:
-    return UserError(f"split {split!r}: this corpus has no such split; it has {', '.join(splits)}")

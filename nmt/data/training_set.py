@@ -9,7 +9,7 @@ import random
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import distributions
 from itertools import chain
 from pathlib import Path
@@ -19,19 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config.data import DataConfig
-from nmt.data import building, shortlist
 from nmt.data.augmentation import Augmentation, augmentation_of
 from nmt.data.batching import Example
-from nmt.data.ibm1 import Side
-from nmt.data.shortlist import Shortlist
+from nmt.data.building import build
+from nmt.data.ibm1 import learn_shortlist
+from nmt.data.shortlist import Shortlist, joined
 from nmt.data.splits import training_paths
-from nmt.data.store import Rows, Store, file_digest, open_store
+from nmt.data.store import Rows, Store, build_store, file_digest, open_store
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, report_read_errors
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import EOS, Vocabulary
 
-# Fields of a side about other text, or about what is drawn from the stored text
+# Fields of a side about other text, or about what is drawn from the stored ids
 NOT_STORED = {"train", "validation", "test", "extra", "subword_sampling"}
 
 
@@ -53,9 +53,10 @@ class TrainingSet:
     @cached_property
     def order(self) -> NDArray[np.int32]:
         """The row of each pair. Each file's rows come as often as its weight says."""
-        rows = np.split(np.arange(sum(self.store.meta["pairs"]), dtype=np.int32), np.cumsum(self.store.meta["pairs"]))
+        ends = np.cumsum(self.store.meta["pairs"])
+        files = np.split(np.arange(ends[-1], dtype=np.int32), ends[:-1])
         weights = [self.config.corpus_weight, *(extra.weight for extra in self.config.source.extra)]
-        return np.concatenate([np.tile(file, weight) for file, weight in zip(rows, weights, strict=False)])
+        return np.concatenate(list(map(np.tile, files, weights)))
 
     @cached_property
     def tags(self) -> NDArray[np.int32]:
@@ -64,10 +65,10 @@ class TrainingSet:
         ids = [-1 if tag is None else self.source.vocabulary.tokens.index(tag) for tag in tags]
         return np.repeat(np.array(ids, dtype=np.int32), self.store.meta["pairs"])
 
-    @cached_property
+    @property
     def rows(self) -> tuple[Rows, Rows]:
         """The ids of source and target."""
-        return self.store.rows("source"), self.store.rows("target")
+        return self.store.rows["source"], self.store.rows["target"]
 
     @cached_property
     def lengths(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -90,31 +91,21 @@ class TrainingSet:
 
         Those of the checkpoint that training starts from stay: the text may be too little to learn all of them anew.
         """
-        vocabularies = self.source.vocabulary, self.target.vocabulary
-        source, target = (
-            Side(rows.values, rows.lengths, len(vocabulary))
-            for rows, vocabulary in zip(self.rows, vocabularies, strict=True)
-        )
-        return shortlist.joined([*self.start, shortlist.learn(source, target, vocabularies)])
+        return joined([*self.start, learn_shortlist(*self.rows, (self.source.vocabulary, self.target.vocabulary))])
 
     @cached_property
     def augmentation(self) -> Augmentation:
         return augmentation_of(self.config)
 
-    def corpus_sides(self) -> list[Side]:
+    def corpus_rows(self) -> list[Rows]:
         """The ids of the corpus's own pairs, without those of `extra`."""
-        count, size = self.store.meta["pairs"][0], len(self.source.vocabulary)
-        return [Side(rows.values[: rows.ends[count - 1]], rows.lengths[:count], size) for rows in self.rows]
+        count = self.store.meta["pairs"][0]
+        return [Rows(rows.values[: rows.ends[count - 1]], rows.lengths[:count]) for rows in self.rows]
 
     @property
     def notes(self) -> list[str]:
-        """What to say about the text: lines that were left out, and sizes that it cannot give."""
-        return [*self.augmentation.notes(self.store.meta["dropped"]), *self.capped]
-
-    @property
-    def capped(self) -> list[str]:
-        """A line for each `vocabulary_size` that is larger than what the text gives."""
-        return [
+        """What to report of the text: lines that were left out, and each `vocabulary_size` that it cannot give."""
+        return self.augmentation.notes(self.store.meta["dropped"]) + [
             f"data.{name}.vocabulary_size: {side.vocabulary_size} is more than this text gives: using {size} pieces"
             for (name, side), codec in zip(self.config.sides, (self.source, self.target), strict=True)
             if (size := codec.tokenizer.size) is not None and size < (side.vocabulary_size or 0)
@@ -129,27 +120,25 @@ class TrainingSet:
         """
         rows = self.order[list(indices)].tolist()
         pairs = list(map(Example, *(self._ids(side, rows, draw) for side in (0, 1))))
-        pairs = self.augmentation.replace(pairs, draw, self.source, self.corpus_sides)
-        tags = self.tags[rows].tolist()
-        return [
-            Example([tag, *pair.source], pair.target) if tag >= 0 else pair
-            for tag, pair in zip(tags, pairs, strict=True)
-        ]
+        pairs = self.augmentation.replace(pairs, draw, self.source, self.corpus_rows)
+        for number, tag in enumerate(self.tags[rows].tolist()):
+            if tag >= 0:
+                pairs[number] = Example([tag, *pairs[number].source], pairs[number].target)
+        return pairs
 
     def _ids(self, n: int, rows: Sequence[int], draw: str) -> list[list[int]]:
         """The ids of some rows of the source (0) or the target (1)."""
         (name, side), codec = self.config.sides[n], (self.source, self.target)[n]
+        ids = [self.rows[n][row].tolist() for row in rows]
         if not (side.is_drawn or self.augmentation.rewrites(name)):
-            return [self.rows[n][row].tolist() for row in rows]
-        text = self.store.rows(f"{name}_text")
-        lines = [text[row].tobytes().decode() for row in rows]
+            return ids
         chance = random.Random(f"{draw} {name}")
         seed = chance.getrandbits(32)
-        lines = self.augmentation.rewrite(lines, name, chance)
+        lines = self.augmentation.rewrite(list(map(codec.decode, ids)), name, chance)
         sampling = getattr(side, "subword_sampling", None)  # an option of some tokenizers
         if sampling is None:
-            return [codec.encode(line) for line in lines]
-        return [codec.vocabulary.encode(s) for s in codec.tokenizer.sample(lines, sampling, seed)]
+            return list(map(codec.encode, lines))
+        return list(map(codec.vocabulary.encode, codec.tokenizer.sample(lines, sampling, seed)))
 
 
 def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = None) -> TrainingSet:
@@ -164,11 +153,12 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     augmentation = augmentation_of(config)
     monolingual = augmentation.texts()
     more = [text and [_digests(text.paths), sorted(text.held_out)] for text in monolingual]
-    known = [
+    initial = [
         [codec.vocabulary.tokens, hashlib.sha256(codec.subword_model or b"").hexdigest()] for codec in codecs or ()
     ]
-    path = Path(config.folder) / "cache" / f"pairs-{_key(config, augmentation, [texts, more, known])}"
-    stored = open_store(path) or building.build(config, paths, monolingual, path, codecs)
+    path = Path(config.folder) / "cache" / f"pairs-{_key(config, augmentation, [texts, more, initial])}"
+    fill = partial(build, config, augmentation, paths, monolingual, codecs)
+    stored = open_store(path) or build_store(path, fill)
     learnt = []
     for name, side in config.sides:
         model = stored.arrays[f"{name}_model"].tobytes() or None
@@ -198,10 +188,10 @@ def _key(config: DataConfig, augmentation: Augmentation, texts: list[Any]) -> st
     code = [path.read_text(encoding="utf-8") for path in sorted(files)]
     packages = sorted(f"{package.name} {package.version}" for package in distributions())
     fields = [
-        side.model_dump(exclude=NOT_STORED) | {"with_text": side.is_drawn or augmentation.rewrites(name)}
+        side.model_dump(exclude=NOT_STORED) | {"drawn": side.is_drawn or augmentation.drawn_fields(name) != []}
         for name, side in config.sides
     ]
     tags = [extra.tag for extra in config.source.extra]
-    settings = [fields, config.joint_vocabulary, config.max_length, tags, augmentation.drawn_fields("target") != []]
+    settings = [fields, config.joint_vocabulary, config.max_length, tags]
     content = [code, packages, unicodedata.unidata_version, settings, texts]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from nmt.text.tokenizers import Tokenizer, make_tokenizer
-from nmt.text.vocabulary import Vocabulary
+from nmt.text.vocabulary import UNK_TOKEN, Vocabulary
+
+UNKNOWN = "\ue000"  # of private use: no text has it
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,11 @@ class Codec:
     def encode(self, text: str) -> list[int]:
         """The ids of a sentence's tokens, without beginning and end tokens."""
         return self.vocabulary.encode(self.tokenizer.tokenize(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text that ids spell. An unknown token becomes a character that is unknown again."""
+        tokens = self.vocabulary.decode(ids)
+        return self.tokenizer.detokenize([UNKNOWN if token == UNK_TOKEN else token for token in tokens])
 
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint has to store, in types that a checkpoint may hold."""

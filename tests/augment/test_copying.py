@@ -7,12 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.texts import SAMPLE, data_config
+from support.texts import SAMPLE, data_config, rows_of
 
 from nmt.augment.copying import FREQUENT, Copying, made_up
 from nmt.config.data import DataConfig
 from nmt.data.batching import Example
-from nmt.data.ibm1 import side_of
 from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.text.corpus import ParallelText
 from nmt.text.tokenizers.case import TITLE
@@ -107,7 +106,7 @@ def ids(text: str) -> list[int]:
 def replacements(source: str, target: str) -> set[tuple[str, str]]:
     """What may become of a pair, where each made-up word is written as NEW."""
     codec: Any = SimpleNamespace(vocabulary=Vocabulary(tuple(TYPES)), encode=lambda _: [ID["▁new"]])
-    sides = (side_of([ids(line[side]) for line in LINES_OF_TYPES], len(TYPES)) for side in (0, 1))
+    sides = (rows_of([ids(line[side]) for line in LINES_OF_TYPES]) for side in (0, 1))
     copying = Copying(codec, *sides)
     examples = [copying.replaced(Example(ids(source), ids(target)), Random(seed)) for seed in range(40)]
     return {(text_of(example.source), text_of(example.target)) for example in examples}

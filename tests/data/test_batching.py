@@ -90,18 +90,16 @@ def test_examples_of_like_length_share_a_batch() -> None:
     examples = captions(6000)
     for unit, size in (("sentences", 64), ("tokens", 1000)):
         assert fill_rate(lengths(examples), epoch_batches(lengths(examples), size, unit, seed=1, epoch=0)) > 0.9
-    begins = np.arange(0, 6000, 64)
-    at_random = Batches(np.arange(6000, dtype=np.int32), begins, np.minimum(begins + 64, 6000))
-    assert fill_rate(lengths(examples), at_random) < 0.6
+    at_random = np.split(np.arange(6000, dtype=np.int32), range(64, 6000, 64))
+    assert fill_rate(lengths(examples), Batches(at_random)) < 0.6
 
 
 def test_fill_rate_counts_both_sides_with_their_end_marks() -> None:
     examples = [Example([9], [9, 9]), Example([9, 9, 9], [9, 9]), Example([9], [9])]
     # 4 + 2 of 2 × 4 and 3 + 3 of 2 × 3; then 2 of 2 and 2 of 2
-    two = Batches(np.array([2, 1, 0], dtype=np.int32), np.array([1, 0]), np.array([3, 1]))
+    two = Batches([np.array([1, 0], dtype=np.int32), np.array([2], dtype=np.int32)])
     assert fill_rate(lengths(examples), two) == (6 + 6 + 4) / (8 + 6 + 4)
-    each = Batches(np.arange(3, dtype=np.int32), np.arange(3), np.arange(1, 4))
-    assert fill_rate(lengths(examples), each) == 1.0
+    assert fill_rate(lengths(examples), Batches(np.split(np.arange(3, dtype=np.int32), 3))) == 1.0
 
 
 def test_marks_and_padding_stand_where_they_belong() -> None:

@@ -5,15 +5,16 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 import torch
+from support.texts import rows_of
 
 from nmt.data import ibm1
-from nmt.data import shortlist as lexical
-from nmt.data.ibm1 import side_of, translations
-from nmt.data.shortlist import Shortlist, joined, learn, tokens_of
+from nmt.data.ibm1 import learn_shortlist, translations
+from nmt.data.shortlist import Shortlist, joined, tokens_of
 from nmt.text.vocabulary import PAD, SPECIALS, Vocabulary
 
 PAIRS = [([4, 5], [7, 8]), ([4], [7]), ([6, 5, 4], [9, 8, 7, 7]), ([], [5]), ([6], [])]
-SOURCE, TARGET = side_of([s for s, _ in PAIRS], 8), side_of([t for _, t in PAIRS], 11)
+SOURCE, TARGET = map(rows_of, zip(*PAIRS, strict=True))
+WORDS = Vocabulary((*SPECIALS, *"abcd")), Vocabulary((*SPECIALS, *"zyxdwbv"))
 
 
 def by_hand(iterations):
@@ -36,38 +37,26 @@ def by_hand(iterations):
 
 @pytest.mark.parametrize("iterations", [1, 4])
 def test_probabilities_are_those_of_model_1(iterations):
-    found = translations(SOURCE, TARGET, iterations)
-    pairs = zip(found.source.tolist(), found.target.tolist(), strict=True)
-    assert dict(zip(pairs, found.probability, strict=True)) == pytest.approx(by_hand(iterations))
-    assert (np.diff(found.source) >= 0).all()
+    learnt = translations(SOURCE, TARGET, iterations)
+    pairs = zip(learnt.source.tolist(), learnt.target.tolist(), strict=True)
+    assert dict(zip(pairs, learnt.probability, strict=True)) == pytest.approx(by_hand(iterations))
+    assert (np.diff(learnt.source) >= 0).all()
 
 
-def test_of_a_long_text_some_pairs_are_read_and_all_types(monkeypatch):
+def test_a_long_text_is_read_at_equal_distances_and_where_a_token_comes_first(monkeypatch):
     monkeypatch.setattr(ibm1, "MEETINGS", 50)
-    text = [([4, 5, 6], [4, 5, 6])] * 40 + [([7], [7])] + [([4], [4])] * 3
-    source, target = (side_of([pair[side] for pair in text], 8) for side in (0, 1))
-    kept = ibm1._enough(source, target)
-    assert 3 <= len(kept[0].lengths) == len(kept[1].lengths) < 20
-    assert set(kept[0].ids.tolist()) == {4, 5, 6, 7}
-    assert set(translations(source, target).source.tolist()) == {4, 5, 6, 7}
-
-
-def test_it_reads_pairs_at_equal_distances_and_those_in_which_a_type_comes_first(monkeypatch):
-    monkeypatch.setattr(ibm1, "MEETINGS", 50)
-    long, short = ([4, 5, 6], [4, 5, 6]), ([5], [5])
-    text = [long] * 23 + [([7], [7])] + [long] * 16 + [short] * 4
-    kept = ibm1._enough(*(side_of([pair[side] for pair in text], 8) for side in (0, 1)))
-    pairs = (0, 10, 20, 23, 30, 40)
-    assert kept[0].lengths.tolist() == kept[1].lengths.tolist() == [len(text[number][0]) for number in pairs]
-
-
-WORDS = Vocabulary((*SPECIALS, *"abcd")), Vocabulary((*SPECIALS, *"zyxdwbv"))
+    long, short = [4, 5, 6], [5]
+    text = rows_of([long] * 23 + [[7]] + [long] * 16 + [short] * 4)
+    kept = ibm1._enough(text, text)
+    expected = [text.lengths[number] for number in (0, 10, 20, 23, 30, 40)]
+    assert kept[0].lengths.tolist() == kept[1].lengths.tolist() == expected
+    assert set(translations(text, text).source.tolist()) == {4, 5, 6, 7}
 
 
 def learnt(monkeypatch, likeliest, frequent):
     for name, value in (("LIKELIEST", likeliest), ("FREQUENT", frequent), ("SMALL", 10)):
-        monkeypatch.setattr(lexical, name, value)
-    return learn(SOURCE, TARGET, WORDS)
+        monkeypatch.setattr(ibm1, name, value)
+    return learn_shortlist(SOURCE, TARGET, WORDS)
 
 
 def test_the_likeliest_the_namesake_and_the_frequent_are_selected(monkeypatch):
@@ -79,11 +68,12 @@ def test_the_likeliest_the_namesake_and_the_frequent_are_selected(monkeypatch):
         assert set(shortlist.likeliest[s].tolist()) - {PAD} == {*ranked[:2], *namesake}
     assert set(shortlist.frequent.tolist()) == {7, 8}
     assert {ids.dtype for ids in shortlist} == {torch.int16}
-    assert learn(SOURCE, TARGET._replace(types=lexical.SMALL), WORDS) is None
+    monkeypatch.setattr(ibm1, "SMALL", 11)
+    assert learn_shortlist(SOURCE, TARGET, WORDS) is None
 
 
-def test_unlikely_types_are_not_selected(monkeypatch):
-    monkeypatch.setattr(lexical, "LEAST_PROBABILITY", 0.3)
+def test_unlikely_tokens_are_not_selected(monkeypatch):
+    monkeypatch.setattr(ibm1, "LEAST_PROBABILITY", 0.3)
     shortlist, p = learnt(monkeypatch, 4, 1), by_hand(ibm1.ITERATIONS)
     for s in (4, 5, 6):
         likely = {t for other, t in p if other == s and p[s, t] >= 0.3}
@@ -103,10 +93,6 @@ def test_several_models_select_what_any_of_them_does():
     one = Shortlist(torch.tensor([[4, 5], [6, PAD]]), torch.tensor([7]))
     other = Shortlist(torch.tensor([[8], [6]]), torch.tensor([7, 9]))
     both = joined([one, other])
-    assert [set(row) for row in tokens_of(both, torch.tensor([[0], [1]])).tolist()] == [
-        {0, 1, 2, 3, 7, 9, 4, 5, 8},
-        {0, 1, 2, 3, 7, 9, 6},
-    ]
     assert both.likeliest.tolist() == [[8, 5, 4], [6, PAD, PAD]]
     assert both.frequent.tolist() == [7, 9]
     assert all(map(torch.equal, joined([both, other, one]), both))

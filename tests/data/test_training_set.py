@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.texts import KINDS, MORE, TEXT, data_config, everything, learn
@@ -10,17 +11,18 @@ from support.texts import KINDS, MORE, TEXT, data_config, everything, learn
 from nmt.config.data import DataConfig
 from nmt.data import blocks, building
 from nmt.data.batching import Example
-from nmt.data.training_set import load_training_set
+from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, Skipped
 from nmt.text.tokenizers.sentencepiece import train_sentencepiece
 from nmt.text.vocabulary import EOS, UNK
 
+JOINT_KINDS = [(*kind, False) for kind in KINDS] + [(kind, size and 55, True) for kind, size in KINDS]
 
-@pytest.mark.parametrize("joint", [False, True])
-@pytest.mark.parametrize(("kind", "size"), KINDS)
+
+@pytest.mark.parametrize(("kind", "size", "joint"), JOINT_KINDS)
 def test_ids_are_those_of_each_line(tmp_path: Path, kind: str, size: int | None, joint: bool) -> None:
-    pairs = learn(tmp_path, TEXT, kind, size and (size if not joint else 55), joint=joint)
+    pairs = learn(tmp_path, TEXT, kind, size, joint=joint)
     kept = [0, 2, *range(4, len(TEXT.source))]
     expected = [Example(pairs.source.encode(TEXT.source[n]), pairs.target.encode(TEXT.target[n])) for n in kept]
     assert everything(pairs) == expected
@@ -55,107 +57,88 @@ def test_vocabularies_are_of_the_asked_size(tmp_path: Path) -> None:
     assert learn(tmp_path, text, "whitespace", 3, joint=True).source.vocabulary.tokens[4:] == ("a", "x", "b")
 
 
-def test_the_subword_model_is_that_of_the_text(tmp_path: Path) -> None:
+def test_the_subword_model_is_that_of_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     separate = learn(tmp_path, TEXT, "sentencepiece", 36)
     assert separate.source.subword_model == train_sentencepiece(TEXT.source, 36, "unigram", True)
     assert separate.target.subword_model == train_sentencepiece(TEXT.target, 36, "unigram", True)
     joint = learn(tmp_path, TEXT, "sentencepiece", 55, joint=True)
     assert joint.source.subword_model == train_sentencepiece(TEXT.source + TEXT.target, 55, "unigram", True)
-
-
-def test_of_a_large_text_every_nth_line_trains_the_subword_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(building, "SUBWORD_LINES", 2)
+    monkeypatch.setattr(building, "SUBWORD_LINES", 2)  # of a large text every n-th line is enough
     lines = [MORE[0], "xx", "yy", MORE[1], "zz", "ww"]
     model = learn(tmp_path, ParallelText(lines, lines), "sentencepiece", 20).source.subword_model
     assert model == train_sentencepiece([lines[0], lines[3]], 20, "unigram", True)
 
 
-@pytest.mark.parametrize(("kind", "size"), KINDS)
-def test_extra_pairs_come_behind_those_of_the_corpus_and_bring_no_types(
-    tmp_path: Path, kind: str, size: int | None
+def with_extra(config: DataConfig, extra: list[tuple[dict[str, Any], ParallelText]], **values: object) -> TrainingSet:
+    """The training set of a config and further texts, which are written beside the corpus."""
+    sides = {name: side.model_dump() | {"extra": []} for name, side in config.sides}
+    for number, (settings, text) in enumerate(extra):
+        for name, lines in (("source", text.source), ("target", text.target)):
+            path = Path(config.folder) / f"{number}.{name}"
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            sides[name]["extra"].append({"path": str(path), **settings} if name == "source" else str(path))
+    return load_training_set(DataConfig.model_validate({**dict(config), **values, **sides}))
+
+
+@pytest.mark.parametrize(("kind", "size", "joint"), JOINT_KINDS)
+def test_extra_pairs_come_behind_those_of_the_corpus_and_have_weights_and_tags(
+    tmp_path: Path, kind: str, size: int | None, joint: bool
 ) -> None:
-    plain = learn(tmp_path, TEXT, kind, size)
-    more = [ParallelText(["Ein x Hund", ""], ["A dog", "z"]), ParallelText(TEXT.source[:1] * 3, TEXT.target[:1] * 3)]
-    extra = {side: [str(tmp_path / f"{number}.{side}") for number in range(len(more))] for side in ("source", "target")}
-    for side, paths in extra.items():
-        for path, text in zip(paths, more, strict=True):
-            Path(path).write_text("".join(f"{line}\n" for line in getattr(text, side)), encoding="utf-8")
-    config = data_config(tmp_path, TEXT, kind, size)
-    config = DataConfig.model_validate(
-        {**dict(config), **{name: getattr(config, name).model_dump() | {"extra": extra[name]} for name in extra}}
-    )
-    pairs = load_training_set(config)
-    assert (pairs.source, pairs.target) == (plain.source, plain.target)
-    added = [(text.source[n], text.target[n]) for text, n in ((more[0], 0), *((more[1], n) for n in range(3)))]
-    assert everything(pairs) == everything(plain) + [
-        Example(pairs.source.encode(source), pairs.target.encode(target)) for source, target in added
-    ]
-    assert pairs.skipped == Skipped(empty=3, too_long=0, max_length=100)
-    Path(extra["target"][1]).write_text("A dog\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"1\.source has 3 lines but .*1\.target has 1"):
-        load_training_set(config)
-
-
-@pytest.mark.parametrize("joint", [False, True])
-@pytest.mark.parametrize(("kind", "size"), KINDS)
-def test_extra_pairs_have_weights_and_tags(tmp_path: Path, kind: str, size: int | None, joint: bool) -> None:
-    size = size and (size if not joint else 55)
     plain = learn(tmp_path, TEXT, kind, size, joint=joint)
-    for side, lines in (("source", ["Ein Hund", "", "ein ein"]), ("target", ["A dog", "x", "a a"])):
-        (tmp_path / f"more.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     config = data_config(tmp_path, TEXT, kind, size, joint=joint)
-    more = str(tmp_path / "more.source")
-    extra = [{"path": more, "weight": 2, "tag": "<BT>"}, more, {"path": more, "tag": "<FT>"}]
-    source = config.source.model_dump() | {"extra": extra}
-    target = config.target.model_dump() | {"extra": [str(tmp_path / "more.target")] * 3}
-    values = {**dict(config), "corpus_weight": 3, "source": source, "target": target}
-    pairs = load_training_set(DataConfig.model_validate(values))
-    assert pairs.source.vocabulary.tokens == (*plain.source.vocabulary.tokens, "<BT>", "<FT>")
-    own = pairs.source if joint else plain.target
-    assert pairs.target.vocabulary.tokens == own.vocabulary.tokens
-    tagged = [len(plain.source.vocabulary), len(plain.source.vocabulary) + 1]
-    assert [codec.tokenizer for codec in (pairs.source, pairs.target)] == [
-        plain.source.tokenizer,
-        plain.target.tokenizer,
-    ]
-    added = [(plain.source.encode(s), plain.target.encode(t)) for s, t in (("Ein Hund", "A dog"), ("ein ein", "a a"))]
+    more = ParallelText(["Ein x Hund", "", "ein ein"], ["A dog", "x", "a a"])
+    repeated = ParallelText(TEXT.source[:1] * 3, TEXT.target[:1] * 3)
+    extra = [({"weight": 2, "tag": "<BT>"}, more), ({}, repeated), ({"tag": "<FT>"}, more)]
+    pairs = with_extra(config, extra, corpus_weight=3)
+    vocabulary = plain.source.vocabulary.tokens
+    assert pairs.source.vocabulary.tokens == (*vocabulary, "<BT>", "<FT>")  # and no other token
+    assert pairs.target.vocabulary == (pairs if joint else plain).target.vocabulary
+    assert (pairs.source.tokenizer, pairs.target.tokenizer) == (plain.source.tokenizer, plain.target.tokenizer)
+    assert pairs.skipped == Skipped(empty=4, too_long=0, max_length=100)
 
-    def with_tag(*tag: int) -> list[Example]:
-        return [Example([*tag, *source], target) for source, target in added]
+    def added(text: ParallelText, *tag: int) -> list[Example]:
+        lines = [(s, t) for s, t in zip(text.source, text.target, strict=True) if s]
+        return [Example([*tag, *plain.source.encode(s)], plain.target.encode(t)) for s, t in lines]
 
-    expected = everything(plain) * 3 + with_tag(tagged[0]) * 2 + with_tag() + with_tag(tagged[1])
+    bt, ft = len(vocabulary), len(vocabulary) + 1
+    expected = everything(plain) * 3 + added(more, bt) * 2 + added(repeated) + added(more, ft)
     assert everything(pairs) == expected
     assert pairs.lengths[0].tolist() == [len(example.source) for example in expected]
     assert pairs.lengths[1].tolist() == [len(example.target) for example in expected]
-    met = Counter(token for example in expected for token in (*example.target, EOS))
-    assert pairs.target_counts.tolist() == [met[token] for token in range(len(pairs.target.vocabulary))]
-    untagged = load_training_set(DataConfig.model_validate(values | {"corpus_weight": 1}))
-    assert untagged.text != pairs.text  # a run is not resumed with other weights
+    counts = Counter(token for example in expected for token in (*example.target, EOS))
+    assert pairs.target_counts.tolist() == [counts[token] for token in range(len(pairs.target.vocabulary))]
+    assert with_extra(config, extra).text != pairs.text  # a run is not resumed with other weights
 
 
-def test_a_tag_stands_before_other_subwords_too(tmp_path: Path) -> None:
+def test_extra_files_of_unequal_length_are_an_error(tmp_path: Path) -> None:
+    config = data_config(tmp_path, TEXT, "whitespace")
+    with pytest.raises(UserError, match=r"0\.source has 2 lines but .*0\.target has 1"):
+        with_extra(config, [({}, ParallelText(["a", "b"], ["c"]))])
+    with (tmp_path / "text.en").open("a", encoding="utf-8") as file:
+        file.write("one more\n")
+    with pytest.raises(UserError, match=r"text\.de has 13 lines but .*text\.en has 14"):
+        load_training_set(config)
+
+
+def test_other_subwords_have_tags_and_unknown_characters_too(tmp_path: Path) -> None:
     config = data_config(tmp_path, TEXT, "sentencepiece", 36, subword_sampling=0.3)
-    extra = [{"path": config.source.train, "tag": "<BT>"}]
-    source = config.source.model_dump() | {"extra": extra}
-    target = config.target.model_dump() | {"extra": [config.target.train]}
-    pairs = load_training_set(DataConfig.model_validate({**dict(config), "source": source, "target": target}))
+    more = ParallelText([*MORE, "日本 ein"], [*MORE, "ein日"])
+    pairs = with_extra(config, [({"tag": "<BT>"}, more)])
     tag = pairs.source.vocabulary.tokens.index("<BT>")
-    half = len(pairs) // 2
-    for example in pairs.examples(range(half, len(pairs)), "7"):
+    count = len(pairs) - len(more.source)
+    assert all(tag not in example.source for example in pairs.examples(range(count), "7"))
+    for example in pairs.examples(range(count, len(pairs)), "7"):
         assert example.source[0] == tag
         assert tag not in example.source[1:]
-    assert all(tag not in example.source for example in pairs.examples(range(half), "7"))
+    (last,) = pairs.examples([len(pairs) - 1], "7")
+    for ids, codec, text in ((last.source[1:], pairs.source, "? ein"), (last.target, pairs.target, "ein?")):
+        assert codec.tokenizer.detokenize(codec.vocabulary.decode(ids)).replace("<unk>", "?") == text
 
 
 def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:
+    config = data_config(tmp_path, ParallelText(["a b", ""], ["x", "y"]), "whitespace")
     with pytest.raises(UserError, match=r"no training pair is left \(skipped 2 pairs: 1 .*, 1 longer than 1 token"):
-        load_training_set(
-            data_config(tmp_path, ParallelText(["a b", ""], ["x", "y"]), "whitespace").model_copy(
-                update={"max_length": 1}
-            )
-        )
+        load_training_set(config.model_copy(update={"max_length": 1}))
     assert list((tmp_path / "cache").glob("*pairs*")) == []
 
 
@@ -163,16 +146,16 @@ def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:
 def test_a_vocabulary_larger_than_the_text_gives_is_capped(tmp_path: Path, model: str) -> None:
     pairs = learn(tmp_path, TEXT, "sentencepiece", 4000, subword_model=model)
     sizes = [side.tokenizer.size for side in (pairs.source, pairs.target)]
-    assert pairs.capped == [
+    assert pairs.notes == [
         f"data.{side}.vocabulary_size: 4000 is more than this text gives: using {size} pieces"
         for side, size in zip(("source", "target"), sizes, strict=True)
     ]
     again = learn(tmp_path, TEXT, "sentencepiece", 4000, subword_model=model)  # from the store
-    assert (again.capped, everything(again)) == (pairs.capped, everything(pairs))
+    assert (again.notes, everything(again)) == (pairs.notes, everything(pairs))
     (tmp_path / "exact").mkdir()
     exact = learn(tmp_path / "exact", TEXT, "sentencepiece", sizes[0], subword_model=model)
     assert exact.source == pairs.source
-    assert [line for line in exact.capped if "source" in line] == []
+    assert [line for line in exact.notes if "source" in line] == []
 
 
 @pytest.mark.parametrize("joint", [False, True])
@@ -189,14 +172,6 @@ def test_a_language_without_rules_is_an_error(tmp_path: Path) -> None:
         load_training_set(config.model_copy(update=sides))
 
 
-def test_texts_of_unequal_length_are_an_error(tmp_path: Path) -> None:
-    config = data_config(tmp_path, TEXT, "whitespace")
-    with (tmp_path / "text.en").open("a", encoding="utf-8") as file:
-        file.write("one more\n")
-    with pytest.raises(UserError, match=r"text\.de has 13 lines but .*text\.en has 14"):
-        load_training_set(config)
-
-
 def test_blocks_and_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"wort{n % 7} {'x ' * (n % 5)}{n % 3}" for n in range(100)]
     text = ParallelText(lines, lines[::-1])
@@ -204,7 +179,7 @@ def test_blocks_and_processes_change_nothing(tmp_path: Path, monkeypatch: pytest
     whole.mkdir()
     expected = learn(whole, text, "whitespace")
     monkeypatch.setattr(blocks, "LINES", 9)
-    monkeypatch.setattr(building, "ROWS_AT_ONCE", 13)
+    monkeypatch.setattr(building, "BYTES_AT_ONCE", 52)
     pairs = learn(tmp_path, text, "whitespace")
     assert (pairs.source, pairs.target) == (expected.source, expected.target)
     assert everything(pairs) == everything(expected)

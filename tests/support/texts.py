@@ -1,11 +1,15 @@
 """Training sets of made-up text, and where the sample corpus lies."""
 
 import itertools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nmt.config.data import DataConfig
 from nmt.data.batching import Example
+from nmt.data.store import Rows
 from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.text.corpus import ParallelText
 
@@ -44,6 +48,13 @@ def data_config(
 
 def learn(folder: Path, text: ParallelText, tokenizer: str, size: int | None = None, **more: Any) -> TrainingSet:
     return load_training_set(data_config(folder, text, tokenizer, size, **more))
+
+
+def rows_of(sentences: Iterable[Sequence[int]]) -> Rows:
+    """Sentences of ids as a store has them."""
+    lists = list(sentences)
+    ids = np.array(list(itertools.chain.from_iterable(lists)), dtype=np.int32)
+    return Rows(ids, np.array(list(map(len, lists)), dtype=np.int32))
 
 
 def everything(pairs: TrainingSet) -> list[Example]:

@@ -9,7 +9,7 @@ from support.runs import ConfigMaker, finish
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
-from nmt.data import shortlist as lexical
+from nmt.data import ibm1
 from nmt.data.shortlist import Shortlist
 from nmt.training import validation
 from nmt.translator import Translator
@@ -21,7 +21,7 @@ SHORT = ("training.max_updates=2", "training.checkpoint_every=1")
 
 def test_a_run_learns_a_selection_unless_it_is_off(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("SMALL", 5), ("LIKELIEST", 2), ("FREQUENT", 1)):
-        monkeypatch.setattr(lexical, name, value)
+        monkeypatch.setattr(ibm1, name, value)
     used = []
 
     class Noting(Translator):

@@ -9,7 +9,7 @@ from support.runs import HARD, ConfigMaker, assert_same_run, contents, events, f
 
 from nmt.checkpoint.contents import load
 from nmt.config.run import Config
-from nmt.data import shortlist as lexical
+from nmt.data import ibm1
 from nmt.system.errors import UserError
 from nmt.text.vocabulary import PAD
 from nmt.training.run import check
@@ -58,7 +58,7 @@ def test_what_the_checkpoint_selects_of_the_vocabulary_stays(
 ) -> None:
     """Other text, of which there may be little, only adds to it."""
     for name, value in (("SMALL", 3), ("LIKELIEST", 2), ("FREQUENT", 1)):
-        monkeypatch.setattr(lexical, name, value)
+        monkeypatch.setattr(ibm1, name, value)
     cpu = torch.device("cpu")
     first = (
         finish(make_config("name=first", "search.vocabulary_selection=true", "training.max_updates=1"))

@@ -1,7 +1,7 @@
 """Add-ons: folders that the core works without. This is the only place where the core meets them.
 
 An add-on is a package in `nmt` with a module `addon`, or a package of your own with an entry point in the group
-`nmt.addons`. Its `ADDON` is an `AddOn`, which registers commands, config sections and offers to other add-ons. Add-ons
+`nmt.addons`. Its `ADDON` is an `AddOn`, which registers commands and modules that it offers. Add-ons
 import the core and never each other. Delete a folder, and its commands are gone.
 """
 
@@ -25,13 +25,12 @@ HOME = {  # the add-on of each command that the project itself has outside the c
 class AddOn:
     """What a package adds. Modules are named, not imported, so that a command starts fast.
 
-    `commands` maps names to purposes; the module `PACKAGE.commands.NAME` has `parser()` and `run()`. `sections` maps
-    sections of the config to `module:class`. `offers` maps a name, agreed between add-ons, to a module.
+    `commands` maps names to purposes; the module `PACKAGE.commands.NAME` has `parser()` and `run()`. `offers` maps a
+    name, agreed between add-ons or with the core, to a module.
     """
 
     package: str
     commands: Mapping[str, str] = field(default_factory=dict)
-    sections: Mapping[str, str] = field(default_factory=dict)
     offers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -46,15 +45,6 @@ def addons() -> tuple[AddOn, ...]:
 def commands() -> dict[str, tuple[str, str]]:
     """The commands of all add-ons, with the package and the purpose of each."""
     return {name: (addon.package, purpose) for addon in addons() for name, purpose in addon.commands.items()}
-
-
-def section(path: str) -> Any | None:
-    """The class of the config section that an add-on registers at a dotted path, or None."""
-    for addon in addons():
-        if path in addon.sections:
-            module, _, name = addon.sections[path].partition(":")
-            return getattr(import_module(module), name)
-    return None
 
 
 def is_offered(name: str) -> bool:

@@ -1,8 +1,22 @@
-"""The scores and scopes that a config can name: those of `nmt.model`, and those of plugins."""
+"""The components that a config can name, beside tokenizers: the project's, and those of plugins and packages."""
 
-from nmt.model.scopes import Scope
-from nmt.model.scores import Score
-from nmt.registry import registry
+from __future__ import annotations
 
-SCORES = registry("nmt.model.scores", Score)
-SCOPES = registry("nmt.model.scopes", Scope, "nmt.model.variants")
+from typing import TYPE_CHECKING
+
+from nmt.registry import Registry
+
+if TYPE_CHECKING:
+    from nmt.model.scopes import Scope
+    from nmt.model.scores import Score
+    from nmt.optimizers import Optimizer
+    from nmt.schedules.learning_rate import LearningRateSchedule
+    from nmt.schedules.teacher_forcing import TeacherForcingSchedule
+
+SCORES: Registry[Score] = Registry("nmt.model.scores:Score")
+SCOPES: Registry[Scope] = Registry("nmt.model.scopes:Scope", "nmt.model.variants")
+OPTIMIZERS: Registry[Optimizer] = Registry("nmt.optimizers:Optimizer")
+LEARNING_RATE_SCHEDULES: Registry[LearningRateSchedule] = Registry("nmt.schedules.learning_rate:LearningRateSchedule")
+TEACHER_FORCING_SCHEDULES: Registry[TeacherForcingSchedule] = Registry(
+    "nmt.schedules.teacher_forcing:TeacherForcingSchedule"
+)

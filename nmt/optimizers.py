@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from nmt.registry import BelowOne, Fraction, NonNegative, Positive, Section, registry
+from nmt.registry import BelowOne, Fraction, NonNegative, Positive, Section
 
 
 class Optimizer(Section):
@@ -98,6 +98,3 @@ class SGD(Optimizer):
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         # not fused: that form does not know weights that wait for their first gradient after others had theirs
         return torch.optim.SGD(weights, lr=self.learning_rate, momentum=self.momentum, weight_decay=self.weight_decay)
-
-
-OPTIMIZERS = registry(__name__, Optimizer)

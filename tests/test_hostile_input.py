@@ -109,7 +109,7 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] *
         (r'data: {folder: "\udfff"}', "has half a character"),
         (r'"\ud83d": 1', "has half a character"),
         ("training: {seed: true}", "training.seed: input should be a number (here: True)"),
-        ("search: {beam_size: false}", "search.beam_size: input should be a number (here: False)"),
+        ("search: {beam_size: false}", "search.beam_size: input should be a valid integer (here: False)"),
     ],
 )
 def test_hostile_configs_are_refused(tmp_path: Path, text: str, error: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, ClassVar, Union
 
 from config_meanings import Meaning, fields, sections
 from pydantic import Field, create_model
@@ -20,7 +20,7 @@ from nmt.config.data import ExtraText
 from nmt.config.plugins import Plugin
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
-from nmt.registry import Section, annotation_of, options_of
+from nmt.registry import Section, options_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -64,6 +64,7 @@ class _Generator(GenerateJsonSchema):
         if (union := schema.get("metadata", {}).get("union")) is None:
             return super().function_plain_schema(schema)
         fields = {field: _field(union, field, choice) for field, choice in union.all_fields().items()}
+        fields["union"] = ClassVar[Any], union  # as a member has it
         open_section = create_model(union.__name__, __base__=Section, __module__=union.__module__, **fields)
         open_section.__doc__ = union.__doc__
         open_section.model_rebuild(force=True)
@@ -73,12 +74,12 @@ class _Generator(GenerateJsonSchema):
 def _field(union: type[Section], field: str, choice: str | None) -> Any:
     """The type and the default of a union's field: for an option any type that a component has for it."""
     if choice is None:
-        return annotation_of(union.model_fields[field]), union.model_fields[field]
+        return union.model_fields[field].rebuild_annotation(), union.model_fields[field]
     registry = union.choices[choice]
     infos = [options_of(registry[name]).model_fields[field] for name in registry.option_users()[field]]
     default = infos[0].default
     alike = all(info.default == default for info in infos)
-    types = dict.fromkeys(annotation_of(info) for info in infos)
+    types = dict.fromkeys(info.rebuild_annotation() for info in infos)
     return Union[tuple(types)], default if alike else Field(default_factory=lambda: None)  # noqa: UP007
 
 

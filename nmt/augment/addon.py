@@ -5,6 +5,5 @@ from nmt.addons import AddOn
 ADDON = AddOn(
     package="nmt.augment",
     commands={"back-translate": "make training pairs from monolingual text (back-translation)"},
-    sections={"data.augment": "nmt.augment.config:AugmentConfig"},
-    offers={"augmentation": "nmt.augment.augmentation"},
+    offers={"augmentation": "nmt.augment.augmentation", "augment_config": "nmt.augment.config"},
 )

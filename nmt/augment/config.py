@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nmt.config.addon_section import AddOnSection
-from nmt.registry import Fraction, PathString
+from nmt.registry import Fraction, PathString, Section
 from nmt.text.tokenizers import TOKENIZERS
 
 
-class AugmentConfig(AddOnSection):
+class AugmentConfig(Section):
     """Augmentation of the training data, anew in each epoch, and monolingual text for subwords and vocabulary."""
 
     typos: Fraction | None = None
@@ -27,6 +26,7 @@ class AugmentConfig(AddOnSection):
     """The same in the target language."""
 
     def check(self, data: Any) -> None:
+        """Raise ValueError for values that do not fit the other fields of `data`."""
         learns = TOKENIZERS[data.source.tokenizer].learns
         if self.typos is not None and not learns:
             raise ValueError(

@@ -148,7 +148,7 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
     try:
         contents = _Contents.model_validate(values)
     except ValidationError as error:
-        raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}") from None
+        raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}; use another copy") from None
     # Fields without an effect are ignored: an older nmt wrote them, too.
     config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)", ignored=[])
     source = _codec(config.data.source, contents.source, f"{path}: source")

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from nmt import addons
-from nmt.config.addon_section import AddOnSection
-from nmt.config.union import UnionSection
-from nmt.registry import Count, PathString, Section, Unused
+from nmt.registry import Count, PathString, Section, path_alone
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import SPECIALS
 
@@ -31,7 +29,7 @@ Language = Annotated[str, Field(pattern=CODE), BeforeValidator(_code)]
 Weight = Annotated[int, Field(ge=1, le=100, strict=True)]  # how often pairs come in an epoch
 
 
-class SideConfig(UnionSection):
+class SideConfig(Section):
     """One language of the corpus."""
 
     language: Language
@@ -68,7 +66,7 @@ class SideConfig(UnionSection):
         return self
 
 
-TAG = r"^\S+$"
+TAG = r"^[^\s\x1c-\x1f]+$"
 
 
 class ExtraText(Section):
@@ -86,21 +84,13 @@ class ExtraText(Section):
     def _tag_is_no_mark(self) -> Self:
         if self.tag in SPECIALS:
             raise ValueError(f"tag: {self.tag} has a meaning already; choose another word, such as <BT>")
-        if self.tag is not None and self.tag.split() != [self.tag]:  # of more kinds of blanks than the pattern knows
-            raise ValueError(f"tag: {self.tag!r} has a blank in it; choose a word, such as <BT>")
         return self
-
-
-def path_alone(value: Any) -> Any:
-    """A path as the section that it is short for."""
-    return {"path": value} if isinstance(value, str) else value
 
 
 class SourceConfig(SideConfig):
     """The language that is translated."""
 
     language: Language = "de"
-    """The language's ISO 639-1 code, such as `de` or `en`."""
     extra: tuple[Annotated[ExtraText, BeforeValidator(path_alone)], ...] = ()
     """Files of more training pairs, such as translations by other models: each a path, or `path`, `weight` and `tag`.
     Subwords and vocabulary are learnt from the corpus alone, so that models with and without them read and write the
@@ -111,15 +101,25 @@ class TargetConfig(SideConfig):
     """The language that is written."""
 
     language: Language = "en"
-    """The language's ISO 639-1 code, such as `de` or `en`."""
     extra: tuple[PathString, ...] = ()
     """The files of translations of `source.extra`, as many and in the same order."""
 
 
-if TYPE_CHECKING:
-    AugmentConfig = AddOnSection
+class NoAugmentation(Section):
+    """The section `augment` where the add-on `nmt.augment` is not installed."""
+
+    def check(self, data: DataConfig) -> None:
+        """Raise ValueError for values that do not fit the other fields of `data`."""
+
+    @classmethod
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
+        return dict.fromkeys(values, "without the add-on nmt.augment; remove it, or install that")
+
+
+if TYPE_CHECKING or not addons.is_offered("augment_config"):
+    AugmentConfig = NoAugmentation
 else:
-    AugmentConfig = addons.section("data.augment") or AddOnSection
+    AugmentConfig = addons.offered("augment_config").AugmentConfig
 
 
 class DataConfig(Section):
@@ -136,15 +136,15 @@ class DataConfig(Section):
     """With `corpus: multi30k` or the text `multi30k_descriptions` of `augment`: a folder or URL that holds Multi30k's
     files. The environment variable `NMT_MULTI30K_MIRROR` overrides it. The descriptions may lie among them, or in a
     folder `multi30k_descriptions` beside."""
-    source: SourceConfig = SourceConfig()
+    source: SourceConfig = Field(default_factory=SourceConfig)
     """The source language."""
-    target: TargetConfig = TargetConfig()
+    target: TargetConfig = Field(default_factory=TargetConfig)
     """The target language."""
     joint_vocabulary: bool = False
     """One vocabulary (and one sentencepiece model) for both languages."""
     max_length: Count = 100
     """Training pairs with more tokens than this on either side are skipped, and counted."""
-    augment: AugmentConfig = AugmentConfig()
+    augment: AugmentConfig = Field(default_factory=AugmentConfig)
     """Augmentation of the training data (an add-on)."""
 
     @property
@@ -153,12 +153,12 @@ class DataConfig(Section):
         return ("source", self.source), ("target", self.target)
 
     @classmethod
-    def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
         augment = values.get("augment")
         texts = augment.values() if isinstance(augment, dict) else dict(augment or ()).values()
         if values.get("corpus", "sample") == "multi30k" or "multi30k_descriptions" in texts:
             return {}
-        return {"mirror": Unused(f"corpus: {values.get('corpus', 'sample')}", "corpus to multi30k")}
+        return {"mirror": f"with corpus: {values.get('corpus', 'sample')}; remove it, or set corpus to multi30k"}
 
     @model_validator(mode="after")
     def _sides_fit(self) -> Self:
@@ -170,18 +170,16 @@ class DataConfig(Section):
         if self.joint_vocabulary:
             self._require_equal_sides()
         self.augment.check(self)
-        for name, side in (("source", self.source), ("target", self.target)):
-            for split in ("train", "validation", "test"):
-                path = getattr(side, split)
-                if self.corpus != "files" and path is not None:
-                    raise ValueError(
-                        f"{name}.{split} is a file but corpus is {self.corpus}; set corpus to files, or remove it"
-                    )
-                if self.corpus == "files" and path is None and split != "test":
-                    raise ValueError(
-                        f"corpus: files needs {name}.{split}; set it to the path of a text file (nmt split makes "
-                        "training, validation and test sets from one pair of files)"
-                    )
+        for field in (f"{name}.{split}" for name, _ in self.sides for split in ("train", "validation", "test")):
+            name, _, split = field.partition(".")
+            is_set = getattr(getattr(self, name), split) is not None
+            if is_set and self.corpus != "files":
+                raise ValueError(f"{field} is a file but corpus is {self.corpus}; set corpus to files, or remove it")
+            if self.corpus == "files" and not is_set and split != "test":
+                raise ValueError(
+                    f"corpus: files needs {field}; set it to the path of a text file (nmt split makes training, "
+                    "validation and test sets from one pair of files)"
+                )
         if (self.source.test is None) != (self.target.test is None):
             raise ValueError("source.test and target.test go together; set both, or none")
         if len(self.source.extra) != len(self.target.extra):

@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationInfo, model_validator
 
 from nmt.components import SCOPES, SCORES
-from nmt.config.union import UnionSection
 from nmt.model.scopes import LocalOptions
-from nmt.registry import BelowOne, Count, Section, Unused, spelled
+from nmt.registry import BelowOne, Count, Section, spelled, without_unused
 
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 
 
-class AttentionConfig(UnionSection):
+class AttentionConfig(Section):
     """The three axes of attention (when it is computed, how positions are scored, which are seen) and its variants."""
 
     wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"
@@ -39,19 +38,18 @@ class AttentionConfig(UnionSection):
     """The score sees how much weight each position has got so far."""
 
     @classmethod
-    def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
         wiring = values.get("wiring", "bahdanau")
         if wiring == "none":
-            return dict.fromkeys(
-                cls.all_fields().keys() - {"wiring"}, Unused("wiring: none", "wiring to bahdanau or luong")
-            )
+            why = "with wiring: none; remove it, or set wiring to bahdanau or luong"
+            return dict.fromkeys(cls.all_fields().keys() - {"wiring"}, why)
         unused = super().unused(values)
         if wiring == "bahdanau":
-            unused["input_feeding"] = Unused("wiring: bahdanau", "wiring to luong")
+            unused["input_feeding"] = "with wiring: bahdanau; remove it, or set wiring to luong"
         for field, why in _without_narrowing(values).items():
             unused.setdefault(field, why)
         if isinstance(heads := values.get("heads"), int) and heads > 1:
-            unused["projected"] = Unused(f"heads: {heads}, which are projected", "heads to 1")
+            unused["projected"] = f"with heads: {heads}, which are projected; remove it, or set heads to 1"
         return unused
 
     @model_validator(mode="after")
@@ -68,7 +66,7 @@ class AttentionConfig(UnionSection):
         return self
 
 
-def _without_narrowing(values: Mapping[str, Any]) -> dict[str, Unused]:
+def _without_narrowing(values: Mapping[str, Any]) -> dict[str, str]:
     """Why the fields of a window that narrows have no effect where it does not."""
     defaults = LocalOptions()
     window, wide, updates = (
@@ -76,10 +74,10 @@ def _without_narrowing(values: Mapping[str, Any]) -> dict[str, Unused]:
         for field in ("window", "narrow_from", "narrow_updates")
     )
     if isinstance(window, int) and isinstance(wide, int) and wide <= window:
-        why = Unused(f"window: {window}", f"narrow_from to a number above {window}")
+        why = f"with window: {window}; remove it, or set narrow_from to a number above {window}"
         return dict.fromkeys(("narrow_from", "narrow_updates", "fixed_above"), why)
     if updates == 0:
-        why = Unused("narrow_updates: 0", "narrow_updates to a number above 0")
+        why = "with narrow_updates: 0; remove it, or set narrow_updates to a number above 0"
         return {"narrow_from": why, "fixed_above": why}
     return {}
 
@@ -125,10 +123,10 @@ class DecoderConfig(Section):
     output layer. By default `embedding_size`."""
 
     @classmethod
-    def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
         unused = super().unused(values)
         if values.get("readout") == "linear":
-            unused["readout_size"] = Unused("readout: linear", "readout to tanh or maxout")
+            unused["readout_size"] = "with readout: linear; remove it, or set readout to tanh or maxout"
         return unused
 
 
@@ -145,64 +143,50 @@ class ModelConfig(Section):
     """Which layers share one matrix. `target`: the decoder's input and output. `all`: the encoder's input, too."""
     cell: Literal["gru", "lstm"] = "gru"
     """What encoder and decoder are made of."""
-    encoder: EncoderConfig = EncoderConfig()
+    encoder: EncoderConfig = Field(default_factory=EncoderConfig)
     """The encoder."""
-    decoder: DecoderConfig = DecoderConfig()
+    decoder: DecoderConfig = Field(default_factory=DecoderConfig)
     """The decoder."""
-    attention: AttentionConfig = AttentionConfig()
+    attention: AttentionConfig = Field(default_factory=AttentionConfig)
     """The attention mechanism."""
 
     @model_validator(mode="before")
     @classmethod
-    def _every_part_is_read(cls, values: Any, info: ValidationInfo) -> Any:
-        """Refuse, or drop, what the attention's wiring has no use for in the other sections."""
+    def _no_field_without_its_wiring(cls, values: Any, info: ValidationInfo) -> Any:
         attention = values.get("attention") if isinstance(values, dict) else None
-        if not isinstance(attention, dict):
+        wiring = attention.get("wiring") if isinstance(attention, dict) else None
+        if wiring == "luong":
+            part, field, fix = "decoder", "readout_size", "bahdanau"
+        elif wiring == "none":
+            part, field, fix = "encoder", "self_attention", "bahdanau or luong"
+        else:
             return values
-        for part, field, wiring, other in (
-            ("decoder", "readout_size", "luong", "bahdanau"),
-            ("encoder", "self_attention", "none", "bahdanau or luong"),
-        ):
-            section = values.get(part)
-            if not isinstance(section, dict) or attention.get("wiring") != wiring:
-                continue
-            if value := section.get(field):
-                complaint = (
-                    f"{part}.{field} ({value}) has no effect with attention.wiring: {wiring}; remove it, or set "
-                    f"attention.wiring to {other}"
-                )
-                if not isinstance(info.context, list):
-                    raise ValueError(complaint)
-                info.context.append(complaint)
-            values = values | {part: {f: v for f, v in section.items() if f != field}}
+        if isinstance(section := values.get(part), dict) and section.get(field):
+            why = f"with attention.wiring: {wiring}; remove it, or set attention.wiring to {fix}"
+            values = values | {part: without_unused(section, {field: why}, info, f"{part}.")}
         return values
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
-        attention, hidden, kind = self.attention, self.decoder.hidden_size, self.decoder.readout
-        if attention.wiring != "none":
-            self._require_fitting_sizes(attention, hidden)
-        if attention.wiring == "luong" and kind != "tanh":
+        wiring, kind, tied = self.attention.wiring, self.decoder.readout, self.tied_embeddings
+        if wiring != "none":
+            self._require_fitting_sizes(self.attention, self.decoder.hidden_size)
+        if wiring == "luong" and kind != "tanh":
             raise ValueError(
                 f"decoder.readout: {kind} cannot be combined with attention.wiring: luong, whose readout is "
                 "tanh(W [c; h]); set decoder.readout to tanh, or attention.wiring to bahdanau"
             )
-        if self.tied_embeddings != "none" and kind == "linear":
+        if tied != "none" and kind == "linear":
             raise ValueError(
-                f"tied_embeddings: {self.tied_embeddings} cannot be combined with decoder.readout: linear, which is "
-                "longer than an embedding; set tied_embeddings to none, or decoder.readout to tanh"
+                f"tied_embeddings: {tied} cannot be combined with decoder.readout: linear, which is longer than an "
+                "embedding; set tied_embeddings to none, or decoder.readout to tanh"
             )
-        readout = self.decoder.readout_size or self.embedding_size
-        if self.tied_embeddings != "none" and attention.wiring != "luong" and readout != self.embedding_size:
+        field = "hidden_size" if wiring == "luong" else "readout_size"
+        size = getattr(self.decoder, field) or self.embedding_size
+        if tied != "none" and size != self.embedding_size:
             raise ValueError(
-                f"tied_embeddings: {self.tied_embeddings} needs decoder.readout_size ({readout}) = embedding_size "
-                f"({self.embedding_size}); remove readout_size, or set tied_embeddings to none"
-            )
-        if self.tied_embeddings != "none" and attention.wiring == "luong" and hidden != self.embedding_size:
-            raise ValueError(
-                f"tied_embeddings: {self.tied_embeddings} with attention.wiring: luong needs embedding_size "
-                f"({self.embedding_size}) = decoder.hidden_size ({hidden}); set both to the same size, or "
-                "tied_embeddings to none"
+                f"tied_embeddings: {tied} with attention.wiring: {wiring} needs decoder.{field} ({size}) = "
+                f"embedding_size ({self.embedding_size}); set both to the same size, or tied_embeddings to none"
             )
         return self
 

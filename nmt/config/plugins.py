@@ -18,8 +18,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from nmt import components as components  # whose registries a plugin adds to
-from nmt.registry import PathString, Section, register
+from nmt.registry import PathString, Section, path_alone, register
 from nmt.system.errors import UserError
+from nmt.text import tokenizers as tokenizers  # as well
 
 VARIABLE = "NMT_PLUGINS"
 
@@ -63,44 +64,38 @@ def load_plugin(path: str | Path) -> Plugin:
     return _loaded[digest]
 
 
+def resolve_plugins(values: dict[str, Any], origin: str, folder: Path | None = None) -> None:
+    """Fill in the paths and the digests of the plugins that a config's plain values name.
+
+    They are loaded, relative to `folder`, if one is given. Otherwise they must be loaded already: the same file, or one
+    of its name. A file of another digest is reported. Raises `UserError` for one that is not loaded.
+    """
+    plugins = values.get("plugins")
+    if not isinstance(plugins, list):
+        return  # nothing, or what validation refuses
+    for number, entry in enumerate(plugins):
+        entry = path_alone(entry)
+        if not isinstance(entry, dict) or not isinstance(path := entry.get("path"), str):
+            continue
+        digest = entry.get("sha256")
+        loaded = [p for p in _loaded.values() if p.sha256 == digest or Path(p.path).name == Path(path).name]
+        if folder is not None:
+            loaded = [load_plugin(folder / Path(path).expanduser())]
+        if not loaded:
+            raise UserError(
+                f"{origin}: it needs the plugin {path}, which is not loaded: if you trust that file, set "
+                f"{VARIABLE}={path} (or where it is now)"
+            )
+        plugin = max(loaded, key=lambda plugin: plugin.sha256 == digest)
+        if digest not in (None, plugin.sha256):
+            print(f"{origin}: the plugin {plugin.path} is not the one it was made with", file=sys.stderr)
+        plugins[number] = plugin.model_dump()
+
+
 def load_plugins_of_environment() -> None:
     """Load the plugins that the environment variable names. Raises what `load_plugin` does."""
     for path in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
         load_plugin(path)
 
 
-def load_plugins(values: dict[str, Any], folder: Path, origin: str) -> None:
-    """Load the plugins that a config's plain values name, relative to its folder, and fill in their digests."""
-    for number, path, digest in _named(values):
-        plugin = load_plugin(folder / Path(path).expanduser())
-        if digest not in (None, plugin.sha256):
-            print(f"{origin}: the plugin {path} has changed since this config was written", file=sys.stderr)
-        values["plugins"][number] = plugin.model_dump()
-
-
-def require_plugins(values: dict[str, Any], origin: str) -> None:
-    """Raise `UserError` unless the plugins that a config's plain values name are loaded: the same file, or one of its
-    name, which is then reported."""
-    for number, path, digest in _named(values):
-        name = Path(path).name
-        plugin = _loaded.get(digest or "") or next((p for p in _loaded.values() if Path(p.path).name == name), None)
-        if plugin is None:
-            raise UserError(
-                f"{origin}: it needs the plugin {path}, which is not loaded: if you trust that file, set "
-                f"{VARIABLE}={path} (or where it is now)"
-            )
-        if digest not in (None, plugin.sha256):
-            print(f"{origin}: the plugin {plugin.path} is not the one it was made with", file=sys.stderr)
-        values["plugins"][number] = plugin.model_dump()
-
-
-def _named(values: dict[str, Any]) -> list[tuple[int, str, str | None]]:
-    """The index, path and digest of each plugin; without those that validation refuses."""
-    plugins = values.get("plugins")
-    entries = [p if isinstance(p, dict) else {"path": p} for p in plugins] if isinstance(plugins, list) else []
-    named = [(number, entry.get("path"), entry.get("sha256")) for number, entry in enumerate(entries)]
-    return [(number, path, digest) for number, path, digest in named if isinstance(path, str)]
-
-
-if "nmt.config.run" not in sys.modules:  # which loads them itself; here `pickle` imports a plugin in a child process
-    load_plugins_of_environment()
+load_plugins_of_environment()

@@ -12,8 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from nmt.config.data import TAG
-from nmt.config.plugins import load_plugins, require_plugins
-from nmt.config.renamed import rename
+from nmt.config.plugins import resolve_plugins
 from nmt.config.run import NAME, Config
 from nmt.config.search import SearchConfig
 from nmt.config.yaml_text import LONGEST, parse_yaml
@@ -26,6 +25,13 @@ _PATTERNS = {
     NAME: "a name has letters, digits, '.', '_' and '-', and begins with a letter or digit",
     TAG: "a tag is one word, without blanks",
 }
+RENAMED = {  # fields of version 0.3, and a value as "field: value"; they are read for this version
+    "training.schedule.kind: trapezoid": "warmup_stable_decay",
+    "data.source.respelling": "data.augment.typos",
+    "data.copying": "data.augment.copying",
+    "data.source.monolingual": "data.augment.source_monolingual",
+    "data.target.monolingual": "data.augment.target_monolingual",
+}
 
 
 def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -36,7 +42,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     values = read_values(path)
     for override in overrides:
         apply_override(override, values)
-    load_plugins(values, Path(path).parent, str(path))
+    resolve_plugins(values, str(path), Path(path).parent)
     return parse_config(values, str(path), overrides=overrides)
 
 
@@ -46,11 +52,9 @@ def read_values(path: str | Path) -> dict[str, Any]:
         require_regular(Path(path))
         with Path(path).open(encoding="utf-8") as file:
             text = file.read(LONGEST + 1)
-    except (OSError, ValueError) as error:  # UnicodeDecodeError is a ValueError
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UserError(
-            f"{path}: cannot read the config: {reason}; name a YAML file, such as those in configs/"
-        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise UserError(f"{path}: cannot read the config: {why}; name a YAML file, such as those in configs/") from None
     values = parse_yaml(text, str(path))
     if not isinstance(values, dict):
         raise UserError(f"{path}: the config must be a mapping of fields to values, such as 'name: my-run'")
@@ -68,18 +72,55 @@ def parse_config(
     try:
         for complaint in unusable(values):
             raise UserError(f"{origin}: {complaint}")
-        require_plugins(values, origin)
-        for warning in rename(values):
+        resolve_plugins(values, origin)
+        for old in _rename(values):
             if ignored is None:
-                print(f"{origin}: {warning}", file=sys.stderr)
+                new = f"is now called {RENAMED[old]}; the old name ends with the next version"
+                print(f"{origin}: {old} {new}", file=sys.stderr)
         return Config.model_validate(values, context=ignored)
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
     except ValidationError as error:
         messages: dict[str, dict[str, None]] = {}  # of each origin, in their order, each once
         for e in error.errors():
-            messages.setdefault(_override_of(e["loc"], overrides) or origin, {})[_explain(e, of_config=True)] = None
+            messages.setdefault(_override_of(e["loc"], overrides) or origin, {})[_explain(e)] = None
         raise UserError("; ".join(f"{key}: {'; '.join(texts)}" for key, texts in messages.items())) from None
+
+
+def _rename(values: dict[str, Any]) -> Iterator[str]:
+    """Replace old names in plain values. Yields those that were set."""
+    for old, new in RENAMED.items():
+        path, _, value = old.partition(": ")
+        section, field = _section_of(values, path)
+        if value and section.get(field) == value:
+            section[field] = new
+            yield old
+        elif not value and (moved := section.pop(field, None)) is not None:
+            section, field = _section_of(values, new)
+            section.setdefault(field, moved)
+            yield old
+
+
+def _section_of(values: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+    """The section of plain values that a dotted path leads into, and the field's name in it."""
+    *parents, field = path.split(".")
+    for parent in parents:
+        section = values.setdefault(parent, {})
+        values = section if isinstance(section, dict) else {}
+    return values, field
+
+
+def apply_override(override: str, values: dict[str, Any]) -> None:
+    """Set a field of plain values by `a.b=VALUE` (VALUE is YAML). Raises `UserError` if that cannot be read."""
+    key, equals, text = override.partition("=")
+    if not equals or not all(key.split(".")):
+        raise UserError(f"--set {override}: expected FIELD=VALUE, such as model.attention.wiring=luong")
+    *parents, last = key.split(".")
+    for depth, parent in enumerate(parents):
+        values = values.setdefault(parent, {})
+        if not isinstance(values, dict):
+            raise UserError(f"--set {override}: {'.'.join(parents[: depth + 1])} is a value, not a section")
+    values[last] = parse_yaml(text, f"--set {override}")
 
 
 def _override_of(location: tuple[int | str, ...], overrides: Sequence[str]) -> str | None:
@@ -97,18 +138,16 @@ def override_search(
     A beam size turns the sampling of the settings off. Raises `UserError` for a bad value, and for both.
     """
     changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if {"sampling", "beam_size"} <= changes.keys():
+        raise UserError("a beam is for search, and sampling (temperature, top-k) draws at random: give one, not both")
     if isinstance(sampling := changes.get("sampling"), Mapping):
-        if "beam_size" in changes:
-            raise UserError(
-                "a beam is for search, and sampling (temperature, top-k) draws at random: give one, not both"
-            )
-        changes["sampling"] = (search.sampling.model_dump() if search.sampling else {}) | dict(sampling)
+        changes["sampling"] = dict(search.sampling or ()) | dict(sampling)
     elif "beam_size" in changes:
         changes["sampling"] = None
     try:
-        return SearchConfig.model_validate(search.model_dump() | changes)
+        return SearchConfig.model_validate(dict(search) | changes)
     except ValidationError as error:
-        raise UserError("; ".join(_explain(e, of_config=True, within="search") for e in error.errors())) from None
+        raise UserError("; ".join(_explain(e, "search") for e in error.errors())) from None
 
 
 def to_yaml(config: Config) -> str:
@@ -118,7 +157,7 @@ def to_yaml(config: Config) -> str:
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     """The dotted names of the fields that differ between two dumps of the same parts of a configuration."""
-    for field in [*before, *(field for field in now if field not in before)]:
+    for field in dict.fromkeys([*before, *now]):
         one, other = before.get(field), now.get(field)
         if isinstance(one, dict) and isinstance(other, dict):
             yield from (f"{field}.{name}" for name in differences(one, other))
@@ -127,89 +166,68 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 
 
 def explain(error: ValidationError) -> str:
-    """Pydantic's errors about values that are no config, in our words and on one line."""
-    return "; ".join(_explain(e, of_config=False) for e in error.errors())
+    """Pydantic's errors about values that are no config, on one line."""
+    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {_reason(e)}" for e in error.errors())
 
 
-def apply_override(override: str, values: dict[str, Any]) -> None:
-    """Set a field of plain values by `a.b=VALUE` (VALUE is YAML). Raises `UserError` if that cannot be read."""
-    key, equals, text = override.partition("=")
-    if not equals or not all(key.split(".")):
-        raise UserError(f"--set {override}: expected FIELD=VALUE, such as model.attention.wiring=luong")
-    *parents, last = key.split(".")
-    for depth, parent in enumerate(parents):
-        values = values.setdefault(parent, {})
-        if not isinstance(values, dict):
-            raise UserError(f"--set {override}: {'.'.join(parents[: depth + 1])} is a value, not a section")
-    values[last] = parse_yaml(text, f"--set {override}")
+def _reason(error: Any) -> str:
+    """What is wrong by one of pydantic's errors, and the value."""
+    return f"{error['msg'][0].lower()}{error['msg'][1:]} (here: {shown(error['input'])})"
 
 
-def _explain(error: Any, of_config: bool, within: str | None = None) -> str:
-    """One of pydantic's errors in our words: the field's dotted name, what is wrong, what to do.
-
-    `of_config` says that it is about a config, or about a section `within` one.
-    """
-    names = [str(part) for part in error["loc"] if not str(part).startswith("constrained-")]  # pydantic's, of unions
-    path = [within, *names] if within else names
-    field, value = ".".join(path), shown(error["input"])
+def _explain(error: Any, *within: str) -> str:
+    """One of pydantic's errors about a config, or a section `within` one, in our words: field, what is wrong, fix."""
+    path = [*within, *(str(name) for name in error["loc"] if not str(name).startswith("constrained-"))]  # of unions
+    value, reason = shown(error["input"]), _reason(error)
     match error["type"]:
-        case "extra_forbidden" if not of_config:
-            return f"{field}: unknown field; use another copy"
         case "extra_forbidden":
-            return f"{field}: unknown field; {_hint(path)}"
-        case "missing" if not of_config:
-            return f"{field}: missing; use another copy"
+            reason = f"unknown field ({_hint(path)})"
         case "missing":
-            return f"{field}: missing; set it"
+            reason = "missing; set it"
         case "value_error":
-            return (f"{field}: " if field else "") + str(error["ctx"]["error"])
-        case "model_type" if of_config:
+            reason = str(error["ctx"]["error"])
+        case "model_type":
             section = _section_at(path)
             first = next(iter([*section.choices, *section.model_fields]))  # a choice says most
             name = "" if path[-1].isdecimal() else f"{path[-1]}: "  # of a list's entry there is none
-            return f"{field}: a section is expected, such as {name}{{{first}: …}} (here: {value})"
-        case "string_pattern_mismatch" if of_config and error["ctx"]["pattern"] in _PATTERNS:
-            return f"{field}: {_PATTERNS[error['ctx']['pattern']]} (here: {value})"
-        case "tuple_type" | "list_type" if of_config:
-            return f"{field}: a list is expected, such as [{value}] (here: {value})"
-        case "string_type" if of_config:
-            return f"{field}: text is expected (here: {'nothing' if error['input'] is None else value})"
-        case _:
-            message = error["msg"][0].lower() + error["msg"][1:]
-            return f"{field}: {message} (here: {value})"
+            reason = f"a section is expected, such as {name}{{{first}: …}} (here: {value})"
+        case "string_pattern_mismatch" if error["ctx"]["pattern"] in _PATTERNS:
+            reason = f"{_PATTERNS[error['ctx']['pattern']]} (here: {value})"
+        case "tuple_type" | "list_type":
+            reason = f"a list is expected, such as [{value}] (here: {value})"
+        case "string_type":
+            reason = f"text is expected (here: {'nothing' if error['input'] is None else value})"
+    return ": ".join(filter(None, [".".join(path), reason]))
 
 
 def _hint(path: Sequence[str]) -> str:
     """What may have been meant by an unknown field: one of that name elsewhere, one of a like name here, or any."""
     siblings = list(_section_at(path[:-1]).all_fields())
-    same_name = [field for field in _all_fields(Config) if field.split(".")[-1] == path[-1]]
+    same_name = [field for field in all_fields() if field.split(".")[-1] == path[-1]]
     near = same_name or difflib.get_close_matches(path[-1][:100], siblings, n=1, cutoff=0.5)
     return f"did you mean {alternatives(near)}?" if near else "known fields: " + ", ".join(siblings)
 
 
-def _all_fields(section: type[Section], prefix: str = "") -> Iterator[str]:
-    """The dotted names of all fields."""
+def all_fields(section: type[Section] = Config, prefix: str = "") -> Iterator[str]:
+    """The dotted names of all fields of a section and of those in it."""
     for name in section.all_fields():
         yield f"{prefix}{name}"
         for inner in sections_in(section, name):
-            yield from _all_fields(inner, f"{prefix}{name}.")
+            yield from all_fields(inner, f"{prefix}{name}.")
 
 
 def _section_at(path: Sequence[str]) -> type[Section]:
     section: type[Section] = Config
-    for part in (part for part in path if not part.isdecimal()):  # which counts the values of a list
-        section = next(sections_in(section, part))
+    for name in (name for name in path if not name.isdecimal()):  # which counts the values of a list
+        section = next(sections_in(section, name))
     return section
 
 
 def sections_in(section: type[Section], field: str) -> Iterator[type[Section]]:
     """The sections that a section's field holds, or may hold."""
     info = section.model_fields.get(field)  # an option of a component is no field of the section itself
-    return _sections_of_type(info.annotation if info else None)
-
-
-def _sections_of_type(annotation: Any) -> Iterator[type[Section]]:
-    if isinstance(annotation, type) and get_origin(annotation) is None and issubclass(annotation, Section):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _sections_of_type(argument)
+    types = [info.annotation] if info else []
+    for kind in types:  # which grows
+        if isinstance(kind, type) and get_origin(kind) is None and issubclass(kind, Section):
+            yield kind
+        types.extend(get_args(kind))

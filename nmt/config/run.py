@@ -6,17 +6,16 @@ refused with the fields named, and the fix. `nmt.config.reading` makes configura
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from nmt.config.data import DataConfig, path_alone
+from nmt.config.data import DataConfig
 from nmt.config.model import ModelConfig
-from nmt.config.plugins import Plugin, load_plugins_of_environment
-from nmt.config.renamed import rename
+from nmt.config.plugins import Plugin
 from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
-from nmt.registry import PathString, Section
+from nmt.registry import PathString, Section, path_alone
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -28,26 +27,19 @@ class Config(Section):
     """The run's name. Its folder is `output_dir/name`; a run never overwrites another."""
     output_dir: PathString = "checkpoints"
     """Where the run's folder is created."""
-    data: DataConfig = DataConfig()
+    data: DataConfig = Field(default_factory=DataConfig)
     """The corpus and its tokens."""
-    model: ModelConfig = ModelConfig()
+    model: ModelConfig = Field(default_factory=ModelConfig)
     """The model."""
-    training: TrainingConfig = TrainingConfig()
+    training: TrainingConfig = Field(default_factory=TrainingConfig)
     """The training."""
-    search: SearchConfig = SearchConfig()
+    search: SearchConfig = Field(default_factory=SearchConfig)
     """The search for translations."""
-    evaluation: EvaluationConfig = EvaluationConfig()
+    evaluation: EvaluationConfig = Field(default_factory=EvaluationConfig)
     """The evaluation of a finished run."""
     plugins: tuple[Annotated[Plugin, BeforeValidator(path_alone)], ...] = ()
     """Python files of your own that define a score, scope, tokenizer, schedule or optimizer: each a path, or `path` and
     `sha256`. They are run when the config is read."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _old_names(cls, values: Any) -> Any:
-        if isinstance(values, dict):
-            rename(values)
-        return values
 
     @model_validator(mode="after")
     def _tying_fits_vocabulary(self) -> Self:
@@ -67,6 +59,3 @@ class Config(Section):
                 "null, or model.decoder.dropout above 0"
             )
         return self
-
-
-load_plugins_of_environment()

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from nmt.config.union import UnionSection
-from nmt.optimizers import OPTIMIZERS
-from nmt.registry import BelowOne, Count, Fraction, PathString, Positive, Section, Unused
-from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
-from nmt.schedules.teacher_forcing import TEACHER_FORCING_SCHEDULES
+from nmt.components import LEARNING_RATE_SCHEDULES, OPTIMIZERS, TEACHER_FORCING_SCHEDULES
+from nmt.registry import BelowOne, Count, Fraction, PathString, Positive, Section
 
 Threads = Annotated[int, Field(ge=1, le=1024, strict=True)]
 
 
-class TeacherForcingConfig(UnionSection):
+class TeacherForcingConfig(Section):
     """How often the decoder reads the reference's previous token, not its own (Bengio et al. 2015, section 2.4).
 
     `teacher_forcing: 0.5` is short for `teacher_forcing: {ratio: 0.5}`.
@@ -30,10 +27,10 @@ class TeacherForcingConfig(UnionSection):
     """What is sampled at once: a token; a time step of all sentences in a batch; a whole batch."""
 
     @classmethod
-    def unused(cls, values: Mapping[str, Any]) -> dict[str, Unused | None]:
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
         unused = super().unused(values)
         if values.get("schedule", "constant") == "constant" and values.get("ratio", 1) == 1:
-            unused["granularity"] = Unused("ratio: 1", "ratio below 1")
+            unused["granularity"] = "with ratio: 1; remove it, or set ratio below 1"
         return unused
 
 
@@ -41,7 +38,7 @@ def _ratio_alone(value: Any) -> Any:
     return {"ratio": value} if isinstance(value, int | float | str) and not isinstance(value, bool) else value
 
 
-class ScheduleConfig(UnionSection):
+class ScheduleConfig(Section):
     """How the learning rate moves."""
 
     kind: Annotated[str, LEARNING_RATE_SCHEDULES] = "constant"
@@ -69,7 +66,7 @@ def _no_int8(value: Any, info: ValidationInfo) -> Any:
     raise ValueError("int8 is not supported, version 0.3 was the last to train in it; set auto, bf16 or float32")
 
 
-class TrainingConfig(UnionSection):
+class TrainingConfig(Section):
     """How the model is trained."""
 
     max_epochs: Count | None = 10
@@ -86,7 +83,7 @@ class TrainingConfig(UnionSection):
     """How an update changes the weights."""
     if TYPE_CHECKING:
         learning_rate: float = 1e-3
-    schedule: ScheduleConfig = ScheduleConfig()
+    schedule: ScheduleConfig = Field(default_factory=ScheduleConfig)
     """How the learning rate moves."""
     label_smoothing: BelowOne = 0.1
     """ε of label smoothing (Szegedy et al. 2016, section 7)."""
@@ -102,9 +99,11 @@ class TrainingConfig(UnionSection):
     moving_average: Fraction | None = None
     """The decay of an exponential moving average of the weights, which is then validated, and saved in
     `best.safetensors`."""
-    teacher_forcing: Annotated[TeacherForcingConfig, BeforeValidator(_ratio_alone)] = TeacherForcingConfig()
+    teacher_forcing: Annotated[TeacherForcingConfig, BeforeValidator(_ratio_alone)] = Field(
+        default_factory=TeacherForcingConfig
+    )
     """How often the decoder reads the reference."""
-    early_stopping: EarlyStoppingConfig = EarlyStoppingConfig()
+    early_stopping: EarlyStoppingConfig = Field(default_factory=EarlyStoppingConfig)
     """When training ends early."""
     validate_every: Count | None = None
     """Updates between validations. By default after each epoch."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any
 
 import yaml
 
 from nmt.system.errors import UserError
-from nmt.system.values import is_unicode, shown
+from nmt.system.values import shown
 
 LONGEST = 200_000  # characters of a config: it has a hundred fields
 MOST_VALUES = 10_000  # of a config, each counted as often as aliases (*name) repeat it
@@ -49,30 +50,19 @@ class _Loader(yaml.SafeLoader):
 
     def get_single_node(self) -> Any:
         node = super().get_single_node()
-        if node is not None and _size(node, {}) > MOST_VALUES:
-            raise yaml.MarkedYAMLError(problem="its aliases (*name) stand for too many values")
+        nodes = [] if node is None else [node]
+        for inner in nodes:  # which grows
+            if len(nodes) > MOST_VALUES:
+                raise yaml.MarkedYAMLError(problem="its aliases (*name) stand for too many values")
+            if isinstance(inner, yaml.CollectionNode):
+                nodes.extend(chain.from_iterable(inner.value) if isinstance(inner, yaml.MappingNode) else inner.value)
         return node
 
     def construct_scalar(self, node: Any) -> Any:
         """Text; JSON writes a character such as an emoji as two escapes, which YAML reads as two halves."""
         value = super().construct_scalar(node)
-        if not isinstance(value, str) or is_unicode(value):
-            return value
         try:
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le") if isinstance(value, str) else value
         except UnicodeDecodeError:
-            raise yaml.MarkedYAMLError(
-                problem=f"{shown(value)} has half a character", problem_mark=node.start_mark
-            ) from None
-
-
-def _size(node: Any, known: dict[int, int]) -> int:
-    """How many values a node stands for, each repetition by an alias counted. Raises `RecursionError` for a circle."""
-    if id(node) not in known:
-        inner: list[Any] = []
-        if isinstance(node, yaml.SequenceNode):
-            inner = node.value
-        elif isinstance(node, yaml.MappingNode):
-            inner = [part for pair in node.value for part in pair]
-        known[id(node)] = 1 + sum(_size(part, known) for part in inner)
-    return known[id(node)]
+            problem = f"{shown(value)} has half a character"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import model_validator
 
-from nmt.registry import Count, Fraction, Section, StepCount, registry
+from nmt.registry import Count, Fraction, Section, StepCount
 
 
 class ScheduleStep(NamedTuple):
@@ -126,6 +126,3 @@ class WarmupStableDecay(LearningRateSchedule):
 
     def scheduled(self, rate: float, step: ScheduleStep) -> float:
         return rate * min(1.0, (1 - step.share_done) / self.decay)
-
-
-LEARNING_RATE_SCHEDULES = registry(__name__, LearningRateSchedule)

@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 
 from pydantic import model_validator
 
-from nmt.registry import Positive, Probability, Section, registry
+from nmt.registry import Positive, Probability, Section
 
 
 class TeacherForcingSchedule(Section):
@@ -103,6 +103,3 @@ class Linear(FallingSchedule):
 
     def without_minimum(self, updates: int) -> float:
         return self.ratio - self.decay * updates
-
-
-TEACHER_FORCING_SCHEDULES = registry(__name__, TeacherForcingSchedule)

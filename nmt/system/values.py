@@ -61,5 +61,7 @@ def unusable(value: Any, path: str = "") -> Iterator[str]:
         yield f"{where}a number of {value.bit_length()} bits is too large; give one that fits the field"
     elif isinstance(value, str) and not is_unicode(value):
         yield f"{where}{shown(value)} is not valid Unicode text; write the character itself"
+    elif isinstance(value, str) and "\0" in value:
+        yield f"{where}contains a NUL character, which no path or name can; remove it"
     elif isinstance(value, str) and len(value) > LONGEST_STRING:
         yield f"{where}text of {len(value):,} characters is too long; give at most {LONGEST_STRING:,}"

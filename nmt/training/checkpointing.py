@@ -17,12 +17,12 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint.contents import Loaded
 from nmt.checkpoint.file import DamagedFile
 from nmt.checkpoint.weights import check_weights
+from nmt.components import OPTIMIZERS
 from nmt.config.reading import differences, explain
 from nmt.config.run import Config
 from nmt.config.search import SearchConfig
 from nmt.data.shortlist import Shortlist
 from nmt.model.seq2seq import Seq2Seq
-from nmt.optimizers import OPTIMIZERS
 from nmt.system.errors import UserError
 from nmt.system.files import report_write_errors
 from nmt.training.counters import Counters, Number

@@ -255,8 +255,8 @@ def altered(saved: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
             "layers: input should be less than or equal to",
         ),
         (lambda c: c.update(training=3), "training: "),
-        (lambda c: c.update(more=3), "more: unknown field; use"),
-        (lambda c: c["source"].update(more=3), "source.more: unknown field; use"),
+        (lambda c: c.update(more=3), "more: extra inputs are not permitted"),
+        (lambda c: c["source"].update(more=3), "source.more: extra inputs are not permitted"),
     ],
 )
 def test_contents_that_do_not_fit_together_are_refused(

@@ -145,7 +145,7 @@ class Malicious:
         (torch.zeros(2), "holds a Tensor"),
         (GOOD, "is not an nmt checkpoint (KeyError: 'config')"),
         (GOOD | {"config": {}, "training": {"text": ""}}, "is not an nmt checkpoint (KeyError: 'random_cuda')"),
-        (GOOD | {"config": {}}, "source.tokens: missing"),
+        (GOOD | {"config": {}}, "source.tokens: field required"),
         ({"model": {"x": torch.zeros(()).expand(10**6, 10**6)}}, "a tensor that is not dense"),
         ({"model": {"x": torch.zeros(2).to_sparse()}}, "a tensor that is not dense"),
         ({"model": {"x": torch.zeros(2, device="meta")}}, "a tensor that is not dense"),

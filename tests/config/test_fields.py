@@ -90,12 +90,12 @@ def test_unknown_field_is_named_and_the_nearest_proposed(
     tmp_path: Path, override: str, field: str, nearest: str
 ) -> None:
     message = refusal(tmp_path, "name: x\ndata: {source: {language: de}}", override)
-    assert message == f"--set {override}: {field}: unknown field; did you mean {nearest}?"
+    assert message == f"--set {override}: {field}: unknown field (did you mean {nearest}?)"
 
 
 def test_unknown_field_like_none_lists_the_known_ones(tmp_path: Path) -> None:
     message = refusal(tmp_path, "name: x\nsearch: {qqq: 1}")
-    assert "search.qqq: unknown field; known fields: beam_size, length_penalty, " in message
+    assert "search.qqq: unknown field (known fields: beam_size, length_penalty, " in message
 
 
 @pytest.mark.parametrize(
@@ -177,10 +177,10 @@ def test_name_is_asked_for(tmp_path: Path) -> None:
 
 def test_an_unknown_field_that_stands_elsewhere_is_shown_its_place(tmp_path: Path) -> None:
     assert refusal(tmp_path, "name: x\nattention: {}").endswith(
-        "attention: unknown field; did you mean model.attention?"
+        "attention: unknown field (did you mean model.attention?)"
     )
     message = refusal(tmp_path, "name: x\nmodel: {hidden_size: 3}")
-    assert message.endswith("did you mean model.encoder.hidden_size or model.decoder.hidden_size?")
+    assert message.endswith("did you mean model.encoder.hidden_size or model.decoder.hidden_size?)")
 
 
 def test_training_in_int8_names_the_last_version_that_had_it(tmp_path: Path) -> None:

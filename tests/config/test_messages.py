@@ -58,7 +58,7 @@ def test_it_names_the_override_that_has_set_the_field(tmp_path: Path) -> None:
 
 
 def test_search_options_are_explained_as_fields_of_a_config() -> None:
-    with pytest.raises(UserError, match=r"^search.sampling.temp: unknown field; did you mean temperature\?"):
+    with pytest.raises(UserError, match=r"^search.sampling.temp: unknown field \(did you mean temperature\?\)"):
         override_search(SearchConfig(), sampling={"temp": 1.2})
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from nmt import registry as registry_module
+from nmt.components import LEARNING_RATE_SCHEDULES
 from nmt.config import plugins
 from nmt.config.reading import load_config, parse_config, to_yaml
 from nmt.registry import _registries
-from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
 from nmt.system.errors import UserError
 
 SCHEDULE = '''
@@ -35,9 +34,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a plugin and a config that names it; what they register is forgotten afterwards."""
     monkeypatch.setenv("NMT_PLUGINS", "")
     monkeypatch.setattr(plugins, "_loaded", {})
-    monkeypatch.setattr(registry_module, "_plugins", [])
-    for registry in _registries.values():
-        monkeypatch.setattr(registry, "_classes", dict(registry._built_in()))
+    for registry in _registries:
+        classes = dict(registry._components)
+        monkeypatch.setattr(registry, "_components", classes)
+        monkeypatch.setattr(registry, "_classes", classes)
     (tmp_path / "steep.py").write_text(SCHEDULE)
     (tmp_path / "x.yaml").write_text(CONFIG)
     return tmp_path
@@ -58,7 +58,7 @@ def test_a_component_of_a_plugin_is_like_one_of_the_project(folder: Path) -> Non
     assert "slope (3) has no effect with kind: cosine; remove it, or set kind to steep" in refusal(
         load_config, folder / "x.yaml", ["training.schedule.kind=cosine"]
     )
-    assert "slop: unknown field; did you mean slope?" in refusal(
+    assert "slop: unknown field (did you mean slope?)" in refusal(
         load_config, folder / "x.yaml", ["training.schedule.slop=2"]
     )
 

@@ -10,12 +10,8 @@ import pytest
 from pydantic import ValidationError
 from pydantic_core import core_schema
 
-from nmt.components import SCOPES, SCORES
-from nmt.config.union import UnionSection
-from nmt.optimizers import OPTIMIZERS
-from nmt.registry import Registry, Section, options_of, registry
-from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES
-from nmt.schedules.teacher_forcing import TEACHER_FORCING_SCHEDULES
+from nmt.components import LEARNING_RATE_SCHEDULES, OPTIMIZERS, SCOPES, SCORES, TEACHER_FORCING_SCHEDULES
+from nmt.registry import Registry, Section, options_of
 from nmt.text.tokenizers import TOKENIZERS
 
 REGISTRIES = [
@@ -70,10 +66,10 @@ class Product(Sum):
                 raise ValueError("factor: 7 brings bad luck; set another")
 
 
-SUMS: Registry[Sum] = registry(__name__, Sum)
+SUMS: Registry[Sum] = Registry(f"{__name__}:Sum")
 
 
-class AnySum(UnionSection):
+class AnySum(Section):
     sum: Annotated[str, SUMS] = "times"
     other: int = 1
 
@@ -114,11 +110,11 @@ def test_a_component_is_called_as_its_file_or_by_its_name(package: Path) -> None
         "from made_up_base import Sum\n\nclass A(Sum): name = 'a'\n\nclass B(A): name = 'b'\n"
     )
     (package / "none.py").write_text("from made_up_base import Sum\n")
-    names = {name: component.__name__ for name, component in Registry(["sums"], Sum).items()}
-    assert names == {"a": "A", "b": "B", "first": "First"}
+    names = {name: component.__name__ for name, component in Registry("made_up_base:Sum", "sums").items()}
+    assert names == {"a": "A", "b": "B", "first": "First", "plus": "Sum", "times": "Product"}
 
 
 def test_two_components_of_one_name_are_refused(package: Path) -> None:
     (package / "both.py").write_text("from made_up_base import Sum\n\nclass A(Sum): pass\n\nclass B(Sum): pass\n")
     with pytest.raises(TypeError, match=r"sums\.both\.B and sums\.both\.A are both called both: give each a `name`"):
-        list(Registry(["sums"], Sum))
+        list(Registry("made_up_base:Sum", "sums"))

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from nmt.components import OPTIMIZERS
 from nmt.config.training import TrainingConfig
-from nmt.optimizers import OPTIMIZERS
 from nmt.training.train_state import moments_of
 
 GRADIENTS = np.random.default_rng(1).normal(size=(6, 2, 3))

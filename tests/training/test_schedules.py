@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import torch
 
+from nmt.components import LEARNING_RATE_SCHEDULES
 from nmt.config.training import ScheduleConfig, TeacherForcingConfig
-from nmt.schedules.learning_rate import LEARNING_RATE_SCHEDULES, ScheduleStep
+from nmt.schedules.learning_rate import ScheduleStep
 from nmt.training.update import sample_teacher_forcing_mask
 
 

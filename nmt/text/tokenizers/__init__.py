@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nmt.registry import registry
+from nmt.registry import Registry
 from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, TokenizerOptions
 
-TOKENIZERS = registry(__name__, Tokenizer)
+TOKENIZERS: Registry[Tokenizer] = Registry(f"{__name__}:Tokenizer")
 
 __all__ = ["SPACE_MARK", "TOKENIZERS", "Tokenizer", "TokenizerOptions", "make_tokenizer"]
 

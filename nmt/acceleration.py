@@ -58,7 +58,7 @@ def restrict_to_shortlist(
 ) -> TranslationModel:
     """A model from `for_inference` for a batch of padded source ids, which writes tokens of their shortlists alone."""
     room = _room()
-    return model if room is None else room.restrict_to_shortlist(model, shortlist, source)
+    return model if room is None else room.ShortlistModel(model, shortlist, source)
 
 
 def resolve_precision(precision: str, device: torch.device, purpose: str, *, fast: bool = True) -> Precision:

@@ -112,46 +112,41 @@ def _shares(counts: Float[Tensor, " V"]) -> Float[Tensor, " V"]:
     return counts / counts.sum()
 
 
-def _to_probabilities(
+def _to_gradient(
     logits: Float[Tensor, "N V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
-    inputs: Float[Tensor, "P F"],
-    weight: Float[Tensor, "V F"],
-    bias: Float[Tensor, " V"],
+    counts: Tensor | None,
+    inputs: Tensor,
+    weight: Tensor,
+    bias: Tensor,
 ) -> Loss:
-    """Probabilities in the place of the logits; returns the loss without what `_mean_of_logits` adds.
+    """The loss's gradient of the logits in their place; returns the loss without what `_mean_of_logits` adds.
 
-    A row's log normalizer is z − log p of any of its types, such as the reference. Where p is too small for the format,
-    the logits are computed once more. In bfloat16, which the products before and behind it give and take, all that
-    enters the NLL is the rounded probability's relative error, of 2⁻⁹ at most.
+    A row's log normalizer is z − log p of any token, such as the reference. Where p is too small for the format, the
+    logits are computed once more. In bfloat16, which the products before and behind it give and take, all that enters
+    the NLL is the rounded probability's relative error, of 2⁻⁹ at most.
     """
     wide = torch.promote_types(logits.dtype, torch.float32)
-    columns = targets.unsqueeze(1)
-    of_references = logits.gather(1, columns).squeeze(1).to(wide)
+    rows = torch.arange(len(targets))
+    of_references = logits[rows, targets].to(wide)
     torch.softmax(logits, dim=1, out=logits)
-    reached = logits.gather(1, columns).squeeze(1).to(wide)
+    reached = logits[rows, targets].to(wide)
     normalizers = of_references - reached.log()
     lost = (reached < torch.finfo(wide).tiny).nonzero().squeeze(1)
     if len(lost):
         normalizers[lost] = kernel_product(inputs[lost], weight.t(), bias).to(wide).logsumexp(dim=1)
     nll = (normalizers - of_references).sum()
+    if smoothing:  # p − ε/V, and 1 − ε less at the target
+        logits.sub_(smoothing * (1 / logits.shape[1] if counts is None else _shares(counts)))
+    logits[rows, targets] -= 1 - smoothing
     return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll)
-
-
-def _subtract_targets(
-    probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, counts: Tensor | None
-) -> None:
-    """The loss's gradient of the logits, in the place of the probabilities: p − ε/V, and 1 − ε less at the target."""
-    if smoothing:
-        probabilities.sub_(smoothing * (1 / probabilities.shape[1] if counts is None else _shares(counts)))
-    probabilities[torch.arange(len(targets)), targets] -= 1 - smoothing
 
 
 def _to_gradient_of_r_drop(
     logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, r_drop: float, counts: Tensor | None
 ) -> Loss:
-    """The loss with `r_drop`, and its gradient of the logits in their place, by autograd."""
+    """The gradient in the place of the logits and the loss with `r_drop`, by autograd."""
     losses = []
     for chunk, chunk_targets in zip(logits.split(CACHED), targets.split(CACHED), strict=True):
         leaf = chunk.detach().requires_grad_()
@@ -189,14 +184,13 @@ class _OutputLoss(torch.autograd.Function):
         needs_gradient = any(ctx.needs_input_grad)
         of_features, of_weight, of_bias = torch.empty_like(features), None, torch.zeros_like(bias)
         factors = as_factor(features)
-        in_bf16 = factors.dtype == torch.bfloat16
         losses = []
         if smoothing and r_drop is None:
             mean = -smoothing * _mean_of_logits(features, weight, bias, counts)
             losses.append(Loss(mean, torch.zeros_like(mean)))
         if counts is not None:
             bias = bias + counts.log()
-        size = ROUNDED_CHUNK if in_bf16 else CHUNK
+        size = ROUNDED_CHUNK if factors.dtype == torch.bfloat16 else CHUNK
         for begin in range(0, max(1, len(features)), size):
             rows = slice(begin, begin + size)
             inputs, chunk_targets = factors[rows], targets[rows]
@@ -204,14 +198,10 @@ class _OutputLoss(torch.autograd.Function):
                 inputs = padded(inputs)
             logits = kernel_product(inputs, weight.t(), bias)
             real = logits[: len(chunk_targets)]
-            if r_drop is not None and needs_gradient:
-                losses.append(_to_gradient_of_r_drop(real, chunk_targets, smoothing, r_drop, counts))
-            elif r_drop is not None:
-                losses.append(_loss_of_logits(real, chunk_targets, smoothing, r_drop, counts))
+            if r_drop is None:
+                losses.append(_to_gradient(real, chunk_targets, smoothing, counts, inputs, weight, bias))
             else:
-                losses.append(_to_probabilities(real, chunk_targets, smoothing, inputs, weight, bias))
-                if needs_gradient:
-                    _subtract_targets(real, chunk_targets, smoothing, counts)
+                losses.append(_to_gradient_of_r_drop(real, chunk_targets, smoothing, r_drop, counts))
             if needs_gradient:
                 logits[len(chunk_targets) :] = 0  # rows that were added
                 of_bias += logits.sum(dim=0)

@@ -1,4 +1,5 @@
-"""Matrix products on a CPU: float32 by oneDNN where that is known to be faster than PyTorch's own, or in bfloat16.
+"""Matrix products on a CPU: float32 by oneDNN where that is known to be faster than PyTorch's own, or in bfloat16; and
+the linear layer of them.
 
 On AMD's CPUs PyTorch's products, MKL's, do not use AVX-512, and oneDNN's are up to twice as fast. Everywhere else
 PyTorch's own are taken. In bfloat16 activations are rounded as they come, and weights once an update.
@@ -19,8 +20,10 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Num
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from nmt.fast import torch_internals
+from nmt.fast.shared_gradients import collect
 from nmt.system.processor import Processor, this_processor
 
 _ROUNDED: ContextVar[dict[Any, tuple[Tensor, Tensor]] | None] = ContextVar("rounded", default=None)
@@ -60,11 +63,9 @@ def prefers_onednn(processor: Processor | None = None) -> bool:
 
 def has_kernel(tensor: Tensor) -> bool:
     """Whether oneDNN's products are used for a tensor."""
-    if tensor.device.type != "cpu":
-        return False
-    if tensor.dtype == torch.bfloat16 or in_bf16():
-        return tensor.dtype in (torch.float32, torch.bfloat16) and in_bf16()
-    return tensor.dtype == torch.float32 and prefers_onednn()
+    if in_bf16():
+        return tensor.device.type == "cpu" and tensor.dtype in (torch.float32, torch.bfloat16)
+    return tensor.device.type == "cpu" and tensor.dtype == torch.float32 and prefers_onednn()
 
 
 def multiply(
@@ -112,6 +113,33 @@ def weight_gradient(inputs: Float[Tensor, "N I"], gradients: Float[Tensor, "N O"
     transposed = torch_internals.product(_dense(inputs.t()), _dense(gradients).t(), None)  # faster than the gradient
     # In bfloat16 as the weight lies in memory; one copy that does both is slower.
     return transposed.t().contiguous().float() if rounded else transposed.t()
+
+
+def linear(
+    inputs: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "*N O"]:
+    """x Wᵀ + b, as `F.linear`."""
+    if not is_fast(inputs):
+        return F.linear(inputs, weight, bias)
+    return _Linear.apply(inputs, weight, bias)  # type: ignore[no-untyped-call]
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        rows = as_factor(inputs)
+        ctx.save_for_backward(rows, weight)
+        return multiply(rows.reshape(-1, rows.shape[-1]), weight.t(), bias).view(*inputs.shape[:-1], len(weight))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        inputs, weight = ctx.saved_tensors
+        of_bias = gradient.reshape(-1, gradient.shape[-1]).sum(dim=0) if ctx.needs_input_grad[2] else None
+        rows, gradients = (x.reshape(-1, x.shape[-1]) for x in (inputs, as_factor(gradient)))
+        of_inputs = multiply(gradients, weight).view(inputs.shape) if ctx.needs_input_grad[0] else None
+        of_weight = collect(weight, weight_gradient, rows, gradients) if ctx.needs_input_grad[1] else None
+        return of_inputs, of_weight, of_bias
 
 
 def few_sizes(rows: Num[Tensor, "N I"], kernel: Callable[[Tensor], Tensor]) -> Num[Tensor, "N O"]:

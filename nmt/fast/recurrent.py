@@ -1,7 +1,7 @@
-"""The GRU on a CPU, with its backward pass written out, and the LSTM with fast products.
+"""GRU and LSTM on a CPU.
 
-Autograd keeps and fills some twenty tensors a step of a GRU; here the backward pass reads five, and works in place.
-The recurrent weight has one gradient product for all steps.
+Autograd keeps and fills some twenty tensors a step of a GRU; here the backward pass is written out, reads five, and
+works in place. The recurrent weight has one gradient product for all steps.
 
 Shapes: N rows, T steps, H state, G gates: 3H of a GRU, in the order reset, update, candidate; 4H of an LSTM.
 """
@@ -15,8 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmt.fast.layers import linear
-from nmt.fast.products import kernel_product, multiply, weight_gradient
+from nmt.fast.products import kernel_product, linear, multiply, weight_gradient
 from nmt.fast.shared_gradients import collect, reused
 from nmt.model.cells import lstm_update
 
@@ -26,13 +25,6 @@ def gru_sequence(
 ) -> Float[Tensor, "T N H"]:
     """The states after each of T steps: `gates` is the inputs' share, `weight` and `bias` make the states'."""
     return _GRUSequence.apply(gates, hidden, weight, bias)  # type: ignore[no-untyped-call]
-
-
-def gru_step(
-    gates: Float[Tensor, "N G"], hidden: Float[Tensor, "N H"], weight: Float[Tensor, "G H"], bias: Float[Tensor, " G"]
-) -> Float[Tensor, "N H"]:
-    """The state after one step."""
-    return gru_sequence(gates.unsqueeze(0), hidden, weight, bias).squeeze(0)
 
 
 def gru_update(
@@ -77,24 +69,27 @@ class _GRUSequence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         weight, gates, candidates, states, *recurrents = ctx.saved_tensors
+        size = states.shape[2]
         of_inputs = gates.new_empty(len(gates), *recurrents[0].shape)
         of_recurrents = torch.empty_like(of_inputs, dtype=recurrents[0].dtype)
         of_hidden, of_bias = torch.zeros_like(states[0]), weight.new_zeros(len(weight))
-        unrounded = None if of_recurrents.dtype == gates.dtype else torch.empty_like(of_inputs[0])
+        is_rounded = of_recurrents.dtype != gates.dtype
         for t in reversed(range(len(gates))):
-            of_recurrent = of_recurrents[t] if unrounded is None else unrounded
-            of_hidden = _backward(
-                of_hidden.add_(gradient[t]),
-                recurrents[t].to(gates.dtype),
-                states[t],
-                gates[t],
-                candidates[t],
-                of_inputs[t],
-                of_recurrent,
-            )
+            of_state = of_hidden.add_(gradient[t])
+            reset, update = gates[t].chunk(2, dim=1)
+            recurrent = recurrents[t].to(gates.dtype)
+            of_recurrent = torch.empty_like(of_inputs[t]) if is_rounded else of_recurrents[t]
+            of_gates, of_candidate = of_inputs[t].split([2 * size, size], dim=1)
+            of_hidden = of_state * update
+            torch.ops.aten.tanh_backward.grad_input(of_state - of_hidden, candidates[t], grad_input=of_candidate)
+            torch.mul(of_candidate, reset, out=of_recurrent[:, 2 * size :])
+            torch.mul(of_candidate, recurrent[:, 2 * size :], out=of_gates[:, :size])
+            torch.mul(of_state, states[t] - candidates[t], out=of_gates[:, size:])
+            torch.ops.aten.sigmoid_backward.grad_input(of_gates, gates[t], grad_input=of_gates)
+            of_recurrent[:, : 2 * size] = of_gates
             of_bias += of_recurrent.sum(dim=0)
-            if unrounded is not None:
-                of_recurrents[t] = unrounded
+            if is_rounded:
+                of_recurrents[t] = of_recurrent
             of_hidden += multiply(of_recurrents[t], weight)
         of_weight = collect(weight, weight_gradient, states[:-1].flatten(0, 1), of_recurrents.flatten(0, 1))
         return of_inputs, of_hidden, of_weight, of_bias
@@ -110,27 +105,3 @@ def _forward(
     torch.addcmul(inputs[:, 2 * size :], reset, recurrent[:, 2 * size :], out=candidate)
     candidate.mul_(2).sigmoid_().mul_(2).sub_(1)  # tanh, in a fifth of the time of PyTorch's
     return torch.lerp(candidate, hidden, update, out=new)
-
-
-def _backward(
-    gradient: Tensor,
-    recurrent: Tensor,
-    hidden: Tensor,
-    gates: Tensor,
-    candidate: Tensor,
-    of_inputs: Tensor,
-    of_recurrent: Tensor,
-) -> Tensor:
-    """Fill the gradients of both shares of the gates (N G); returns that of the old state, without its share."""
-    size = hidden.shape[1]
-    reset, update = gates.chunk(2, dim=1)
-    of_hidden = gradient * update
-    of_candidate = of_inputs[:, 2 * size :]
-    torch.ops.aten.tanh_backward.grad_input(gradient - of_hidden, candidate, grad_input=of_candidate)
-    torch.mul(of_candidate, reset, out=of_recurrent[:, 2 * size :])
-    torch.mul(of_candidate, recurrent[:, 2 * size :], out=of_inputs[:, :size])
-    torch.mul(gradient, hidden - candidate, out=of_inputs[:, size : 2 * size])
-    of_gates = of_inputs[:, : 2 * size]
-    torch.ops.aten.sigmoid_backward.grad_input(of_gates, gates, grad_input=of_gates)
-    of_recurrent[:, : 2 * size] = of_gates
-    return of_hidden

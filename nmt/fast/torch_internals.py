@@ -14,8 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-ROWS = 64  # that `blocks` lays a weight out for: any number can be multiplied
-
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`F.linear` by oneDNN, of a weight or of its `blocks`."""
@@ -30,7 +28,7 @@ def blocks(weight: Tensor) -> Tensor:
 def byte_product(left: Tensor, right: Tensor) -> Tensor:
     """left @ right of 8-bit integers, summed exactly, in float32."""
     if has_byte_product():
-        return _byte_product(left, right).float()
+        return torch._int_mm(left, right).float()
     return (left.double() @ right.double()).float()
 
 
@@ -42,7 +40,8 @@ def backward_pass() -> int:
 @cache
 def has_product(dtype: torch.dtype) -> bool:
     """Whether oneDNN gives the values of `F.linear` for this type."""
-    if dtype == torch.bfloat16 and not _cpu_multiplies_bfloat16():
+    has_bfloat16 = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    if dtype == torch.bfloat16 and not has_bfloat16():  # such as a CPU with AVX2 alone: nothing is wrong then
         return False
     return _works("torch.ops.mkldnn._linear_pointwise", dtype, lambda: _is_linear(dtype, lambda weight: weight))
 
@@ -75,19 +74,7 @@ def _product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _blocks(weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
-
-
-def _byte_product(left: Tensor, right: Tensor) -> Tensor:
-    return torch._int_mm(left, right)
-
-
-def _cpu_multiplies_bfloat16() -> bool:
-    """False on a CPU for which oneDNN has no bfloat16 product, such as one with AVX2 alone: nothing is wrong then."""
-    try:
-        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-    except AttributeError:  # a version of PyTorch without this function: the trial decides
-        return True
+    return torch.ops.mkldnn._reorder_linear_weight(weight, 64)  # for 64 rows: any number can be multiplied
 
 
 _REPORTED: set[str] = set()
@@ -130,6 +117,6 @@ def _is_exact(limit: int) -> bool:
     largest = torch.full((16, 64), 127, dtype=torch.int8)
     weight = torch.arange(-64, 64, dtype=torch.int8).clamp(-limit, limit).repeat(8).view(16, 64)
     return all(
-        torch.equal(_byte_product(largest, other.t()).long(), largest.long() @ other.t().long())
+        torch.equal(torch._int_mm(largest, other.t()).long(), largest.long() @ other.t().long())
         for other in (torch.full_like(weight, limit), weight)
     )

@@ -36,9 +36,10 @@ def accelerate(
     if sampled_softmax is not None:
         frequencies, number = sampled_softmax
         batch_loss.sampler = VocabularySampler(frequencies.to(device), number)
-    if device.type == "cpu" or CUDAGraphRunner.is_possible(batch_loss.model):
+    has_graphs = CUDAGraphRunner.is_possible(batch_loss.model)
+    if device.type == "cpu" or has_graphs:
         replace_modules(batch_loss.model)
-    if batch_loss is losses and CUDAGraphRunner.is_possible(batch_loss.model):
+    if has_graphs and batch_loss is losses:
         return CUDAGraphRunner(batch_loss, precision)
     return FastGradient(losses, precision)
 

@@ -18,7 +18,7 @@ import sys
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -82,7 +82,8 @@ class Worker:
         """Have the process compute the gradient of a `Shard`."""
         assert self._process.stdin is not None
         try:
-            _write(self._process.stdin, message)
+            pickle.dump(message, self._process.stdin)
+            self._process.stdin.flush()
         except OSError:
             raise _worker_lost() from None
 
@@ -113,7 +114,7 @@ def serve() -> None:
     """The process: compute the gradients of shards, until the process that sends them is gone."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # sent to all processes of a service: the other one handles it
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    messages, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    messages, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what is printed is no result
     try:
         losses, precision, threads = pickle.load(messages)
@@ -121,9 +122,9 @@ def serve() -> None:
         configure_process()
         gradients = _share(list(losses.parameters()), int(sys.argv[1]))
         while True:
-            _write(results, _result(losses, precision, pickle.load(messages), gradients))
+            results.write(pickle.dumps(_result(losses, precision, pickle.load(messages), gradients)))
     except (EOFError, OSError):
-        os._exit(0)  # without writing what is left
+        pass
 
 
 def _result(
@@ -140,11 +141,6 @@ def _result(
         if gradient is not None:
             tensor.copy_(gradient)
     return loss.nll.detach(), [gradient is not None for gradient in gradients]
-
-
-def _write(file: IO[bytes], message: object) -> None:
-    pickle.dump(message, file)
-    file.flush()
 
 
 def _worker_lost() -> UserError:

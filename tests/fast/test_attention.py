@@ -11,9 +11,8 @@ from support.tiny_models import VARIANTS, tiny_model
 from support.twins import LAYOUTS, Made, assert_all_close, assert_twins
 
 from nmt.data.batching import Example, collate
-from nmt.fast import additive, attention
-from nmt.fast.additive import additive_scores
-from nmt.fast.attention import FEW, LARGE, gather_windows, inner_products, weighted_sums
+from nmt.fast import attention
+from nmt.fast.attention import FEW, LARGE, additive_scores, gather_windows, inner_products, weighted_sums
 from nmt.fast.modules import replace_modules
 from nmt.fast.shared_gradients import reused
 
@@ -25,7 +24,7 @@ PRODUCTS = {
     "weighted": (weighted_sums, torch.matmul, S),
     "additive": (lambda q, k: additive_scores(q, k, V.to(q)), lambda q, k: plain_additive_scores(q, k, V.to(q)), X),
 }
-CHUNKS = (1, 60, additive.CHUNK)  # one sentence at a time, some, or all of them
+CHUNKS = (1, 60, attention.CHUNK)  # one sentence at a time, some, or all of them
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def sizes(monkeypatch):
 
     def change(large, chunk):
         monkeypatch.setattr(attention, "LARGE", large)
-        monkeypatch.setattr(additive, "CHUNK", chunk)
+        monkeypatch.setattr(attention, "CHUNK", chunk)
 
     return change
 

@@ -6,11 +6,10 @@ from support.attention_cases import draw
 from support.conversions import Conversions
 
 from nmt.fast import products
-from nmt.fast.modules import FastGRUCell
+from nmt.fast.modules import FastGRUCell, reused_weights
 from nmt.fast.output_loss import output_loss, padded_output_loss
 from nmt.fast.products import multiply, products_in, weight_gradient
 from nmt.fast.recurrent import gru_sequence
-from nmt.fast.shared_gradients import reused_weights
 
 CLOSE = {"rtol": 2**-8, "atol": 2**-8}
 

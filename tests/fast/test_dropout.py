@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from nmt.fast.layers import dropout
+from nmt.fast.modules import dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])

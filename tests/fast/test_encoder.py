@@ -6,8 +6,7 @@ from support.all_pairs import all_pairs
 from support.attention_cases import draw
 from support.tiny_models import randomise
 
-from nmt.fast import encoder
-from nmt.fast.encoder import FastBidirectionalGRU
+from nmt.fast import modules
 from nmt.fast.modules import FASTER
 from nmt.fast.products import products_in
 from nmt.model.encoder import BIDIRECTIONAL, Bidirectional
@@ -50,8 +49,8 @@ def test_values_and_gradients_are_pytorchs(layers, lengths, wider, cell, monkeyp
     for one, other in zip(rnn_results(rnn, inputs, lengths), expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
     with monkeypatch.context() as patch:  # each direction by PyTorch's own, as in a CUDA graph
-        patch.setattr(encoder, "is_fast", lambda _: False)
-        patch.setattr(encoder._Sequential, "_uses_packed", lambda *_: False)
+        patch.setattr(modules, "is_fast", lambda _: False)
+        patch.setattr(modules.FastBidirectional, "_uses_packed", lambda *_: False)
         for one, other in zip(rnn_results(rnn, inputs, lengths), expected, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
     rnn.float()
@@ -79,8 +78,8 @@ def test_without_gradients_the_faster_one_runs(onednn, lengths, by_hand, monkeyp
     calls = []
     run = Bidirectional.forward
     monkeypatch.setattr(Bidirectional, "forward", lambda *a: calls.append("PyTorch") or run(*a))
-    monkeypatch.setattr(encoder, "prefers_onednn", lambda: onednn)
-    rnn, arguments = FastBidirectionalGRU(3, 2, 1, 0.0), (torch.zeros(len(lengths), 4, 3), torch.tensor(lengths))
+    monkeypatch.setattr(modules, "prefers_onednn", lambda: onednn)
+    rnn, arguments = fast(BIDIRECTIONAL["gru"](3, 2, 1, 0.0)), (torch.zeros(len(lengths), 4, 3), torch.tensor(lengths))
     with torch.inference_mode():
         rnn(*arguments)
         assert bool(calls) is not by_hand

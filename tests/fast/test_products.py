@@ -7,8 +7,7 @@ from support.all_pairs import all_pairs
 from support.attention_cases import draw
 from support.twins import LAYOUTS, assert_twins
 
-from nmt.fast.layers import linear
-from nmt.fast.products import multiply, prefers_onednn, weight_gradient
+from nmt.fast.products import linear, multiply, prefers_onednn, weight_gradient
 from nmt.system.processor import Processor
 
 

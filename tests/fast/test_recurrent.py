@@ -9,9 +9,15 @@ from support.plain import gru_step as plain_gru_step
 from support.twins import LAYOUTS, assert_all_close, assert_twins
 from torch import nn
 
-from nmt.fast.recurrent import gru_sequence, gru_step, gru_update, lstm_sequence
+from nmt.fast.recurrent import gru_sequence, gru_update, lstm_sequence
 
 H, INPUTS = 3, 5
+
+
+def gru_step(gates, *arguments):
+    return gru_sequence(gates.unsqueeze(0), *arguments).squeeze(0)
+
+
 GRU = {"step": (gru_step, plain_gru_step), "sequence": (gru_sequence, plain_gru_sequence)}
 
 

@@ -9,10 +9,9 @@ from support.tiny_models import randomise
 from support.twins import Made, assert_all_close
 from torch import nn
 
-from nmt.fast import layers
-from nmt.fast.modules import FastEmbedding, FastLinear
+from nmt.fast import products
+from nmt.fast.modules import FastLinear, reused_weights
 from nmt.fast.products import weight_gradient
-from nmt.fast.shared_gradients import reused_weights
 
 
 def call(module, *arguments):
@@ -71,16 +70,16 @@ def test_the_gradient_of_all_uses_is_their_sum_in_each_pass(steps, expected, dir
 
 
 def test_it_is_one_product_for_each_weight(steps, monkeypatch):
-    products = []
+    shapes = []
 
     def count(*matrices):
-        products.append(matrices[0].shape)
+        shapes.append(matrices[0].shape)
         return weight_gradient(*matrices)
 
     value = call(steps, draw(6, 4))
-    monkeypatch.setattr(layers, "weight_gradient", count)
+    monkeypatch.setattr(products, "weight_gradient", count)
     value.sum().backward()
-    assert sorted(products) == [(6, 4), (18, 3), (18, 4)]
+    assert sorted(shapes) == [(6, 4), (18, 3), (18, 4)]
 
 
 def test_a_pass_that_fails_halfway_leaves_nothing_behind(steps, expected):
@@ -122,7 +121,7 @@ class Unused(nn.Module):
     def __init__(self):
         super().__init__()
         self.otherwise, self.never, self.output = FastLinear(4, 3), FastLinear(4, 3), FastLinear(4, 5)
-        self.embedding = FastEmbedding(5, 4)
+        self.embedding = nn.Embedding(5, 4)
         self.embedding.weight = self.output.weight
 
     def forward(self, ids):

@@ -11,10 +11,9 @@ from support.plain import additive_scores as plain_additive_scores
 from support.plain import gather_windows as plain_gather_windows
 from support.twins import Made, assert_all_close
 
-from nmt.fast import additive, shared_gradients
-from nmt.fast.additive import additive_scores
-from nmt.fast.attention import gather_windows, inner_products, weighted_sums
-from nmt.fast.layers import linear
+from nmt.fast import attention, shared_gradients
+from nmt.fast.attention import additive_scores, gather_windows, inner_products, weighted_sums
+from nmt.fast.products import linear
 from nmt.fast.shared_gradients import reused
 
 B, N, S, X, T = 3, 2, 7, 4, 2
@@ -48,7 +47,7 @@ EVERY_USE = pytest.mark.parametrize("use", USES)
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(shared_gradients, "TOGETHER", 3)
-    monkeypatch.setattr(additive, "CHUNK", S * X)
+    monkeypatch.setattr(attention, "CHUNK", S * X)
 
 
 class Case:

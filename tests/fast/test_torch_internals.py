@@ -14,8 +14,7 @@ from nmt.data.batching import Example, collate
 from nmt.fast import accelerate
 from nmt.fast import torch_internals as private
 from nmt.fast.inference import PackedBFloat16Linear, PackedInt8Linear, PackedLinear
-from nmt.fast.layers import linear
-from nmt.fast.products import products_in
+from nmt.fast.products import linear, products_in
 from nmt.training.loss import BatchLoss
 
 PROBES = (private.has_product, private.has_blocks, private.has_byte_product, private.has_backward_passes)

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # while what goes wrong can be said
         return code
     except UserError as error:
-        return _refuse(str(error))
+        refusal = error
     except KeyboardInterrupt:
         sys.unraisablehook = lambda _: None  # objects that were cut off half-way complain as they are deleted
         print("\nStopped.", file=sys.stderr)
@@ -60,11 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again as it exits
-            return _refuse(f"cannot write the output ({error.strerror}): free some space, then try again")
-        if error.filename is None:
+            refusal = UserError(f"cannot write the output ({error.strerror}): free some space, then try again")
+        elif error.filename is None:
             raise
-        remedy = "shorten it" if error.errno == errno.ENAMETOOLONG else "check the path and its permissions"
-        return _refuse(f"{error.filename}: {error.strerror}: {remedy}")
+        else:
+            remedy = "shorten it" if error.errno == errno.ENAMETOOLONG else "check the path and its permissions"
+            refusal = UserError(f"{error.filename}: {error.strerror}: {remedy}")
+    print(f"error: {refusal}", file=sys.stderr)
+    return 2
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -75,20 +78,13 @@ def _run(arguments: Sequence[str]) -> int:
     with stop_imports_on_ctrl_c():
         command = module_of(options.command)
         # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
-        code: int = command.run(command.parser().parse_intermixed_args(options.arguments))
-    return code
+        return int(command.run(command.parser().parse_intermixed_args(options.arguments)))
 
 
 def module_of(command: str) -> ModuleType:
     """The module of a command, which has its `parser()` and `run()`."""
     package, _ = _ADDED.get(command, ("nmt", ""))
     return import_module(f"{package}.commands.{command.replace('-', '_')}")
-
-
-def _refuse(text: str) -> int:
-    """Say what is wrong, on one line; returns the exit code."""
-    print(f"error: {UserError(text)}", file=sys.stderr)
-    return 2
 
 
 def _parser() -> Parser:

@@ -1,8 +1,8 @@
 """The output of commands that translate: lines, warnings, a progress bar, and files that continue when interrupted.
 
-Beside such a file OUT lies OUT.unfinished until the last line is written: a note with the number of sentences in OUT,
-its size at that moment, and the fingerprint of what decides its content. What a killed process wrote after the note is
-cut off, and its sentences are translated again, in the same blocks: the bytes of OUT are those of one run.
+Until the last line of a file OUT is written, OUT.unfinished has the number of sentences and bytes in OUT, and the
+fingerprint of what decides its content. What a killed process wrote after this note is cut off, and its sentences are
+translated again, in the same blocks: the bytes of OUT are those of one run.
 """
 
 from __future__ import annotations
@@ -118,14 +118,12 @@ def note_path(path: Path) -> Path:
 def resumable_output(path: Path, made_by: Mapping[str, Any], *, resume: bool) -> Iterator[tuple[int, Writer]]:
     """The number of sentences in a file, and a function that appends the lines of more and flushes them to disk.
 
-    `made_by` is the fingerprint. After Ctrl-C a line on standard error says how to continue.
-
-    Raises `UserError` if the file exists and `resume` is False, if it has another fingerprint, or if it cannot be
-    written. A file that does not exist is created, with `resume` too.
+    `made_by` is the fingerprint. Raises `UserError` if the file exists and `resume` is False, if it has another
+    fingerprint, or if it cannot be written. A file that does not exist is created, with `resume` too.
     """
     note = note_path(path)
-    is_new = _check_path(path, note, resume)
-    done, size = _read_note(path, note, made_by)
+    is_new = not note.exists()
+    done, size = _read_note(path, note, made_by, resume)
     with files.locked(path, f"{path} is being written by another process: wait, or choose another --output") as file:
         if os.fstat(file.fileno()).st_size < size:
             raise UserError(f"{path} is shorter than when it was written: remove it and {note.name}, then start over")
@@ -157,21 +155,15 @@ def resumable_output(path: Path, made_by: Mapping[str, Any], *, resume: bool) ->
     note.unlink()
 
 
-def _check_path(path: Path, note: Path, resume: bool) -> bool:
-    """Whether the output is new. Raises `UserError` if it cannot be written."""
+def _read_note(path: Path, note: Path, made_by: Mapping[str, Any], resume: bool) -> tuple[int, int]:
+    """The number of sentences and bytes that are complete, 0 for a new file. Raises `UserError` as described above."""
     if not path.name or path.is_dir():
         raise UserError(f"{path} is a folder: give --output the name of a file")
     if path.suffix == ".gz":
         raise UserError(f"{path}: the text is written uncompressed: leave out .gz")
-    if note.exists() and not resume:
-        raise UserError(f"{path} already exists: add --resume to continue it, or choose another --output")
-    if path.exists() and not resume:
-        raise UserError(f"{path} already exists: choose another --output, or remove it")
-    return not (path.exists() or note.exists())
-
-
-def _read_note(path: Path, note: Path, made_by: Mapping[str, Any]) -> tuple[int, int]:
-    """The number of sentences and bytes that are complete, 0 for a new file. Raises `UserError` as described above."""
+    if (path.exists() or note.exists()) and not resume:
+        remedy = "add --resume to continue it" if note.exists() else "remove it"
+        raise UserError(f"{path} already exists: {remedy}, or choose another --output")
     if not note.exists():
         if path.exists() and path.stat().st_size:
             reason = f"there is no {note.name}"

@@ -14,7 +14,7 @@ from nmt.config.reading import apply_override, differences, load_config, parse_c
 from nmt.config.run import Config
 from nmt.lab import result
 from nmt.lab.seeds import with_seeds
-from nmt.system.bundled import ablation_configs, find_config
+from nmt.system.bundled import CONFIGS, find_config
 from nmt.system.errors import UserError
 from nmt.training.folder import CONFIG
 
@@ -43,7 +43,9 @@ def load_configs(
     only in name and mechanism, or if a run's folder has another run.
     """
     load = load_config if recipe is None else _by_recipe(find_config(recipe))
-    configs = {path: load(find_config(path), overrides) for path in paths or map(str, ablation_configs())}
+    configs = {
+        path: load(find_config(path), overrides) for path in paths or map(str, sorted(CONFIGS.glob("ablation/*.yaml")))
+    }
     if len(paths) > len(configs):
         raise UserError("a config was given twice: name each once")
     if not paths:

@@ -32,8 +32,7 @@ def missing() -> UserError:
 def find_config(name: str | Path) -> Path:
     """The file that a command's CONFIG names: a path, or else the name of a bundled config, which standard error names.
 
-    `quickstart` and `configs/quickstart.yaml` are the same bundled config. If there is neither, the path is returned as
-    it is, so that reading it reports that it is missing.
+    `quickstart` and `configs/quickstart.yaml` are the same bundled config.
     """
     configs = {path.relative_to(CONFIGS).with_suffix("").as_posix(): path for path in CONFIGS.rglob("*.yaml")}
     path = configs.get(Path(name).as_posix().removeprefix("configs/").removesuffix(".yaml"))
@@ -41,8 +40,3 @@ def find_config(name: str | Path) -> Path:
         return Path(name)
     print(f"Using the bundled config {path}", file=sys.stderr)
     return path
-
-
-def ablation_configs() -> list[Path]:
-    """The bundled configs of the attention mechanisms' comparison, one per mechanism, sorted by name."""
-    return sorted((CONFIGS / "ablation").glob("*.yaml"))

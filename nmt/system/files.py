@@ -4,6 +4,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import multiprocessing
 import os
 import stat
 import sys
@@ -21,9 +22,8 @@ TEMPORARY = ".tmp"
 def replace_atomically(path: Path, previous: Path | None = None) -> Iterator[IO[bytes]]:
     """A binary file that replaces `path` if the block succeeds, and leaves no trace if it fails.
 
-    A reader sees either the old content or the new, even if two processes write at the same time. The folder is created
-    if necessary. If `previous` is given, the old file is renamed to it; if the process is killed at that moment, there
-    is none at `path`. Raises `UserError` if the file cannot be written.
+    A reader sees either the old content or the new. The folder is created if necessary. If `previous` is given, the old
+    file is renamed to it; between the two there is none at `path`. Raises `UserError` if the file cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     make_folder(path.parent)
@@ -110,8 +110,7 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
     """Lock a file against other processes until the block ends, or until this process and its children end in any way.
 
     Yields the file for appending and creates it if necessary. If another process holds the lock, raises `UserError`
-    with the text `refusal`; without one, says so on standard error and waits. Also raises `UserError` if the file
-    cannot be opened, or in a process whose parent waits for it and may hold the lock.
+    with the text `refusal`; without one, waits. A process whose parent waits for it, and may hold the lock, raises it.
     """
     make_folder(path.parent)
     with report_write_errors(path):
@@ -122,9 +121,7 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
         except BlockingIOError:
             if refusal is not None:
                 raise UserError(refusal) from None
-            from nmt.system.process_pool import runs_script_again
-
-            if runs_script_again():
+            if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing asks itself
                 raise UserError(
                     "this process was started to share the work, and runs the script again from the top: put the "
                     'code of the script under `if __name__ == "__main__":`'

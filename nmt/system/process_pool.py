@@ -29,11 +29,9 @@ def map_in_processes(
     """What a function returns for each job's arguments, in their order; at most twice as many jobs as workers wait.
 
     Workers are new processes, by default as many as cores, which import the function by its name. One worker, or one
-    job, is this process. With `fork` they are copies of this process (Linux only) on one thread each, which start in
-    milliseconds and share its memory, so that the function may be a closure over models and data.
-
-    Workers leave signals to this process, and end with the iterator or with this process, even if it is killed. Raises
-    what the function raises, and `UserError` if a worker is killed.
+    job, is this process. With `fork` they are copies of this process (Linux only) on one thread each, which share its
+    memory, so that the function may be a closure. Workers leave signals to this process, and end with the iterator or
+    with this process. Raises what the function raises, and `UserError` if a worker is killed.
     """
     count = workers or cores()
     remaining = iter(jobs)
@@ -53,10 +51,8 @@ def map_in_processes(
         while waiting:
             yield pickle.loads(waiting.popleft().result())
     except BrokenProcessPool:
-        raise UserError(
-            "a worker process was killed: is there enough memory? If it printed an error above, that is why it ended; "
-            "with one thread and one worker, no further process is started"
-        ) from None
+        remedy = "is there enough memory? With one thread and one worker, no further process is started"
+        raise UserError(f"a worker process was killed: {remedy}") from None
     finally:
         stop.close()  # a job that has begun is not waited for
         pool.shutdown(cancel_futures=True)
@@ -71,11 +67,6 @@ def cores() -> int:
 def can_fork() -> bool:
     """Whether copies of this process are safe (they are on Linux), and allowed: a daemon may have no processes."""
     return sys.platform == "linux" and not multiprocessing.current_process().daemon
-
-
-def runs_script_again() -> bool:
-    """Whether this process is about to become a worker: it runs its parent's script first, to know its functions."""
-    return getattr(multiprocessing.current_process(), "_inheriting", False)  # as multiprocessing asks itself
 
 
 _function: Callable[..., Any]  # of this worker

@@ -13,8 +13,7 @@ Precision: TypeAlias = Literal["float32", "bf16", "int8"]
 
 class Processor(NamedTuple):
     vendor: str
-    features: frozenset[str]
-    """As Linux names them; none where they are unknown."""
+    features: frozenset[str]  # as Linux names them; none where they are unknown
 
 
 def auto_precision(device: torch.device, purpose: str, processor: Processor | None = None) -> Precision:

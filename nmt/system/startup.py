@@ -13,10 +13,9 @@ _closed: set[int] = set()  # standard streams that were closed before the progra
 
 
 def open_closed_streams() -> None:
-    """Let closed standard streams read and write nothing, as `/dev/null` does.
+    """Let closed standard streams read and write nothing, as `/dev/null` does; `sys.stdin` stays None.
 
-    Otherwise the next file that is opened would get their number, and whatever is written to standard error would land
-    in it. `sys.stdin` stays None: there is nothing to read.
+    Otherwise the next file that is opened would get their number, and what is written to standard error would be in it.
     """
     for number in (0, 1, 2):
         try:
@@ -38,8 +37,8 @@ def output_is_closed() -> bool:
 def without_garbage_collection() -> Iterator[None]:
     """Exempt whatever is imported and loaded in this block from garbage collection, for the life of the process.
 
-    Importing torch and spaCy creates hundreds of thousands of objects, hardly any of them garbage. Searching them
-    takes a third of the time that translating one sentence takes.
+    Importing torch and spaCy creates hundreds of thousands of objects. Searching them for garbage takes a third of the
+    time that translating one sentence takes.
     """
     was_enabled = gc.isenabled()
     gc.collect()  # what is garbage by now must not be kept
@@ -57,18 +56,17 @@ def stop_imports_on_ctrl_c() -> Iterator[None]:
     """Inside the block, Ctrl-C during an import ends the process at once, with exit code 130.
 
     Some modules of PyTorch and NumPy drop a `KeyboardInterrupt` while they are imported, or turn it into an
-    `ImportError`. At any other time Ctrl-C raises `KeyboardInterrupt`. The block does nothing in other threads than the
-    main one, and where SIGINT is ignored or already handled.
+    `ImportError`. The block does nothing in other threads than the main one, and where SIGINT is ignored or handled.
     """
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    is_default = in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if is_default:
-        signal.signal(signal.SIGINT, _stop)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, _stop)
     try:
         yield
     finally:
-        if is_default:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -27,8 +27,8 @@ def sentences_of(function: str, *texts: Iterable[str]) -> list[list[str]]:
     lists = [list(text) if isinstance(text, Iterable) and not isinstance(text, str) else [None] for text in texts]
     if not all(isinstance(sentence, str) for sentence in chain(*lists)):
         raise TypeError(f"{function} takes lists of sentences, each of them a string")
+    counts = " and ".join(str(len(sentences)) for sentences in lists)
     if len(set(map(len, lists))) > 1:
-        counts = " and ".join(str(len(sentences)) for sentences in lists)
         raise UserError(f"{function}: lists of {counts} sentences: give one target for each source")
     return lists  # type: ignore[return-value]
 
@@ -42,11 +42,7 @@ def shown(value: object) -> str:
 
 
 def unusable(value: Any, path: str = "") -> Iterator[str]:
-    """What no field can hold, in nested dictionaries and lists: the dotted name of each, and what is wrong with it.
-
-    Such are integers of more than 64 bits, text that is not Unicode, text of more than `LONGEST_STRING` characters, and
-    what YAML's or a checkpoint's plain values are not, such as a set or a tensor.
-    """
+    """What no field can hold, in nested dictionaries and lists: the dotted name of each, and what is wrong with it."""
     where = f"{path}: " if path else ""
     if isinstance(value, dict):
         for key, inner in value.items():

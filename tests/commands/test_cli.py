@@ -15,7 +15,6 @@ from support.cli import command, error_of, with_another_target_word, write_confi
 import nmt
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import COMMANDS, main
-from nmt.system import bundled
 
 
 def events_of(folder: Path) -> list[dict]:
@@ -84,11 +83,9 @@ def test_a_finished_run_is_prolonged_and_need_not_see_the_test_set(
         (["translate", "BEST", "x", "--attention", "BEST/a.png"], ["BEST", "cannot be created"]),
         (["translate", "BEST", "x", "--beam", "0"], ["--beam", "'0'", "nmt translate --help"]),
         (["translate", "BEST", "x", "--bean", "3"], ["--bean", "nmt translate --help"]),
-        (["translate", "BEST", "missing.safetensors", "x"], ["missing.safetensors", "does not exist"]),
         (["translate", "BEST", "OTHER", "x"], ["BEST", "OTHER", "target tokens"]),
         (["average", "BEST", "OTHER", "--output", "mean.safetensors"], ["BEST", "OTHER", "target tokens"]),
         (["average", "BEST", "NONE", "--output", "mean.safetensors"], ["BEST", "NONE", "model.attention.wiring"]),
-        (["average", "BEST", "BEST", "--output", "mean.safetensors"], ["twice"]),
         (["average", "BEST", "--output", "a" * 300], ["aaa", "shorten it"]),
         (["train", "a\udcff.yaml"], ["a\\udcff.yaml", "not in UTF-8"]),
         (["translate", "BEST", "x", "--threads", "9" * 11], ["--threads", "999,999,999"]),
@@ -112,8 +109,11 @@ def test_a_finished_run_is_prolonged_and_need_not_see_the_test_set(
         (["translate", "BEST", "--input", "y", "--resume"], ["--resume needs --output"]),
         (["translate", "BEST", "x", "--workers", "2"], ["--workers needs --input"]),
         (["translate", "BEST", "--input", "missing.txt"], ["missing.txt"]),
-        (["evaluate", "BEST", "BEST"], ["twice"]),
         (["average", "BEST", "BEST/../best.safetensors", "--output", "mean.safetensors"], ["twice"]),
+        (["score", "BEST", "BEST", "--source", "x", "--target", "x"], ["twice"]),
+        (["score", "BEST", "--source", "BEST/../text.de", "--target", "missing"], ["missing", "does not exist"]),
+        (["score", "BEST", "--source", "BEST/../text.de", "--target", __file__], ["lines"]),
+        (["score", "BEST", "--source", "/dev/null", "--target", "/dev/null"], ["/dev/null"]),
         (["calibrate", "BEST", "--output", "x.safetensors", "--threads", "-1"], ["--threads", "'-1'"]),
         (["evaluate", "BEST", "--split", "tset"], ["tset", "validation"]),
         (["evaluate", "BEST", "--source", "x"], ["--reference"]),
@@ -131,6 +131,7 @@ def test_bad_input_is_one_line_and_code_2(
         "NONE": str(runs / "none" / "best.safetensors"),
         "OTHER": str(with_another_target_word(runs / "bahdanau" / "best.safetensors", tmp_path / "other.safetensors")),
         "BEST/../best.safetensors": str(runs / "bahdanau" / ".." / "bahdanau" / "best.safetensors"),
+        "BEST/../text.de": str(runs.parent / "text.de"),
         "BEST/x": str(runs / "bahdanau" / "best.safetensors" / "x"),
         "BEST/a.png": str(runs / "bahdanau" / "best.safetensors" / "a.png"),
     }
@@ -206,13 +207,3 @@ def test_python_runs_the_package_and_a_full_disk_is_said_though_the_output_was_k
     assert done.returncode == 2
     assert done.stderr.decode().startswith("error: cannot write the output (No space left on device)")
     assert done.stderr.count(b"\n") == 1
-
-
-def test_a_bundled_config_is_found_from_any_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["train", "quickstart", "--set", "nmae=x"]) == 2
-    note, error = capsys.readouterr().err.splitlines()
-    assert note == f"Using the bundled config {bundled.CONFIGS / 'quickstart.yaml'}"
-    assert "nmae" in error

@@ -115,33 +115,18 @@ def test_one_model_needs_no_language(best: str, monkeypatch: pytest.MonkeyPatch)
     assert main(["translate", "1 2 3"]) == 0
 
 
-SENTENCES = {
-    "de": [
-        "Mädchen in bunten Kleidern tanzen.",
-        "Junge Männer spielen Fußball im Park.",
-        "Ein Mann in Jeans fährt Skateboard.",
-        "Eine Frau im Bikini am Strand.",
-        "Zwei Hunde und ein Team in Uniform",
-        "Bitte ruf mich morgen an.",
-        "Wo ist der Bahnhof?",
-        "die Band spielt",
-    ],
-    "en": [
-        "A man in a restaurant having lunch.",
-        "Man in a small red boat.",
-        "A man was in an also red car.",
-        "A boy rides a swing.",
-        "A toddler in blue jeans plays in a puddle.",
-        "How much is this jacket?",
-        "Please call me tomorrow.",
-        "the band plays",
-    ],
-}
+GERMAN = """
+Mädchen in bunten Kleidern tanzen. | Junge Männer spielen Fußball im Park. | Ein Mann in Jeans fährt Skateboard.
+| Eine Frau im Bikini am Strand. | Zwei Hunde und ein Team in Uniform | Bitte ruf mich morgen an.
+| Wo ist der Bahnhof? | die Band spielt"""
+ENGLISH = """
+A man in a restaurant having lunch. | Man in a small red boat. | A man was in an also red car. | A boy rides a swing.
+| A toddler in blue jeans plays in a puddle. | How much is this jacket? | Please call me tomorrow. | the band plays"""
 
 
 def test_a_single_sentence_shows_its_language_unless_it_could_be_either() -> None:
-    for language, sentences in SENTENCES.items():
-        for text in sentences:
+    for language, sentences in (("de", GERMAN), ("en", ENGLISH)):
+        for text in map(str.strip, sentences.split("|")):
             for form in (text, text.lower(), text.rstrip(".?")):
                 assert likeliest_language(form, ["de", "en"]) == language, form
     names = "Angela Merkel trifft Emmanuel Macron in Berlin."

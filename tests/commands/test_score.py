@@ -1,10 +1,9 @@
-"""nmt score: a line for each pair, and what is refused."""
+"""`nmt score`: a line for each pair."""
 
 import math
 from pathlib import Path
 
 import pytest
-from support.cli import error_of
 
 from nmt.cli import main
 from nmt.system.errors import UserError
@@ -14,18 +13,13 @@ SOURCES = ["der Hund läuft", "", "eine Katze schläft im Garten", "der Hund lä
 TARGETS = ["the dog runs", "a cat", "", "a cat sleeps in the garden"]
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    options = []
+def test_a_line_for_each_pair_and_the_perplexity_of_all(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
     for side, lines in (("source", SOURCES), ("target", TARGETS)):
         (tmp_path / side).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        options += [f"--{side}", str(tmp_path / side)]
-    return options
-
-
-def test_a_line_for_each_pair_and_the_perplexity_of_all(
-    best: str, files: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+        files += [f"--{side}", str(tmp_path / side)]
     expected = Translator.load(best).score(SOURCES, TARGETS)
     tokens = [each.tokens for each in expected]
     perplexity = math.exp(-sum(each.log_probability for each in expected) / sum(tokens))
@@ -39,19 +33,3 @@ def test_a_line_for_each_pair_and_the_perplexity_of_all(
     assert expected[0].log_probability > expected[3].log_probability  # which is no translation of it
     with pytest.raises(UserError, match="score: lists of 4 and 3 sentences: give one target for each source"):
         Translator.load(best).score(SOURCES, TARGETS[:3])
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda files, best: [best, *files], "given twice"),
-        (lambda files, _: [*files[:2], "--target", "missing"], "missing does not exist"),
-        (lambda files, _: [*files, "--batch-size", "0"], "--batch-size: '0'"),
-        (lambda files, _: [*files[:3], __file__], "lines"),
-        (lambda *_: ["--source", "/dev/null", "--target", "/dev/null"], "/dev/null"),
-    ],
-)
-def test_bad_options(best: str, files: list[str], capsys: pytest.CaptureFixture[str], change, words: str) -> None:
-    capsys.readouterr()
-    assert main(["score", best, *change(files, best)]) == 2
-    assert words in error_of(capsys)

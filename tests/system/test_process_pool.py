@@ -161,15 +161,14 @@ def test_workers_end_within_a_second_of_their_parent(
             time.sleep(0.02)
 
 
-def test_jobs_that_have_begun_are_not_waited_for(written: Callable[[str], list[str]]) -> None:
-    done = subprocess.run(written(ABANDONED), env=ENVIRONMENT, stderr=subprocess.PIPE, timeout=60)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_a_script_without_a_guard_does_not_wait_for_itself(written: Callable[[str], list[str]], tmp_path: Path) -> None:
-    """Python starts processes that run the script again, up to the lock that their parent holds."""
-    more = {"cwd": tmp_path, "env": ENVIRONMENT, "timeout": 60}
-    run = subprocess.run(written(WITHOUT_GUARD), capture_output=True, text=True, **more)
+def test_jobs_that_have_begun_are_not_waited_for_nor_a_script_without_a_guard_for_itself(
+    written: Callable[[str], list[str]], tmp_path: Path
+) -> None:
+    more = {"cwd": tmp_path, "env": ENVIRONMENT, "timeout": 60, "text": True}
+    done = subprocess.run(written(ABANDONED), stderr=subprocess.PIPE, **more)
+    assert (done.returncode, done.stderr) == (0, "")
+    # Python starts processes that run the script again, up to the lock that their parent holds.
+    run = subprocess.run(written(WITHOUT_GUARD), capture_output=True, **more)
     assert run.returncode != 0
     assert 'put the code of the script under `if __name__ == "__main__":`' in run.stderr
     assert "Waiting for another process" not in run.stderr

@@ -73,7 +73,9 @@ def test_another_text_is_never_overwritten(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8") == "mein Text\n"
 
 
-def test_counts_and_lengths(corpus: dict[str, list[Pair]], pairs: list[Pair]) -> None:
+def test_counts_lengths_and_seed(corpus: dict[str, list[Pair]], pairs: list[Pair]) -> None:
+    first, same, other = (pair(story(Dice(seed), 31, 40)) for seed in (1, 1, 2))
+    assert first == same != other
     assert {split: len(made) for split, made in corpus.items()} == {"train": 10_000, "validation": 500, "test": 1_000}
     assert len({made.source for made in pairs}) == len(pairs)
     for low, high in BUCKETS:
@@ -84,12 +86,6 @@ def test_counts_and_lengths(corpus: dict[str, list[Pair]], pairs: list[Pair]) ->
     assert 17 <= sum(lengths) / len(lengths) <= 20
     assert sum(41 <= length <= 50 for length in lengths) >= 300
     assert sum(length > 50 for length in lengths) >= 100
-
-
-def test_the_seed_decides() -> None:
-    first, same, other = (pair(story(Dice(seed), 31, 40)) for seed in (1, 1, 2))
-    assert first == same
-    assert first != other
 
 
 def test_spacy_finds_the_generators_tokens(pairs: list[Pair]) -> None:
@@ -163,22 +159,10 @@ SENTENCES = {
         "The dog is barking because the woman is putting on a blue coat.",
         "0-0 1-1 2-2 2-3 4-4 5-5 6-6 7-10 8-11 9-12 10-7 10-8 10-9 11-13",
     ),
-    "the past is a perfect": (
-        main(replace(HAT, tense=Tense.PAST)),
-        "Die Frau hat einen blauen Mantel angezogen.",
-        "The woman put on a blue coat.",
-        None,
-    ),
     "a modal has its infinitive at the end": (
         main(replace(HAT, modal=MODALS[3])),
         "Die Frau will einen blauen Mantel anziehen.",
         "The woman wants to put on a blue coat.",
-        None,
-    ),
-    "plural": (
-        main(replace(HAT, subject=who("Frau", Determiner.TWO, "alt"))),
-        "Zwei alte Frauen ziehen einen blauen Mantel an.",
-        "Two old women are putting on a blue coat.",
         None,
     ),
     "the verb stays second after an adverbial, and im is two words": (

@@ -38,33 +38,22 @@ def decode(
     prefixes: Sequence[Sequence[int]] = (),
     watch: Callable[[Candidates], None] | None = None,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """Search with beams: yields the index of each source in `sources`, and its `n_best` hypotheses, best first.
-
-    With `search.sampling` the hypotheses are drawn at random, and come in the order of drawing.
+    """Search: yields the index of each source in `sources`, and its `n_best` hypotheses, best first.
 
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
     `search.batch_size`, the longest first. A source is yielded as soon as its search ends; with `attention`, or if
-    worker processes search, at the end of its batch. With a `shortlist` a translation has only tokens that it lists for
-    its sentence. `attention` is for models that have it, and costs one more run of the decoder over the finished
-    hypotheses. `prefixes`, if there are any, are the ids that each source's hypotheses begin with. `watch` is called
-    with what each step of a beam search chose from.
+    worker processes search, at the end of its batch. With `search.sampling` hypotheses are drawn at random, and come in
+    the order of drawing. With a `shortlist` they have only tokens that it lists for their sentence. `attention` is for
+    models that have it, and costs one more run of the decoder over the finished hypotheses. `prefixes`, if there are
+    any, are the ids that each source's hypotheses begin with. `watch` is called with what each step of a beam search
+    chose from.
 
     Raises `UserError` if a batch does not fit into memory.
     """
     configure_process()
     order = [i for i in longest_first(sources) if sources[i]]
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
-    search_batch = partial(_decode_batch, model, sources, search, shortlist, n_best, attention, prefixes, watch)
-
-    def decoded(batch: Sequence[int]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        results = search_batch(batch)
-        while True:
-            with torch.inference_mode():  # which is off while a result is used
-                result = next(results, None)
-            if result is None:
-                return
-            yield result
-
+    decoded = partial(_decode_batch, model, sources, search, shortlist, n_best, attention, prefixes, watch)
     # Threads that share each operation wait for each other thousands of times a second; processes of one thread do not.
     processes = torch.get_num_threads() if watch is None and model.device.type == "cpu" else 1
     if 1 < processes <= len(order) // search.batch_size:
@@ -100,7 +89,8 @@ def _decode_batch(
         padded, lengths = pad_source(sources)
         if shortlist is not None:
             model = acceleration.restrict_to_shortlist(model, shortlist, padded)
-        state, memory = model.encode(padded.to(model.device), lengths)
+        with torch.no_grad():
+            state, memory = model.encode(padded.to(model.device), lengths)
         options: dict[str, Any] = {"bos": BOS, "eos": EOS, "alpha": search.length_penalty}
         if prefixes:
             tensors = [torch.tensor(prefixes[i], dtype=torch.long, device=model.device) for i in batch]
@@ -128,6 +118,7 @@ def _decode_batch(
             yield batch[row], [replace(hypothesis, attention=next(weights)) for hypothesis in hypotheses]
 
 
+@torch.no_grad()
 def _step(
     model: TranslationModel, tokens: Int[Tensor, " N"], state: Any, memory: Any
 ) -> tuple[Float[Tensor, "N V"], Any]:

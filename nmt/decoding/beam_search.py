@@ -29,8 +29,8 @@ class Hypothesis:
 class Candidates(NamedTuple):
     """What a search chooses from at one step: the C best continuations of each sentence, best first.
 
-    Those of −∞ only fill up the C. Of the K first ones, those that are EOS end; `going_on` are the indices of the K
-    that the next step continues; all others are cut. Parents are counted among those of the step before.
+    Those of −∞ only fill up the C. Of the K first ones, those that are EOS end; the next step continues `going_on`; all
+    others are cut. Parents are counted among those of the step before.
     """
 
     sentence: Int[Tensor, " B"]  # its index in the input
@@ -72,41 +72,38 @@ def beam_search(
     """Yields each sentence's index and its `n_best` hypotheses, best first, as soon as they are known.
 
     `step(last ids of N rows, state, memory)` returns the log-probabilities of each row's next id, to be overwritten,
-    and the new state. `state` and `memory` start with a row per sentence; then `state` has one for each of K
-    hypotheses, reordered with them, and `memory` loses those of finished sentences. A hypothesis ends when EOS is among
-    the K best continuations of its sentence, a sentence when K of them have ended, or at `max_length`, where unfinished
-    ones compete as they are. K = 1 is greedy search. Hypotheses begin with the ids in `prefix`, as `force` has them.
-    `watch` is called with what each step chooses from. Raises `ValueError` if `n_best` > `beam_size`.
+    and the new state. `state` and `memory` begin with a row per sentence; `state` then has K, reordered with the
+    hypotheses; finished sentences leave both. A hypothesis ends when EOS is among the K best continuations of its
+    sentence, a sentence when K of them have ended, or at `max_length`, where unfinished ones compete as they are. K = 1
+    is greedy search. Hypotheses begin with the ids in `prefix`, as `force` has them. `watch` is called with what each
+    step chooses from.
     """
-    if n_best > beam_size:
-        raise ValueError(f"n_best ({n_best}) exceeds beam_size ({beam_size})")
-    sentences, device = _count_and_device(memory)
-    numbers = torch.arange(sentences, device=device)  # the unfinished sentences, by their index in the input
-    ids, scores = torch.full((sentences, 1, 1), bos, device=device), torch.zeros(sentences, 1, device=device)
-    ended: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+    numbers = _indices(memory)  # the unfinished sentences, by their index in the input
+    ids, scores = numbers.new_full((len(numbers), 1, 1), bos), torch.zeros(len(numbers), 1, device=numbers.device)
+    ended: list[list[Hypothesis]] = [[] for _ in numbers]
     for length in range(1, max_length + 1):
         log_probabilities, state = step(ids[:, :, -1].flatten(), state, memory)
-        totals = force(log_probabilities.unflatten(0, scores.shape), prefix, numbers, length - 1)
-        totals = totals.add_(scores.unsqueeze(2))
+        log_probabilities = force(log_probabilities.unflatten(0, scores.shape), prefix, numbers, length - 1)
+        totals = log_probabilities.add_(scores.unsqueeze(2))
         best, parents, tokens = _best_candidates(totals, 2 * beam_size)  # K may end, and K others are to continue
-        at = ((tokens == eos) & (best > -torch.inf))[:, :beam_size].nonzero(as_tuple=True)
-        _add(ended, numbers[at[0]], _written(ids, parents, tokens, at), best[at] / length_penalty(length, alpha))
+        written = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
+        is_hypothesis = ((tokens == eos) & (best > -torch.inf))[:, :beam_size]
+        _add(ended, numbers, written, best / length_penalty(length, alpha), is_hypothesis)
         going_on = _going_on(tokens == eos)[:, : min(beam_size, totals[0, :, 1:].numel())]
         if watch:
             watch(Candidates(numbers, best, parents, tokens, going_on))
-        scores, parents, tokens = (x.gather(1, going_on) for x in (best, parents, tokens))
-        ids = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
-        done = torch.tensor([len(ended[number]) >= beam_size for number in numbers.tolist()], device=device)
-        yield from _ranked(ended, numbers[done], n_best)
-        keep = (~done).nonzero().squeeze(1)
+        scores, parents = best.gather(1, going_on), parents.gather(1, going_on)
+        ids = written.gather(1, going_on.unsqueeze(2).expand(-1, -1, length + 1))
+        is_done = torch.tensor([len(ended[number]) >= beam_size for number in numbers.tolist()], device=ids.device)
+        yield from _ranked(ended, numbers[is_done], n_best)
+        keep = (~is_done).nonzero().squeeze(1)
         if len(keep) == 0:
             return
-        rows = totals.shape[1] * torch.arange(len(parents), device=device).unsqueeze(1) + parents
+        rows = totals.shape[1] * torch.arange(len(parents), device=ids.device).unsqueeze(1) + parents
         state = select(state, rows[keep].flatten())
         if len(keep) < len(numbers):
             memory, numbers, ids, scores = select(memory, keep), numbers[keep], ids[keep], scores[keep]
-    at = (scores > -torch.inf).nonzero(as_tuple=True)
-    _add(ended, numbers[at[0]], ids[at], scores[at] / length_penalty(max_length, alpha))
+    _add(ended, numbers, ids, scores / length_penalty(max_length, alpha), scores > -torch.inf)
     yield from _ranked(ended, numbers, n_best)
 
 
@@ -121,18 +118,17 @@ def force(
     return log_probabilities.masked_fill_(is_another & (token >= 0), -torch.inf)
 
 
-def _written(
-    ids: Int[Tensor, "B K T"], parents: Int[Tensor, "B C"], tokens: Int[Tensor, "B C"], at: tuple[Tensor, ...]
-) -> Int[Tensor, "X L"]:
-    """The ids of the candidates of sentence at[0] and index at[1]; BOS first."""
-    return torch.cat([ids[at[0], parents[at]], tokens[at].unsqueeze(1)], dim=1)
-
-
 def _add(
-    ended: list[list[Hypothesis]], sentences: Int[Tensor, " X"], ids: Int[Tensor, "X L"], scores: Float[Tensor, " X"]
+    ended: list[list[Hypothesis]],
+    sentences: Int[Tensor, " B"],
+    ids: Int[Tensor, "B C L"],
+    scores: Float[Tensor, "B C"],
+    mask: Bool[Tensor, "B X"],
 ) -> None:
-    """Add hypotheses, whose ids begin with BOS, to those of their sentences."""
-    for sentence, (_, *tokens), score in zip(sentences.tolist(), ids.tolist(), scores.tolist(), strict=True):
+    """Add the hypotheses that a mask selects, whose ids begin with BOS, to those of their sentences."""
+    at = mask.nonzero(as_tuple=True)
+    columns = (x.tolist() for x in (sentences[at[0]], ids[at], scores[at]))
+    for sentence, (_, *tokens), score in zip(*columns, strict=True):
         ended[sentence].append(Hypothesis(tuple(tokens), score))
 
 
@@ -162,6 +158,7 @@ def _going_on(ends: Bool[Tensor, "B C"]) -> Int[Tensor, "B C"]:
     return ends.to(torch.uint8).sort(dim=1, stable=True).indices
 
 
-def _count_and_device(tensors: tuple[Any, ...]) -> tuple[int, torch.device]:
+def _indices(tensors: tuple[Any, ...]) -> Int[Tensor, " B"]:
+    """Those of the rows of batch-first tensors in nested tuples."""
     first = tensors[0]
-    return _count_and_device(first) if isinstance(first, tuple) else (len(first), first.device)
+    return _indices(first) if isinstance(first, tuple) else torch.arange(len(first), device=first.device)

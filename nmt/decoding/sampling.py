@@ -1,7 +1,6 @@
 """Translations drawn at random from a model's own distribution, over the same step closure as beam search.
 
-Shapes: B unfinished sentences, K samples of each, N = B·K rows (a sentence's samples are adjacent), V vocabulary, T
-target positions.
+Shapes: B unfinished sentences, K samples of each (adjacent rows of a step), V vocabulary, T target positions.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ def sample(
     for t in range(length):
         log_probabilities, state = step(tokens.flatten(), state, memory)
         log_probabilities = force(log_probabilities.unflatten(0, tokens.shape), prefix, numbers, t)
-        ended = tokens == eos
+        has_ended = tokens == eos
         tokens = _draw(log_probabilities, draws[numbers, :, t], temperature, top_k)
         gained = log_probabilities.gather(2, tokens.unsqueeze(2)).squeeze(2).double()
-        tokens = tokens.masked_fill(ended, eos)
-        scores[numbers] += gained.masked_fill(ended, 0)
+        tokens = tokens.masked_fill(has_ended, eos)
+        scores[numbers] += gained.masked_fill(has_ended, 0)
         written[numbers, :, t] = tokens
         keep = (tokens != eos).any(dim=1).nonzero().squeeze(1)
         if len(keep) == 0:
@@ -62,7 +61,8 @@ def sample(
             state, memory = select(state, rows), select(memory, keep)
             numbers, tokens = numbers[keep], tokens[keep]
     for sentence, samples in enumerate(zip(written.tolist(), scores.tolist(), strict=True)):
-        yield sentence, [_hypothesis(ids, score, eos, alpha) for ids, score in zip(*samples, strict=True)]
+        ended = [(ids[: [*ids, eos].index(eos) + 1], score) for ids, score in zip(*samples, strict=True)]
+        yield sentence, [Hypothesis(tuple(ids), score / length_penalty(len(ids), alpha)) for ids, score in ended]
 
 
 def _draw(
@@ -88,8 +88,3 @@ def uniform_draws(sources: Sequence[Sequence[int]], count: int, length: int, see
         # Philox by itself: NumPy may change what its Generator makes of the bits, but not the bits.
         draws.append((np.random.Philox(key=key).random_raw(count * length) >> np.uint64(32)) / 2.0**32)
     return torch.from_numpy(np.stack(draws)).unflatten(1, (count, length))
-
-
-def _hypothesis(ids: list[int], score: float, eos: int, alpha: float) -> Hypothesis:
-    ids = ids[: ids.index(eos) + 1] if eos in ids else ids
-    return Hypothesis(tuple(ids), score / length_penalty(len(ids), alpha))

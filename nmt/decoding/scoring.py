@@ -54,6 +54,7 @@ def forced_attention(model: TranslationModel, pairs: Sequence[Example], batch_si
     return [matrices[i] for i in range(len(pairs))]
 
 
+@torch.no_grad()
 def attention_weights(
     model: TranslationModel, targets: Sequence[Sequence[int]], source_lengths: Sequence[int], state: Any, memory: Any
 ) -> list[Float[Tensor, "T S"]]:

@@ -25,11 +25,9 @@ class Translation:
     Both token lists end with `<eos>` (the hypothesis only if the search got that far), because attention does: it is
     (T S), a row per token and a column per source token, or None for a model without attention or if not asked for.
     `score` is the log-probability in nats divided by the length penalty. `n_best` holds the sentence's translations,
-    this one first, if more than one was asked for: best first, or with sampling in the order of drawing. `segments`
-    are the numbers of the source tokens' segments, from 0, if attention knows segments (`model.attention.scope:
-    hierarchical`).
-    `mean_log_probability` is that of the tokens, in nats. If it is below what the checkpoint knows from `nmt
-    calibrate`, `is_unlike_training` says that the text is unlike what the model was trained on.
+    this one first, if more than one was asked for. `segments` are the numbers of the source tokens' segments, from 0,
+    if attention knows segments (`model.attention.scope: hierarchical`). `mean_log_probability` is that of the tokens,
+    in nats; `is_unlike_training` says whether it is below the checkpoint's threshold (`nmt calibrate`).
     """
 
     text: str
@@ -83,15 +81,13 @@ class Translation:
         """What a notebook shows."""
         if not self.tokens:
             return "<div><i>(empty sentence)</i></div>"
-        shown = [f"<div><b>{escape(self.text)}</b> (score {self.score:.2f})</div>"]
+        html = f"<div><b>{escape(self.text)}</b> (score {self.score:.2f})</div>"
         if self.attention is not None:
             from nmt.plots.style import render
 
             image = b64encode(render(self.plot(), "png")).decode()
-            shown.append(f'<img src="data:image/png;base64,{image}" alt="attention" style="max-width: 100%"/>')
+            html += f'<img src="data:image/png;base64,{image}" alt="attention" style="max-width: 100%"/>'
         else:
-            shown.append(f"<div>tokens: {escape(' '.join(self.tokens))}</div>")
-        if self.n_best:
-            others = "".join(f"<li>{escape(t.text)} ({t.score:.2f})</li>" for t in self.n_best)
-            shown.append(f"<ol>{others}</ol>")
-        return "".join(shown)
+            html += f"<div>tokens: {escape(' '.join(self.tokens))}</div>"
+        ranked = "".join(f"<li>{escape(t.text)} ({t.score:.2f})</li>" for t in self.n_best)
+        return f"{html}<ol>{ranked}</ol>" if ranked else html

@@ -21,13 +21,13 @@ MUTATIONS = [
             "ids.gather(1, parents.sort(1).values.unsqueeze(2).expand(-1, -1, length))",
         ),
         ("_best_candidates(totals, 2 * beam_size)", "_best_candidates(totals, beam_size)"),
-        ("scores[at] / length_penalty(max_length, alpha)", "scores[at]"),
+        ("scores / length_penalty(max_length, alpha)", "scores"),
     ),
     *planted(
         "nmt/decoding/sampling.py",
         "decoding/test_sampling.py",
         ("(below / temperature)", "(below * temperature)"),
-        ("gained.masked_fill(ended, 0)", "gained"),
+        ("gained.masked_fill(has_ended, 0)", "gained"),
     ),
     *planted(
         "nmt/decoding/scoring.py",

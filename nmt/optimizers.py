@@ -22,14 +22,12 @@ class Optimizer(Section):
     weight_decay: NonNegative = 0.0
     """The optimizer's weight decay."""
 
-    @property
-    @abstractmethod
-    def moments(self) -> tuple[str, ...]:
-        """The state of each weight, by PyTorch's names: tensors of the weight's shape, and a scalar, `step`."""
-
     @abstractmethod
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """PyTorch's optimizer of these weights, before its first step."""
+        """PyTorch's optimizer of these weights, before its first step.
+
+        A checkpoint keeps its state of each weight: tensors of the weight's shape, and a scalar called `step`.
+        """
 
 
 class Adadelta(Optimizer):
@@ -47,36 +45,26 @@ class Adadelta(Optimizer):
     epsilon: Positive = 1e-6
     """ε, what is added to these mean squares. The larger it is, the larger are the first steps."""
 
-    @property
-    def moments(self) -> tuple[str, ...]:
-        return ("step", "square_avg", "acc_delta")
-
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adadelta(
-            weights, lr=self.learning_rate, rho=self.rho, eps=self.epsilon, weight_decay=self.weight_decay
-        )
+        rate, decay = self.learning_rate, self.weight_decay
+        return torch.optim.Adadelta(weights, lr=rate, rho=self.rho, eps=self.epsilon, weight_decay=decay)
 
 
 class Adam(Optimizer):
     """Adam (Kingma and Ba 2015), with β₁ = 0.9 and β₂ = 0.999. Weight decay is added to the gradient."""
 
     name = "adam"
-
-    @property
-    def moments(self) -> tuple[str, ...]:
-        return ("step", "exp_avg", "exp_avg_sq")
+    algorithm: ClassVar[type[torch.optim.Adam]] = torch.optim.Adam
 
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adam(weights, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)
+        return self.algorithm(weights, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)
 
 
 class AdamW(Adam):
     """Adam whose weight decay is not part of the gradient, but shrinks the weights (Loshchilov and Hutter 2019)."""
 
     name = "adamw"
-
-    def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(weights, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)
+    algorithm = torch.optim.AdamW
 
 
 class SGD(Optimizer):
@@ -90,10 +78,6 @@ class SGD(Optimizer):
     learning_rate: Positive = 1.0
     momentum: BelowOne = 0.0
     """How much of the last step goes into the next one."""
-
-    @property
-    def moments(self) -> tuple[str, ...]:
-        return ("momentum_buffer",) if self.momentum else ()
 
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         # not fused: that form does not know weights that wait for their first gradient after others had theirs

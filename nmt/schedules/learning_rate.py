@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple, Self
-
-from pydantic import model_validator
+from typing import ClassVar, NamedTuple
 
 from nmt.registry import Count, Fraction, Section, StepCount
 
@@ -51,10 +49,7 @@ class Constant(LearningRateSchedule):
 
 
 class Cosine(LearningRateSchedule):
-    """The learning rate falls to 0 over the whole training, as half a cosine wave does.
-
-    Loshchilov and Hutter 2017, equation 5.
-    """
+    """The learning rate falls to 0 over the whole training by a cosine (Loshchilov and Hutter 2017, equation 5)."""
 
     name = "cosine"
 
@@ -63,10 +58,7 @@ class Cosine(LearningRateSchedule):
 
 
 class Halving(LearningRateSchedule):
-    """The learning rate is multiplied by `factor` after each epoch from number `start_epoch` on.
-
-    Luong et al. 2015, section 4.1 halve it after each epoch once 5 are done.
-    """
+    """After each epoch from `start_epoch` on, the learning rate is multiplied by `factor` (Luong et al. 2015, 4.1)."""
 
     name = "halving"
 
@@ -80,20 +72,11 @@ class Halving(LearningRateSchedule):
 
 
 class InverseSqrt(LearningRateSchedule):
-    """After warmup the learning rate is in proportion to 1/√i at the i-th update.
-
-    Vaswani et al. 2017, section 5.3.
-    """
+    """After warmup the learning rate is in proportion to 1/√i at the i-th update (Vaswani et al. 2017, section 5.3)."""
 
     name = "inverse_sqrt"
 
-    warmup: StepCount = 1000
-
-    @model_validator(mode="after")
-    def _warms_up(self) -> Self:
-        if self.warmup == 0:
-            raise ValueError("kind: inverse_sqrt needs warmup above 0; set it, for example to 1000")
-        return self
+    warmup: Count = 1000
 
     def scheduled(self, rate: float, step: ScheduleStep) -> float:
         return rate * math.sqrt(self.warmup / max(step.update, self.warmup))
@@ -114,10 +97,7 @@ class Plateau(LearningRateSchedule):
 
 
 class WarmupStableDecay(LearningRateSchedule):
-    """The learning rate stays as it is, and falls linearly to 0 over the last part of the whole training.
-
-    Zhai et al. 2022, section 3.5; Hägele et al. 2024, section 3 compare it with a cosine.
-    """
+    """The learning rate falls linearly to 0 over the last part of training (Zhai et al. 2022, section 3.5)."""
 
     name = "warmup_stable_decay"
 

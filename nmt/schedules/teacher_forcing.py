@@ -1,17 +1,14 @@
-"""How often the decoder reads the reference's previous token (Bengio et al. 2015, section 2.4).
-
-`training.teacher_forcing.schedule` selects one of these schedules.
-"""
+"""How often the decoder reads the reference (Bengio et al. 2015, section 2.4): `training.teacher_forcing.schedule`."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from nmt.registry import Positive, Probability, Section
+from nmt.registry import Fraction, Probability, Section
 
 
 class TeacherForcingSchedule(Section):
@@ -39,67 +36,49 @@ class Constant(TeacherForcingSchedule):
 class FallingSchedule(TeacherForcingSchedule):
     """A probability that falls to a minimum."""
 
-    decay_range: ClassVar[tuple[float, float]]  # exclusive
-
-    decay: Positive
-    """How fast it falls."""
     minimum: Probability = 0.0
     """The probability below which it does not fall."""
 
     @model_validator(mode="after")
     def _falls(self) -> Self:
-        low, high = self.decay_range
-        if not low < self.decay < high:
-            raise ValueError(
-                f"schedule: {self.name} needs decay between {low:g} and {high:g} (here: {self.decay}); change it"
-            )
         if self.minimum > self.ratio:
             raise ValueError(f"minimum ({self.minimum}) is above ratio ({self.ratio}); lower it")
         return self
-
-    def at(self, updates: int) -> float:
-        return max(self.minimum, self.without_minimum(updates))
-
-    @abstractmethod
-    def without_minimum(self, updates: int) -> float:
-        """The same without the minimum."""
 
 
 class Exponential(FallingSchedule):
     """max(minimum, ratio·decayⁱ) after i updates (Bengio et al. 2015, section 2.4)."""
 
     name = "exponential"
-    decay_range = (0, 1)
 
-    decay: Positive = 0.9999
+    decay: Fraction = 0.9999
     """What each update multiplies it by."""
 
-    def without_minimum(self, updates: int) -> float:
-        return self.ratio * self.decay**updates
+    def at(self, updates: int) -> float:
+        return max(self.minimum, self.ratio * self.decay**updates)
 
 
 class InverseSigmoid(FallingSchedule):
     """max(minimum, ratio·k / (k + exp(i/k))) after i updates, k = `decay` (Bengio et al. 2015, section 2.4)."""
 
     name = "inverse_sigmoid"
-    decay_range = (1, 1e9)
 
-    decay: Positive = 1000.0
+    decay: Annotated[float, Field(gt=1, lt=1e9)] = 1000.0
     """k: the larger, the later it falls."""
 
-    def without_minimum(self, updates: int) -> float:
+    def at(self, updates: int) -> float:
         # k / (k + exp(i/k)), written so that exp cannot overflow
-        return self.ratio / (1 + math.exp(min(updates / self.decay - math.log(self.decay), 700.0)))
+        exponent = min(updates / self.decay - math.log(self.decay), 700.0)
+        return max(self.minimum, self.ratio / (1 + math.exp(exponent)))
 
 
 class Linear(FallingSchedule):
     """max(minimum, ratio − decay·i) after i updates (Bengio et al. 2015, section 2.4)."""
 
     name = "linear"
-    decay_range = (0, 1)
 
-    decay: Positive = 0.0001
+    decay: Fraction = 0.0001
     """What each update takes away."""
 
-    def without_minimum(self, updates: int) -> float:
-        return self.ratio - self.decay * updates
+    def at(self, updates: int) -> float:
+        return max(self.minimum, self.ratio - self.decay * updates)

@@ -146,17 +146,17 @@ FILES = (
         (["training.teacher_forcing.decay=0.5"], ["decay (0.5)", "schedule: constant", "remove it"]),
         (
             ["training.teacher_forcing={schedule: exponential, decay: 2}"],
-            ["schedule: exponential", "decay between 0 and 1", "(here: 2.0)"],
+            ["training.teacher_forcing.decay", "less than 1 (here: 2)"],
         ),
         (
             ["training.teacher_forcing={schedule: inverse_sigmoid, decay: 1}"],
-            ["schedule: inverse_sigmoid", "decay between 1 and", "(here: 1.0)"],
+            ["training.teacher_forcing.decay", "greater than 1 (here: 1)"],
         ),
         (
             ["training.teacher_forcing={schedule: linear, decay: 0.1, ratio: 0.3, minimum: 0.4}"],
             ["minimum (0.4)", "ratio (0.3)", "lower it"],
         ),
-        (["training.schedule={kind: inverse_sqrt, warmup: 0}"], ["kind: inverse_sqrt", "warmup above 0", "set it"]),
+        (["training.schedule={kind: inverse_sqrt, warmup: 0}"], ["schedule.warmup", "greater than or equal to 1"]),
         (["training.max_epochs=null"], ["max_epochs", "max_updates", "set one"]),
     ],
 )

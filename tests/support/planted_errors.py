@@ -77,7 +77,7 @@ MUTATIONS = [
     ),
     *planted(
         "nmt/training/train_state.py",
-        "training/test_average.py",
+        "training/test_optimizers.py",
         ("(1 + updates) / (10 + updates)", "(1 + updates) / (9 + updates)"),
     ),
     *planted(

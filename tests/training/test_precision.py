@@ -13,7 +13,7 @@ from nmt.checkpoint.contents import load
 from nmt.config.search import SearchConfig
 from nmt.system import processor as cpu
 from nmt.system.errors import UserError
-from nmt.system.processor import Processor, auto_precision, this_processor
+from nmt.system.processor import Processor, auto_precision
 from nmt.training.distributed import ProcessGroup
 from nmt.training.prepare import choose_precision
 
@@ -34,20 +34,34 @@ def be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROCESSORS)
-def test_each_processor_gets_its_fastest_products(
-    name: str, make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+def test_each_processor_has_its_fastest_products(
+    name: str, make_config: ConfigMaker, make_translator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be(monkeypatch, name)
     *_, training, search = PROCESSORS[name]
+    auto = make_config("training.precision=auto")
     assert auto_precision(CPU, "training") == training
-    assert auto_precision(CPU, "search") == search
     assert auto_precision(torch.device("cuda"), "search") == "float32"
-    assert choose_precision(make_config("training.precision=auto"), CPU).precision == training
+    assert choose_precision(auto, CPU).precision == training
     assert choose_precision(make_config("training.precision=auto", "training.fast=false"), CPU).precision == "float32"
     for precision in ("float32", "bf16"):
         assert choose_precision(make_config(f"training.precision={precision}"), CPU, "bf16").precision == precision
-        assert choose_precision(make_config("training.precision=auto"), CPU, precision).precision == precision
-    assert choose_precision(make_config("training.precision=auto"), CPU, "int8").precision == training  # of nmt 0.3
+        assert choose_precision(auto, CPU, precision).precision == precision
+    assert choose_precision(auto, CPU, "int8").precision == training  # of nmt 0.3
+    _, tiny = make_translator("search.precision=auto")
+    precisions = []
+    decode = translator.decoding.decode
+
+    def recording(model: Any, sources: Any, search: SearchConfig, **options: Any) -> Any:
+        precisions.append(search.precision)
+        return decode(model, sources, search, **options)
+
+    monkeypatch.setattr(translator.decoding, "decode", recording)
+    by_rule = tiny.translate(["Ba De"])
+    assert [t.tokens for t in by_rule] == [t.tokens for t in tiny.translate(["Ba De"], precision=search)]
+    tiny.fast = False
+    tiny.translate(["Ba De"])
+    assert precisions == [search, search, "float32"]
 
 
 @pytest.mark.parametrize(("capability", "products"), [((7, 5), "float32"), ((8, 0), "bf16"), ((9, 0), "bf16")])
@@ -69,41 +83,16 @@ def test_each_gpu_gets_its_fastest_products(
     assert choose_precision(auto, gpu, group=ProcessGroup(0, 2)).precision == "float32"
 
 
-@pytest.mark.parametrize("name", PROCESSORS)
-def test_search_takes_each_processors_fastest_products(
-    name: str, make_translator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+def test_without_its_folder_nothing_is_fast(
+    make_config: ConfigMaker, make_translator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    be(monkeypatch, name)
-    products, precisions = PROCESSORS[name][3], []
-    decode = translator.decoding.decode
-
-    def noting(model: Any, sources: Any, search: SearchConfig, **options: Any) -> Any:
-        precisions.append(search.precision)
-        return decode(model, sources, search, **options)
-
-    monkeypatch.setattr(translator.decoding, "decode", noting)
-    _, tiny = make_translator("search.precision=auto")
-    by_rule = tiny.translate(["Ba De"])
-    assert [t.tokens for t in by_rule] == [t.tokens for t in tiny.translate(["Ba De"], precision=products)]
-    tiny.translate(["Ba De"], precision="float32")
-    tiny.fast = False
-    tiny.translate(["Ba De"])
-    assert precisions == [products, products, "float32", "float32"]
-    with pytest.raises(UserError, match=r"search\.precision: bf16 needs nmt\.fast, .*: use float32"):
-        tiny.translate(["Ba De"], precision="bf16")
-
-
-def test_without_its_folder_nothing_is_fast(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, "AMX")
     monkeypatch.setattr(acceleration, "find_spec", lambda _: None)
     assert choose_precision(make_config("training.precision=auto"), CPU).precision == "float32"
     with pytest.raises(UserError, match=r"training\.sampled_softmax needs nmt\.fast"):
         acceleration.for_training(torch.nn.Linear(1, 1), "float32", (torch.ones(3), 2))
-
-
-def test_this_processor_has_features_where_linux_lists_them() -> None:
-    if Path("/proc/cpuinfo").exists():
-        assert this_processor().features
+    with pytest.raises(UserError, match=r"search\.precision: bf16 needs nmt\.fast, .*: use float32"):
+        make_translator()[1].translate(["Ba De"], precision="bf16")
 
 
 @pytest.mark.parametrize("first", ["float32", "bf16"])

@@ -1,60 +1,49 @@
-"""What a run says: the time left by a clock that we turn, and JSON for programs."""
+"""What a run says: the time left, and JSON for programs."""
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.cli import error_of, write_config
-from support.runs import ConfigMaker, events, finish
+from support.runs import ConfigMaker, events
 
 from nmt.cli import main
 from nmt.config.run import Config
-from nmt.training import loop
-from nmt.training.progress import JsonProgress, Tokens, describe_speed
+from nmt.training.progress import HALF_LIFE, JsonProgress, ThroughputMeter, Tokens, describe_speed
 from nmt.training.summary import changed_settings
-from nmt.training.validation import Validation
 
 STARTED = {"folder", "training_pairs", "source_types", "wiring", "parameters", "device", "threads", "precision"}
 
 
-class Clock:
-    """Time passes only when somebody lets it."""
+def metered(*durations: tuple[int, float]) -> ThroughputMeter:
+    """A meter after so many updates of so many seconds each, and so on."""
+    meter = ThroughputMeter()
+    for updates, seconds in durations:
+        for _ in range(updates):
+            meter.record_update(Tokens(30, 20), seconds)
+    return meter
 
-    def __init__(self) -> None:
-        self.now = 1000.0
 
-    def monotonic(self) -> float:
-        return self.now
+def test_the_time_left_is_that_of_the_recent_speed_and_of_the_validations() -> None:
+    assert math.isnan(metered().seconds_left(10, 0))
+    for updates in (1, 2, 1000):
+        assert metered((updates, 0.1)).seconds_left(10, 0) == pytest.approx(1)
+    # A thousand updates of 0.1 s, then each takes 5.25 s: 168 of them took 14.7 minutes.
+    assert metered((1000, 0.1), (168, 5.25)).seconds_left(168, 0) / 60 == pytest.approx(14.7, rel=0.01)
+    meter = metered((1000, 1.0), (HALF_LIFE, 3.0))  # the last ones count for half
+    meter.validation_seconds = 60.0
+    assert meter.seconds_left(5, 3) == pytest.approx(5 * 2 + 3 * 60)
 
 
-def test_the_time_left_follows_updates_that_become_slow(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The first 40 updates take a second each, the others a minute; a validation takes 100 seconds."""
-    clock = Clock()
-
-    def timed_update(*arguments: Any) -> float:
-        clock.now += 1 if arguments[4] < 40 else 60
-        return 10.0
-
-    def timed_validate(*arguments: Any) -> Validation:
-        clock.now += 100
-        return Validation(2.0, 3.0, list(arguments[4].target))
-
-    monkeypatch.setattr(loop, "time", clock)
-    monkeypatch.setattr(loop, "update", timed_update)
-    monkeypatch.setattr(loop, "validate", timed_validate)
-    finish(make_config("training.max_updates=140", "training.validate_every=20", "training.log_every=30"))
-    said = re.findall(r"update (\d+)/140: .*, ([\d.]+ \S+) left", capsys.readouterr().out)
-    left = dict(said)
-    assert left["30"] == f"{(110 + 6 * 100) / 60:.1f} min"
-    unit = {"s": 1 / 60, "min": 1, "h": 60}
-    minutes = {n: float(text.split()[0]) * unit[text.split()[1]] for n, text in left.items()}
-    assert minutes["90"] == pytest.approx(50 + 3 * 100 / 60, rel=0.2)
-    assert minutes["120"] == pytest.approx(20 + 1 * 100 / 60, rel=0.1)
+def test_speed_is_that_since_the_last_train_event() -> None:
+    assert math.isnan(metered().speed.source)
+    meter = metered((1, 10.0))
+    meter.reset_speed()
+    for seconds in (4.0, 6.0):
+        meter.record_update(Tokens(30, 20), seconds)
+    assert meter.speed == Tokens(6, 4)
 
 
 def lines(said: str) -> list[dict[str, Any]]:

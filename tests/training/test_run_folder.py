@@ -1,6 +1,5 @@
 """What a run finds in its folder: a checkpoint that is damaged or does not fit, another run, what a kill has left."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,65 +19,58 @@ from support.runs import (
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
-from nmt.data.training_set import TrainingSet
 from nmt.system.errors import UserError
-from nmt.training import event_log, prepare
 from nmt.training.interruption import StopSignals
 from nmt.training.run import check, run
-
-
-@pytest.fixture(scope="session")  # tests of other files may come between its own
-def stopped(shared_config: ConfigMaker) -> Path:
-    """The folder of a run that was stopped after update 7, and saved after update 6, too."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(event_log, "_summary_writer", lambda *_: None)
-        folder = run_and_stop(patch, shared_config(*HARD, "name=stopped"), 7)
-    assert contents(folder, "previous.safetensors")["training"]["state"]["update"] == 6
-    return folder
 
 
 @pytest.mark.parametrize("harm", ["cut", "altered", "missing"])
 def test_resume_falls_back_to_the_checkpoint_before(
     shared_config: ConfigMaker,
     straight: Callable[[], Path],
-    stopped: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     harm: str,
 ) -> None:
     config = shared_config(*HARD, f"name={harm}")
-    folder = shutil.copytree(stopped, stopped.with_name(harm))
+    folder = run_and_stop(monkeypatch, config, 7)
+    assert contents(folder, "previous.safetensors")["training"]["state"]["update"] == 6
     last = folder / "last.safetensors"
     data = last.read_bytes()
     (folder / ".last.safetensors.123.tmp").write_bytes(b"half of it")
-    match harm:
-        case "cut":
-            last.write_bytes(data[:-1])
-        case "altered":
-            last.write_bytes(data.replace(b"a", b"b", 1))
-        case "missing":  # what a kill between the two renamings of a save leaves
-            last.unlink()
+    if harm == "missing":  # what a kill between the two renamings of a save leaves
+        last.unlink()
+    else:
+        last.write_bytes(data[:-1] if harm == "cut" else data.replace(b"a", b"b", 1))
     assert_same_run(finish(config, resume=True), straight())
-    said = capsys.readouterr().err
-    assert str(last) in said
-    assert f"Continuing from the checkpoint before it, {folder / 'previous.safetensors'}" in said
+    printed = capsys.readouterr().err
+    assert str(last) in printed
+    assert f"Continuing from the checkpoint before it, {folder / 'previous.safetensors'}" in printed
     assert (folder / "damaged.safetensors").exists() is (harm != "missing")
     assert list(folder.glob(".*")) == []
 
 
-def test_resume_without_a_whole_checkpoint_is_refused(make_config: ConfigMaker) -> None:
+def test_resume_without_a_usable_checkpoint_is_refused_and_changes_nothing(make_config: ConfigMaker) -> None:
     config = make_config("training.max_updates=1")
     folder = finish(config)
-    (folder / "last.safetensors").write_bytes(b"no checkpoint")
-    (folder / "previous.safetensors").unlink()
-    before = (folder / "metrics.jsonl").read_bytes()
-    with pytest.raises(UserError, match=r"last\.safetensors is not a complete nmt checkpoint"):
-        finish(config, resume=True)
-    (folder / "previous.safetensors").write_bytes(b"none, either")
-    refusals = r"last\.safetensors is not .*previous\.safetensors is not "
-    both = refusals + r".* --set name=NAME --set training\.start_from=.*best\.safetensors"
-    with pytest.raises(UserError, match=both):
-        finish(config, resume=True)
-    assert (folder / "metrics.jsonl").read_bytes() == before
+    best = (folder / "best.safetensors").read_bytes()
+    damage = (
+        rf"last\.safetensors is not a complete nmt checkpoint.*Start another.*start_from={folder}/best\.safetensors"
+    )
+    for last, previous, message in (
+        (b"no checkpoint", None, r"last\.safetensors is not a complete nmt checkpoint"),
+        (b"no checkpoint", b"none, either", damage),
+        (best, None, r"last\.safetensors is for translation only, like best\.safetensors"),
+        (None, None, r"has best\.safetensors, but neither last\.safetensors nor previous\.safetensors to continue"),
+    ):
+        for name, content in (("last", last), ("previous", previous)):
+            (folder / f"{name}.safetensors").unlink(missing_ok=True)
+            if content is not None:
+                (folder / f"{name}.safetensors").write_bytes(content)
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        with pytest.raises(UserError, match=message):
+            finish(config, resume=True)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 STATES: list[tuple[Callable[[dict[str, Any]], object], str]] = [
@@ -118,28 +110,6 @@ def test_a_training_state_that_does_not_fit_is_refused(make_config: ConfigMaker)
     finish(config, resume=True)  # as before the first update
 
 
-def test_a_checkpoint_for_translation_alone_cannot_be_resumed(make_config: ConfigMaker) -> None:
-    config = make_config("training.max_updates=2")
-    folder = finish(config)
-    (folder / "last.safetensors").write_bytes((folder / "best.safetensors").read_bytes())
-    with pytest.raises(UserError, match=r"last\.safetensors .* best\.safetensors"):
-        finish(config, resume=True)
-
-
-def test_a_model_with_nothing_to_go_on_from_is_kept(make_config: ConfigMaker) -> None:
-    config = make_config("training.max_updates=1")
-    folder = finish(config)
-    (folder / "last.safetensors").unlink()
-    (folder / "previous.safetensors").unlink()
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(
-        UserError,
-        match=r"has best\.safetensors, but neither last\.safetensors nor previous\.safetensors to continue from",
-    ):
-        finish(config, resume=True)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
 def test_a_kill_behind_the_first_best_model_loses_nothing(
     make_config: ConfigMaker, straight: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,26 +147,6 @@ def test_two_runs_never_share_a_folder(
     (said,) = refusals
     assert said.startswith(f"{folder} {expected}")
     assert contents(folder)["training"]["state"]["update"] == 3
-
-
-def test_a_run_that_begins_while_another_prepares_is_refused(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Both found the folder free; the second comes to it when the first has ended."""
-    config = make_config("training.max_updates=2")
-    real = prepare.load_training_set
-    begun = []
-
-    def load_training_set(*arguments: Any) -> TrainingSet:
-        if not begun:
-            begun.append(True)
-            begun.append(finish(config))
-        return real(*arguments)
-
-    monkeypatch.setattr(prepare, "load_training_set", load_training_set)
-    with pytest.raises(UserError, match="already holds a run"):
-        finish(config)
-    assert contents(begun[1])["training"]["state"]["update"] == 2
 
 
 def test_a_run_needs_a_folder_of_its_own(make_config: ConfigMaker) -> None:

@@ -1,20 +1,14 @@
 """The vocabulary selection that training keeps in its checkpoints."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import torch
 from support.runs import ConfigMaker, finish
 
 from nmt.checkpoint import contents as checkpoint
-from nmt.config.run import Config
 from nmt.data import ibm1
-from nmt.data.shortlist import Shortlist
 from nmt.training import validation
 from nmt.translator import Translator
 
-Maker = Callable[..., tuple[Config, Translator]]
 CPU = torch.device("cpu")
 SHORT = ("training.max_updates=2", "training.checkpoint_every=1")
 
@@ -39,18 +33,3 @@ def test_a_run_learns_a_selection_unless_it_is_off(make_config: ConfigMaker, mon
     without = finish(make_config("name=without", *SHORT))
     assert checkpoint.load(without / "best.safetensors", CPU).selection is None
     assert used[-1] is None
-
-
-@pytest.mark.parametrize("dtype", [torch.int16, torch.int32])
-def test_a_selection_comes_back(tmp_path: Path, make_translator: Maker, dtype: torch.dtype) -> None:
-    config, translator = make_translator()
-    saved = tmp_path / "saved.safetensors"
-    likeliest = torch.arange(len(translator.source.vocabulary), dtype=dtype).unsqueeze(1) % 5
-    selection = Shortlist(likeliest, torch.tensor([7, 5], dtype=dtype))
-    sides = translator.source, translator.target
-    checkpoint.save(saved, config, *sides, translator.model, selection=selection)
-    loaded = Translator.load(saved, device="cpu")
-    assert loaded.shortlist is not None
-    for one, other in zip(loaded.shortlist, selection, strict=True):
-        assert torch.equal(one, other)
-        assert one.dtype == dtype

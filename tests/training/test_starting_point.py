@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.runs import HARD, ConfigMaker, assert_same_run, contents, events, finish, run_and_stop
+from support.runs import HARD, ConfigMaker, assert_same_run, contents, finish, run_and_stop
 
 from nmt.checkpoint.contents import load
 from nmt.config.run import Config
@@ -80,15 +80,6 @@ def test_what_the_checkpoint_selects_of_the_vocabulary_stays(
     assert load(folder / "best.safetensors", cpu).selection is None
 
 
-def test_it_learns_from_there(make_config: ConfigMaker, first: Path) -> None:
-    more = ["training.max_updates=40", "training.validate_every=10"]
-    folder = finish(make_config("name=second", f"training.start_from={first}", *more))
-    [early_of_first, *_, last_of_first] = events(first.parent, "validation")
-    [early, *_, last] = events(folder, "validation")
-    assert last["loss"] < last_of_first["loss"] < early_of_first["loss"]
-    assert early["loss"] < early_of_first["loss"]
-
-
 def test_it_resumes_bit_for_bit_without_the_checkpoint_that_it_began_with(
     make_config: ConfigMaker, first: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -103,6 +94,8 @@ def test_it_resumes_bit_for_bit_without_the_checkpoint_that_it_began_with(
     assert contents(folder)["training"]["state"]["update"] == 7
     start.unlink()
     check(config("stopped"), resume=True)
+    with pytest.raises(UserError, match=r"another training\.start_from: resume with the one in"):
+        finish(make_config(*HARD, "name=stopped", "model.word_dropout=0"), resume=True)
     assert_same_run(finish(config("stopped"), resume=True), straight)
 
 
@@ -128,14 +121,6 @@ def test_what_does_not_fit_is_refused_before_there_is_a_folder(
             with pytest.raises(UserError, match=message):
                 begin(config)
         assert not (Path(config.output_dir) / "second").exists()
-
-
-def test_a_run_is_not_resumed_with_another_starting_point(make_config: ConfigMaker, first: Path) -> None:
-    folder = finish(make_config("name=second", f"training.start_from={first}", *STILL))
-    before = (folder / "last.safetensors").read_bytes()
-    with pytest.raises(UserError, match=r"another training\.start_from: resume with the one in"):
-        finish(make_config("name=second", *STILL), resume=True)
-    assert (folder / "last.safetensors").read_bytes() == before
 
 
 def test_drawing_subwords_that_the_checkpoint_lacks_is_refused(make_config: ConfigMaker) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from support.runs import BLEUS, LOSSES, ConfigMaker, assert_same, contents, events, finish, script
 
+from nmt.config.training import TrainingConfig
 from nmt.training.counters import Counters
 
 
@@ -33,22 +34,17 @@ def test_early_stopping_keeps_the_best(
     assert_same(contents(folder, "last.safetensors")["model"], weights[-1])
 
 
-def test_of_equal_bleus_the_lower_loss_is_the_better(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without patience training goes on to its end."""
-    weights = script(monkeypatch, [3.0, 2.0, *[2.5] * 8], [0.0] * 10)
-    folder = finish(make_config("training.validate_every=2"))
-    assert len(weights) == 10
-    assert_same(contents(folder, "best.safetensors")["model"], weights[1])
-
-
-def test_a_loss_that_is_no_number_is_worse_than_all_others(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("metric", "losses"),
+    [("bleu", [3.0, 2.0, *[2.5] * 8]), ("loss", [math.nan, 3.0, *[math.nan] * 8])],  # of equal BLEUs the lower loss
+)
+def test_the_better_of_two_validations(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, metric: str, losses: list[float]
 ) -> None:
-    weights = script(monkeypatch, [math.nan, 3.0, math.nan], [0.0] * 3)
-    stopping = "training.early_stopping={metric: loss}"
-    config = make_config(stopping, "training.validate_every=2", "training.max_updates=2")
-    finish(config)
-    folder = finish(make_config(stopping, "training.validate_every=2", "training.max_updates=6"), resume=True)
+    """Without patience training goes on to its end."""
+    weights = script(monkeypatch, losses, [0.0] * 10)
+    folder = finish(make_config(f"training.early_stopping={{metric: {metric}}}", "training.validate_every=2"))
+    assert len(weights) == 10
     assert_same(contents(folder, "best.safetensors")["model"], weights[1])
 
 
@@ -122,3 +118,16 @@ def test_the_share_of_training_that_is_done(make_config: ConfigMaker, limits: di
     fields = [f"training.{key}={'null' if value is None else value}" for key, value in limits.items()]
     training = make_config(*fields).training
     assert Counters(update=5, batch=5).fraction_completed(training, batches_per_epoch=8) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"max_updates": 20, "validate_every": 6}, {0: 4, 5: 4, 6: 3, 18: 1, 20: 0}),  # at 6, 12, 18 and 20
+        ({"max_updates": 12, "validate_every": 6}, {0: 2, 6: 1, 12: 0}),
+        ({"max_epochs": 3, "accumulate": 2}, {0: 3, 3: 3, 4: 2, 12: 0}),  # of 8 batches each
+    ],
+)
+def test_validations_to_come(settings: dict[str, int], expected: dict[int, int]) -> None:
+    config = TrainingConfig.model_validate(settings)
+    assert {n: Counters(update=n).validations_left(config, 8) for n in expected} == expected

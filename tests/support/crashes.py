@@ -26,6 +26,7 @@ from nmt.system.errors import UserError
 from support.tiny_config import config_maker, made_up_text, write_splits
 
 UPDATES = 60
+UPDATE = b'"event": "train"'
 # A process forked from a server that has imported all of it begins at once, where a new one would take seconds.
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload(["nmt.training.run", "torchtext.data", "sacrebleu", "torch._dynamo"])
@@ -36,14 +37,8 @@ def write_corpus(folder: Path) -> None:
 
 
 def make_config(folder: Path, name: str) -> Config:
-    training = {
-        "max_updates": UPDATES,
-        "log_every": 1,
-        "checkpoint_every": 1,
-        "validate_every": 7,
-        "moving_average": 0.9,
-    }
-    training |= {"schedule": "{kind: cosine, warmup: 3}"}
+    training = {"max_updates": UPDATES, "log_every": 1, "checkpoint_every": 1, "validate_every": 7}
+    training |= {"moving_average": 0.9, "schedule": "{kind: cosine, warmup: 3}"}
     fields = [f"training.{field}={value}" for field, value in training.items()]
     return config_maker(folder, folder)(f"name={name}", "model.word_dropout=0.1", *fields)
 
@@ -78,8 +73,8 @@ def stop_again_and_again(config: Config, number: signal.Signals, times: int, see
         if attempt % 4 == 0:
             time.sleep(generator.uniform(0, 0.3))  # before the first update, as a rule
         else:
-            updates = _updates(config) + generator.randint(1, 5)
-            while _updates(config) < updates and process.is_alive():
+            updates = _count(config, UPDATE) + generator.randint(1, 5)
+            while _count(config, UPDATE) < updates and process.is_alive():
                 time.sleep(0.001)
             time.sleep(generator.uniform(0, 0.03))  # an update and its save take about as long
         assert process.is_alive(), "the training came to its end before it was stopped often enough"
@@ -92,7 +87,7 @@ def stop_again_and_again(config: Config, number: signal.Signals, times: int, see
 def stop_after(config: Config, events: int) -> None:
     """Begin a training, and have it save and stop after so many events."""
     process = begin(config)
-    while _events(config) < events:
+    while _count(config, b"\n") < events:
         assert process.is_alive()
         time.sleep(0.001)
     os.kill(process.pid or 0, signal.SIGTERM)
@@ -100,14 +95,10 @@ def stop_after(config: Config, events: int) -> None:
     assert process.exitcode == 130
 
 
-def _events(config: Config) -> int:
+def _count(config: Config, text: bytes) -> int:
+    """How often the run's log contains a text."""
     path = folder_of(config) / "metrics.jsonl"
-    return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def _updates(config: Config) -> int:
-    path = folder_of(config) / "metrics.jsonl"
-    return path.read_bytes().count(b'"event": "train"') if path.exists() else 0
+    return path.read_bytes().count(text) if path.exists() else 0
 
 
 def limit_file_size(size: int) -> None:

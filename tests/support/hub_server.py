@@ -56,8 +56,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: bytes) -> None:
         self.server.requests.append(f"{self.command} {self.path}")
         for pattern, answer in _ANSWERS:
-            if found := re.fullmatch(pattern, f"{self.command} {self.path}"):
-                answer(self, body, *found.groups())
+            if match := re.fullmatch(pattern, f"{self.command} {self.path}"):
+                answer(self, body, *match.groups())
                 return
         self.send(404, {"error": "unknown"})
 
@@ -71,8 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def create(self, body: bytes) -> None:
-        wanted = json.loads(body)
-        name = f"{wanted['organization']}/{wanted['name']}"
+        repository = json.loads(body)
+        name = f"{repository['organization']}/{repository['name']}"
         if self.headers["Authorization"] != f"Bearer {TOKEN}":
             self.send(401, {"error": "Invalid credentials"})
         elif name in self.server.repositories:
@@ -85,21 +85,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.send(200, {"warnings": [], "errors": []})
 
     def before_upload(self, body: bytes, name: str) -> None:
-        modes = {True: "lfs", False: "regular"}
-        files = [
-            {"path": f["path"], "uploadMode": modes[f["path"].endswith(".safetensors")], "shouldIgnore": False}
-            for f in json.loads(body)["files"]
-        ]
+        paths = [file["path"] for file in json.loads(body)["files"]]
+        modes = {path: "lfs" if path.endswith(".safetensors") else "regular" for path in paths}
+        files = [{"path": path, "uploadMode": mode, "shouldIgnore": False} for path, mode in modes.items()]
         self.send(200, {"files": files})
 
     def large_files(self, body: bytes, name: str) -> None:
         objects = [
-            {
-                "oid": o["oid"],
-                "size": o["size"],
-                "actions": {"upload": {"href": f"{self.server.address}/large/{o['oid']}"}},
-            }
-            for o in json.loads(body)["objects"]
+            {**sent, "actions": {"upload": {"href": f"{self.server.address}/large/{sent['oid']}"}}}
+            for sent in json.loads(body)["objects"]
         ]
         self.send(200, {"transfer": "basic", "objects": objects}, Content_Type="application/vnd.git-lfs+json")
 
@@ -118,16 +112,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send(200, {"commitUrl": f"{self.server.address}/{name}/commit/{'1' * 40}", "commitOid": "1" * 40})
 
     def fetch(self, body: bytes, name: str, revision: str, file: str) -> None:
-        files = self.server.repositories.get(name)
-        if files is None:
-            self.send(404, {"error": "no"}, X_Error_Code="RepoNotFound")
-        elif revision not in ("main", "1" * 40):
-            self.send(404, {"error": "no"}, X_Error_Code="RevisionNotFound")
-        elif file not in files:
-            self.send(404, {"error": "no"}, X_Error_Code="EntryNotFound", X_Repo_Commit="1" * 40)
-        else:
+        files, commit = self.server.repositories.get(name), "1" * 40
+        if files is not None and revision in ("main", commit) and file in files:
             digest = hashlib.sha256(files[file]).hexdigest()
-            self.send(200, files[file], ETag=f'"{digest}"', X_Repo_Commit="1" * 40)
+            self.send(200, files[file], ETag=f'"{digest}"', X_Repo_Commit=commit)
+            return
+        missing = "Repo" if files is None else "Entry" if revision in ("main", commit) else "Revision"
+        self.send(404, {"error": "no"}, X_Error_Code=f"{missing}NotFound", X_Repo_Commit=commit)
 
     def log_message(self, *_: object) -> None:
         pass

@@ -187,9 +187,9 @@ def bombard(address: str, count: int, seed: int = 1) -> Iterator[tuple[str, byte
         random = Random(seed * 1_000_003 + number)
         family = random.choice(list(FAMILIES))
         sent = FAMILIES[family](random)
-        begun = time.monotonic()
+        started = time.monotonic()
         answer = answer_to(place, sent)
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
         if number % GOOD_EVERY == 0:
             assert good()["tokens"] == expected
         return family, sent, answer, seconds
@@ -210,7 +210,7 @@ def main() -> None:
     from nmt.cli import main as nmt
     from support.cli import write_config
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="support.malformed")
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -221,22 +221,18 @@ def main() -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
             assert server.stdout is not None
             address = server.stdout.readline().removeprefix("Open ").partition(" ")[0]
-            said: Counter[tuple[str, str]] = Counter()
-            slowest, begun = 0.0, time.monotonic()
+            answers: Counter[tuple[str, str]] = Counter()
+            slowest, started = 0.0, time.monotonic()
             for family, sent, answer, seconds in bombard(address, options.requests, options.seed):
                 slowest = max(slowest, seconds)
                 status = status_of(answer)
-                said[family, status] += 1
-                if said.total() % 10_000 == 0:
-                    print(f"{said.total():,} requests after {time.monotonic() - begun:.0f} s", flush=True)
+                answers[family, status] += 1
                 if status.startswith("5") and status != "503":
                     print(f"{status} for {sent!r}")
             server.terminate()
-    for family in FAMILIES:
-        print(
-            f"{family}: " + ", ".join(f"{status} {n:,}" for (own, status), n in sorted(said.items()) if own == family)
-        )
-    print(f"{said.total():,} requests in {time.monotonic() - begun:.0f} s, the slowest in {slowest:.2f} s")
+    for (family, status), count in sorted(answers.items()):
+        print(f"{family}: {status} {count:,}")
+    print(f"{answers.total():,} requests in {time.monotonic() - started:.0f} s, the slowest in {slowest:.2f} s")
 
 
 if __name__ == "__main__":

@@ -77,21 +77,20 @@ def finish(config: Config, *, resume: bool = False) -> Path:
 
 def events(folder: Path, kind: str | None = None) -> list[dict[str, Any]]:
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").split("\n")  # and nowhere else
-    found = [json.loads(line) for line in lines if line]
-    return [event for event in found if kind in (None, event["event"])]
+    return [event for event in map(json.loads, filter(None, lines)) if kind in (None, event["event"])]
 
 
-def without_times(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in event.items() if k not in MEASURED} for event in found]
+def without_times(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in event.items() if k not in MEASURED} for event in log]
 
 
 def contents(folder: Path, name: str = "last.safetensors") -> dict[str, Any]:
     """A checkpoint's weights and training state, but for times and the run's name."""
-    found = checkpoint_file.read(folder / name)
-    if found["training"] is not None:
-        found["training"]["state"].pop("seconds")
-        found["training"].pop("metrics_size")
-    return {"model": dict(found["model"]), "training": found["training"]}
+    checkpoint = checkpoint_file.read(folder / name)
+    if checkpoint["training"] is not None:
+        checkpoint["training"]["state"].pop("seconds")
+        checkpoint["training"].pop("metrics_size")
+    return {"model": dict(checkpoint["model"]), "training": checkpoint["training"]}
 
 
 def assert_same(one: Any, other: Any) -> None:
@@ -119,8 +118,6 @@ def assert_same_run(one: Path, other: Path) -> None:
 
 
 LOSSES = [3.0, 2.0, 2.5, 1.9, 2.4, 2.2, 2.0, 1.0]
-
-
 BLEUS = [10.0, 9.0, 30.0, 20.0, 29.0, 5.0, 40.0, 50.0]
 
 

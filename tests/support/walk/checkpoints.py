@@ -149,15 +149,14 @@ def begin_loaded(folder: Path) -> tuple[Try, int]:
     path = folder / "planted.safetensors"
 
     def attempt(number: int, chance: Random) -> bool:
-        kind = number
-        for name, count in zip(KINDS, counts, strict=True):
-            if kind < count:
-                planted(good[name], path, _choices(of[name], kind, chance))
+        for name, count in zip(KINDS, counts, strict=True):  # noqa: B007
+            if number < count:
                 break
-            kind -= count
+            number -= count
         else:
             name = chance.choice(KINDS)
-            planted(good[name], path, _choices(of[name], number, chance))
+            number += len(of[name]) * (_NOTHING + 1)
+        planted(good[name], path, _choices(of[name], number, chance))
         return refused(lambda: Translator.load(path, device="cpu").translate(["ba DE x"]), path)
 
     return attempt, sum(counts)
@@ -182,24 +181,16 @@ def begin_resumed(folder: Path) -> tuple[Try, int]:
 
 def _stopped(folder: Path) -> Config:
     """A run of three updates that has made two."""
-    training = {
-        "max_updates": 3,
-        "batch_size": 3,
-        "checkpoint_every": 1,
-        "moving_average": 0.9,
-        "threads": 1,
-        "device": "cpu",
-        "schedule": {"kind": "plateau"},
-        "optimizer": "adamw",
-    }
+    training = {"max_updates": 3, "batch_size": 3, "checkpoint_every": 1, "moving_average": 0.9, "threads": 1}
+    training |= {"device": "cpu", "schedule": {"kind": "plateau"}, "optimizer": "adamw"}
     config = _config("stopped", folder, "whitespace", output_dir=str(folder / "runs"), training=training)
     if (Path(config.output_dir) / config.name / "last.safetensors").exists():
         return config
     stop = StopSignals()
 
-    def stopping(*given: Any) -> float:
-        stop.requested = given[4] == 1
-        return update(*given)
+    def stopping(*arguments: Any) -> float:
+        stop.requested = arguments[4] == 1
+        return update(*arguments)
 
     with patch.object(loop, "update", stopping):
         assert not refused(lambda: run(config, stop, resume=False))

@@ -30,6 +30,11 @@ class Counts(NamedTuple):
     slowest: float = 0.0  # seconds of CPU time
     peak: int = 0  # bytes of a process at most
 
+    def row(self, name: str) -> str:
+        """A line of a Markdown table."""
+        inputs, refused, failures, slowest, peak = self
+        return f"| {name} | {inputs:,} | {refused:,} | {slowest:.1f} | {peak >> 20} | {failures} |"
+
     def plus(self, other: Counts) -> Counts:
         sums = (self.inputs + other.inputs, self.refused + other.refused, self.failures + other.failures)
         return Counts(*sums, max(self.slowest, other.slowest), max(self.peak, other.peak))

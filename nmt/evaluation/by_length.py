@@ -15,10 +15,7 @@ FEW_SENTENCES = 20  # below this, a bucket's BLEU says little: tables and figure
 
 @dataclass(frozen=True)
 class Bucket:
-    """The sentences whose source has `low` to `high` tokens, both included; `high` None: `low` or more.
-
-    `bleu` is their corpus BLEU, 0 to 100, with its 95 % interval; all three are None if there is no sentence.
-    """
+    """BLEU of the sentences of `low` to `high` source tokens (None: or more), its 95 % interval; None without any."""
 
     low: int
     high: int | None
@@ -57,9 +54,9 @@ def bleu_by_length(
 ) -> list[Bucket]:
     """Corpus BLEU, cased or of lower-cased text, of the sentences in each bucket of source length, with 95 % intervals.
 
-    `lengths` are those of the sources, in tokens. Bucket 0 holds lengths up to edges[0] (a length of 0 too), bucket i
-    those above edges[i−1] up to edges[i], one more bucket those above the last edge. The same seed draws the same
-    sentences for every model. Raises UserError where `check_edges` does.
+    Bucket 0 holds lengths up to edges[0] (a length of 0 too), bucket i those above edges[i−1] up to edges[i], one more
+    bucket those above the last edge. The same seed draws the same sentences for every model. Raises UserError where
+    `check_edges` does.
     """
     check_edges(edges)
     statistics = bleu_statistics(hypotheses, references, lowercase=lowercase)
@@ -68,8 +65,8 @@ def bleu_by_length(
     for number, (low, high) in enumerate(zip([1, *(edge + 1 for edge in edges)], [*edges, None], strict=True)):
         counts = statistics[bucket_of == number]
         bleu = bleu_from_statistics(counts.sum(axis=0)) if len(counts) else None
-        ci_low, ci_high = bootstrap_interval(counts, samples, seed) if len(counts) else (None, None)
-        result.append(Bucket(low, high, len(counts), bleu, ci_low, ci_high))
+        interval = bootstrap_interval(counts, samples, seed) if len(counts) else (None, None)
+        result.append(Bucket(low, high, len(counts), bleu, *interval))
     return result
 
 

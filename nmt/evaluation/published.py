@@ -27,16 +27,15 @@ def published_test_set(name: str, languages: tuple[str, str]) -> TestSet:
     if name not in DATASETS:
         near = difflib.get_close_matches(name, DATASETS, n=3) or ["multi30k/2016", "wmt14"]
         raise UserError(f"--sacrebleu {name}: sacreBLEU has no such test set; did you mean {' or '.join(near)}?")
-    dataset = DATASETS[name]
+    pairs = DATASETS[name].langpairs
     forth, back = "-".join(languages), "-".join(reversed(languages))
-    pair = forth if forth in dataset.langpairs else back
-    if pair not in dataset.langpairs:
-        raise UserError(f"--sacrebleu {name}: it has no {forth}, only {', '.join(sorted(dataset.langpairs))}")
-    paths = _files(dataset, name, pair)
-    if pair == back:
-        print(f"sacreBLEU has {name} as {pair}: source and reference are swapped", file=sys.stderr)
-        paths = paths[::-1]
-    return TestSet(f"sacreBLEU's {name}", forth, read_pairs(*paths))
+    if forth in pairs:
+        return TestSet(f"sacreBLEU's {name}", forth, read_pairs(*_files(DATASETS[name], name, forth)))
+    if back not in pairs:
+        raise UserError(f"--sacrebleu {name}: it has no {forth}, only {', '.join(sorted(pairs))}")
+    target, source = _files(DATASETS[name], name, back)
+    print(f"sacreBLEU has {name} as {back}: source and reference are swapped", file=sys.stderr)
+    return TestSet(f"sacreBLEU's {name}", forth, read_pairs(source, target))
 
 
 def _files(dataset: Any, name: str, pair: str) -> list[Path]:

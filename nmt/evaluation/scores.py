@@ -1,11 +1,11 @@
-"""Corpus scores and the significance of their differences: strings in, numbers out.
+"""Corpus scores and the significance of their differences, by sacreBLEU (Post 2018).
 
-Everything is sacreBLEU's (Post 2018, "A Call for Clarity in Reporting BLEU Scores"): BLEU (Papineni et al. 2002),
-chrF (Popović 2015) and the paired bootstrap (Koehn 2004). Sentences are detokenised text, references are raw text.
+BLEU (Papineni et al. 2002), chrF (Popović 2015) and the paired bootstrap (Koehn 2004) of detokenised sentences.
 """
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -17,7 +17,6 @@ from jaxtyping import Int
 from nmt.system.errors import UserError
 from nmt.text.tokenizers.spacy import SpacyTokenizer
 
-SIGNIFICANCE_RESAMPLES = 1000
 ONE_SIDED = "sacreBLEU's p-value, in effect one-sided: below 0.05 for 11 % of pairs of equally good systems"
 MEANINGLESS = "no p-value: hardly any 4-gram matches, so BLEU here is mostly sacreBLEU's smoothing"
 
@@ -40,10 +39,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One system against the baseline: scores from 0 to 100, p-value from 0 to 1, and how it was tested.
-
-    `p_value` is None where too few 4-grams match for BLEU to mean anything.
-    """
+    """One system against the baseline; `p_value` is None where too few 4-grams match for BLEU to mean anything."""
 
     baseline: str
     system: str
@@ -85,9 +81,7 @@ def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> flo
     return sacrebleu.BLEU(force=True).corpus_score(hypotheses, [references]).score
 
 
-def compare(
-    systems: Mapping[str, Sequence[str]], references: Sequence[str], samples: int = SIGNIFICANCE_RESAMPLES
-) -> list[Comparison]:
+def compare(systems: Mapping[str, Sequence[str]], references: Sequence[str], samples: int = 1000) -> list[Comparison]:
     """Test the BLEU of every system (name → hypotheses) against the first one; an empty list for a single system.
 
     The p-value is that of `sacrebleu --paired-bs` (Koehn 2004, section 4) for the same seed: 12345, or the environment
@@ -95,13 +89,16 @@ def compare(
     either system matches a 4-gram: BLEU there is only sacreBLEU's smoothing. (In sacreBLEU's approximate randomisation,
     systems that differ in one sentence get p = 0.0001.)
 
-    Raises UserError if SACREBLEU_SEED is not a seed, ValueError for another number of sentences than of references.
+    Raises UserError if SACREBLEU_SEED is not a seed, ValueError where the numbers of sentences differ.
     """
     if len(systems) < 2:
         return []
     from sacrebleu.significance import PairedTest
 
-    test = f"paired bootstrap, {samples} resamples, seed {_significance_seed()}"
+    seed = os.environ.get("SACREBLEU_SEED", "12345")  # where sacreBLEU reads it; it treats 0 as no seed
+    if not (seed.isdecimal() and int(seed) > 0):
+        raise UserError(f"environment variable SACREBLEU_SEED={seed}: unset it, or set it to a positive integer")
+    test = f"paired bootstrap, {samples} resamples, seed {int(seed)}"
     statistics = {name: bleu_statistics(hypotheses, references) for name, hypotheses in systems.items()}
     metrics = {"BLEU": sacrebleu.BLEU(force=True)}
     paired = PairedTest(list(systems.items()), metrics, [references], test_type="bs", n_samples=samples, n_jobs=1)
@@ -162,16 +159,6 @@ def _check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 def _rules(language: str) -> str:
     """The language, or `xx` (spaCy's rules for any language) where spaCy has none for it or lacks their package."""
-    try:
-        SpacyTokenizer(language, lowercase=False)
-    except UserError:
-        return "xx"
-    return language
-
-
-def _significance_seed() -> int:
-    """The seed that sacreBLEU's paired tests use: they read it from the environment, and treat 0 as no seed."""
-    seed = os.environ.get("SACREBLEU_SEED", "12345")
-    if not (seed.isascii() and seed.isdecimal() and int(seed) > 0):
-        raise UserError(f"environment variable SACREBLEU_SEED={seed}: unset it, or set it to a positive integer")
-    return int(seed)
+    with suppress(UserError):
+        return SpacyTokenizer(language, lowercase=False).language
+    return "xx"

@@ -29,12 +29,8 @@ def three():
 def test_json_has_exactly_the_promised_fields(three, tmp_path):
     evaluations, comparisons = three
     report.write(tmp_path / "new" / "folder", evaluations, comparisons, "synthetic toy corpus")
-
-    def refuse(constant):
-        raise AssertionError(f"{constant} is no JSON")
-
     text = (tmp_path / "new" / "folder" / "evaluation.json").read_text(encoding="utf-8")
-    content = json.loads(text, parse_constant=refuse)
+    content = json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
     assert list(content) == ["models", "significance"]
     flavours = ["bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"]
     for model, evaluation in zip(content["models"], evaluations, strict=True):
@@ -123,10 +119,12 @@ def test_alignment_is_shown_in_percent_and_written_as_fractions(three, tmp_path)
     lines = report.table(evaluations, alignment=True).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("Alignment error rate"))
     assert lines[start].endswith("in percent")
-    assert lines[start + 1].split() == ["AER", "95", "%", "interval", "precision", "recall"]
-    assert lines[start + 2].split() == ["ä0", "12.3", "10.0-15.0", "90.0", "87.6"]
-    assert lines[start + 3].split() == ["ä1", "-", "-", "-", "-"]
-    assert lines[start + 4].split() == ["ä2", "100.0", "100.0-100.0", "-", "0.0"]
+    assert [line.split() for line in lines[start + 1 : start + 5]] == [
+        ["AER", "95", "%", "interval", "precision", "recall"],
+        ["ä0", "12.3", "10.0-15.0", "90.0", "87.6"],
+        ["ä1", "-", "-", "-", "-"],
+        ["ä2", "100.0", "100.0-100.0", "-", "0.0"],
+    ]
     assert "Alignment" not in report.table(three[0])
     report.write(tmp_path, evaluations, [], "toy")
     first, second, third = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))["models"]

@@ -1,51 +1,39 @@
 """Weights in 8 bits: what is stored, what comes back, and what is refused."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.checkpoints import CPU, JOINT, LARGE, Alter, Maker, Saver, altered, refusal, weights
 from support.cli import error_of
 from support.runs import ConfigMaker, finish
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
-from nmt.config.run import Config
 from nmt.data.shortlist import Shortlist
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 
-Maker = Callable[..., tuple[Config, Translator]]
-CPU = torch.device("cpu")
-JOINT = [
-    "data.joint_vocabulary=true",
-    *(f"data.{side}.tokenizer=sentencepiece" for side in ("source", "target")),
-    *(f"data.{side}.vocabulary_size=32" for side in ("source", "target")),
-    "model.tied_embeddings=all",
-]
-LARGE = ["model.embedding_size=64", "model.encoder.hidden_size=64", "model.decoder.hidden_size=64"]
 BIAS, EMBEDDING, VECTOR = "decoder.output.bias", "decoder.embedding.weight", "decoder.attention.score.v.weight"
 
 
-def in_8_bits(folder: Path, make_translator: Maker, *overrides: str) -> tuple[Path, Path]:
+def in_8_bits(save: Saver, *overrides: str) -> tuple[Path, Path]:
     """A checkpoint, and the one that `nmt average --int8` makes of it."""
-    config, translator = make_translator(*overrides)
-    whole, small = folder / "whole.safetensors", folder / "small.safetensors"
-    checkpoint.save(whole, config, translator.source, translator.target, translator.model)
+    whole = save("whole", *overrides)
+    small = whole.with_name("small.safetensors")
     assert main(["average", str(whole), "--int8", "--output", str(small)]) == 0
     return whole, small
 
 
 @pytest.mark.parametrize("overrides", [[], JOINT, ["model.cell=lstm", "model.encoder.self_attention=2"]], ids=str)
-def test_weights_come_back_within_half_a_step_of_their_row(
-    tmp_path: Path, make_translator: Maker, overrides: list[str]
-) -> None:
-    paths = in_8_bits(tmp_path, make_translator, *overrides)
-    whole, small = (checkpoint.load(path, CPU).model.state_dict() for path in paths)
+def test_weights_come_back_within_half_a_step_of_their_row(save: Saver, overrides: list[str]) -> None:
+    paths = in_8_bits(save, *overrides)
+    whole, small = map(weights, paths)
     stored = checkpoint_file.read(paths[1])["model"]
     for name, weight in whole.items():
         assert small[name].dtype == torch.float32
@@ -62,9 +50,9 @@ def test_a_small_file_holds_no_block_that_a_gpu_keeps_weights_in(tmp_path: Path,
     config, translator = make_translator(*LARGE)
     rnn = translator.model.encoder.rnn
     block = torch.cat([weight.detach().flatten() for weight in rnn.parameters()])
-    places = block.split([weight.numel() for weight in rnn.parameters()])
-    for weight, place in zip(rnn.parameters(), places, strict=True):
-        weight.data = place.view_as(weight)  # as cuDNN has them
+    views = block.split([weight.numel() for weight in rnn.parameters()])
+    for weight, view in zip(rnn.parameters(), views, strict=True):
+        weight.data = view.view_as(weight)  # as cuDNN has them
     paths = tmp_path / "whole.safetensors", tmp_path / "small.safetensors"
     for path, int8 in zip(paths, (False, True), strict=True):
         checkpoint.save(path, config, translator.source, translator.target, translator.model, int8=int8)
@@ -75,14 +63,13 @@ def test_a_row_of_zeros_comes_back(tmp_path: Path, make_translator: Maker) -> No
     config, translator = make_translator()
     with torch.no_grad():
         translator.model.decoder.embedding.weight[5] = 0
-    checkpoint.save(
-        tmp_path / "zeros.safetensors", config, translator.source, translator.target, translator.model, int8=True
-    )
-    assert not checkpoint.load(tmp_path / "zeros.safetensors", CPU).model.decoder.embedding.weight[5].any()
+    path = tmp_path / "zeros.safetensors"
+    checkpoint.save(path, config, translator.source, translator.target, translator.model, int8=True)
+    assert not weights(path)[EMBEDDING][5].any()
 
 
-def test_a_quarter_of_the_space_and_what_is_shared_once(tmp_path: Path, make_translator: Maker) -> None:
-    whole, small = in_8_bits(tmp_path, make_translator, *JOINT, *LARGE)
+def test_a_quarter_of_the_space_and_what_is_shared_once(save: Saver) -> None:
+    whole, small = in_8_bits(save, *JOINT, *LARGE)
     model = checkpoint.load(small, CPU).model
     assert model.decoder.output.weight is model.decoder.embedding.weight is model.encoder.embedding.weight
     matrices = [weight for weight in model.parameters() if weight.dim() > 1 and len(weight) > 1]
@@ -90,34 +77,27 @@ def test_a_quarter_of_the_space_and_what_is_shared_once(tmp_path: Path, make_tra
     assert whole.stat().st_size - small.stat().st_size == pytest.approx(saved, rel=0.02)
 
 
-def test_a_subword_model_of_both_sides_is_stored_once(tmp_path: Path, make_translator: Maker) -> None:
-    for overrides, alike in ((JOINT, True), ([*JOINT[1:-1]], False)):
-        config, translator = make_translator(*overrides)
-        path = tmp_path / f"{alike}.safetensors"
-        checkpoint.save(path, config, translator.source, translator.target, translator.model)
-        stored = [name for name in load_file(path) if name.endswith("subword_model")]
-        assert len(stored) == (1 if alike else 2)
+def test_a_subword_model_of_both_sides_is_stored_once(save: Saver, make_translator: Maker) -> None:
+    for overrides, count in ((JOINT, 1), (JOINT[1:-1], 2)):
+        path, (_, translator) = save(f"{count}", *overrides), make_translator(*overrides)
+        assert sum(name.endswith("subword_model") for name in load_file(path)) == count
         loaded = checkpoint.load(path, CPU)
         assert (loaded.source, loaded.target) == (translator.source, translator.target)
 
 
-def test_the_8_bits_and_the_selection_stay_through_calibrate(
-    tmp_path: Path, make_translator: Maker, text: dict[str, ParallelText]
-) -> None:
-    config, translator = make_translator(*JOINT)
-    small, calibrated = tmp_path / "small.safetensors", tmp_path / "calibrated.safetensors"
-    size = len(translator.source.vocabulary)
+def test_the_8_bits_and_the_selection_stay_through_calibrate(save: Saver, text: dict[str, ParallelText]) -> None:
+    size = len(checkpoint.load(save("small", *JOINT), CPU).source.vocabulary)
     selection = Shortlist(torch.zeros(size, 1, dtype=torch.int16), torch.arange(size, dtype=torch.int16))
-    sides = translator.source, translator.target
-    checkpoint.save(small, config, *sides, translator.model, selection=selection, int8=True)
+    small = save("small", *JOINT, selection=selection, int8=True)
+    calibrated = small.with_name("calibrated.safetensors")
     checkpoint.set_threshold(small, calibrated, -9.0)
     before, after = load_file(small), load_file(calibrated)
     assert after.keys() == before.keys()
     for name, tensor in before.items():
         assert after[name].dtype == tensor.dtype
         assert torch.equal(after[name], tensor)
-    one, other = (Translator.load(path, device="cpu") for path in (small, calibrated))
-    for plain, warned in zip(*(t.translate(text["test"].source) for t in (one, other)), strict=True):
+    translators = (Translator.load(path, device="cpu") for path in (small, calibrated))
+    for plain, warned in zip(*(t.translate(text["test"].source) for t in translators), strict=True):
         assert (plain.text, plain.score) == (warned.text, warned.score)
 
 
@@ -144,9 +124,8 @@ def test_training_cannot_continue_from_it(make_config: ConfigMaker, tmp_path: Pa
         small = tmp_path / f"{option}.safetensors"
         assert main(["average", str(last.with_name("best.safetensors")), option, "--output", str(small)]) == 0
         last.write_bytes(small.read_bytes())
-        with pytest.raises(
-            UserError, match=r"last\.safetensors is for translation only, like best\.safetensors: training cannot"
-        ):
+        reason = "is for translation only, like best.safetensors: training cannot"
+        with pytest.raises(UserError, match=re.escape(f"last.safetensors {reason}")):
             finish(config, resume=True)
 
 
@@ -158,12 +137,12 @@ def test_the_sizes_exclude_each_other(best: str, tmp_path: Path, capsys: pytest.
     assert not output.exists()
 
 
-def scaled(change: Callable[[torch.Tensor], object]) -> Callable[[dict[str, Any]], object]:
+def scaled(change: Callable[[torch.Tensor], object]) -> Alter:
     return lambda contents: contents["scales"].update({EMBEDDING: change(contents["scales"][EMBEDDING])})
 
 
 @pytest.mark.parametrize(
-    ("alter", "said"),
+    ("alter", "error"),
     [
         (
             lambda c: c.update(scales={}),
@@ -177,35 +156,18 @@ def scaled(change: Callable[[torch.Tensor], object]) -> Callable[[dict[str, Any]
         (lambda c: c["model"].pop(EMBEDDING), f"scales.{EMBEDDING} belongs to nothing"),
         (lambda c: c["model"].update({EMBEDDING: torch.tensor(7, dtype=torch.int8)}), "torch.int8 of shape (), not to"),
         (
-            lambda c: c["model"].update({EMBEDDING: c["model"][EMBEDDING].t()}),
-            "is real numbers of shape (12,), but dec",
-        ),
-        (
             lambda c: c["model"].update({EMBEDDING: c["model"][EMBEDDING][:, :3].clone()}),
             f"{EMBEDDING} is torch.int8 of shape (12, 3), but real numbers of shape (12, 6) is needed",
         ),
         (lambda c: c["model"].update({EMBEDDING: c["model"][EMBEDDING].short()}), "torch.int16 of shape"),
         (scaled(lambda scale: scale[:-1]), f"scales.{EMBEDDING} is real numbers of shape (11,), but {EMBEDDING} is"),
-        (scaled(lambda scale: scale.unsqueeze(1)), f"scales.{EMBEDDING} is real numbers of shape (12, 1), but"),
         (scaled(lambda scale: scale[0]), f"scales.{EMBEDDING} is real numbers of shape (), but"),
         (scaled(lambda scale: scale.int()), f"scales.{EMBEDDING} is torch.int32 of shape (12,), but"),
         (scaled(lambda scale: scale * torch.nan), f"scales.{EMBEDDING} holds a value that no row can have"),
-        (scaled(lambda scale: scale * torch.inf), f"scales.{EMBEDDING} holds a value that no row can have"),
         (scaled(lambda scale: scale.double() * 1e300), f"scales.{EMBEDDING} holds a value that no row can have"),
-        (scaled(lambda scale: -scale), f"scales.{EMBEDDING} holds a value that no row can have"),
         (scaled(lambda scale: scale * 0), f"scales.{EMBEDDING} holds a value that no row can have"),
         (scaled(lambda scale: torch.full_like(scale, 3e38)), f"{EMBEDDING} holds a value that is not finite"),
     ],
 )
-def test_hostile_rows_are_refused(
-    tmp_path: Path, make_translator: Maker, alter: Callable[[dict[str, Any]], object], said: str
-) -> None:
-    _, path = in_8_bits(tmp_path, make_translator)
-    contents = checkpoint_file.read(path)
-    alter(contents)
-    checkpoint_file.write(path, contents)
-    with pytest.raises(UserError) as caught:
-        checkpoint.load(path, CPU)
-    assert said in str(caught.value)
-    assert str(caught.value).startswith(str(path))
-    assert len(str(caught.value).splitlines()) == 1
+def test_hostile_rows_are_refused(save: Saver, alter: Alter, error: str) -> None:
+    assert error in refusal(altered(in_8_bits(save)[1], alter))

@@ -44,17 +44,13 @@ STABLE = {
 # Fields
 
 
-@pytest.mark.parametrize(("field", "value"), STABLE.items())
-def test_stable_fields_keep_their_names_and_defaults(field: str, value: object) -> None:
-    assert value_at(Config(name="x"), field) == value
-
-
-def test_all_defaults_are_written_out_and_read_back(tmp_path: Path) -> None:
+def test_stable_fields_keep_their_names_and_defaults_and_are_written(tmp_path: Path) -> None:
     config = Config(name="x")
-    assert read(tmp_path, to_yaml(config)) == config
     without_effect = {"data.mirror", "model.attention.input_feeding"}
-    for field in STABLE:
+    for field, value in STABLE.items():
+        assert value_at(config, field) == value
         assert (f"{field.split('.')[-1]}:" in to_yaml(config)) == (field not in without_effect)
+    assert read(tmp_path, to_yaml(config)) == config
 
 
 def test_configs_are_frozen() -> None:
@@ -65,25 +61,16 @@ def test_configs_are_frozen() -> None:
         config.model.attention.heads = 3
 
 
-def test_teacher_forcing_by_its_ratio_alone(tmp_path: Path) -> None:
-    short = read(tmp_path, "name: x\ntraining: {teacher_forcing: 0.5}")
-    long = read(tmp_path, "name: x\ntraining: {teacher_forcing: {ratio: 0.5}}")
-    assert short == long
-
-
 # Wrong names and values
 
 
 @pytest.mark.parametrize(
     ("override", "field", "nearest"),
     [
-        ("modle={}", "modle", "model"),
         ("model.atention={}", "model.atention", "attention"),
         ("model.attention.input_feed=true", "model.attention.input_feed", "input_feeding"),
         ("training.teacher_forcing.rato=0.5", "training.teacher_forcing.rato", "ratio"),
-        ("training.schedule.start_epochs=2", "training.schedule.start_epochs", "start_epoch"),
         ("data.source.lower_case=true", "data.source.lower_case", "lowercase"),
-        ("search.beam=3", "search.beam", "beam_size"),
     ],
 )
 def test_unknown_field_is_named_and_the_nearest_proposed(
@@ -102,34 +89,19 @@ def test_unknown_field_like_none_lists_the_known_ones(tmp_path: Path) -> None:
     ("override", "field", "value"),
     [
         ("training.batch_size=many", "training.batch_size", "'many'"),
-        ("training.batch_size=2.5", "training.batch_size", "2.5"),
         ("training.batch_size=0", "training.batch_size", "0"),
         ("training.batch_size=null", "training.batch_size", "None"),
-        ("training.seed=-1", "training.seed", "-1"),
-        ("training.learning_rate=0", "training.learning_rate", "0"),
-        ("training.learning_rate=.inf", "training.learning_rate", "inf"),
         ("training.learning_rate=.nan", "training.learning_rate", "nan"),
-        ("training.label_smoothing=1", "training.label_smoothing", "1"),
         ("training.teacher_forcing=2", "training.teacher_forcing.ratio", "2"),
         ("training.teacher_forcing=true", "training.teacher_forcing", "True"),
         ("training.teacher_forcing={ratio: 0.5, granularity: word}", "training.teacher_forcing.granularity", "'word'"),
-        ("training.schedule={kind: plateau, factor: 1}", "training.schedule.factor", "1"),
         ("model.decoder.dropout=1", "model.decoder.dropout", "1"),
-        ("model.decoder.dropout=-0.1", "model.decoder.dropout", "-0.1"),
         ("model.attention.wiring=luoong", "model.attention.wiring", "'luoong'"),
-        ("model.attention=luong", "model.attention", "'luong'"),
-        ("model=[]", "model", "[]"),
-        ("search.length_penalty=-1", "search.length_penalty", "-1"),
         ("training.precision=bf8", "training.precision", "'bf8'"),
-        ("search.precision=bf8", "search.precision", "'bf8'"),
         ("evaluation.length_edges=[10, 0]", "evaluation.length_edges.1", "0"),
         ("data.source.language=en/../x", "data.source.language", "'en/../x'"),
-        ("data.corpus=wmt", "data.corpus", "'wmt'"),
         ("data.source.tokenizer=[spacy]", "data.source.tokenizer", "['spacy']"),
         ("training.schedule.kind={a: 1}", "training.schedule.kind", "{'a': 1}"),
-        ("training.teacher_forcing.schedule=[]", "training.teacher_forcing.schedule", "[]"),
-        ("name=../elsewhere", "name", "'../elsewhere'"),
-        ("name=", "name", "nothing"),
     ],
 )
 def test_wrong_value_names_the_field_and_shows_the_value(tmp_path: Path, override: str, field: str, value: str) -> None:
@@ -138,47 +110,23 @@ def test_wrong_value_names_the_field_and_shows_the_value(tmp_path: Path, overrid
     assert message.endswith(f"(here: {value})")
 
 
-def test_a_language_that_yaml_takes_for_a_boolean_is_explained(tmp_path: Path) -> None:
-    assert "data.source.language: YAML takes no and on for false and true" in refusal(
-        tmp_path, "name: x", "data.source.language=no"
-    )
-
-
-@pytest.mark.parametrize(
-    ("written", "code"),
-    [
-        ("DE", "de"),
-        ("en-US", "en"),
-        ("de_DE", "de"),
-        ("zh-Hant", "zh"),
-        ("xx", "xx"),
-        ("my-own", "my-own"),
-        ("ast", "ast"),
-    ],
-)
-def test_a_language_is_its_code_alone(tmp_path: Path, written: str, code: str) -> None:
-    assert read(tmp_path, f"name: x\ndata: {{source: {{language: {written}}}}}").data.source.language == code
-
-
-def test_wrong_choice_lists_the_right_ones(tmp_path: Path) -> None:
-    message = refusal(tmp_path, "name: x", "model.attention.wiring=luoong")
-    assert "'bahdanau', 'luong' or 'none'" in message
+def test_a_language_is_its_code_alone(tmp_path: Path) -> None:
+    message = refusal(tmp_path, "name: x", "data.source.language=no")
+    assert "data.source.language: YAML takes no and on for false and true" in message
+    for written, code in (("DE", "de"), ("en-US", "en"), ("de_DE", "de"), ("zh-Hant", "zh"), ("my-own", "my-own")):
+        assert read(tmp_path, "name: x", f"data.source.language={written}").data.source.language == code
 
 
 def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
-    message = refusal(tmp_path, "name: x\nserch: {}\ntraining: {batch_size: 0}")
-    assert "did you mean search?" in message
-    assert "training.batch_size" in message
-
-
-def test_name_is_asked_for(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "training: {seed: 1}").endswith("name: missing; set it")
+    message = refusal(tmp_path, "serch: {}\ntraining: {batch_size: 0}\nmodel: {attention: {wiring: luoong}}")
+    assert "name: missing; set it; model.attention.wiring: input should be 'bahdanau', 'luong' or 'none'" in message
+    assert "; training.batch_size: " in message
+    assert message.endswith("; serch: unknown field (did you mean search?)")
 
 
 def test_an_unknown_field_that_stands_elsewhere_is_shown_its_place(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "name: x\nattention: {}").endswith(
-        "attention: unknown field (did you mean model.attention?)"
-    )
+    message = refusal(tmp_path, "name: x\nattention: {}")
+    assert message.endswith("attention: unknown field (did you mean model.attention?)")
     message = refusal(tmp_path, "name: x\nmodel: {hidden_size: 3}")
     assert message.endswith("did you mean model.encoder.hidden_size or model.decoder.hidden_size?)")
 

@@ -3,29 +3,28 @@
 from pathlib import Path
 
 import pytest
+from support.config_reading import refusal
 
-from nmt.config.reading import load_config, override_search
+from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig
 from nmt.system.errors import UserError
 
 
 def message(tmp_path: Path, yaml: str, *overrides: str) -> str:
-    path = tmp_path / "config.yaml"
-    path.write_text(yaml, encoding="utf-8")
-    with pytest.raises(UserError) as caught:
-        load_config(path, overrides)
-    return str(caught.value).replace(f"{path}", "FILE")
+    return refusal(tmp_path, yaml, *overrides).replace(f"{tmp_path / 'config.yaml'}", "FILE")
 
 
 @pytest.mark.parametrize(
     ("yaml", "words"),
     [
         ("training: {schedule: cosine}", "training.schedule: a section is expected, such as schedule: {kind: …}"),
-        ("training: 3", "training: a section is expected, such as training: {optimizer: …} (here: 3)"),
         ("search: {sampling: true}", "search.sampling: a section is expected, such as sampling: {temperature: …}"),
         ("evaluation: {length_edges: 10}", "evaluation.length_edges: a list is expected, such as [10] (here: 10)"),
-        ("data: {source: {extra: a.de}}", "data.source.extra: a list is expected, such as ['a.de'] (here: 'a.de')"),
         ("data: {source: {extra: [5]}}", "data.source.extra.0: a section is expected, such as {path: …} (here: 5)"),
+        (
+            "data: {source: {vocabulary_size: a}}",
+            "data.source.vocabulary_size: input should be a valid integer",
+        ),
         ("name:", "name: text is expected (here: nothing)"),
         ("name: a/b", "name: a name has letters, digits, '.', '_' and '-', and begins with a letter or digit"),
         (
@@ -38,14 +37,9 @@ def test_it_says_what_is_expected(tmp_path: Path, yaml: str, words: str) -> None
     assert message(tmp_path, yaml if yaml.startswith("name") else f"name: a\n{yaml}").startswith(f"FILE: {words}")
 
 
-def test_a_number_that_may_be_null_is_named_once(tmp_path: Path) -> None:
-    said = message(tmp_path, "name: a\ndata: {source: {vocabulary_size: abc}}")
-    assert said == "FILE: data.source.vocabulary_size: input should be a valid integer (here: 'abc')"
-
-
 def test_it_names_the_override_that_has_set_the_field(tmp_path: Path) -> None:
     override = "training.max_epoch=3"
-    assert message(tmp_path, "name: a", override).startswith(f"--set {override}: training.max_epoch: unknown field")
+    assert message(tmp_path, "name: a", override).startswith(f"--set {override}: training.max_epoch: unknown field (")
     last = ["search.beam_size=0", "search.beam_size=-1"]
     assert message(tmp_path, "name: a", *last).startswith(f"--set {last[1]}: search.beam_size: ")
     section = "search={beam_size: 0}"

@@ -1,11 +1,9 @@
 """What the config of a model refuses: sizes and choices that do not go together; and what mends it."""
 
 import pytest
-from pydantic import ValidationError
 from support.tiny_models import SOURCE_TYPES, TARGET_TYPES
 
 from nmt.build import build_model
-from nmt.config.model import ModelConfig
 from nmt.config.reading import parse_config
 from nmt.system.errors import UserError
 
@@ -37,48 +35,13 @@ REFUSED = [
 @pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
 @pytest.mark.parametrize(("encoder", "decoder", "attention", "parts", "mended"), REFUSED)
 def test_what_the_mathematics_does_not_allow_is_refused(wiring, encoder, decoder, attention, parts, mended):
-    def values(wiring, changes):
-        sizes = {"encoder": encoder, "decoder": decoder} | {
-            k: v for k, v in changes.items() if k in ("encoder", "decoder")
-        }
-        chosen = attention | {k: v for k, v in changes.items() if k not in sizes}
-        model = {side: {"hidden_size": size} for side, size in sizes.items()} | {
-            "attention": chosen | {"wiring": wiring}
-        }
-        return {"name": "x", "model": model}
+    def values(changes):
+        fields = attention | {"encoder": encoder, "decoder": decoder, "wiring": wiring} | changes
+        sides = {side: {"hidden_size": fields.pop(side)} for side in ("encoder", "decoder")}
+        return {"name": "x", "model": sides | {"attention": fields}}
 
     with pytest.raises(UserError) as refused:
-        parse_config(values(wiring, {}), "here")
+        parse_config(values({}), "here")
     for part in ["here: model", *parts, "; set "]:
         assert part in str(refused.value)
-    build_model(parse_config(values(wiring, mended), "here").model, SOURCE_TYPES, TARGET_TYPES)
-
-
-@pytest.mark.parametrize("tied", ["target", "all"])
-def test_tying_in_luongs_wiring_needs_embeddings_as_long_as_states(tied):
-    values = {
-        "embedding_size": 6,
-        "tied_embeddings": tied,
-        "decoder": {"hidden_size": 8},
-        "attention": {"wiring": "luong"},
-    }
-    with pytest.raises(ValidationError) as refused:
-        ModelConfig.model_validate(values)
-    for part in ("tied_embeddings", "attention.wiring", "embedding_size (6)", "decoder.hidden_size (8)"):
-        assert part in str(refused.value)
-    ModelConfig.model_validate(values | {"embedding_size": 8})
-    ModelConfig.model_validate(values | {"attention": {"wiring": "bahdanau"}})
-
-
-def test_tying_all_embeddings_needs_a_joint_vocabulary():
-    with pytest.raises(UserError, match=r"model\.tied_embeddings.*data\.joint_vocabulary"):
-        parse_config({"name": "x", "model": {"tied_embeddings": "all"}}, "here")
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("wiring", "vaswani"), ("score", "cosine"), ("scope", "local"), ("heads", 0), ("size", 0), ("windw", 3)],
-)
-def test_unknown_names_and_sizes_are_refused(field, value):
-    with pytest.raises(UserError, match=rf"model\.attention\.{field}"):
-        parse_config({"name": "x", "model": {"attention": {field: value}}}, "here")
+    build_model(parse_config(values(mended), "here").model, SOURCE_TYPES, TARGET_TYPES)

@@ -19,7 +19,7 @@ def test_any_config_survives_yaml(tmp_path: Path) -> None:
         tmp_path,
         "name: x",
         "data.folder='Ordner für Text'",
-        "data.source={language: fr, tokenizer: char, max: 1}".replace(", max: 1", ", min_frequency: 3"),
+        "data.source={language: fr, tokenizer: char, min_frequency: 3}",
         "model.attention={wiring: luong, scope: local_p, window: 3, size: 5}",
         "training.learning_rate=1e-3",
         "training.clip_norm=null",
@@ -64,32 +64,22 @@ def test_the_multi30k_configs_differ_in_attention_alone() -> None:
     [
         ("training.learning_rate=1e-3", "training.learning_rate", 0.001),
         ("training.max_updates=null", "training.max_updates", None),
-        ("training.max_updates=", "training.max_updates", None),
-        ("training.max_updates=7", "training.max_updates", 7),
         ("model.attention={wiring: luong, input_feeding: false}", "model.attention.input_feeding", False),
-        ("name=a-b.c_1", "name", "a-b.c_1"),
         ("output_dir=a=b", "output_dir", "a=b"),
         ("output_dir='null'", "output_dir", "null"),
         ("training.teacher_forcing=0.5", "training.teacher_forcing.ratio", 0.5),
-        ("training.teacher_forcing=0", "training.teacher_forcing.ratio", 0.0),
         ("evaluation.length_edges=[1, 2]", "evaluation.length_edges", (1, 2)),
-        ("model={decoder: {layers: 2}}", "model.decoder.layers", 2),
     ],
 )
 def test_override_values_are_yaml(tmp_path: Path, override: str, field: str, value: object) -> None:
-    found = value_at(read(tmp_path, "name: x", override), field)
-    assert found == value
-    assert type(found) is type(value)
+    result = value_at(read(tmp_path, "name: x", override), field)
+    assert result == value
+    assert type(result) is type(value)
 
 
 def test_overrides_apply_in_their_order_and_keep_their_neighbours(tmp_path: Path) -> None:
-    config = read(
-        tmp_path,
-        "name: x\nmodel: {decoder: {layers: 2}}",
-        "model.decoder.hidden_size=8",
-        "model.decoder.hidden_size=9",
-        "name=y",
-    )
+    sizes = (f"model.decoder.hidden_size={size}" for size in (8, 9))
+    config = read(tmp_path, "name: x\nmodel: {decoder: {layers: 2}}", *sizes, "name=y")
     assert (config.name, config.model.decoder.layers, config.model.decoder.hidden_size) == ("y", 2, 9)
     assert config.model.encoder == ModelConfig().encoder
 
@@ -99,10 +89,7 @@ def test_overrides_apply_in_their_order_and_keep_their_neighbours(tmp_path: Path
     [
         ("training.batch_size", "expected FIELD=VALUE"),
         ("=3", "expected FIELD=VALUE"),
-        ("training..batch_size=3", "expected FIELD=VALUE"),
-        (".name=3", "expected FIELD=VALUE"),
         ("name.first=y", "name is a value, not a section"),
-        ("model.decoder.hidden_size.x=y", "model.decoder.hidden_size is a value, not a section"),
         ("training={", "not valid YAML"),
     ],
 )
@@ -115,23 +102,24 @@ def test_bad_override_is_quoted(tmp_path: Path, override: str, fragment: str) ->
 # Files that cannot be read
 
 
-def test_yaml_error_names_file_and_line(tmp_path: Path) -> None:
-    assert "config.yaml: line 3: not valid YAML" in refusal(tmp_path, "name: x\ntraining:\n\tseed: 1\n")
-
-
 @pytest.mark.parametrize("value", ["2024-02-30", "0x_", "1" * 5000, "[" * 3000, '"a\\0b"', "!!bool x", "!!timestamp x"])
 def test_values_that_python_cannot_hold_are_refused(tmp_path: Path, value: str) -> None:
     assert "config.yaml: " in refusal(tmp_path, f"name: x\ndata: {{folder: {value}}}\n")
 
 
-@pytest.mark.parametrize("text", ["name: x\ntraining: {seed: 5}\ntraining: {batch_size: 3}", "{name: x, name: y}"])
-def test_what_is_said_twice_is_refused(tmp_path: Path, text: str) -> None:
-    assert "is given twice" in refusal(tmp_path, text)
-
-
-@pytest.mark.parametrize("text", ["", "- name\n- x\n", "bahdanau"])
-def test_only_a_mapping_is_a_config(tmp_path: Path, text: str) -> None:
-    assert "config.yaml: the config must be a mapping" in refusal(tmp_path, text)
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("name: x\ntraining:\n\tseed: 1\n", "config.yaml: line 3: not valid YAML"),
+        ("name: x\ntraining: {seed: 5}\ntraining: {batch_size: 3}", "is given twice"),
+        ("{name: x, name: y}", "is given twice"),
+        ("", "config.yaml: the config must be a mapping"),
+        ("- name\n- x\n", "config.yaml: the config must be a mapping"),
+        ("bahdanau", "config.yaml: the config must be a mapping"),
+    ],
+)
+def test_yaml_that_is_no_config_is_refused(tmp_path: Path, text: str, error: str) -> None:
+    assert error in refusal(tmp_path, text)
 
 
 def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -144,14 +132,9 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load_config(tmp_path / "latin.yaml")
 
 
-def test_origin_begins_the_message() -> None:
-    with pytest.raises(UserError, match=r"^best\.safetensors: name: missing"):
-        parse_config({}, "best.safetensors")
-
-
 def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/somebody")
-    given = {"name": "x", "output_dir": "~/runs", "data": {"folder": "~"}, "training": {"start_from": "a/~"}}
-    config = parse_config(given, "config")
+    values = {"name": "x", "output_dir": "~/runs", "data": {"folder": "~"}, "training": {"start_from": "a/~"}}
+    config = parse_config(values, "config")
     assert config.output_dir == "/home/somebody/runs"
     assert (config.data.folder, config.training.start_from) == ("/home/somebody", "a/~")

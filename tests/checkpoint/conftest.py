@@ -1,0 +1,3 @@
+"""The fixture that writes checkpoints."""
+
+from support.checkpoints import save as save

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # What belongs to each room, besides `nmt/ROOM` and `tests/ROOM`.
 ROOMS = {
-    "fast": ["tests/kernels"],
+    "fast": [],
     "page": ["tests/browser", "tests/page_modules", "tests/export/with_page", "tests/deploy"],
     "export": ["tests/browser/test_static_site.py"],
     "lab": [],
@@ -31,7 +31,6 @@ ROOMS = {
     ],
 }
 COMMANDS = {"page": "serve", "export": "export", "lab": "ablation", "augment": "back-translate"}
-NOT_LONG = ["-m", "not long"]
 CORE = [
     *("config", "data", "checkpoint", "test_imports.py", "decoding/test_translator.py", "commands/test_cli.py"),
     "training/test_update.py",
@@ -74,20 +73,19 @@ def check(rooms: list[str], tests: list[str]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "+".join(rooms)
         copy(folder, rooms)
-        shown = run(folder, "-m", "nmt", "--help")
+        help_text = run(folder, "-m", "nmt", "--help")
         for room, command in COMMANDS.items():
-            assert (f"  {command} " in shown) == (room not in rooms), f"nmt --help without {rooms}: {command}"
-        counts = run(
-            folder, "-m", "pytest", "-x", "-n", "2", *NOT_LONG, *(f"tests/{name}" for name in tests)
-        ).splitlines()[-1]
+            assert (f"  {command} " in help_text) == (room not in rooms), f"nmt --help without {rooms}: {command}"
+        pytest = ["-m", "pytest", "-x", "-n", "2", "-m", "not long", *(f"tests/{name}" for name in tests)]
+        counts = run(folder, *pytest).splitlines()[-1]
     print(f"without {', '.join(rooms)}: {counts}, {time.perf_counter() - begin:.0f} s", flush=True)
 
 
 def main(names: list[str]) -> None:
-    there = [room for room in ROOMS if (ROOT / "nmt" / room).is_dir()]
+    rooms = [room for room in ROOMS if (ROOT / "nmt" / room).is_dir()]
     core = [""] if "--all" in names else CORE
-    for name in [name for name in names if name != "--all"] or ["core", *there]:
-        check(there, core) if name == "core" else check([name], WALKS)
+    for name in [name for name in names if name != "--all"] or ["core", *rooms]:
+        check(rooms, core) if name == "core" else check([name], WALKS)
 
 
 if __name__ == "__main__":

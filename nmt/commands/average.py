@@ -58,8 +58,8 @@ def mean_of(loaded: Mapping[str, Loaded]) -> Loaded:
 
     from nmt.checkpoint.contents import check_same_tokens, weight_differences
 
-    (path, first), *others = loaded.items()
-    for other_path, other in others:
+    (path, first), *rest = loaded.items()
+    for other_path, other in rest:
         for difference in weight_differences(first.config.model, other.config.model):
             raise UserError(f"{path} and {other_path} differ in {difference}: average models of one kind")
         check_same_tokens(path, first, other_path, other)

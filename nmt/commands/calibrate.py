@@ -6,7 +6,7 @@ nmt translate then warns about text that is unlike the training data.
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, add_threads, set_threads, split_config
+from nmt.commands.options import Parser, add_data_folder, add_device_options, set_threads, split_config
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -20,7 +20,7 @@ def parser() -> Parser:
     text = parser.add_mutually_exclusive_group()
     text.add_argument("--source", type=Path, metavar="FILE", help="fit to these sentences, not to the validation set")
     add_data_folder(text)
-    add_threads(parser)
+    add_device_options(parser)
     return parser
 
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     from nmt.translator import Translator
 
     set_threads(options.threads)
-    loaded = checkpoint.load(options.checkpoint, choose_device("auto"))
+    loaded = checkpoint.load(options.checkpoint, choose_device(options.device))
     if options.source is None:
         sentences = load_split(split_config(options, loaded.config), "validation").source
     else:

@@ -39,7 +39,7 @@ def test_every_option_runs_alone_and_with_all_others(
     elsewhere = [["--sacrebleu"], ["--metric"], ["--data-folder"]]  # test_published_and_learned.py, and below
     assert all_named([*sets, *models, *shared, plain, *elsewhere], evaluate.parser())
     together = [word for options in shared for word in options]
-    pairs = [[*test_set, *chosen, *together] for test_set, chosen in itertools.product(sets, models)]
+    pairs = [[*test_set, *systems, *together] for test_set, systems in itertools.product(sets, models)]
     alone = [[best, *options] for options in (*sets, *shared, plain)]
     for number, arguments in enumerate(alone + pairs):  # they hold every pair of options that do not exclude each other
         folder = str(tmp_path / str(number))
@@ -47,7 +47,17 @@ def test_every_option_runs_alone_and_with_all_others(
         [head] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Scores")]
         scored_on = "" if "--source" in arguments else "on validation" if "--split" in arguments else "on test"
         assert head.split("BLEU")[0].split() == ["Scores", *scored_on.split()]
+    new, text = str(tmp_path / "new"), str(tmp_path / "text")
+    Path(text).write_text("ja\n\n", encoding="utf-8")
     for arguments, words in (
+        ([best, "--alignment", "gold.align"], "gold.align does not exist"),
+        ([best, "--alignment", files[0]], f"{files[0]}, line 1: 'der' is not a link"),
+        ([best, "--alignment-words", "words"], "argument --alignment-words: invalid choice: 'words'"),
+        ([best, "--heat-map", "3"], "--heat-map needs --output"),
+        ([best, "--heat-map", "0", "--output", new], "argument --heat-map: '0'"),
+        ([best, "--heat-map", "21", "--output", new], "--heat-map 21: the test set has 20 lines"),
+        ([best, "--heat-map", "2", "--output", new, "--source", text, "--reference", text], "--heat-map 2: a side of"),
+        ([none, "--heat-map", "3", "--output", new], "no model here has attention (model.attention.wiring: none)"),
         ([best, *models[1], none], "a checkpoint was given twice"),
         ([best, *sets[0], *sets[1]], "argument --source: not allowed with argument --split"),
         ([best, "--alignment-words", "spacy"], "--alignment-words goes with --alignment or --heat-map"),
@@ -56,7 +66,8 @@ def test_every_option_runs_alone_and_with_all_others(
         ([best, "--output", str(tmp_path / "3")], f"{tmp_path / '3'} already holds an evaluation"),
     ):
         assert main(["evaluate", *arguments]) == 2
-        assert words in error_of(capsys)
+        assert words in error_of(capsys)  # one line: "Translating …" was not said yet
+        assert not Path(new).exists()
 
 
 def test_scores_are_printed_though_no_file_can_be_written_and_what_is_refused_leaves_no_folder(
@@ -155,40 +166,3 @@ def test_attention_is_scored_and_drawn(
     assert "test split, line 5</" in drawn
     assert "Bahdanau, additive" in drawn
     assert "no attention" not in drawn
-
-
-LINKS = "0-0\n" * 20
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "words"),
-    [
-        (None, [], ["gold.align", "does not exist"]),
-        ("0-0\n", [], ["gold.align", "1 lines", "20 pairs"]),
-        ("0-0\n" * 19 + "0:0\n", [], ["gold.align, line 20", "'0:0'", "0-2"]),
-        ("0-0\n" * 19 + "0-5\n", [], ["gold.align, line 20", "0-5", "5 source", "5 target"]),
-        ("0?0\n" * 20, [], ["gold.align", "no sure link"]),
-        (LINKS, ["--alignment-words", "words"], ["--alignment-words", "whitespace"]),
-        (LINKS, ["--heat-map", "3"], ["--heat-map", "--output"]),
-        (LINKS, ["--heat-map", "0", "--output", "OUT"], ["--heat-map", "'0'"]),
-        (LINKS, ["--heat-map", "21", "--output", "OUT"], ["--heat-map 21", "20"]),
-        ("0-0\n\n", ["--heat-map", "2", "--output", "OUT", "--source", "IN", "--reference", "IN"], ["--heat-map 2"]),
-        (LINKS, ["--heat-map", "3", "--output", "OUT", "NONE"], ["--heat-map", "wiring"]),
-    ],
-)
-def test_bad_alignments_and_heat_maps_are_refused_before_translating(
-    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, options, words: list[str]
-) -> None:
-    gold = tmp_path / "gold.align"
-    if content is not None:
-        gold.write_text(content, encoding="utf-8")
-    (tmp_path / "in").write_text("ja\n\n", encoding="utf-8")
-    names = {"OUT": str(tmp_path / "out"), "IN": str(tmp_path / "in"), "NONE": best.replace("bahdanau", "none")}
-    models = [best] if "NONE" not in options else []
-    capsys.readouterr()
-    arguments = [*models, *(names.get(o, o) for o in options), "--alignment", str(gold)]
-    assert main(["evaluate", *arguments]) == 2
-    error = error_of(capsys)  # one line: "Translating …" was not said yet
-    for word in words:
-        assert word in error
-    assert not list(tmp_path.glob("out/*"))

@@ -90,28 +90,18 @@ def test_each_sentence_at_a_prompt_decides(
     assert "unclear" not in printed.err
 
 
-@pytest.mark.usefixtures("two")
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--from", "fr"], ["fr→any language", "de→en, en→de", "CHECKPOINT"]),
-        (["--from", "de", "--to", "de"], ["de→de"]),
-        (["BEST", "--to", "en"], ["a CHECKPOINT was given"]),
-    ],
-)
 def test_a_direction_that_there_is_not(
-    best: str, capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]
+    two: dict[str, str], best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    capsys.readouterr()
-    assert main(["translate", *(best if word == "BEST" else word for word in arguments), "Text"]) == 2
-    error = error_of(capsys)
-    for word in words:
-        assert word in error
-
-
-def test_one_model_needs_no_language(best: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundled, "models", lambda: {("de", "en"): Path(best)})
-    monkeypatch.setattr("nmt.text.language.likeliest_language", None)  # never called
+    for arguments, message in (
+        (["--from", "fr"], "no bundled model translates fr→any language (there is de→en, en→de): give a CHECKPOINT"),
+        (["--from", "de", "--to", "de"], "no bundled model translates de→de"),
+        ([best, "--to", "en"], "a CHECKPOINT was given"),
+    ):
+        assert main(["translate", *arguments, "Text"]) == 2
+        assert message in error_of(capsys)
+    monkeypatch.setattr(bundled, "models", lambda: {("de", "en"): Path(two["de"])})
+    monkeypatch.setattr("nmt.text.language.likeliest_language", None)  # one model needs no language
     assert main(["translate", "1 2 3"]) == 0
 
 

@@ -134,7 +134,7 @@ def test_nothing_is_overwritten_and_nothing_foreign_continued(
         note_path(out).write_bytes(changed)
         refused("--resume", words="cannot be read")
     note_path(out).unlink()
-    refused(words="already exists: choose another --output")
+    refused(words="already exists: remove it, or choose another --output")
     refused("--resume", words="nothing to resume")
 
 

@@ -21,13 +21,13 @@ def test_a_line_for_each_pair_and_the_perplexity_of_all(
         (tmp_path / side).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         files += [f"--{side}", str(tmp_path / side)]
     expected = Translator.load(best).score(SOURCES, TARGETS)
-    tokens = [each.tokens for each in expected]
-    perplexity = math.exp(-sum(each.log_probability for each in expected) / sum(tokens))
+    tokens = [score.tokens for score in expected]
+    perplexity = math.exp(-sum(score.log_probability for score in expected) / sum(tokens))
     capsys.readouterr()
     for more, divisors in (([], [1] * 4), (["--per-token"], tokens), (["--batch-size", "1"], [1] * 4)):
         assert main(["score", best, *files, *more]) == 0
         printed = capsys.readouterr()
-        values = [each.log_probability / divisor for each, divisor in zip(expected, divisors, strict=True)]
+        values = [score.log_probability / divisor for score, divisor in zip(expected, divisors, strict=True)]
         assert [float(line) for line in printed.out.splitlines()] == pytest.approx(values, abs=1e-5)
         assert printed.err == f"4 pairs, {sum(tokens)} tokens, perplexity {perplexity:.4g}\n"
     assert expected[0].log_probability > expected[3].log_probability  # which is no translation of it

@@ -4,7 +4,6 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -67,15 +66,6 @@ def test_what_has_arrived_is_one_block(pipe: tuple[int, int], monkeypatch: pytes
     os.write(pipe[1], b"1\n2\n3\n4\n5")
     os.close(pipe[1])
     assert list(blocks) == [["1", "2", "3"], ["4", "5"]]
-
-
-def test_a_fast_writers_blocks_are_full(pipe: tuple[int, int]) -> None:
-    count = 3_000  # 15 kB: less than a pipe holds
-    os.write(pipe[1], b"line\n" * count)
-    os.close(pipe[1])
-    sizes = [len(block) for block in stream_blocks(pipe[0])]
-    assert sum(sizes) == count
-    assert all(size == sentences.BLOCK for size, _ in pairwise(sizes))
 
 
 def test_what_cannot_be_read_is_one_line(best: str, tmp_path: Path) -> None:

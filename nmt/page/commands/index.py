@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, add_threads, positive, set_threads, split_config
+from nmt.commands.options import Parser, add_data_folder, add_device_options, positive, set_threads, split_config
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -25,7 +25,7 @@ def parser() -> Parser:
     add_data_folder(text)
     text.add_argument("--source", type=Path, metavar="FILE", help="index this text, not the training text")
     parser.add_argument("--target", type=Path, metavar="FILE", help="its translation, line by line")
-    add_threads(parser)
+    add_device_options(parser)
     return parser
 
 
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     from nmt.translator import Translator
 
     set_threads(options.threads)
-    loaded = checkpoint.load(options.checkpoint, choose_device("auto"))
+    loaded = checkpoint.load(options.checkpoint, choose_device(options.device))
     if options.source is None:
         text = load_split(split_config(options, loaded.config), "train")
     else:

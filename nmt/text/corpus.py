@@ -60,13 +60,11 @@ def iterate_lines(path: Path) -> Iterator[str]:
             if number == 1:
                 text = text.removeprefix("\ufeff")
                 if not text:  # a byte order mark and nothing else
-                    number = 0
                     break
-            text = text.removesuffix("\n").removesuffix("\r")
-            if number == 1 and "\r" in text and not line.endswith(b"\n"):
-                raise UserError(f"{path}: its lines end with CR alone: convert it to LF, such as by tr '\\r' '\\n'")
-            yield text
-    if number == 0:
+                if "\r" in text[:-1] and "\n" not in text:
+                    raise UserError(f"{path}: its lines end with CR alone: convert it to LF, such as by tr '\\r' '\\n'")
+            yield text.removesuffix("\n").removesuffix("\r")
+    if number == 0 or not text:
         raise UserError(f"{path} is empty: give a file that holds text")
 
 
@@ -97,10 +95,7 @@ def read_pairs(source_path: Path, target_path: Path) -> ParallelText:
 
 
 def check_pairs(source_path: Path, target_path: Path) -> int:
-    """The number of pairs in a parallel text, counted without keeping it in memory.
-
-    Raises UserError as `read_pairs` does.
-    """
+    """The number of pairs in a parallel text, not kept in memory. Raises UserError as `read_pairs` does."""
     source, target = (sum(1 for _ in iterate_lines(path)) for path in (source_path, target_path))
     _require_equal(source_path, source, target_path, target)
     return source

@@ -56,7 +56,7 @@ def likeliest_language(text: str, languages: Sequence[str]) -> str | None:
     scores = dict.fromkeys(statistics, 0.0)
     first, *rest = _WORD.findall(text) or [""]
     small = [word for word in rest if word == word.lower()]
-    for word in [first.lower(), *small] if small else _words(text):
+    for word in [first.lower(), *small] if small else _WORD.findall(text.lower()):
         if not any(all(letter in one.counts for letter in word) for one in statistics.values()):
             continue  # in another script
         logs = {language: one.log_likelihood(word) for language, one in statistics.items()}
@@ -68,15 +68,14 @@ def likeliest_language(text: str, languages: Sequence[str]) -> str | None:
     return best if is_clear and statistics[best].stop_words else None
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
-
-
 @cache
 def _statistics(language: str) -> _Statistics:
-    stop_words = frozenset(_words(" ".join(_spacy_list(language, "stop_words", "STOP_WORDS"))))
+    stop_words, words = (
+        frozenset(_WORD.findall(" ".join(_spacy_list(language, *source)).lower()))
+        for source in (("stop_words", "STOP_WORDS"), ("examples", "sentences"))
+    )
     counts: Counter[str] = Counter()
-    for word in stop_words.union(_words(" ".join(_spacy_list(language, "examples", "sentences")))):
+    for word in stop_words | words:
         text = f"^{word}$"
         counts[""] += len(text) - 1
         counts.update(
@@ -91,4 +90,4 @@ def _spacy_list(language: str, module: str, name: str) -> list[str]:
     if spacy is None or spacy.origin is None or not _CODE.fullmatch(language):
         return []
     path = Path(spacy.origin).parent / "lang" / language / f"{module}.py"
-    return sorted(runpy.run_path(str(path))[name]) if path.exists() else []
+    return list(runpy.run_path(str(path))[name]) if path.exists() else []

@@ -15,15 +15,14 @@ from nmt.text.tokenizers import Tokenizer
 
 
 def most_characters(limit: int) -> int:
-    """How many characters of a sentence are read at most, before tokens are counted."""
+    """How many characters of a sentence are read at most, before tokens are counted: finding all would take long."""
     return max(10_000, 20 * limit)
 
 
 def read(sentences: Sequence[str], limit: int, tokenizer: Tokenizer) -> tuple[list[str], list[list[str]]]:
     """What is read of each sentence, and its tokens, at most as many as the search takes.
 
-    Very long sentences are cut by characters first, since finding all their tokens would take long: twenty characters
-    for each token are taken to be enough. Raises `UserError` as `all_readable` does.
+    Raises `UserError` as `all_readable` does.
     """
     kept = all_readable(sentences, limit)
     tokens = [tokenizer.tokenize(sentence) for sentence in kept]
@@ -41,8 +40,8 @@ def all_readable(sentences: Sequence[str], limit: int) -> list[str]:
 
     Raises `UserError` if one is not Unicode: usually it holds bytes of another encoding.
     """
-    most = most_characters(limit)
     for number, sentence in enumerate(sentences, start=1):
         if not is_unicode(sentence):
             raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
+    most = most_characters(limit)
     return [text if len(text) <= most else " ".join(text.split())[:most] for text in sentences]

@@ -1,13 +1,11 @@
 """Words cut into subwords at random, by the scores of a unigram model or the merges of a BPE model.
 
 sentencepiece can do both, but its random numbers repeat inside one process only, and training that resumes in another
-must draw the same. A word is a space mark and what follows it, and no piece of such a model reaches into another word:
-each word can be cut by itself.
+must draw the same. No piece reaches into another word, so each word (a space mark and what follows) is cut by itself.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from bisect import bisect
 from collections.abc import Callable, Mapping
@@ -69,36 +67,22 @@ def bpe_sampler(scores: Mapping[str, float], alpha: float) -> Sampler:
     unless another merge makes a new pair in that place.
     """
 
-    @lru_cache(WORDS_KEPT)
-    def first_merges(word: str) -> list[tuple[float, int, str]]:
-        return sorted(
-            (-scores[first + second], index, first + second)
-            for index, (first, second) in enumerate(pairwise(word))
-            if first + second in scores
-        )
-
     def sample(word: str, generator: Random) -> list[str]:
-        merges = first_merges(word).copy()  # a heap: it is sorted
-        pieces = list(word)  # by the index of its first character; the empty string for its other characters
-        ends = list(range(1, len(word) + 1))
-        previous = list(range(-1, len(word)))  # the first index of the piece before
-        while merges:
-            _, begin, merged = heapq.heappop(merges)
-            middle = ends[begin]
-            # Another merge may have taken one of the halves, or made it longer.
-            if not pieces[begin] or middle == len(word) or len(pieces[begin]) + len(pieces[middle]) != len(merged):
-                continue
+        pieces, left_out = list(word), set[tuple[int, str, str]]()
+        while True:
+            begins = accumulate(map(len, pieces), initial=0)
+            pairs = [
+                (-scores[pair[0] + pair[1]], begin, index, pair)
+                for index, (begin, pair) in enumerate(zip(begins, pairwise(pieces), strict=False))
+                if pair[0] + pair[1] in scores and (begin, *pair) not in left_out
+            ]
+            if not pairs:
+                return _join_unknown(pieces, scores)
+            _, begin, index, pair = min(pairs)
             if generator.random() < alpha:
-                continue
-            pieces[begin], pieces[middle] = merged, ""
-            end = ends[begin] = ends[middle]
-            previous[end] = begin
-            before = previous[begin]
-            if before >= 0 and (pair := pieces[before] + merged) in scores:
-                heapq.heappush(merges, (-scores[pair], before, pair))
-            if end < len(word) and (pair := merged + pieces[end]) in scores:
-                heapq.heappush(merges, (-scores[pair], begin, pair))
-        return _join_unknown([piece for piece in pieces if piece], scores)
+                left_out.add((begin, *pair))
+            else:
+                pieces[index : index + 2] = ["".join(pair)]
 
     return sample
 

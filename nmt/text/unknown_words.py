@@ -11,7 +11,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nmt.system.errors import UserError
-from nmt.text.corpus import read_lines
 from nmt.text.tokenizers import SPACE_MARK, Tokenizer
 from nmt.text.tokenizers.case import MARKS
 from nmt.text.vocabulary import UNK_TOKEN
@@ -25,6 +24,8 @@ def read_dictionary(path: Path) -> dict[str, str]:
 
     Raises UserError as `read_lines` does, and for a line that does not have two columns.
     """
+    from nmt.text.corpus import read_lines
+
     translations: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
@@ -51,20 +52,17 @@ def replacements(
     neither. Parts of words are not looked up.
     """
     surfaces = source.surfaces(sentence)
-    from_pieces, to_pieces = source.pieces, target.pieces
     offers: list[tuple[str, int]] = []  # tokens, and how many source tokens are behind each
-    for word in words_of(surfaces) if from_pieces else [[surface] for surface in surfaces]:
-        raw = _bare("".join(word)) if from_pieces else word[0]
+    for word in words_of(surfaces) if source.pieces else [[surface] for surface in surfaces]:
+        raw = _bare("".join(word)) if source.pieces else word[0]
         translation = dictionary.get(raw) or dictionary.get(raw.lower())
-        if from_pieces and to_pieces:
-            offers += [
-                (_as_word(translation, target), 1)
-                if translation and _bare(surface) == raw
-                else (_as_piece(surface, source, target), 1)
-                for surface in word
-            ]
-        else:
+        if not (source.pieces and target.pieces):
             offers.append((_as_word(translation or raw, target), len(word)))
+            continue
+        for surface in word:
+            is_word = translation and _bare(surface) == raw
+            piece = _bare(surface) if source.marks_words and not target.marks_words else surface
+            offers.append((_as_word(translation or "", target) if is_word else piece, 1))
     owners = [number for number, (_, size) in enumerate(offers) for _ in range(size)]
     return [token for token, _ in offers], owners
 
@@ -102,8 +100,3 @@ def _bare(surface: str) -> str:
 
 def _as_word(word: str, target: Tokenizer) -> str:
     return SPACE_MARK + word if target.marks_words else word
-
-
-def _as_piece(surface: str, source: Tokenizer, target: Tokenizer) -> str:
-    foreign = source.marks_words and target.pieces and not target.marks_words
-    return _bare(surface) if foreign else surface

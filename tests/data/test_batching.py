@@ -10,13 +10,7 @@ from nmt.data.batching import Batches, Example, collate, epoch_batches, fill_rat
 from nmt.text.vocabulary import BOS, EOS, PAD
 
 Unit = Literal["sentences", "tokens"]
-UNITS: list[tuple[Unit, int]] = [
-    ("sentences", 1),
-    ("sentences", 7),
-    ("sentences", 5000),
-    ("tokens", 40),
-    ("tokens", 300),
-]
+UNITS: list[tuple[Unit, int]] = [("sentences", 1), ("sentences", 7), ("sentences", 5000), ("tokens", 40)]
 
 
 def captions(count: int) -> list[Example]:

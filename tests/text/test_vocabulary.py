@@ -7,20 +7,12 @@ from nmt.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, build_vocabulary
 COUNTS = Counter("cba cb cde".replace(" ", ""))
 
 
-def test_specials_have_their_ids() -> None:
+def test_special_tokens_first_then_the_most_frequent_and_ties_alphabetical() -> None:
     vocabulary = build_vocabulary(COUNTS)
-    assert vocabulary.tokens[:4] == SPECIALS == ("<unk>", "<pad>", "<bos>", "<eos>")
+    assert vocabulary.tokens == (*SPECIALS, "c", "b", "a", "d", "e")
+    assert SPECIALS == ("<unk>", "<pad>", "<bos>", "<eos>")
     assert (UNK, PAD, BOS, EOS) == (0, 1, 2, 3)
-
-
-def test_most_frequent_first_and_ties_alphabetical() -> None:
-    vocabulary = build_vocabulary(COUNTS)
-    assert vocabulary.tokens[4:] == ("c", "b", "a", "d", "e")
-    assert len(vocabulary) == 9
-
-
-def test_the_order_of_counting_does_not_matter() -> None:
-    assert build_vocabulary(Counter(dict(reversed(COUNTS.items())))) == build_vocabulary(COUNTS)
+    assert build_vocabulary(Counter(dict(reversed(COUNTS.items())))) == vocabulary
 
 
 @pytest.mark.parametrize(

@@ -93,20 +93,20 @@ def unmarked(tokens: Sequence[str]) -> str:
 
 
 @cache
+def as_capital(character: str) -> str:
+    """The capital letter of a small one, if each belongs to the other; anything else as it is."""
+    capital = character.upper()
+    return capital if len(capital) == 1 and capital.lower() == character else character
+
+
+@cache
 def is_capital(character: str) -> bool:
     """Whether it is a capital letter that one small letter belongs to, and that belongs to this one."""
     small = character.lower()
-    return small != character and len(small) == 1 and small.upper() == character
+    return small != character and as_capital(small) == character
 
 
 @cache
 def has_case(character: str) -> bool:
     """Whether it is such a capital letter, or its small one."""
     return is_capital(character) or as_capital(character) != character
-
-
-@cache
-def as_capital(character: str) -> str:
-    """The capital letter of a small one, if each belongs to the other; anything else as it is."""
-    capital = character.upper()
-    return capital if len(capital) == 1 and is_capital(capital) and capital.lower() == character else character

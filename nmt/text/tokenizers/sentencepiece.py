@@ -67,11 +67,7 @@ class SentencePieceTokenizer(Tokenizer):
         return [model.id_to_piece(i) for i in ids if not (model.is_control(i) or model.is_unknown(i))]
 
     def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
-        """Other subwords of each sentence, drawn at random: the same for the same texts, α and seed.
-
-        A unigram model draws from all segmentations, whose probabilities it takes to the power α (Kudo 2018, section
-        3.3); of a BPE model each merge is left out with probability α (Provilkov et al. 2020, section 3).
-        """
+        """As in `Tokenizer`; what α means depends on the model (`nmt.text.subword_sampling`)."""
         generator, draw = Random(seed), sampler(self, alpha)
         return [[piece for word in self.words(text) for piece in draw(SPACE_MARK + word, generator)] for text in texts]
 
@@ -83,7 +79,8 @@ class SentencePieceTokenizer(Tokenizer):
         raw = words_only(text)
         # The pieces, joined, are the normalised text, of which sentencepiece knows the way back to its input.
         normal, to_lowered = loaded(self.model).normalize(lower(raw, self.lowercase), with_offsets=True)
-        to_raw = _raw_positions(raw) if self.lowercase else range(len(raw) + 1)
+        lengths = [len(character.lower()) if self.lowercase else 1 for character in raw]  # "İ" becomes two characters
+        to_raw = [position for position, length in enumerate([*lengths, 1]) for _ in range(length)]
         surfaces, begin = [], 0
         for token in self.tokenize(text):
             if token in MARKS:
@@ -139,23 +136,17 @@ def train_sentencepiece(
 
 
 def _explain_training_error(message: str, vocabulary_size: int) -> str:
+    if "empty()" in message or "all_chars_count" in message:
+        return "tokenizer: sentencepiece found no words in the training text: give it sentences"
     field = f"vocabulary_size: {vocabulary_size}"
     if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return f"{field} is too small: this text has too many characters; set it to {smallest[1]} or more"
-    if "empty()" in message or "all_chars_count" in message:
-        return "tokenizer: sentencepiece found no words in the training text: give it sentences"
     return f"{field}: sentencepiece cannot train with this size on this text ({' '.join(message.split())})"
 
 
 def words_only(text: str) -> str:
     """The text as sentencepiece sees it: it takes a "▁" for a space."""
     return single_spaces(text.replace(SPACE_MARK, " "))
-
-
-def _raw_positions(text: str) -> list[int]:
-    """For each position of `text.lower()`, its end included, the position in `text`: "İ" becomes two characters."""
-    positions = [position for position, character in enumerate(text) for _ in character.lower()]
-    return [*positions, len(text)]
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
@@ -18,8 +18,6 @@ from nmt.text.tokenizers.sentencepiece import (
     train_sentencepiece,
     words_only,
 )
-
-WORDS_KEPT = 1 << 16  # whose tokens are kept in memory
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
         return train_sentencepiece(lowered, options.vocabulary_size, options.subword_model, lowercase=False)
 
     def tokenize(self, text: str) -> list[str]:
-        return [*chain.from_iterable(map(_cutter(self.model), self.words(text)))]
+        return [*chain.from_iterable(_tokens(self.model, word) for word in self.words(text))]
 
     def subwords(self) -> list[str]:
         """All subwords that a text can be cut into, and the marks of case."""
@@ -53,16 +51,10 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
         return single_spaces(unmarked(tokens).replace(SPACE_MARK, " "))
 
 
-@cache
-def _cutter(model: bytes) -> Callable[[str], tuple[str, ...]]:
-    """What cuts a word, with marks of its case."""
-    encode, pieces = loaded(model).encode, _pieces(model)
-
-    def cut(word: str) -> list[str]:
-        cut_word: list[str] = encode(word.removeprefix(SPACE_MARK), out_type=str)
-        return cut_word
-
-    return lru_cache(WORDS_KEPT)(lambda word: tuple(cased([word], cut, pieces)))
+@lru_cache(1 << 16)
+def _tokens(model: bytes, word: str) -> list[str]:
+    encode = loaded(model).encode
+    return cased([word], lambda part: encode(part.removeprefix(SPACE_MARK), out_type=str), _pieces(model))
 
 
 @cache

@@ -16,7 +16,7 @@ from nmt.text.tokenizers.base import SurfaceTokenizer
 _CONTRACTION = re.compile(r"n['’]t|['’](s|m|d|re|ve|ll)", re.IGNORECASE)
 _HALVES = {("can", "not"), ("gon", "na"), ("got", "ta")}
 _CODE = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
-LONGEST_WORD, PIECE = 500, 100  # characters
+_LONG_WORD, _PIECE = re.compile(r"\S{501,}"), re.compile(".{1,100}")
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,11 @@ class SpacyTokenizer(SurfaceTokenizer):
     def surfaces(self, text: str) -> list[str]:
         # spaCy takes punctuation off a word one character after the other, and copies the rest each time: 100,000
         # brackets would take half an hour.
-        text = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", _in_pieces, text)
+        text = _LONG_WORD.sub(lambda word: " ".join(_PIECE.findall(word[0])), text)
         return [token.text for token in _spacy_rules(self.language)(" ".join(text.split()))]
 
     def detokenize(self, tokens: list[str]) -> str:
         return _moses(self.language).detokenize(_rejoin(tokens, self.language), unescape=False)
-
-
-def _in_pieces(match: re.Match[str]) -> str:
-    word = match[0]
-    return " ".join(word[begin : begin + PIECE] for begin in range(0, len(word), PIECE))
 
 
 def _rejoin(tokens: list[str], language: str) -> list[str]:
@@ -79,10 +74,8 @@ def _spacy_rules(language: str) -> Any:
 
     try:
         # spaCy imports the module of this name, which may come from a file: only packages are languages.
-        if not _CODE.fullmatch(language):
-            raise ValueError
-        module = find_spec(f"spacy.lang.{language}")
-        if module is not None and module.submodule_search_locations is None:
+        module = find_spec(f"spacy.lang.{language}") if _CODE.fullmatch(language) else None
+        if not _CODE.fullmatch(language) or (module and module.submodule_search_locations is None):
             raise ValueError
         return spacy.blank(language).tokenizer
     except (ImportError, ValueError):

@@ -66,7 +66,7 @@ class ProcessGroup(NamedTuple):
         return shards[self.rank]
 
     def shard_batches(self, order: Sequence[int], batch_size: int) -> list[int]:
-        """This process's shard of an order that is read in batches: every size-th batch, undivided."""
+        """This process's shard of an order that is read in batches: every `size`-th batch, undivided."""
         starts = range(self.rank * batch_size, len(order), self.size * batch_size)
         return [index for start in starts for index in order[start : start + batch_size]]
 

@@ -79,10 +79,7 @@ def _stop_now(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def tolerate_closed_output() -> Iterator[None]:
-    """Inside the block, writing does not fail when the reader of the output has ended, as `tee` has after Ctrl-C.
-
-    What is written there afterwards is lost.
-    """
+    """Discard what is written inside the block once the reader of the output has ended, as `tee` has after Ctrl-C."""
     stdout, stderr = (stream and _TolerantStream(stream) for stream in (sys.stdout, sys.stderr))  # None: closed before
     with redirect_stdout(stdout), redirect_stderr(stderr):
         try:

@@ -73,9 +73,8 @@ def _make_update(trainer: Trainer, batches: Batches) -> Tokens:
     counters, train_state, group, config = trainer.counters, trainer.train_state, trainer.group, trainer.config.training
     indices = range(counters.batch, min(counters.batch + config.accumulate, len(batches)))
     shards = [_shard(trainer, batches[i], f"{config.seed} {counters.epoch} {i}") for i in indices]
-    source_tokens = sum(shard.source_tokens for shard in shards if shard)
-    target_tokens = sum(shard.target_tokens for shard in shards if shard)
-    tokens = Tokens(*group.total(source_tokens, target_tokens))
+    lengths = [(shard.source_tokens, shard.target_tokens) for shard in shards if shard]
+    tokens = Tokens(*group.total(sum(source for source, _ in lengths), sum(target for _, target in lengths)))
     fraction = counters.fraction_completed(config, len(batches))
     step = ScheduleStep(counters.update + 1, counters.epoch + 1, counters.reductions, fraction)
     rate = config.schedule.component("kind").rate(config.learning_rate, step)

@@ -43,7 +43,7 @@ class BatchLoss(nn.Module):
             return Loss(zero, zero.detach())
         if self.r_drop is not None:
             batch, teacher_forcing_mask = twice(batch, teacher_forcing_mask)
-        positions = batch.loss_positions  # found on the CPU: for a GPU's own count one would have to wait
+        positions = batch.loss_positions  # computed on the CPU: a GPU's count would have to be waited for
         if self.r_drop is not None:
             positions = paired(positions)
         device = self.model.device

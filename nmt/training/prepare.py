@@ -96,11 +96,10 @@ def choose_precision(
     recorded: str | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> PrecisionChoice:
-    """The precision that `training.precision` names: itself, or for `auto` what the device multiplies faster.
+    """The precision that `training.precision` names; for `auto` `recorded`, or else what the device multiplies faster.
 
-    On a GPU bf16 was measured with CUDA graphs alone: in one process, with attention to all positions, or none.
-    `recorded` is the precision of the checkpoint that training continues from: for the same bits it stays, wherever the
-    rest is trained. Several processes follow the first one. Every process must call it.
+    `recorded` is the precision of the checkpoint that training continues from, with the same bits. On a GPU bf16 was
+    measured with CUDA graphs alone. Several processes follow the first one; every process must call it.
     """
     training, attention = config.training, config.model.attention
     in_graphs = group.size == 1 and (attention.wiring == "none" or attention.scope == "global")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Literal
 
 import torch
@@ -43,7 +43,7 @@ def update(
     None for a batch of which it has no shard. `rate` is the learning rate, `global_step` the number of updates before.
     """
     configure_process()
-    model, optimizer = train_state.model, train_state.optimizer
+    model, losses, optimizer = train_state.model, train_state.losses, train_state.optimizer
     set_global_step(model, global_step)
     [tokens] = group.total(sum(batch.target_tokens for batch in batches if batch))
     forcing = config.teacher_forcing
@@ -55,7 +55,8 @@ def update(
         mask = None
         if batch is not None:
             mask = sample_teacher_forcing_mask(batch.target_input.shape, ratio, forcing.granularity, shared)
-        with gradients_summed(train_state.losses, now=number == len(batches)):
+        is_last = number == len(batches)  # after which several processes sum their gradients
+        with losses.no_sync() if isinstance(losses, DistributedDataParallel) and not is_last else nullcontext():
             nll += train_state.add_gradient(batch, mask)
     if train_state.moments:
         leave_out_unreached(optimizer)
@@ -77,27 +78,21 @@ def update(
 
 
 def set_global_step(model: nn.Module, global_step: int) -> None:
-    """Tell local scopes, whose window narrows in training, the number of updates done."""
+    """Set the number of updates before this one, by which a local scope's window narrows in training."""
     for module in model.modules():
         if isinstance(module, LocalScope):
             module.global_step = global_step
 
 
 def leave_out_unreached(optimizer: torch.optim.Optimizer) -> None:
-    """Let a weight of which every gradient so far was 0 wait for its first one.
+    """Leave a weight out of the update while all of its gradients so far were 0.
 
-    Adam would count the updates that it waits. Its correction of the first steps (Kingma and Ba 2015, section 3) would
-    have faded when they come, and they would be several times too large.
+    Adam's correction of the first steps (Kingma and Ba 2015, section 3) would have faded before its first gradient.
     """
     for group in optimizer.param_groups:
         for weight in group["params"]:
             if weight.grad is not None and weight not in optimizer.state and not weight.grad.any():
                 weight.grad = None
-
-
-def gradients_summed(losses: nn.Module, *, now: bool) -> AbstractContextManager[None]:
-    """Whether several processes sum their gradients after this backward pass, or not yet."""
-    return losses.no_sync() if isinstance(losses, DistributedDataParallel) and not now else nullcontext()
 
 
 def sample_teacher_forcing_mask(
@@ -108,8 +103,8 @@ def sample_teacher_forcing_mask(
 ) -> Bool[Tensor, "B T"] | None:
     """Where the decoder reads the reference, or None for everywhere.
 
-    One choice is sampled for each token, for each time step of all sentences, or for the whole batch. Several processes
-    each have a shard of the batch: `shared`, seeded alike in all of them, samples a time step's or a batch's choices.
+    One choice is sampled for each token, for each time step of all sentences, or for the whole batch; the last two by
+    `shared`, seeded alike in all processes, each of which has a shard of the batch.
     """
     if ratio >= 1:
         return None

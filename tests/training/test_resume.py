@@ -21,7 +21,6 @@ from support.runs import (
     finish,
     run_and_kill,
     run_and_stop,
-    script,
     without_times,
 )
 
@@ -125,22 +124,6 @@ def test_a_stop_in_validation_saves_at_once_and_resuming_validates(
         assert not (folder / "best.safetensors").exists()
     finish(config, resume=True)
     assert_same_run(folder, straight())
-
-
-def test_a_plateau_survives_a_stop(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    losses = [3.0, 3.1, 3.2, 2.0, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5]
-    overrides = [
-        "training.schedule={kind: plateau, factor: 0.1, patience: 2}",
-        "training.early_stopping={metric: loss, patience: 7}",
-        "training.validate_every=2",
-        "training.log_every=1",
-    ]
-    script(monkeypatch, losses, [0.0] * 10)
-    straight = finish(make_config(*overrides, "name=straight"))
-    script(monkeypatch, losses, [0.0] * 10)
-    config = make_config(*overrides)
-    run_and_stop(monkeypatch, config, 5)
-    assert_same_run(finish(config, resume=True), straight)
 
 
 def test_resume_begins_where_there_is_nothing_yet(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -152,18 +152,16 @@ def test_two_runs_never_share_a_folder(
 def test_a_run_needs_a_folder_of_its_own(make_config: ConfigMaker) -> None:
     config = make_config("training.max_updates=1")
     folder = Path(config.output_dir) / config.name
-    folder.parent.mkdir()
-    folder.write_text("mine", encoding="utf-8")
-    with pytest.raises(UserError, match="is not a folder: move it, or choose another name with --set name=NAME"):
-        finish(config)
-    assert folder.read_text(encoding="utf-8") == "mine"
-    folder.unlink()
-    folder.mkdir()
-    (folder / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(UserError, match=r"holds other files, such as notes\.txt: move them, or .* --set name=NAME"):
-        finish(config)
-    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
-    (folder / "notes.txt").unlink()
+    for path, message in (
+        (folder, "is not a folder: move it, or choose another name with --set name=NAME"),
+        (folder / "notes.txt", r"holds other files, such as notes\.txt: move them, or .* --set name=NAME"),
+    ):
+        path.parent.mkdir(parents=True)
+        path.write_text("mine", encoding="utf-8")
+        with pytest.raises(UserError, match=message):
+            finish(config)
+        assert path.read_text(encoding="utf-8") == "mine"
+        path.unlink()
     finish(config)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for changes in ([], ["training.seed=5", "data.max_length=3"]):

@@ -73,11 +73,6 @@ def test_what_the_checkpoint_selects_of_the_vocabulary_stays(
         assert {*one} <= {*other, PAD}
     assert {*before.frequent.tolist()} <= {*after.frequent.tolist()}
     assert after.likeliest.gt(3).sum() > before.likeliest.gt(3).sum()  # those of the other text
-    without = finish(make_config("name=without", "training.max_updates=1"))
-    folder = finish(
-        make_config("name=third", f"training.start_from={without / 'best.safetensors'}", *STILL, *other_text)
-    )
-    assert load(folder / "best.safetensors", cpu).selection is None
 
 
 def test_it_resumes_bit_for_bit_without_the_checkpoint_that_it_began_with(

@@ -61,20 +61,6 @@ def test_a_plateau_reduces_the_rate(make_config: ConfigMaker, monkeypatch: pytes
     assert rates == pytest.approx([1e-2] * 6 + [1e-3] * 6 + [1e-4] * 4 + [1e-5] * 4)
 
 
-def test_another_schedules_validations_are_no_plateau(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    overrides = ["training.early_stopping.metric=loss", "training.validate_every=2", "training.log_every=1"]
-    with monkeypatch.context() as patch:
-        script(patch, [3.0, 3.1, 3.2, 3.3], [0.0] * 4)
-        finish(make_config(*overrides, "training.max_updates=8"))
-    script(monkeypatch, [3.1, 3.1, 3.2], [0.0] * 3)
-    plateau = "training.schedule={kind: plateau, factor: 0.1, patience: 2}"
-    folder = finish(make_config(*overrides, plateau, "training.max_updates=14"), resume=True)
-    rates = [event["learning_rate"] for event in events(folder, "train")]
-    assert rates == pytest.approx([1e-2] * 12 + [1e-3] * 2)
-
-
 def test_the_rate_halves_by_epochs(make_config: ConfigMaker) -> None:
     overrides = [
         "training.schedule={kind: halving, start_epoch: 1}",

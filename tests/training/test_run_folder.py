@@ -86,7 +86,7 @@ STATES: list[tuple[Callable[[dict[str, Any]], object], str]] = [
         "trained by 2 processes, and not by 1: resume with 2 processes",
     ),
     (lambda t: t.update(metrics_size=None), "metrics_size: "),
-    (lambda t: t.pop("random_cuda"), "random_cuda: missing"),
+    (lambda t: t.pop("random_cuda"), "random_cuda: field required"),
     (lambda t: t.update(more=1), "more: "),
 ]
 

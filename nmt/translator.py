@@ -28,7 +28,6 @@ from nmt.system.device import choose_device
 from nmt.system.errors import UserError
 from nmt.system.processor import Precision
 from nmt.system.values import is_unicode, sentences_of
-from nmt.system.wording import counted
 from nmt.text.codec import Codec
 from nmt.text.limits import read
 from nmt.text.unknown_words import copied, replacements
@@ -56,10 +55,10 @@ class _Options:
 class Translator:
     """A model (or an ensemble) with its codecs and the search settings that it was trained with.
 
-    `shortlist` lists the target tokens that are searched for a sentence, if `vocabulary_selection` is on. A translation
-    is marked as unlike those of the training's kind of text if its mean log-probability is below `threshold` (`nmt
-    calibrate`), which an ensemble does not have. With `fast=False` search is plain PyTorch, without `nmt.fast`. The
-    model is prepared for search once: if you change its weights, their type or their device, make a new translator.
+    `shortlist` lists the target tokens that are searched for a sentence, if `vocabulary_selection` is on. `threshold`
+    is the mean log-probability below which a translation is marked as unlike those of the training's kind of text
+    (`nmt calibrate`). With `fast=False` search is plain PyTorch, without `nmt.fast`. The model is prepared for search
+    once: if you change its weights, their type or their device, make a new translator.
     """
 
     def __init__(
@@ -86,10 +85,8 @@ class Translator:
     ) -> Translator:
         """The translator in a checkpoint, or the ensemble of several, which uses the search settings of the first.
 
-        Without a path it is the bundled German→English model, for captions of photographs.
-
-        Raises `UserError` if a checkpoint does not exist or is damaged, or there is no such device, or if the models'
-        vocabularies differ.
+        Without a path it is the bundled German→English model, for captions of photographs. Raises `UserError` if a
+        checkpoint does not exist or is damaged, if there is no such device, or if the models' vocabularies differ.
         """
         from nmt.checkpoint.contents import load
 
@@ -145,14 +142,11 @@ class Translator:
         `max_length`, `batch_size`, `precision`, `vocabulary_selection` (needs `nmt.fast`, and a checkpoint with a
         shortlist), or `sampling={"temperature": 0.9, "top_k": 20, "seed": 1}`: it draws `n_best` translations at
         random, in the order of drawing; a `beam_size` turns the checkpoint's off. `replace_unk` replaces each `<unk>`
-        by the raw source word with the largest attention weight, or by the one that `dictionary` has for it (see
-        `nmt.text.unknown_words.replacements`); `attention=False` saves the time that its weights take. `prefix` is how
-        translations begin, one text for all, or for each its text or its tokens (as in `Translation.tokens`, without
-        `<eos>`); the search goes on from there, among all words. `watch` is called with each step of a beam search,
-        `found` with each sentence's index and translation once known (soonest without `attention`).
-
-        Raises `UserError` for text that is not Unicode, and for options that do not fit (say, `n_best` above the beam
-        size, `replace_unk` without attention).
+        by the raw source word with the largest attention weight, or by the one that `dictionary` has for it;
+        `attention=False` saves the time that its weights take. `prefix` is how translations begin, one text for all, or
+        for each its text or its tokens; the search goes on from there, among all words. `watch` is called with each
+        step of a beam search, `found` with each sentence's index and translation once known (soonest without
+        `attention`). Raises `UserError` for text that is not Unicode, and for options that do not fit.
         """
         [sentences] = sentences_of("translate", sentences)
         settings = self._settings(search)
@@ -163,10 +157,9 @@ class Translator:
     def forced_attention(self, sources: Iterable[str], targets: Iterable[str]) -> list[Float[Tensor, "T S"]]:
         """The attention with which the model would write the given target texts: one matrix per pair, in their order.
 
-        A teacher-forced pass: T are the target's tokens and `<eos>`, S the source's tokens and `<eos>`. Row t is the
-        attention of the step that predicts target token t, and so has read only those before it.
-
-        Raises `UserError` if the model has no attention, or if the numbers of sentences differ.
+        T are the target's tokens and `<eos>`, S the source's tokens and `<eos>`. Row t is the attention of the step
+        that predicts target token t, and so has read only those before it. Raises `UserError` if the model has no
+        attention, or if the numbers of sentences differ.
         """
         sources, targets = sentences_of("forced_attention", sources, targets)
         if not self.has_attention:
@@ -240,7 +233,7 @@ class Translator:
         """The ids that each of so many translations begins with; none at all if nothing is fixed."""
         prefixes = [options.prefix] * count if isinstance(options.prefix, str) else options.prefix or []
         if prefixes and len(prefixes) != count:
-            raise UserError(f"prefix: {len(prefixes)} for {counted(count, 'sentence')}; give one text, or one for each")
+            raise UserError(f"prefix: {len(prefixes)} for {count} sentences; give one text, or one for each")
         ids = [self._prefix_ids(prefix) for prefix in prefixes]
         longest, most = max(map(len, ids), default=0), search.max_length
         if longest >= most:

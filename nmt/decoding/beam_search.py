@@ -48,10 +48,9 @@ def length_penalty(length: int, alpha: float) -> float:
 def select(tensors: Tensors, rows: Int[Tensor, " R"]) -> Tensors:
     """The given rows of each batch-first tensor in a (named) tuple, or in nested tuples. None stays None."""
 
-    def of(item: Any) -> Any:
-        return select(item, rows) if isinstance(item, tuple) else item if item is None else item.index_select(0, rows)
-
-    items = map(of, tensors)
+    items: Any = (
+        x if x is None else select(x, rows) if isinstance(x, tuple) else x.index_select(0, rows) for x in tensors
+    )
     return type(tensors)(*items) if hasattr(tensors, "_fields") else type(tensors)(items)
 
 

@@ -1,8 +1,4 @@
-"""One model, or several that translate as one: at each step the mean of their probabilities.
-
-To search, states and memories are opaque: (nested) tuples of tensors, whose first dimension is that of the hypotheses,
-or of the sentences, so that a beam can reorder them.
-"""
+"""One model, or several that translate as one. To search their states and memories are opaque, batch-first tensors."""
 
 from __future__ import annotations
 
@@ -76,13 +72,11 @@ TranslationModel: TypeAlias = Seq2Seq | Ensemble
 def without_dropout(model: TranslationModel) -> Iterator[None]:
     """The model in evaluation mode, and afterwards in the mode that it was in."""
     training = model.training
-    if training:  # otherwise entering this for each sentence costs nothing
-        model.eval()
+    model.eval()
     try:
         yield
     finally:
-        if training:
-            model.train()
+        model.train(training)
 
 
 def with_child(parent: Parent, name: str, child: nn.Module) -> Parent:

@@ -133,25 +133,6 @@ def test_the_length_penalty_is_that_of_the_paper():
     assert length_penalty(7, 1.0) == 2
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_search_that_begins_with_given_ids_finds_the_best_of_those_that_do(seed):
-    """Each sentence has another beginning, of another length; the score is that of the whole."""
-    toy = Toy(seed)
-    prefixes = {17: (), 400: (2,), 801: (1, 0)}
-    padded = torch.tensor([[*ids, *[-1] * (2 - len(ids))] for ids in prefixes.values()])
-    for alpha, width in ((0.0, 200), (1.0, 200), (1.0, 2)):
-        options = {"beam_size": width, "n_best": min(width, 60), "alpha": alpha, "max_length": 4, "prefix": padded}
-        found = search(toy, tuple(prefixes), **options)
-        for (sentence, prefix), hypotheses in zip(prefixes.items(), found, strict=True):
-            begun = [ids for ids in all_sequences(4) if ids[: len(prefix)] == prefix]
-            expected = ranked(toy, sentence, begun, alpha)
-            if width == 200:
-                assert_same(hypotheses, expected[:60])
-            else:
-                assert {h.ids for h in hypotheses} <= {ids for _, ids in expected}
-                assert hypotheses[0].score == pytest.approx(toy.score(sentence, hypotheses[0].ids, alpha), abs=1e-9)
-
-
 def test_select_takes_rows_of_every_tensor():
     class Pair(NamedTuple):
         values: torch.Tensor

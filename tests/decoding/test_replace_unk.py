@@ -27,6 +27,7 @@ KINDS = {
     "luong with input feeding": ["model.attention.wiring=luong", "model.attention.input_feeding=true"],
     "local": ["model.attention.wiring=luong", "model.attention.scope=local_p", "model.attention.window=2"],
 }
+NO = dict.fromkeys(["Ba", "de"], "no")
 SUBWORDS = ["data.source.tokenizer=sentencepiece", "data.source.vocabulary_size=24"]
 
 
@@ -113,11 +114,10 @@ def test_the_best_real_word_keeps_its_capitals_and_umlauts(
 ) -> None:
     translator = unknowing(make_translator()[1])
     attend(monkeypatch, lambda _: weights)
-    (found,) = translator.translate(["BÄ Straße Ölü"], replace_unk=True)
-    assert found.source_tokens == ["bä", "straße", "ölü", "<eos>"]  # what the model reads
-    assert words_of(found.tokens) == {word}
-    (found,) = translator.translate(["BÄ Straße Ölü"], replace_unk=True, dictionary={word.lower(): "hit"})
-    assert words_of(found.tokens) == {"hit"}
+    for dictionary, expected in (({}, word), ({word.lower(): "hit"}, "hit")):
+        (translation,) = translator.translate(["BÄ Straße Ölü"], replace_unk=True, dictionary=dictionary)
+        assert translation.source_tokens == ["bä", "straße", "ölü", "<eos>"]  # what the model reads
+        assert words_of(translation.tokens) == {expected}
 
 
 def test_padding_is_never_copied(make_translator: Maker) -> None:
@@ -134,43 +134,24 @@ def test_of_source_subwords_the_word_with_the_largest_sum_wins(
     sentence = "Ba Fihugo, ja"
     pieces = translator.source.tokenizer.tokenize(sentence)
     words = list(accumulate(piece.startswith("▁") for piece in pieces))
-    long = [i for i, word in enumerate(words) if word == 2 and pieces[i] != ","]
-    assert "".join(pieces[i] for i in long) == "▁fihugo"
-    assert len(long) >= 3
-    row = [0.0] * len(pieces) + [0.9]
+    fihugo = [word == 2 and piece != "," for word, piece in zip(words, pieces, strict=True)]
+    assert sum(fihugo) >= 3
+    row = [0.4 / sum(fihugo) if is_part else 0.0 for is_part in fihugo] + [0.9]
     row[words.index(2) - 1] = 0.3  # the best piece of all
-    for i in long:
-        row[i] = 0.4 / len(long)
     attend(monkeypatch, lambda _: row)
-    (found,) = translator.translate([sentence], replace_unk=True)
-    assert words_of(found.tokens) == {"Fihugo"}
-    (found,) = translator.translate([sentence], replace_unk=True, dictionary={"fihugo": "hit", "Ba": "wrong"})
-    assert words_of(found.tokens) == {"hit"}
-
-
-def test_between_subwords_the_best_piece_is_copied(make_translator: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    both = [*SUBWORDS, *(override.replace("source", "target") for override in SUBWORDS)]
-    translator = unknowing(make_translator(*both)[1])
-    surfaces = translator.source.tokenizer.surfaces("ba BaFihu")
-    assert len(surfaces) > 3
-    for best, surface in enumerate(surfaces):
-        row = [0.5 if i == best else 0.1 for i in range(len(surfaces))] + [0.9]
-        with monkeypatch.context() as patch:
-            attend(patch, lambda _, row=row: row)
-            (found,) = translator.translate(["ba BaFihu"], replace_unk=True)
-        assert words_of(found.tokens) == {surface}
+    for dictionary, word in (({}, "Fihugo"), ({"fihugo": "hit", "Ba": "wrong"}, "hit")):
+        (translation,) = translator.translate([sentence], replace_unk=True, dictionary=dictionary)
+        assert words_of(translation.tokens) == {word}
 
 
 def test_a_dictionary_serves_replacement_alone(make_translator: Maker) -> None:
     translator = make_translator()[1]
-    for dictionary in ({}, {"Ba": "kip"}):
-        with pytest.raises(UserError, match="turn replace_unk on"):
-            translator.translate(["Ba"], dictionary=dictionary)
+    with pytest.raises(UserError, match="turn replace_unk on"):
+        translator.translate(["Ba"], dictionary={})
     with torch.no_grad():
         translator.model.decoder.output.bias[UNK] -= 100
-    known = translator.translate(["Ba de"])[0]
+    [known], [again] = (translator.translate(["Ba de"], **o) for o in ({}, {"replace_unk": True, "dictionary": NO}))
     assert "<unk>" not in known.tokens
-    again = translator.translate(["Ba de"], replace_unk=True, dictionary=dict.fromkeys(["Ba", "de"], "no"))[0]
     assert (known.tokens, known.text) == (again.tokens, again.text)  # words that the model knows stay
 
 
@@ -178,50 +159,45 @@ def test_a_dictionary_serves_replacement_alone(make_translator: Maker) -> None:
 
 
 @pytest.fixture
-def checkpoint(make_translator: Maker, tmp_path: Path) -> str:
+def checkpoint(make_translator: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of an unknowing translator, with two dictionaries in the same folder, the current one."""
     config, translator = make_translator("model.attention.wiring=luong")
     unknowing(translator)
-    path = tmp_path / "unknowing.safetensors"
-    save(path, config, translator.source, translator.target, translator.model)
-    return str(path)
-
-
-@pytest.mark.parametrize("more", [["--attention", "picture.svg"], ["--n-best", "2"]])
-def test_the_command_line_replaces_in_text_and_json(
-    checkpoint: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    more: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "words.txt").write_text("übermut\telation\n\nÜBERMUT\tELATION\n", encoding="utf-8")
+    Path("words.txt").write_text("übermut\telation\n\nÜBERMUT\tELATION\n", encoding="utf-8")
+    Path("bad.txt").write_text("Hai shark\nUhu eagle owl\n", encoding="utf-8")
+    save(tmp_path / "unknowing.safetensors", config, translator.source, translator.target, translator.model)
+    return "unknowing.safetensors"
+
+
+@pytest.mark.parametrize("more", ["--attention picture.svg", "--n-best 2"])
+def test_the_command_line_replaces_in_text_and_json(
+    checkpoint: str, capsys: pytest.CaptureFixture[str], more: str
+) -> None:
     for options, word in (([], "Übermut"), (["--dictionary", "words.txt"], "elation")):
-        assert main(["translate", checkpoint, "Übermut", "--replace-unk", *options, *more, "--json"]) == 0
+        command = ["translate", checkpoint, "Übermut", "--replace-unk", *options, *more.split()]
+        assert main([*command, "--json"]) == 0
         entry = json.loads(capsys.readouterr().out)
-        for each in (entry, *entry.get("n_best", [])):
-            assert words_of(each["tokens"]) >= {word}
-            assert "<unk>" not in each["tokens"]
-            assert each["text"] == " ".join(token for token in each["tokens"] if token != "<eos>")
         assert entry["source_tokens"] == ["übermut", "<eos>"]
-        assert main(["translate", checkpoint, "Übermut", "--replace-unk", *options, *more]) == 0
+        for translation in (entry, *entry.get("n_best", [])):
+            assert words_of(translation["tokens"]) >= {word}
+            assert translation["text"] == " ".join(token for token in translation["tokens"] if token != "<eos>")
+        assert main(command) == 0
         assert entry["text"] in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--replace-unk", "--dictionary", "bad.txt"], ["bad.txt, line 2", "not two columns", "tab"]),
-        (["--replace-unk", "--dictionary", "none.txt"], ["none.txt does not exist"]),
-        (["--dictionary", "bad.txt"], ["--dictionary", "--replace-unk", "give both"]),
+        ("--replace-unk --dictionary bad.txt", ["bad.txt, line 2", "not two columns", "tab"]),
+        ("--replace-unk --dictionary none.txt", ["none.txt does not exist"]),
+        ("--dictionary bad.txt", ["--dictionary", "--replace-unk", "give both"]),
     ],
 )
 def test_bad_dictionaries_are_one_line_and_code_2(
-    checkpoint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: list[str]
+    checkpoint: str, capsys: pytest.CaptureFixture[str], options: str, words: list[str]
 ) -> None:
-    (tmp_path / "bad.txt").write_text("Hai shark\nUhu eagle owl\n", encoding="utf-8")
-    arguments = [str(tmp_path / option) if option.endswith(".txt") else option for option in options]
-    assert main(["translate", checkpoint, "Uhu", *arguments]) == 2
+    assert main(["translate", checkpoint, "Uhu", *options.split()]) == 2
     output, error = capsys.readouterr()
     assert output == ""
     assert error.startswith("error: ")

@@ -1,17 +1,19 @@
 """From strings to translations: order, empty sentences, options, forced attention, and what is refused."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
+from nmt.checkpoint.contents import Loaded
 from nmt.config.run import Config
 from nmt.decoding import batches as decoding
 from nmt.decoding.translation import Translation
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
-from nmt.text.vocabulary import BOS, EOS
+from nmt.text.vocabulary import BOS, EOS, Vocabulary
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -115,7 +117,7 @@ def test_options_go_before_the_checkpoints_settings(make: Make, text: dict[str, 
         ({"length_penalty": 1000.0}, r"length_penalty: .*less than or equal to 10"),
         ({"max_length": 0}, r"max_length: .*here: 0"),
         ({"batch_size": -2}, r"batch_size: .*here: -2"),
-        ({"beam_sise": 2}, r"beam_sise: unknown field; did you mean .*beam_size"),
+        ({"beam_sise": 2}, r"beam_sise: unknown field .did you mean beam_size"),
         ({"n_best": 3}, r"n_best \(3\) must lie between 1 and 2"),
         ({"n_best": 0}, r"n_best \(0\) must lie between 1 and 2"),
         ({"beam_size": 1, "n_best": 2}, r"n_best \(2\) must lie between 1 and 1: change it, or raise beam_size"),
@@ -150,6 +152,21 @@ def test_sentences_that_are_no_lists_or_do_not_fit_are_refused(make: Make) -> No
         translator.score(["Ba"], ["kip"], batch_size=0)
     sources, targets = ["Ba de", "Fi"], ["kip lom", "mun"]
     assert translator.score(iter(sources), iter(targets)) == translator.score(sources, targets)
+
+
+def test_an_ensemble_has_one_vocabulary_for_each_side(make: Make) -> None:
+    one, other = make("bahdanau"), make("luong")
+    config = Config.model_validate({"name": "tiny"})
+    target = replace(other.target, vocabulary=Vocabulary((*other.target.vocabulary.tokens[:-1], "other")))
+    loaded = {
+        path: Loaded(config, translator.source, codec, translator.model, None)
+        for path, translator, codec in (("a", one, one.target), ("b", other, target))
+    }
+    with pytest.raises(UserError, match="a and b have different target tokens"):
+        Translator.of(loaded)
+    assert Translator.of(loaded | {"b": loaded["a"]}).has_attention
+    without = Loaded(config, one.source, one.target, make("none").model, None)
+    assert not Translator.of({"a": without, "b": without}).has_attention
 
 
 def test_too_little_memory_is_reported(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

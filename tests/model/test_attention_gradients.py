@@ -2,38 +2,32 @@
 
 import pytest
 import torch
-from support.attention_cases import (
-    PAIRWISE_CASES,
-    B,
-    M,
-    S,
-    T,
-    covered,
-    draw,
-    make,
-    parametrised,
-    queries,
-    run,
-    value_size,
-)
+from support import attention_cases as cases
 from support.gradients import assert_gradients_are_those_of_finite_differences
 
 import nmt.model.attention
 
 
-@parametrised(count=[1, T])  # with one query the windows are gathered, whatever the score
+@cases.parametrised(count=[1, cases.T])  # with one query the windows are gathered, whatever the score
 def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):
     score, scope, extras = case
-    attention, query, values = make(case, window=1), queries(case, count=count), draw(B, S, M)
-    coverage = covered(attention, B, count)
+    attention, query, values = (
+        cases.make(case, window=1),
+        cases.queries(case, count=count),
+        cases.draw(cases.B, cases.S, cases.M),
+    )
+    coverage = cases.covered(attention, cases.B, count)
     inputs = dict(attention.named_parameters()) | {"query": query, "values": values}
     inputs |= {} if coverage is None else {"coverage": coverage}
     for tensor in (query, values, *([] if coverage is None else [coverage])):
         tensor.requires_grad_()
-    of_context, of_weights = draw(B, count, value_size(extras), seed=3), draw(B, count, S, seed=4)
+    of_context, of_weights = (
+        cases.draw(cases.B, count, cases.value_size(extras), seed=3),
+        cases.draw(cases.B, count, cases.S, seed=4),
+    )
 
     def objective():
-        context, weights = run(attention, query, values, coverage=coverage)
+        context, weights = cases.run(attention, query, values, coverage=coverage)
         return (context * of_context).sum() + (weights * of_weights).sum()
 
     gradients = torch.autograd.grad(objective(), list(inputs.values()))
@@ -54,10 +48,13 @@ def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):
     assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive)
 
 
-@pytest.mark.parametrize("case", [case for case in PAIRWISE_CASES if case[1] == "local_p"], ids=str)
+@pytest.mark.parametrize("case", [case for case in cases.PAIRWISE_CASES if case[1] == "local_p"], ids=str)
 def test_the_gradient_reaches_the_predicted_position(case):
-    attention = make(case)
-    context, weights = run(attention, queries(case))
-    ((context * draw(*context.shape, seed=5)).sum() + (weights * draw(B, T, S, seed=6)).sum()).backward()
+    attention = cases.make(case)
+    context, weights = cases.run(attention, cases.queries(case))
+    (
+        (context * cases.draw(*context.shape, seed=5)).sum()
+        + (weights * cases.draw(cases.B, cases.T, cases.S, seed=6)).sum()
+    ).backward()
     for parameter in (attention.scope.v.weight, attention.scope.hidden.weight):
         assert (parameter.grad != 0).all()

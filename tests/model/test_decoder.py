@@ -3,22 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from support import tiny_models as tiny
 from support.attention_cases import draw
-from support.decoding import COVERING, SPREAD, TOLERANCE, random_state, step
+from support.decoding import SPREAD, TOLERANCE, random_state, step
 from support.formulas import DecoderState
-from support.tiny_models import (
-    OTHER,
-    SOURCES,
-    TARGET_TYPES,
-    WIRINGS,
-    decoder_weights,
-    each_crossed,
-    encode,
-    encode_alone,
-    parametrised,
-    randomise,
-    tiny_model,
-)
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
@@ -44,16 +32,13 @@ def assert_same_state(found, expected, **tolerance):
         np.testing.assert_allclose(found.coverage, expected.coverage, **tolerance)
 
 
-# GRU
-
-
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize(("cell", "kind"), [("gru", nn.GRU), ("lstm", nn.LSTM)])
 def test_the_stack_is_torchs_taken_step_by_step(cell, kind, layers):
     n, steps, inputs, hidden = 4, 6, 3, 5
     rnn = kind(inputs, hidden, layers, batch_first=True).double()
     stack = RecurrentStack(cell, hidden, layers, dropout=0.5).double().eval()
-    randomise(rnn)
+    tiny.randomise(rnn)
     for layer in range(layers):
         stack.recurrent[layer].weight.data = getattr(rnn, f"weight_hh_l{layer}").data
         stack.recurrent[layer].bias.data = getattr(rnn, f"bias_hh_l{layer}").data
@@ -73,17 +58,17 @@ def test_the_stack_is_torchs_taken_step_by_step(cell, kind, layers):
 # Against the formulas
 
 
-@each_crossed(layers=[1, 2])
+@tiny.each_crossed(layers=[1, 2])
 def test_one_step_is_that_of_the_formulas(variant, layers):
-    model = tiny_model(variant, layers)
-    formula = decoder_weights(model, variant)
-    state, memory = encode(model)
+    model = tiny.tiny_model(variant, layers)
+    formula = tiny.decoder_weights(model, variant)
+    state, memory = tiny.encode(model)
     state = random_state(state)
     last = [4, 8, 6]
     readout, new, weights = step(model, last, state, memory)
     logits = model.decoder.logits(readout)
-    for b, source in enumerate(SOURCES):
-        values, final = encode_alone(model, [*source, EOS])
+    for b, source in enumerate(tiny.SOURCES):
+        values, final = tiny.encode_alone(model, [*source, EOS])
         before, after = (state_of_sentence(s, b, len(values)) for s in (state, new))
         expected_logits, expected_weights, expected = formula.step(last[b], before, values, final)
         if variant.wiring == "luong" and not variant.input_feeding:
@@ -98,27 +83,17 @@ def test_one_step_is_that_of_the_formulas(variant, layers):
     assert (new.attentional is not None) == variant.input_feeding
 
 
-@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING, *OTHER]))
-def test_the_initial_state_is_the_bridge_of_the_final_states(variant):
-    model = tiny_model(variant, layers=3)
-    state, _ = encode(model)
-    for b, source in enumerate(SOURCES):
-        values, final = encode_alone(model, [*source, EOS])
-        expected = decoder_weights(model, variant).initial(values, final)
-        assert_same_state(state_of_sentence(state, b, len(values)), expected, **TOLERANCE)
-
-
 # What a step is given
 
 
 @SPREAD
 def test_hypotheses_of_one_sentence_share_its_memory(variant):
-    model = tiny_model(variant, layers=2)
+    model = tiny.tiny_model(variant, layers=2)
     beam = 4
-    state, memory = encode(model)
-    rows = torch.arange(len(SOURCES)).repeat_interleave(beam)
+    state, memory = tiny.encode(model)
+    rows = torch.arange(len(tiny.SOURCES)).repeat_interleave(beam)
     state = random_state(select(state, rows))
-    last = torch.arange(len(rows)) % TARGET_TYPES
+    last = torch.arange(len(rows)) % tiny.TARGET_TYPES
     shared = step(model, last, state, memory)
     repeated = step(model, last, state, select(memory, rows))
     for one, other in zip(tree_leaves(shared), tree_leaves(repeated), strict=True):
@@ -127,8 +102,8 @@ def test_hypotheses_of_one_sentence_share_its_memory(variant):
 
 @SPREAD
 def test_a_step_does_not_change_its_arguments(variant):
-    model = tiny_model(variant)
-    state, memory = encode(model)
+    model = tiny.tiny_model(variant)
+    state, memory = tiny.encode(model)
     inputs = model.decoder.embed(torch.tensor([4, 8, 6]))
     arguments = [leaf for leaf in tree_leaves((inputs, state, memory)) if leaf is not None]
     copies = [tensor.clone() for tensor in arguments]

@@ -66,24 +66,20 @@ def test_the_ends_are_found_among_the_source_tokens():
 def test_both_levels_are_written_and_drawn(tmp_path):
     model = tiny_model(Variant("luong", "general", "hierarchical", True))
     translator = Translator(model, *tiny_codecs(), SearchConfig(beam_size=2, max_length=6))
-    text = translator.source.vocabulary.decode(SOURCES[1])
-    (translation,) = translator.translate([" ".join(text)])
-    memory, _ = encode_alone(model, [*SOURCES[1], EOS])
-    assert translation.segments == tuple(memory.segments)
-    assert len(set(memory.segments)) == 3
+    text = " ".join(translator.source.vocabulary.decode(SOURCES[1]))
+    (translation,) = translator.translate([text])
+    numbers = encode_alone(model, [*SOURCES[1], EOS])[0].segments
+    assert translation.segments == tuple(numbers)
+    assert len(set(numbers)) == 3
     of_segments, within = translation.levels
-    product = of_segments[:, list(translation.segments)] * within
-    torch.testing.assert_close(product, translation.attention, rtol=0, atol=1e-12)
-    torch.testing.assert_close(of_segments.sum(1), torch.ones(len(of_segments)).double(), rtol=0, atol=1e-12)
-    for number in range(3):
-        inside = within[:, torch.tensor(memory.segments) == number].sum(1)
-        torch.testing.assert_close(inside, torch.ones_like(inside), rtol=0, atol=1e-12)
+    torch.testing.assert_close(of_segments[:, numbers] * within, translation.attention, rtol=0, atol=1e-12)
+    for weights in (of_segments, *(within[:, torch.tensor(numbers) == number] for number in range(3))):
+        torch.testing.assert_close(weights.sum(1), torch.ones(len(weights)).double(), rtol=0, atol=1e-12)
     (line,) = format_lines([translation], 0, Namespace(json=True, n_best=1))
     written = json.loads(line)
-    assert written["segments"] == memory.segments
-    assert written["segment_attention"] == of_segments.tolist()
-    assert written["word_attention"] == within.tolist()
+    expected = numbers, of_segments.tolist(), within.tolist()
+    assert (written["segments"], written["segment_attention"], written["word_attention"]) == expected
     figure = translation.plot(tmp_path / "levels.svg")
     assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["Which sentence", "Which word of each sentence"]
-    assert translator.translate([" ".join(text)], attention=False)[0].levels is None
+    assert translator.translate([text], attention=False)[0].levels is None
     assert model.segment_ends == ENDS

@@ -12,27 +12,20 @@ from nmt.config.model import ModelConfig
 
 
 class Tempered(SCORES["general"]):
-    """A score with values of its own: a learned temperature, a vector, and a layer of PyTorch's."""
+    """A score with values of its own: a vector, and a layer of PyTorch's."""
 
     def __init__(self, query_size, memory_size, *, coverage=False):
         super().__init__(query_size, memory_size, coverage=coverage)
-        self.temperature = nn.Parameter(torch.tensor(2.0))
-        self.preferred = nn.Parameter(torch.linspace(1, 3, query_size))
+        self.temperature = nn.Parameter(torch.linspace(1, 3, query_size))
         self.layer = nn.Linear(query_size, 500)
-
-    def forward(self, query, keys, coverage=None):
-        return super().forward(query * self.preferred, keys, coverage) / self.temperature
 
 
 def test_a_modules_own_values_stay(monkeypatch):
     monkeypatch.setattr(build, "SCORES", {**SCORES, "general": Tempered})
     config = config_of(Variant("luong", "general"))
     score = build_model(config, SOURCE_TYPES, TARGET_TYPES).decoder.attention.score
-    assert score.temperature.item() == 2
-    assert torch.equal(score.preferred, torch.linspace(1, 3, len(score.preferred)))
+    assert torch.equal(score.temperature, torch.linspace(1, 3, len(score.temperature)))
     assert score.layer.bias.any()  # PyTorch's, which does not begin at 0
-    empty = build_empty(config, SOURCE_TYPES, TARGET_TYPES)
-    assert all(parameter.is_meta for parameter in empty.parameters())
 
 
 def values(wiring):

@@ -11,9 +11,6 @@ from support.tiny_models import COMBINATIONS, LOCAL
 from nmt.components import SCORES
 from nmt.model.scopes import LocalPredictiveScope
 
-EVERY_SCORE_AND_SCOPE = pytest.mark.parametrize(("score", "scope"), COMBINATIONS)
-
-
 # Scopes
 
 
@@ -47,14 +44,10 @@ def test_the_centre_is_a_share_of_the_sentences_own_length():
     shares = centre / torch.tensor(LENGTHS)[:, None]
     torch.testing.assert_close(shares, shares[:1].expand_as(shares), rtol=1e-14, atol=0)
     assert ((shares > 0) & (shares < 1)).all()
-
-
-def test_the_centre_begins_at_the_diagonal():
-    """Where nothing is learnt: in the middle of the t-th of S parts, and in the last part from there on."""
-    case = ("general", "local_p", ())
-    attention = make(case)
+    # And where nothing is learnt, in the middle of the t-th of S parts; in the last part from there on.
+    attention.scope.initial_position = "diagonal"
     attention.scope.v.weight.data.zero_()
-    centre = attention.scope.centre(queries(case), steps(), torch.tensor(LENGTHS))
+    centre = attention.scope.centre(query, steps(), torch.tensor(LENGTHS))
     expected = torch.minimum(steps(), torch.tensor(LENGTHS).unsqueeze(1) - 1) + 0.5
     torch.testing.assert_close(centre, expected.double(), rtol=1e-14, atol=0)
 
@@ -178,7 +171,7 @@ def test_linear_weights_do_not_depend_on_the_query(scope):
         torch.testing.assert_close(weights, weights[:, :1].expand_as(weights), rtol=0, atol=1e-13)
 
 
-@EVERY_SCORE_AND_SCOPE
+@pytest.mark.parametrize(("score", "scope"), COMBINATIONS)
 def test_every_other_score_asks_the_query(score, scope):
     case = (score, scope, ())
     attention = make(case)

@@ -4,20 +4,8 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support import tiny_models as tiny
 from support.losses import batch_loss
-from support.tiny_models import (
-    EACH_ONCE,
-    SOURCES,
-    TARGET_TYPES,
-    TARGETS,
-    VARIANTS,
-    WIRINGS,
-    Variant,
-    config_of,
-    parametrised,
-    tiny_codecs,
-    tiny_model,
-)
 
 from nmt.build import build_model
 from nmt.config.search import SearchConfig
@@ -26,21 +14,19 @@ from nmt.model.attention import FixedContext
 from nmt.text.vocabulary import EOS_TOKEN
 from nmt.translator import Translator
 
-EXAMPLES = [Example(source, target) for source, target in zip(SOURCES, TARGETS, strict=True)]
-SPREAD = pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
-EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+EXAMPLES = [Example(source, target) for source, target in zip(tiny.SOURCES, tiny.TARGETS, strict=True)]
+SPREAD = pytest.mark.parametrize("variant", **tiny.parametrised(tiny.EACH_ONCE))
+EVERY_WIRING = pytest.mark.parametrize("variant", **tiny.parametrised(tiny.WIRINGS))
 
 
-def run(model, examples, teacher_forcing_mask=None):
+def run(model, examples):
     """Logits of each sentence's own positions, and its weights at them."""
     batch = collate(examples)
-    features, alignment = model(
-        batch.source, batch.source_lengths, batch.target_input, batch.loss_positions, teacher_forcing_mask
-    )
-    logits = model.decoder.output(features)
+    features, alignment = model(batch.source, batch.source_lengths, batch.target_input, batch.loss_positions)
     weights = alignment.dense(1 if isinstance(model.decoder.attention, FixedContext) else batch.source.shape[1])
     lengths = batch.target_lengths.tolist()
-    return logits.split(lengths), [w[:length] for w, length in zip(weights, lengths, strict=True)]
+    logits = model.decoder.output(features).split(lengths)
+    return logits, [w[:length] for w, length in zip(weights, lengths, strict=True)]
 
 
 # Batches
@@ -55,47 +41,47 @@ def assert_each_gives_the_same_alone(model, examples):
         torch.testing.assert_close(weights[b][:, :positions], alone_weights, rtol=0, atol=1e-12)
         assert (weights[b][:, positions:] == 0).all()
         assert (weights[b].sum(1) <= 1 + 1e-14).all()
-        assert alone_logits.shape == (len(one.target) + 1, TARGET_TYPES)
-
-
-@SPREAD
-def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant):
-    assert_each_gives_the_same_alone(tiny_model(variant, layers=2), EXAMPLES)
+        assert alone_logits.shape == (len(one.target) + 1, tiny.TARGET_TYPES)
 
 
 WORDS = st.lists(st.integers(4, 10), max_size=9)
 
 
+@SPREAD
+def test_a_sentence_alone_and_in_a_batch_gives_the_same(variant):
+    assert_each_gives_the_same_alone(tiny.tiny_model(variant, layers=2), EXAMPLES)
+
+
 @settings(max_examples=100, deadline=None)
 @given(
-    variant=st.sampled_from(VARIANTS),
+    variant=st.sampled_from(tiny.VARIANTS),
     pairs=st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4),
     window=st.integers(1, 12),
 )
-@example(variant=Variant("bahdanau", "general", "local_p"), pairs=[([], []), ([4] * 8, [5])], window=9)
-@example(variant=Variant("luong", "dot", "local_m", True), pairs=[([], [4, 5, 6])], window=3)
+@example(variant=tiny.Variant("bahdanau", "general", "local_p"), pairs=[([], []), ([4] * 8, [5])], window=9)
+@example(variant=tiny.Variant("luong", "dot", "local_m", True), pairs=[([], [4, 5, 6])], window=3)
 def test_any_batch_is_its_sentences_one_by_one(variant, pairs, window):
-    model = tiny_model(variant, window=window)
+    model = tiny.tiny_model(variant, window=window)
     assert_each_gives_the_same_alone(model, [Example(*pair) for pair in pairs])
 
 
 @SPREAD
 def test_the_gradient_is_the_sum_over_the_sentences(variant):
-    model = tiny_model(variant)
+    model = tiny.tiny_model(variant)
 
     def gradients(examples):
         loss = batch_loss(model, collate(examples), smoothing=0.1).smoothed
-        found = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
-        return [torch.zeros_like(p) if g is None else g for p, g in zip(model.parameters(), found, strict=True)]
+        parameters = list(model.parameters())
+        return torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
 
     alone = [gradients([example]) for example in EXAMPLES]
-    for together, *parts in zip(gradients(EXAMPLES), *alone, strict=True):
-        torch.testing.assert_close(together, sum(parts), rtol=0, atol=1e-11)
+    for together, *summands in zip(gradients(EXAMPLES), *alone, strict=True):
+        torch.testing.assert_close(together, sum(summands), rtol=0, atol=1e-11)
 
 
 @SPREAD
 def test_every_parameter_has_a_gradient(variant):
-    model = tiny_model(variant, layers=2)
+    model = tiny.tiny_model(variant, layers=2)
     batch_loss(model, collate(EXAMPLES), smoothing=0.0).smoothed.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -106,7 +92,7 @@ def test_every_parameter_has_a_gradient(variant):
 
 @EVERY_WIRING
 def test_logits_do_not_see_the_tokens_to_come(variant):
-    model = tiny_model(variant)
+    model = tiny.tiny_model(variant)
     (before,), _ = run(model, [Example([4, 5, 6], [4, 5, 6, 7])])
     (after,), _ = run(model, [Example([4, 5, 6], [4, 5, 9, 8])])
     torch.testing.assert_close(before[:3], after[:3], rtol=0, atol=1e-14)
@@ -119,15 +105,14 @@ def test_logits_do_not_see_the_tokens_to_come(variant):
 @pytest.mark.parametrize(("tied", "count"), [("none", 3), ("target", 2), ("all", 1)])
 def test_tied_embeddings_are_one_parameter(tied, count):
     """It keeps an embedding's size and spread."""
-    for variant in (WIRINGS[0], *WIRINGS[2:]):
-        model = build_model(config_of(variant, embedding_size=5, tied_embeddings=tied), 3000, 3000)
+    for variant in (tiny.WIRINGS[0], *tiny.WIRINGS[2:]):
+        model = build_model(tiny.config_of(variant, embedding_size=5, tied_embeddings=tied), 3000, 3000)
 
         def tables(model=model):
             return model.encoder.embedding.weight, model.decoder.embedding.weight, model.decoder.output.weight
 
         assert len(set(map(id, tables()))) == count
         assert sum(parameter.shape == (3000, 5) for parameter in model.parameters()) == count
-        assert (model.decoder.embedding.weight is model.decoder.output.weight) == (tied != "none")
         assert tied == "none" or model.decoder.output.weight.std().item() == pytest.approx(5**-0.5, rel=0.03)
         first_logits(model).sum().backward()
         torch.optim.SGD(model.parameters(), lr=1.0).step()
@@ -135,7 +120,7 @@ def test_tied_embeddings_are_one_parameter(tied, count):
         assert torch.equal(*tables()[1:]) == (tied != "none")
 
 
-FED, UNFED = Variant("luong", input_feeding=True), Variant("luong", input_feeding=False)
+FED, UNFED = tiny.Variant("luong", input_feeding=True), tiny.Variant("luong", input_feeding=False)
 
 
 def first_logits(model):
@@ -151,24 +136,18 @@ def set_dropout(model, place):
             module.dropout = 0.0
 
 
-@pytest.mark.parametrize(
-    ("variant", "place"),
-    [
-        (UNFED, "encoder.embedding_dropout.values"),
-        (UNFED, "encoder.embedding_dropout.words"),
-        (UNFED, "encoder.dropout"),
-        (Variant("none"), "encoder.dropout"),  # of the final states alone, as no memory is read
-        (UNFED, "decoder.embedding_dropout.values"),
-        (UNFED, "decoder.embedding_dropout.words"),
-        (UNFED, "decoder.rnn.dropout"),  # of a whole sequence
-        (FED, "decoder.rnn.dropout"),  # of each step
-        (Variant("bahdanau"), "decoder.rnn.dropout"),
-        (UNFED, "decoder.dropout"),
-        (FED, "decoder.dropout"),
-    ],
-)
+PLACES = {
+    UNFED: "encoder.embedding_dropout.values encoder.embedding_dropout.words encoder.dropout "
+    "decoder.embedding_dropout.values decoder.embedding_dropout.words decoder.rnn.dropout decoder.dropout",
+    FED: "decoder.rnn.dropout decoder.dropout",  # of each step, not of a whole sequence
+    tiny.Variant("bahdanau"): "decoder.rnn.dropout",
+    tiny.Variant("none"): "encoder.dropout",  # of the final states alone, as no memory is read
+}
+
+
+@pytest.mark.parametrize(("variant", "place"), [(v, place) for v, places in PLACES.items() for place in places.split()])
 def test_each_dropout_is_at_work_in_training(variant, place):
-    model = tiny_model(variant, layers=2).train()
+    model = tiny.tiny_model(variant, layers=2).train()
     set_dropout(model, place)
     torch.manual_seed(0)
     assert not torch.equal(first_logits(model), first_logits(model))
@@ -178,7 +157,7 @@ def test_each_dropout_is_at_work_in_training(variant, place):
 
 @SPREAD
 def test_dropout_is_off_in_evaluation(variant):
-    model = tiny_model(variant, layers=2)
+    model = tiny.tiny_model(variant, layers=2)
     evaluated = first_logits(model)
     assert torch.equal(first_logits(model), evaluated)
     assert not torch.equal(first_logits(model.train()), evaluated)
@@ -194,10 +173,10 @@ def test_overfitted_pairs_are_translated_back(variant):
     """Two pairs of different length in one batch, the shorter one's end token next to padding."""
     torch.manual_seed(4)
     sources, targets = ["a b c d", "e b"], ["k l l m n", "o p"]
-    source, target = tiny_codecs()
+    source, target = tiny.tiny_codecs()
     batch = collate([Example(source.encode(s), target.encode(t)) for s, t in zip(sources, targets, strict=True)])
     sizes = {"embedding_size": 16, "encoder": {"hidden_size": 8}, "decoder": {"hidden_size": 16}}
-    model = build_model(config_of(variant, **sizes), len(source.vocabulary), len(target.vocabulary))
+    model = build_model(tiny.config_of(variant, **sizes), len(source.vocabulary), len(target.vocabulary))
     set_dropout(model, "")
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     for _ in range(300):

@@ -3,33 +3,19 @@
 import numpy as np
 import pytest
 import torch
+from support import tiny_models as tiny
 from support.attention_cases import draw
 from support.decoding import COVERING, SPREAD, TOLERANCE, step
 from support.gradients import assert_gradients_are_those_of_finite_differences
-from support.tiny_models import (
-    OTHER,
-    SOURCES,
-    TARGET_TYPES,
-    VARIANTS,
-    WINDOW,
-    WIRINGS,
-    decoder_inputs,
-    decoder_weights,
-    each_crossed,
-    encode,
-    encode_alone,
-    parametrised,
-    tiny_model,
-)
 
 from nmt.data.batching import pad
 from nmt.model.decoder import Decoder
 from nmt.text.vocabulary import BOS, EOS, PAD
 
-EVERY_WIRING = pytest.mark.parametrize("variant", **parametrised(WIRINGS))
+EVERY_WIRING = pytest.mark.parametrize("variant", **tiny.parametrised(tiny.WIRINGS))
 
 
-AT_ONCE = [variant for variant in VARIANTS if variant.wiring == "luong" and not variant.input_feeding]
+AT_ONCE = [variant for variant in tiny.VARIANTS if variant.wiring == "luong" and not variant.input_feeding]
 CHECKED = ("attention", "recurrent", "readout")  # by finite differences
 
 
@@ -42,19 +28,19 @@ def run(model, state, memory, inputs, teacher_forcing_mask=None):
 # Against the formulas
 
 
-@each_crossed(layers_and_window=[(1, WINDOW), (2, 1), (1, 50)])
+@tiny.each_crossed(layers_and_window=[(1, tiny.WINDOW), (2, 1), (1, 50)])
 def test_a_whole_pass_is_that_of_the_formulas(variant, layers_and_window):
     layers, window = layers_and_window
-    model = tiny_model(variant, layers, window=window)
-    formula = decoder_weights(model, variant)
-    state, memory = encode(model)
-    inputs = decoder_inputs()
+    model = tiny.tiny_model(variant, layers, window=window)
+    formula = tiny.decoder_weights(model, variant)
+    state, memory = tiny.encode(model)
+    inputs = tiny.decoder_inputs()
     readouts, weights = run(model, state, memory, pad(inputs))
     logits = model.decoder.logits(readouts)
-    assert logits.shape == (3, 5, TARGET_TYPES)
+    assert logits.shape == (3, 5, tiny.TARGET_TYPES)
     assert weights.shape == (3, 5, 1 if variant.wiring == "none" else 8)
-    for b, (source, tokens) in enumerate(zip(SOURCES, inputs, strict=True)):
-        expected_logits, expected_weights = formula.decode(tokens, *encode_alone(model, [*source, EOS]))
+    for b, (source, tokens) in enumerate(zip(tiny.SOURCES, inputs, strict=True)):
+        expected_logits, expected_weights = formula.decode(tokens, *tiny.encode_alone(model, [*source, EOS]))
         steps, positions = expected_weights.shape
         np.testing.assert_allclose(logits[b, :steps].detach(), expected_logits, rtol=0, atol=1e-11)
         np.testing.assert_allclose(weights[b, :steps, :positions].detach(), expected_weights, rtol=0, atol=1e-11)
@@ -64,24 +50,28 @@ def test_a_whole_pass_is_that_of_the_formulas(variant, layers_and_window):
 # All of the target at once
 
 
-@pytest.mark.parametrize("variant", **parametrised(AT_ONCE))
+@pytest.mark.parametrize("variant", **tiny.parametrised(AT_ONCE))
 def test_all_of_the_target_at_once_is_the_loop_over_it(variant):
-    model = tiny_model(variant, layers=2)
-    state, memory = encode(model)
-    inputs = pad(decoder_inputs())
+    model = tiny.tiny_model(variant, layers=2)
+    state, memory = tiny.encode(model)
+    inputs = pad(tiny.decoder_inputs())
     readouts, weights = run(model, state, memory, inputs)
     looped, alignment = Decoder.forward(model.decoder, inputs, state, memory)
     torch.testing.assert_close(readouts, looped, **TOLERANCE)
     torch.testing.assert_close(weights, alignment.dense(memory.mask.shape[1]), **TOLERANCE)
 
 
-@pytest.mark.parametrize("variant", **parametrised([*WIRINGS, *COVERING, *OTHER]))
+@pytest.mark.parametrize("variant", **tiny.parametrised([*tiny.WIRINGS, *COVERING, *tiny.OTHER]))
 def test_the_gradient_of_a_whole_pass_is_that_of_finite_differences(variant):
     """It goes from step to step through the states, h̃ and the coverage."""
-    model, inputs, factor = tiny_model(variant, window=1), pad(decoder_inputs()), draw(3, 5, TARGET_TYPES)
+    model, inputs, factor = (
+        tiny.tiny_model(variant, window=1),
+        pad(tiny.decoder_inputs()),
+        draw(3, 5, tiny.TARGET_TYPES),
+    )
 
     def objective():
-        readouts, _ = model.decoder(inputs, *encode(model))
+        readouts, _ = model.decoder(inputs, *tiny.encode(model))
         return (model.decoder.logits(readouts) * factor).sum()
 
     parameters = {name: p for name, p in model.named_parameters() if any(kind in name for kind in CHECKED)}
@@ -96,14 +86,14 @@ def choose(share):
     return torch.rand(3, 5, generator=torch.Generator().manual_seed(1)) < share
 
 
-@each_crossed(share=[0, 0.3, 0.7, 1])
+@tiny.each_crossed(share=[0, 0.3, 0.7, 1])
 def test_elsewhere_the_model_reads_its_own_best_token(variant, share):
     """And BOS first; where it reads the reference everywhere, that is teacher forcing."""
-    model, teacher_forcing_mask = tiny_model(variant), choose(share)
-    decoder, inputs = model.decoder, pad(decoder_inputs())
-    readouts, weights = run(model, *encode(model), inputs, teacher_forcing_mask)
-    for b, source in enumerate(SOURCES):
-        formula, (values, final) = decoder_weights(model, variant), encode_alone(model, [*source, EOS])
+    model, teacher_forcing_mask = tiny.tiny_model(variant), choose(share)
+    decoder, inputs = model.decoder, pad(tiny.decoder_inputs())
+    readouts, weights = run(model, *tiny.encode(model), inputs, teacher_forcing_mask)
+    for b, source in enumerate(tiny.SOURCES):
+        formula, (values, final) = tiny.decoder_weights(model, variant), tiny.encode_alone(model, [*source, EOS])
         state, best = formula.initial(values, final), BOS
         for t in range(5):
             last = int(inputs[b, t]) if teacher_forcing_mask[b, t] and t > 0 else best
@@ -119,11 +109,11 @@ def test_elsewhere_the_model_reads_its_own_best_token(variant, share):
 def test_it_reads_what_greedy_search_would_take(variant):
     """Whatever the output layer thinks of PAD and BOS; and the choice draws no dropout: the output layer's, the only
     one there is here, is drawn once, for the loss."""
-    model = tiny_model(variant)
-    decoder, inputs = model.decoder, pad(decoder_inputs())
+    model = tiny.tiny_model(variant)
+    decoder, inputs = model.decoder, pad(tiny.decoder_inputs())
     with torch.no_grad():
         decoder.output.bias[[PAD, BOS]] = 100.0
-    state, memory = encode(model)
+    state, memory = tiny.encode(model)
     expected, _ = run(model, state, memory, inputs, choose(0))
     assert not torch.isin(decoder.best(expected.flatten(0, 1)), torch.tensor([PAD, BOS])).any()
     decoder.dropout.train().p = 0.9
@@ -150,13 +140,13 @@ def everything_in(model):
 @SPREAD
 def test_running_a_model_leaves_nothing_in_it(variant):
     for training in (False, True):
-        model, inputs = tiny_model(variant, layers=2).train(training), pad(decoder_inputs())
+        model, inputs = tiny.tiny_model(variant, layers=2).train(training), pad(tiny.decoder_inputs())
         before = everything_in(model)
-        state, memory = encode(model)
+        state, memory = tiny.encode(model)
         first = run(model, state, memory, inputs)
         model.decoder(inputs, state, memory, choose(0.5))
         model.decoder.logits(step(model, inputs[:, 0], state, memory)[0])
         assert everything_in(model) == before
         if not training:
-            for one, other in zip(first, run(model, *encode(model), inputs), strict=True):
+            for one, other in zip(first, run(model, *tiny.encode(model), inputs), strict=True):
                 assert torch.equal(one, other)

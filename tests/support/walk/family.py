@@ -12,7 +12,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from nmt.cli import main
-from nmt.system.errors import MOST, UserError
+from nmt.system.errors import LIMIT, UserError
 
 Try = Callable[[int, Random], bool]
 """Try the input of a number; returns whether it was refused. Raises AssertionError, or anything, if neither is true."""
@@ -55,7 +55,7 @@ def refused(function: Callable[[], object], *beginnings: object) -> bool:
 def check_line(line: str) -> None:
     """Fail unless this can stand on a screen as one line, and says something."""
     assert len(line.splitlines()) == 1, f"not one line: {line!r}"
-    assert len(line) <= MOST, f"{len(line)} characters: {line[:200]!r}"
+    assert len(line) <= LIMIT, f"{len(line)} characters: {line[:200]!r}"
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in line), repr(line)
 
 

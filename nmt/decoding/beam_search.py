@@ -77,33 +77,33 @@ def beam_search(
     is greedy search. Hypotheses begin with the ids in `prefix`, as `force` has them. `watch` is called with what each
     step chooses from.
     """
-    numbers = _indices(memory)  # the unfinished sentences, by their index in the input
-    ids, scores = numbers.new_full((len(numbers), 1, 1), bos), torch.zeros(len(numbers), 1, device=numbers.device)
-    ended: list[list[Hypothesis]] = [[] for _ in numbers]
+    indices = _indices(memory)  # the unfinished sentences, by their index in the input
+    ids, scores = indices.new_full((len(indices), 1, 1), bos), torch.zeros(len(indices), 1, device=indices.device)
+    ended: list[list[Hypothesis]] = [[] for _ in indices]
     for length in range(1, max_length + 1):
         log_probabilities, state = step(ids[:, :, -1].flatten(), state, memory)
-        log_probabilities = force(log_probabilities.unflatten(0, scores.shape), prefix, numbers, length - 1)
+        log_probabilities = force(log_probabilities.unflatten(0, scores.shape), prefix, indices, length - 1)
         totals = log_probabilities.add_(scores.unsqueeze(2))
         best, parents, tokens = _best_candidates(totals, 2 * beam_size)  # K may end, and K others are to continue
         written = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
         is_hypothesis = ((tokens == eos) & (best > -torch.inf))[:, :beam_size]
-        _add(ended, numbers, written, best / length_penalty(length, alpha), is_hypothesis)
+        _add(ended, indices, written, best / length_penalty(length, alpha), is_hypothesis)
         going_on = _going_on(tokens == eos)[:, : min(beam_size, totals[0, :, 1:].numel())]
         if watch:
-            watch(Candidates(numbers, best, parents, tokens, going_on))
+            watch(Candidates(indices, best, parents, tokens, going_on))
         scores, parents = best.gather(1, going_on), parents.gather(1, going_on)
         ids = written.gather(1, going_on.unsqueeze(2).expand(-1, -1, length + 1))
-        is_done = torch.tensor([len(ended[number]) >= beam_size for number in numbers.tolist()], device=ids.device)
-        yield from _ranked(ended, numbers[is_done], n_best)
+        is_done = torch.tensor([len(ended[index]) >= beam_size for index in indices.tolist()], device=ids.device)
+        yield from _ranked(ended, indices[is_done], n_best)
         keep = (~is_done).nonzero().squeeze(1)
         if len(keep) == 0:
             return
         rows = totals.shape[1] * torch.arange(len(parents), device=ids.device).unsqueeze(1) + parents
         state = select(state, rows[keep].flatten())
-        if len(keep) < len(numbers):
-            memory, numbers, ids, scores = select(memory, keep), numbers[keep], ids[keep], scores[keep]
-    _add(ended, numbers, ids, scores / length_penalty(max_length, alpha), scores > -torch.inf)
-    yield from _ranked(ended, numbers, n_best)
+        if len(keep) < len(indices):
+            memory, indices, ids, scores = select(memory, keep), indices[keep], ids[keep], scores[keep]
+    _add(ended, indices, ids, scores / length_penalty(max_length, alpha), scores > -torch.inf)
+    yield from _ranked(ended, indices, n_best)
 
 
 def force(

@@ -39,27 +39,27 @@ def sample(
     """
     sentences, count, length = draws.shape
     device = draws.device
-    numbers = torch.arange(sentences, device=device)  # the unfinished sentences, by their index in the input
-    state = select(state, numbers.repeat_interleave(count))
+    indices = torch.arange(sentences, device=device)  # the unfinished sentences, by their index in the input
+    state = select(state, indices.repeat_interleave(count))
     tokens = torch.full((sentences, count), bos, device=device)
     written = torch.full((sentences, count, length), eos, device=device)
     scores = torch.zeros(sentences, count, dtype=torch.float64, device=device)
     for t in range(length):
         log_probabilities, state = step(tokens.flatten(), state, memory)
-        log_probabilities = force(log_probabilities.unflatten(0, tokens.shape), prefix, numbers, t)
+        log_probabilities = force(log_probabilities.unflatten(0, tokens.shape), prefix, indices, t)
         has_ended = tokens == eos
-        tokens = _draw(log_probabilities, draws[numbers, :, t], temperature, top_k)
+        tokens = _draw(log_probabilities, draws[indices, :, t], temperature, top_k)
         gained = log_probabilities.gather(2, tokens.unsqueeze(2)).squeeze(2).double()
         tokens = tokens.masked_fill(has_ended, eos)
-        scores[numbers] += gained.masked_fill(has_ended, 0)
-        written[numbers, :, t] = tokens
+        scores[indices] += gained.masked_fill(has_ended, 0)
+        written[indices, :, t] = tokens
         keep = (tokens != eos).any(dim=1).nonzero().squeeze(1)
         if len(keep) == 0:
             break
-        if len(keep) < len(numbers):
+        if len(keep) < len(indices):
             rows = (count * keep.unsqueeze(1) + torch.arange(count, device=device)).flatten()
             state, memory = select(state, rows), select(memory, keep)
-            numbers, tokens = numbers[keep], tokens[keep]
+            indices, tokens = indices[keep], tokens[keep]
     for sentence, samples in enumerate(zip(written.tolist(), scores.tolist(), strict=True)):
         ended = [(ids[: [*ids, eos].index(eos) + 1], score) for ids, score in zip(*samples, strict=True)]
         yield sentence, [Hypothesis(tuple(ids), score / length_penalty(len(ids), alpha)) for ids, score in ended]

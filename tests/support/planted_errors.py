@@ -13,7 +13,7 @@ MUTATIONS = [
         "decoding/test_beam_search.py",
         ("((5 + length) / 6) ** alpha", "((5 + length) / 6) ** (alpha / 2)"),
         (".add_(scores.unsqueeze(2))", ".add_(0 * scores.unsqueeze(2))"),
-        ("len(ended[number]) >= beam_size", "len(ended[number]) >= 1"),
+        ("len(ended[index]) >= beam_size", "len(ended[index]) >= 1"),
         ("-hypothesis.score)[:n_best]", "hypothesis.score)[:n_best]"),
         ("state = select(state, rows[keep].flatten())", "state = select(state, (rows - parents)[keep].flatten())"),
         (

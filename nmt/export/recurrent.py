@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-# The gates in ONNX's order, by their places in PyTorch's: update, reset, candidate; input, output, forget, candidate.
+# The gates in ONNX's order, by their indices in PyTorch's: update, reset, candidate; input, output, forget, candidate.
 _GATES = {"GRU": (1, 0, 2), "LSTM": (0, 3, 1, 2)}
 
 
@@ -32,8 +32,8 @@ class RecurrentOperator(nn.Module):
 
     def _directions(self, rnn: nn.RNNBase, kind: str, layer: int) -> list[Tensor]:
         """A layer's weights or biases forward and backward, their gates in ONNX's order."""
-        each = (getattr(rnn, f"{kind}_l{layer}{end}").detach() for end in ("", "_reverse"))
-        return [torch.cat([w.split(self.size)[gate] for gate in _GATES[self.operator]]) for w in each]
+        weights = (getattr(rnn, f"{kind}_l{layer}{end}").detach() for end in ("", "_reverse"))
+        return [torch.cat([w.split(self.size)[gate] for gate in _GATES[self.operator]]) for w in weights]
 
     def forward(
         self, inputs: Float[Tensor, "B S I"], lengths: Int[Tensor, " B"]

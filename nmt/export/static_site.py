@@ -40,7 +40,7 @@ def write_page(path: str, loaded: Loaded, output: Path, precision: Precision, pa
 
     `package` is the folder of the npm package onnxruntime-web; `about` is what is known of the model. The folder is
     complete or absent at any moment. Raises `UserError` if it exists or cannot be written, if the package is not there,
-    or if the page knows nothing of a tokenizer; then nothing is written.
+    or if the page does not support a tokenizer; then nothing is written.
     """
     check_tokenizers(path, loaded)
     runtime = [package / "dist" / name for name in RUNTIME]
@@ -60,12 +60,12 @@ def write_page(path: str, loaded: Loaded, output: Path, precision: Precision, pa
 
 
 def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) -> None:
-    model, place = loaded.model, folder / "model"
+    model, model_folder = loaded.model, folder / "model"
     for graph, content in trace(model, offered("static_page")).items():
-        write(content, place / f"{graph}.onnx", precision, products=False)
-    subwords = write_text_files(place, loaded, with_target=True)
+        write(content, model_folder / f"{graph}.onnx", precision, products=False)
+    subwords = write_text_files(model_folder, loaded, with_target=True)
     scope = getattr(model.decoder.attention, "scope", None)
-    files = [*sorted(place.iterdir()), folder / "runtime" / RUNTIME[-1]]
+    files = [*sorted(model_folder.iterdir()), folder / "runtime" / RUNTIME[-1]]
     config: dict[str, Any] = {
         "model": offered("static_page").of_model("1", name, Translator.of({name: loaded})),
         "window": scope.window if isinstance(scope, LocalScope) else None,
@@ -76,7 +76,7 @@ def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) 
         },
         "files": {file.relative_to(folder).as_posix(): file.stat().st_size for file in files},
     }
-    (place / "model.json").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
+    (model_folder / "model.json").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
 
 
 def _write_static(folder: Path) -> None:
@@ -89,8 +89,8 @@ def _write_static(folder: Path) -> None:
     style = folder / "static" / "page.css"
     style.write_text(style.read_text(encoding="utf-8").replace("/static/icon.svg", "icon.svg"), encoding="utf-8")
     for file in ENGINE.glob("*.js"):
-        place = "static" if file.name in ON_PAGE else "." if file.name == "offline.js" else "engine"
-        shutil.copyfile(file, folder / place / file.name)
+        part = "static" if file.name in ON_PAGE else "." if file.name == "offline.js" else "engine"
+        shutil.copyfile(file, folder / part / file.name)
 
 
 def _index() -> str:

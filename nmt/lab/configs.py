@@ -72,10 +72,10 @@ def missing(configs: Iterable[Config]) -> Iterator[Config]:
     attentive = [c.model.attention for c in configs if c.model.attention.wiring != "none"]
     scores = {name for name, score in SCORES.items() if score.same_as is None} - {a.score for a in attentive}
     scopes = SCOPES.keys() - {a.scope for a in attentive}
-    made = {f"luong_{score}": {"wiring": "luong", "score": score} for score in sorted(scores)}
+    attentions = {f"luong_{score}": {"wiring": "luong", "score": score} for score in sorted(scores)}
     for scope in sorted(scopes):
-        made[f"luong_general_{scope}"] = {"wiring": "luong", "score": "general", "scope": scope}
-    for name, attention in made.items():
+        attentions[f"luong_general_{scope}"] = {"wiring": "luong", "score": "general", "scope": scope}
+    for name, attention in attentions.items():
         values = configs[0].model_dump(mode="json") | {"name": name}
         values["model"] |= {"attention": attention}
         yield parse_config(values, f"the config made for {name}")

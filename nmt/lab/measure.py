@@ -150,5 +150,5 @@ def _validation_bleu(events: list[dict[str, Any]], config: Config) -> float:
 def _speed(events: list[dict[str, Any]]) -> float | None:
     """Target tokens per second: the median over the log's laps; a lap cut by a stop may have no speed."""
     speeds = [event["target_tokens_per_second"] for event in events if event["event"] == "train"]
-    known = [speed for speed in speeds if speed is not None]
-    return statistics.median(known) if known else None
+    measured = [speed for speed in speeds if speed is not None]
+    return statistics.median(measured) if measured else None

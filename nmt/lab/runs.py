@@ -83,7 +83,7 @@ def _start(config: Config) -> Child:
     path = folder / LOG
     # The child inherits the lock, and holds it until it ends, even if this process is killed.
     with files.locked(path, f"{folder} is in use by another process: wait for it, or stop it") as log:
-        # In a session of its own, so that Ctrl-C reaches only this process, which tells each run once.
+        # In a session of its own, so that Ctrl-C reaches only this process, which stops each run once.
         process = subprocess.Popen(
             [sys.executable, "-X", "utf8", "-u", "-m", "nmt.lab.child"],
             stdin=subprocess.PIPE,

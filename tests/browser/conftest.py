@@ -3,16 +3,21 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
 import torch
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
-from support.page import EXAMPLE
+from support.page import EXAMPLE, LINKS, PAIRS, RUNS, measure
 from support.serving import served
 
+from nmt.evaluation import checkpoints
 from nmt.page.explanation import Explanation, explain
+from nmt.page.neighbours import index
+from nmt.page.neighbours.index import Index
+from nmt.page.test_sets import load_set
+from nmt.training.event_log import EventLog
 from nmt.translator import Translator
 
 expect.set_options(timeout=30_000)  # a busy machine needs longer than the usual 5 seconds
@@ -31,14 +36,46 @@ def explained(translator: Translator) -> Explanation:
 
 
 @pytest.fixture(scope="session")
-def address(translator: Translator) -> Iterator[str]:
-    greedy = Translator(
-        translator.model,
-        translator.source,
-        translator.target,
-        translator.search.model_copy(update={"beam_size": 1}),
-    )
-    with served({"1": ("bundled", translator), "2": ("bundled, greedy", greedy)}) as address:
+def greedy(translator: Translator) -> Translator:
+    search = translator.search.model_copy(update={"beam_size": 1})
+    return Translator(translator.model, translator.source, translator.target, search)
+
+
+@pytest.fixture(scope="session")
+def own_index(translator: Translator) -> Index:
+    return index.build(translator, list(PAIRS.items())[:5])
+
+
+@pytest.fixture(scope="session")
+def own_set(tmp_path_factory: pytest.TempPathFactory) -> checkpoints.TestSet:
+    folder = tmp_path_factory.mktemp("set")
+    files = [folder / f"captions.{ending}" for ending in ("de", "en", "links")]
+    for file, lines in zip(files, (PAIRS, PAIRS.values(), LINKS), strict=True):
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return load_set(str(files[0]), str(files[1]), str(files[2]), ("de", "en"), "spacy")
+
+
+@pytest.fixture(scope="session")
+def runs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkpoints")
+    for better, (name, scope) in enumerate(RUNS.items()):
+        (folder / name).mkdir(parents=True)
+        config = f"name: {name}\nmodel: {{cell: gru, attention: {{scope: {scope}}}}}\n"
+        (folder / name / "config.yaml").write_text(config, encoding="utf-8")
+        with closing(EventLog(folder / name)) as log:
+            measure(log, range(50, 850, 50), better / 2)
+            if scope == "local_p":
+                log.write("end", 800, 1, reason="800 updates", best=30.0, seconds=9.0)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def address(
+    translator: Translator, greedy: Translator, own_index: Index, own_set: checkpoints.TestSet, runs_folder: Path
+) -> Iterator[str]:
+    """A server that has everything: two models, an index of the first, a test set, and runs."""
+    models = {"1": ("bundled", translator), "2": ("bundled, greedy", greedy)}
+    with served(models, indexes={"1": own_index}, sets={"1": own_set}, runs=runs_folder) as address:
         yield address
 
 
@@ -93,9 +130,7 @@ def keep() -> Callable[[Page, str], None]:
     def keep_it(page: Page, name: str) -> None:
         size = page.viewport_size
         assert size is not None
-        whole = page.evaluate(
-            "document.documentElement.scrollHeight"
-        )  # what lies over the page covers the window alone
+        whole = page.evaluate("document.documentElement.scrollHeight")  # what lies over it covers the window alone
         page.set_viewport_size({"width": size["width"], "height": max(whole, size["height"])})
         page.wait_for_timeout(300)  # transitions
         picture = page.screenshot(full_page=True)

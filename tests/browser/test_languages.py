@@ -16,11 +16,9 @@ TYPED = "Zwei Männer spielen Fußball."
 
 
 @pytest.fixture(scope="module")
-def translators(translator: Translator) -> dict[str, Translator]:
-    greedy = translator.search.model_copy(update={"beam_size": 1})
-    again = Translator(translator.model, translator.source, translator.target, greedy)
+def translators(translator: Translator, greedy: Translator) -> dict[str, Translator]:
     into_german = Translator.load(bundled.models()["en", "de"], device="cpu")
-    return {"from German": translator, "into German": into_german, "greedy": again}
+    return {"from German": translator, "into German": into_german, "greedy": greedy}
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +51,7 @@ def test_each_model_begins_with_a_sentence_that_it_can_read(
     page.go_back()
     expect(text).to_have_value("A dog runs through the grass.")
     expect(model).to_have_value("2")
-
-
-def test_what_was_typed_stays_for_the_next_model(open_page: Opener, at: str) -> None:
-    page = open_page("#model=2", at=at)
-    text = page.get_by_label("Sentence", exact=True)
-    expect(text).to_have_value("A dog runs through the grass.")
-    text.fill(TYPED)
+    text.fill(TYPED)  # what was typed stays for the next model
     page.locator("#model").select_option("from German")
     expect(text).to_have_value(TYPED)
     expect(page.locator("#said")).to_contain_text("soccer")
@@ -74,3 +66,10 @@ def test_only_models_that_read_the_same_language_are_compared(open_page: Opener,
     expect(page.locator(".column h3")).to_have_text(["from German", "greedy"])
     page.locator("#model").select_option("into German")
     expect(page.locator(".column h3")).to_have_text(["into German"])
+
+
+def test_without_an_index_or_a_set_it_says_how_to_get_one(open_page: Opener, at: str) -> None:
+    page = open_page("#view=neighbours", at=at)
+    expect(page.locator("#panel")).to_contain_text("nmt index CHECKPOINT")
+    page.locator("#tab-set").click()
+    expect(page.locator("#panel")).to_contain_text("--test-set SOURCE REFERENCE")

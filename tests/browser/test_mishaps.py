@@ -70,21 +70,19 @@ def test_back_closes_a_word_and_asks_nothing(open_page: Opener, explained: Expla
     expect(page.locator("#score")).to_have_text(f"score {explained.translation.score:.3f}")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Meine Großmutter backt jeden Sonntag Apfelkuchen.", "<b>Ein Hund</b> <script>alert(1)</script> &amp;"],
-)
-def test_who_should_not_trust_a_translation_is_told(open_page: Opener, translator: Translator, text: str) -> None:
+def test_who_should_not_trust_a_translation_is_told(open_page: Opener, translator: Translator) -> None:
     page = open_page()
     expect(page.get_by_role("status")).to_be_empty()
-    type_in(page, text)
-    found = explain(translator, text).translation
-    expect(page.locator("#score")).to_have_text(f"score {found.score:.3f}")
-    assert found.is_unlike_training
-    expect(page.get_by_role("status")).to_contain_text("unlike the text that the model was trained on")
-    is_cut = found.tokens[-1] != "<eos>"
-    assert ("was cut off after 100 tokens" in page.get_by_role("status").inner_text()) is is_cut
-    page.locator("#said button").nth(1).click()  # what it is told is no translation of its own
+    markup = "<b>Ein Hund</b> <script>alert(1)</script> &amp;"
+    for text in ("Meine Großmutter backt jeden Sonntag Apfelkuchen.", markup):
+        type_in(page, text)
+        translation = explain(translator, text).translation
+        expect(page.locator("#score")).to_have_text(f"score {translation.score:.3f}")
+        assert translation.is_unlike_training
+        expect(page.get_by_role("status")).to_contain_text("unlike the text that the model was trained on")
+        is_cut = translation.tokens[-1] != "<eos>"
+        assert ("was cut off after 100 tokens" in page.get_by_role("status").inner_text()) is is_cut
+    page.locator("#said button").nth(1).click()  # with a prefix it is no translation of the model's own
     page.get_by_role("dialog").locator(".word:enabled").nth(1).click()
     expect(page.locator("#told")).to_contain_text("begins with")
     expect(page.get_by_role("status")).not_to_contain_text("unlike")
@@ -105,7 +103,7 @@ def test_a_translation_is_copied_as_a_text(open_page: Opener, explained: Explana
     assert page.evaluate(copy, [0, 1]) == explained.translation.text.split()[0]
 
 
-def test_a_finger_points_first_and_chooses_then(open_page: Opener) -> None:
+def test_a_finger_points_first_and_a_model_that_is_not_there_is_named(open_page: Opener) -> None:
     page = open_page(has_touch=True, viewport={"width": 375, "height": 800})
     word = page.locator("svg.rays [data-row='1']")
     word.tap()
@@ -113,9 +111,6 @@ def test_a_finger_points_first_and_chooses_then(open_page: Opener) -> None:
     expect(page.get_by_role("dialog")).not_to_be_visible()
     word.tap()
     expect(page.get_by_role("dialog")).to_be_visible()
-
-
-def test_a_model_that_is_not_there_is_named(open_page: Opener) -> None:
     page = open_page("#view=runs&model=99")
     page.locator("#tab-attention").click()
     expect(page.get_by_role("status")).to_contain_text("There is no model “99” here")

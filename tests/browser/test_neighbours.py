@@ -1,44 +1,19 @@
 """Neighbours on the page, beside those of `nmt.page.neighbours`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
-from support.page import LOOKS, Keeper, Opener, assert_in_nobodys_way, saved_words
+from support.page import EXAMPLE, Keeper, Opener, saved_words
 
 from nmt.page.neighbours import index
 from nmt.page.neighbours.index import Index, Neighbour, Side
 from nmt.text.tokenizers.case import MARKS
 from nmt.translator import Translator
 
-EXAMPLE = "Ein Hund läuft über die Wiese."
-PAIRS = [
-    ("Ein brauner Hund rennt über ein Feld.", "A brown dog runs across a field."),
-    ("Zwei Hunde spielen im Schnee.", "Two dogs play in the snow."),
-    ("Eine Frau läuft am Strand.", "A woman walks on the beach."),
-    ("Ein Junge springt in den See.", "A boy jumps into the lake."),
-    ("Ein Mann sitzt auf einer Bank.", "A man sits on a bench."),
-    ("Ein Pferd steht auf der Wiese.", "A horse stands in the meadow."),
-]
-
-
-@pytest.fixture(scope="module")
-def own_index(translator: Translator) -> Index:
-    return index.build(translator, PAIRS)
-
-
-@pytest.fixture(scope="module")
-def at(serving: Callable[..., AbstractContextManager[str]], translator: Translator, own_index: Index) -> Iterator[str]:
-    with serving({"1": ("bundled", translator)}, indexes={"1": own_index}, runs=Path("none")) as address:
-        yield address
-
 
 def expected(translator: Translator, own_index: Index, side: Side, place: int) -> list[Neighbour]:
     tokens = translator.translate([EXAMPLE], vocabulary_selection=False, precision="float32")[0].tokens
-    asked = index.vector(translator, EXAMPLE, [token for token in tokens if token != "<eos>"], side, place)
-    return own_index.nearest(side, asked, 10)
+    query = index.vector(translator, EXAMPLE, [token for token in tokens if token != "<eos>"], side, place)
+    return own_index.nearest(side, query, 10)
 
 
 def shown(page: Page) -> list[tuple[float, str]]:
@@ -59,34 +34,23 @@ def word(tokens: list[str], place: int) -> str:
 def assert_shown(page: Page, neighbours: list[Neighbour], side: Side) -> None:
     expect(page.locator("#panel table tr")).to_have_count(11)
     expect(page.locator("#panel table td").first).to_have_text(f"{neighbours[0].likeness:.3f}")
-    found = shown(page)
-    assert [likeness for likeness, _ in found] == pytest.approx([one.likeness for one in neighbours], abs=6e-4)
+    rows = shown(page)
+    assert [likeness for likeness, _ in rows] == pytest.approx([one.likeness for one in neighbours], abs=6e-4)
     words = [word(one.source if side == "source" else one.target, one.place) for one in neighbours]
-    for (_, marked), own in zip(found, words, strict=True):
-        assert marked.strip(".,").lower() in own
+    for (_, marked), whole in zip(rows, words, strict=True):
+        assert marked.strip(".,").lower() in whole
 
 
 def test_words_like_the_chosen_one_are_shown(
-    open_page: Opener, at: str, translator: Translator, own_index: Index, keep: Keeper
+    open_page: Opener, translator: Translator, own_index: Index, keep: Keeper
 ) -> None:
-    page = open_page("#view=neighbours&step=1&words=0", at=at)
+    page = open_page("#view=neighbours&step=1&words=0")
     assert_shown(page, expected(translator, own_index, "target", 1), "target")
     keep(page, "neighbours")
     page.get_by_role("group", name="source").get_by_role("button", name="hund").click()
     assert_shown(page, expected(translator, own_index, "source", 3), "source")
-    other = open_page(page.url[page.url.index("#") :], at=at)
+    other = open_page(page.url[page.url.index("#") :])
     expect(other.get_by_role("group", name="source").locator("[aria-pressed=true]")).to_have_text("hund")
     expect(other.locator("#panel table tr")).to_have_count(11)
     assert shown(other) == shown(page)
     assert {"likeness", "hund"} <= saved_words(other)
-
-
-@pytest.mark.parametrize("look", LOOKS)
-def test_it_stands_in_nobodys_way(open_page: Opener, at: str, look: str) -> None:
-    page = open_page("#view=neighbours", at=at, **LOOKS[look])
-    expect(page.locator("#panel table tr")).to_have_count(11)
-    assert_in_nobodys_way(page)
-
-
-def test_without_an_index_it_says_how_to_get_one(open_page: Opener) -> None:
-    expect(open_page("#view=neighbours").locator("#panel")).to_contain_text("nmt index CHECKPOINT")

@@ -1,6 +1,5 @@
 """The page as people use it. What it shows is compared with what the translator gives."""
 
-import json
 import re
 
 import pytest
@@ -24,7 +23,7 @@ def weights_of(explained: Explanation) -> Float[Tensor, "T S"]:
     return torch.cat([step.look.weights for step in explained.steps if step.look is not None])
 
 
-def test_it_translates_while_one_types(open_page: Opener, translator: Translator) -> None:
+def test_it_translates_while_one_types_and_markup_is_text(open_page: Opener, translator: Translator) -> None:
     page = open_page()
     page.get_by_label("Sentence", exact=True).fill("")
     page.get_by_label("Sentence", exact=True).press_sequentially(SENTENCE, delay=20)
@@ -33,6 +32,13 @@ def test_it_translates_while_one_types(open_page: Opener, translator: Translator
     assert said(page) == labels(expected.translation.tokens)
     page.get_by_label("Sentence", exact=True).fill("")
     expect(page.locator("#panel")).to_contain_text("Type a sentence")
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))  # markup in a sentence is text
+    page.get_by_label("Sentence", exact=True).fill("<img src=x onerror=alert(1)> <b>Hund</b>")
+    expect(page.locator("svg.rays")).to_contain_text("onerror", timeout=30_000)  # a long translation
+    for view in VIEWS:
+        page.locator(f"#tab-{view}").click()
+        page.wait_for_timeout(400)
+        assert page.locator("main img, main b").count() == 0
 
 
 def test_attention_is_drawn_as_lines_and_cells(open_page: Opener, explained: Explanation, keep: Keeper) -> None:
@@ -183,6 +189,14 @@ def test_the_model_is_told_otherwise(
     expect(page.locator("#told")).to_contain_text("begins with “Giraffe”")
     assert "Giraffe" in said(page).replace(" ", "")
     page.get_by_role("button", name="Let it decide again").click()
+    page.locator("svg.rays [data-row='0']").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Instead of “a”")  # and not of the mark of its capital
+    page.get_by_label("Another word").fill("Two")
+    page.get_by_role("button", name="Put it there").click()
+    expect(page.locator("#told")).to_contain_text("begins with “Two”")
+    [expected] = translator.translate([EXAMPLE], prefix=[["⇧▁", "▁two"]], precision="float32")
+    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
+    page.get_by_role("button", name="Let it decide again").click()
     page.locator("#said button").nth(1).click()
     page.get_by_label("Or have this step read only").select_option(label="9. wiese")
     page.get_by_role("button", name="Force its attention").click()
@@ -190,17 +204,6 @@ def test_the_model_is_told_otherwise(
     expect(page.locator("#score")).to_have_text(f"score {forced.translation.score:.3f}")
     assert said(page) == labels(forced.translation.tokens)
     expect(page.locator("#told")).to_contain_text("step 2 reads only “wiese”")
-
-
-def test_a_capital_is_part_of_its_word(open_page: Opener, translator: Translator) -> None:
-    page = open_page()
-    page.locator("svg.rays [data-row='0']").click()
-    expect(page.get_by_role("dialog")).to_contain_text("Instead of “a”")  # and not of its mark
-    page.get_by_label("Another word").fill("Two")
-    page.get_by_role("button", name="Put it there").click()
-    expect(page.locator("#told")).to_contain_text("begins with “Two”")
-    [expected] = translator.translate([EXAMPLE], prefix=[["⇧▁", "▁two"]], precision="float32")
-    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
 
 
 def test_models_and_a_reference_stand_side_by_side(open_page: Opener, translator: Translator, keep: Keeper) -> None:
@@ -221,26 +224,6 @@ def test_models_and_a_reference_stand_side_by_side(open_page: Opener, translator
     keep(page, "compare")
     page.get_by_role("checkbox", name="bundled, greedy").uncheck()
     expect(columns).to_have_count(2)
-
-
-def test_compared_models_are_told_the_same(open_page: Opener, translator: Translator) -> None:
-    prefix = ["▁a", "▁brown"]
-    page = open_page(f"#view=compare&prefix={json.dumps(prefix)}&forced=[[2,1]]")
-    expect(page.locator(".column")).to_have_count(2)
-    for column, beam in ((0, None), (1, 1)):
-        found = explain(translator, EXAMPLE, prefix=prefix, forced={2: 1}, beam_size=beam).translation
-        expect(page.locator(".column").nth(column)).to_contain_text(f"score {found.score:.3f}")
-
-
-def test_markup_in_a_sentence_is_text(open_page: Opener) -> None:
-    page = open_page()
-    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
-    page.get_by_label("Sentence", exact=True).fill("<img src=x onerror=alert(1)> <b>Hund</b>")
-    expect(page.locator("svg.rays")).to_contain_text("onerror", timeout=30_000)  # a long translation
-    for view in VIEWS:
-        page.locator(f"#tab-{view}").click()
-        page.wait_for_timeout(400)
-    assert page.locator("main img, main b").count() == 0
 
 
 def test_the_keyboard_is_enough(open_page: Opener) -> None:
@@ -275,9 +258,11 @@ def test_the_keyboard_is_enough(open_page: Opener) -> None:
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_nothing_stands_in_anyones_way(open_page: Opener, look: str, keep: Keeper) -> None:
-    page = open_page("", **LOOKS[look])
+    page = open_page("#line=0", **LOOKS[look])
+    drawn = {"neighbours": "#panel table tr", "set": "#panel svg.heat", "runs": "table.samples"}
     for view in VIEWS:
         page.locator(f"#tab-{view}").click()
+        expect(page.locator(drawn.get(view, "#panel svg")).first).to_be_visible()
         page.wait_for_timeout(700)
         assert_in_nobodys_way(page)
         if look == "dark" and view == "steps":
@@ -286,15 +271,13 @@ def test_nothing_stands_in_anyones_way(open_page: Opener, look: str, keep: Keepe
             keep(page, "phone")
             heat = page.locator(".pair .scroll")  # a short sentence needs no scrolling
             assert heat.evaluate("(box) => box.scrollWidth <= box.clientWidth")
-    page.locator("#tab-attention").click()
+    page.locator("#tab-runs").press("ArrowRight")  # around, to the first
     page.locator("#said button").first.click()
     assert_in_nobodys_way(page)
-
-
-def test_the_theme_is_remembered(open_page: Opener) -> None:
-    page = open_page()
-    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    page.get_by_role("button", name=re.compile("^Dark$")).click()
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != background
-    page.reload()
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.keyboard.press("Escape")
+    if look == "light":
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.get_by_role("button", name=re.compile("^Dark$")).click()
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != background
+        page.reload()
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"

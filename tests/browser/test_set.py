@@ -1,61 +1,23 @@
 """A test set on the page, beside the translator's own translations and sacreBLEU's scores of them."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pytest
 import sacrebleu
 from playwright.sync_api import Page, Route, expect
-from support.page import LOOKS, Keeper, Opener, assert_in_nobodys_way, cells, saved_words
+from support.page import PAIRS, Keeper, Opener, cells, saved_words
 
 from nmt.evaluation.alignment import attend_words, best_links, score_alignment
 from nmt.evaluation.checkpoints import TestSet as Set
-from nmt.page.test_sets import load_set
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 
-PAIRS = {
-    "Ein Hund läuft über die Wiese.": "A dog runs across the meadow.",
-    "Zwei Männer spielen Fußball.": "Two men play soccer.",
-    "Eine Frau mit einem roten Hut steht am Strand.": "A woman with a red hat is standing on the beach.",
-    "Ein Junge springt.": "A boy jumps.",
-    "Zwei Mädchen in blauen Kleidern sitzen auf einer Bank im Park und essen Eis.": "Two girls in blue dresses sit.",
-    "Ein <b>Mann</b> liest.": "A man reads.",
-}
-LINKS = ["0-0 1-1 2-2 3?3 4?4 5-5", "0-0 1-1 2-2 3-3", "0-0 1-1", "0-0 1-1 2-2", "0-0 1-1", "0-0"]
-SOURCES = list(PAIRS)
-
-
-@pytest.fixture(scope="module")
-def own_set(tmp_path_factory: pytest.TempPathFactory) -> Set:
-    folder = tmp_path_factory.mktemp("set")
-    for name, lines in (("captions.de", PAIRS), ("captions.en", PAIRS.values()), ("captions.links", LINKS)):
-        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    files: list[str] = [str(folder / f"captions.{ending}") for ending in ("de", "en", "links")]
-    return load_set(files[0], files[1], files[2], ("de", "en"), "spacy")
-
-
-@pytest.fixture(scope="module")
-def translators(translator: Translator) -> dict[str, Translator]:
-    greedy = translator.search.model_copy(update={"beam_size": 1, "max_length": 8})
-    short = Translator(translator.model, translator.source, translator.target, greedy)
-    return {"bundled": translator, "short": short}
-
-
-@pytest.fixture(scope="module")
-def at(
-    serving: Callable[..., AbstractContextManager[str]], translators: dict[str, Translator], own_set: Set
-) -> Iterator[str]:
-    models = {str(n): pair for n, pair in enumerate(translators.items(), start=1)}
-    with serving(models, sets={"1": own_set}, runs=Path("none")) as address:
-        yield address
+SOURCES, REFERENCES = list(PAIRS), list(PAIRS.values())
 
 
 def scores(translator: Translator) -> list[float]:
-    said = [one.text for one in translator.translate(SOURCES)]  # with capitals, as these models write
-    return [sacrebleu.sentence_chrf(h, [r]).score for h, r in zip(said, PAIRS.values(), strict=True)]
+    texts = [one.text for one in translator.translate(SOURCES)]  # with capitals, as these models write
+    return [sacrebleu.sentence_chrf(h, [r]).score for h, r in zip(texts, REFERENCES, strict=True)]
 
 
 def sentences(page: Page) -> list[list[str]]:
@@ -68,29 +30,28 @@ def ready(page: Page) -> None:
 
 
 def test_sentences_have_scores_and_an_order(
-    open_page: Opener, at: str, translators: dict[str, Translator], keep: Keeper
+    open_page: Opener, translator: Translator, greedy: Translator, keep: Keeper
 ) -> None:
-    page = open_page("#view=set", at=at)
+    page = open_page("#view=set")
     ready(page)
-    expected = {name: scores(translator) for name, translator in translators.items()}
-    one, other = expected["bundled"], expected["short"]
+    one, other = scores(translator), scores(greedy)
+    assert one != other
     assert [row[0] for row in sentences(page)] == SOURCES
     assert [row[2:] for row in sentences(page)] == [[f"{a:.1f}", f"{b:.1f}"] for a, b in zip(one, other, strict=True)]
     summary = cells(page.locator("table.list").first)
-    said = [translation.text for translation in translators["short"].translate(SOURCES)]
-    references = list(PAIRS.values())
+    texts = [translation.text for translation in greedy.translate(SOURCES)]
     assert summary[2][1:3] == [
-        f"{sacrebleu.corpus_bleu(said, [references], force=True).score:.2f}",
-        f"{sacrebleu.corpus_chrf(said, [references]).score:.2f}",
+        f"{sacrebleu.corpus_bleu(texts, [REFERENCES], force=True).score:.2f}",
+        f"{sacrebleu.corpus_chrf(texts, [REFERENCES]).score:.2f}",
     ]
     page.get_by_role("combobox", name="Score", exact=True).select_option(label="BLEU")
-    bleu = [sacrebleu.sentence_bleu(h, [r]).score for h, r in zip(said, references, strict=True)]
+    bleu = [sacrebleu.sentence_bleu(h, [r]).score for h, r in zip(texts, REFERENCES, strict=True)]
     assert [row[3] for row in sentences(page)] == [f"{score:.1f}" for score in bleu]
     page.get_by_role("combobox", name="Score", exact=True).select_option(label="chrF")
     by_order = {
         "longest first": [4, 2, 5, 0, 1, 3],
-        "worst of short first": sorted(range(6), key=lambda i: other[i]),
-        "where bundled is better than short": sorted(range(6), key=lambda i: other[i] - one[i]),
+        "worst of bundled, greedy first": sorted(range(6), key=lambda i: other[i]),
+        "where bundled is better than bundled, greedy": sorted(range(6), key=lambda i: other[i] - one[i]),
     }
     for name, order in by_order.items():
         page.get_by_label("Order").select_option(label=name)
@@ -99,22 +60,23 @@ def test_sentences_have_scores_and_an_order(
     expect(page.locator("svg.heat")).to_have_count(2)
     keep(page, "set")
     assert page.locator("main b").count() == 0
-    again = open_page(page.url[page.url.index("#") :], at=at)
+    again = open_page(page.url[page.url.index("#") :])
     ready(again)
     assert sentences(again) == sentences(page)
     expect(again.locator("svg.heat")).to_have_count(2)
+    assert {"Wiese.", "chrF", "BLEU"} <= saved_words(again)
 
 
-def test_gold_links_are_outlined(open_page: Opener, at: str, translators: dict[str, Translator], own_set: Set) -> None:
-    page = open_page("#view=set&line=0", at=at)
+def test_gold_links_are_outlined(open_page: Opener, translator: Translator, own_set: Set) -> None:
+    page = open_page("#view=set&line=0")
     ready(page)
     expect(page.locator("svg.heat")).to_have_count(2)
     heat = page.locator("svg.heat").first
     assert (heat.locator(".gold.sure").count(), heat.locator(".gold.possible").count()) == (4, 2)
     assert own_set.words is not None
     assert own_set.words.links is not None
-    text = ParallelText(SOURCES, list(PAIRS.values()))
-    weights = list(attend_words(translators["bundled"], text, own_set.words))
+    text = ParallelText(SOURCES, REFERENCES)
+    weights = list(attend_words(translator, text, own_set.words))
     shown = [float(title.rsplit(": ", 1)[1]) for title in heat.locator("title").all_text_contents()]
     assert shown == pytest.approx(weights[0].flatten().tolist(), abs=6e-4)
     links = [best_links(matrix) for matrix in weights]
@@ -124,12 +86,12 @@ def test_gold_links_are_outlined(open_page: Opener, at: str, translators: dict[s
     expect(column).to_contain_text(f"{100 * score_alignment(links[:1], own_set.words.links[:1]).error_rate:.1f} %")
 
 
-def test_a_point_of_the_figure_opens_its_sentences(open_page: Opener, at: str, own_set: Set) -> None:
+def test_a_point_of_the_figure_opens_its_sentences(open_page: Opener, own_set: Set) -> None:
     assert own_set.words is not None
     lengths = [len(words) for words in own_set.words.source]
-    page = open_page("#view=set", at=at)
+    page = open_page("#view=set")
     ready(page)
-    points = page.locator("svg.chart circle[aria-label^='bundled']")
+    points = page.locator("svg.chart circle[aria-label^='bundled, ']:not([aria-label^='bundled, greedy'])")
     labels = [point.get_attribute("aria-label") or "" for point in points.all()]
     buckets = [(1, 5), (6, 10), (11, 15), (16, 20), (21, 30)]
     counts = {bucket: sum(bucket[0] <= length <= bucket[1] for length in lengths) for bucket in buckets}
@@ -151,8 +113,8 @@ def test_a_point_of_the_figure_opens_its_sentences(open_page: Opener, at: str, o
     expect(page.locator("#score")).not_to_be_empty()
 
 
-def test_a_sentence_is_drawn_once_however_fast_one_looks(open_page: Opener, at: str) -> None:
-    page = open_page("#view=set", at=at)
+def test_a_sentence_is_drawn_once_however_fast_one_looks(open_page: Opener) -> None:
+    page = open_page("#view=set")
     ready(page)
     held: list[Route] = []
     page.route("**/api/sets/1/sentences/*", lambda route: held.append(route))
@@ -167,18 +129,18 @@ def test_a_sentence_is_drawn_once_however_fast_one_looks(open_page: Opener, at: 
     expect(page.locator("svg.heat")).to_have_count(2)
 
 
-def test_an_open_sentence_gets_the_models_that_finish_later(open_page: Opener, at: str) -> None:
-    page = open_page("#view=runs", at=at)
+def test_an_open_sentence_gets_the_models_that_finish_later(open_page: Opener) -> None:
+    page = open_page("#view=runs")
     is_done = False
 
     def progress(route: Route) -> None:
         answer = route.fetch()
-        found = answer.json()
+        values = answer.json()
         if not is_done and answer.url.endswith("sentences"):
-            del found["models"][1:]  # there is none if the server itself is not done
+            del values["models"][1:]  # there is none if the server itself is not done
         elif not is_done:
-            found["models"][1]["summary"] = None
-        route.fulfill(response=answer, json=found)
+            values["models"][1]["summary"] = None
+        route.fulfill(response=answer, json=values)
 
     page.route(re.compile(r"/api/sets/1(/sentences)?$"), progress)
     page.locator("#tab-set").click()
@@ -188,22 +150,3 @@ def test_an_open_sentence_gets_the_models_that_finish_later(open_page: Opener, a
     is_done = True
     expect(rows).to_have_count(4)
     expect(page.locator("svg.heat")).to_have_count(2)
-
-
-def test_the_table_is_saved(open_page: Opener, at: str) -> None:
-    page = open_page("#view=set&line=1", at=at)
-    ready(page)
-    assert {"Wiese.", "chrF", "BLEU", "soccer."} <= saved_words(page)
-
-
-@pytest.mark.parametrize("look", LOOKS)
-def test_it_stands_in_nobodys_way(open_page: Opener, at: str, look: str) -> None:
-    page = open_page("#view=set&line=0", at=at, **LOOKS[look])
-    ready(page)
-    expect(page.locator("svg.heat")).to_have_count(2)
-    assert_in_nobodys_way(page)
-
-
-def test_without_a_set_it_says_how_to_get_one(open_page: Opener) -> None:
-    page = open_page("#view=set")
-    expect(page.locator("#panel")).to_contain_text("--test-set SOURCE REFERENCE")

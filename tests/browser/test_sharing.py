@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 from support.page import Opener, said, saved_words
 
@@ -45,25 +44,22 @@ def test_so_does_what_is_chosen_in_a_view(open_page: Opener) -> None:
     assert_shared(page)
 
 
-@pytest.mark.parametrize(
-    ("view", "words"),
-    [
-        ("attention", {"Hund", "dog", "total", "attention"}),
-        ("steps", {"hund", "probability", "weight"}),
-        ("beam", {"dog", "step"}),
-        ("compare", {"bundled,", "greedy", "score", "Hund", "dog"}),
-    ],
-)
-def test_every_view_is_saved(open_page: Opener, explained: Explanation, view: str, words: set[str]) -> None:
-    page = open_page(f"#view={view}&step=1")
-    page.locator("#panel svg").first.wait_for()
-    likeliest = {f"{explained.steps[1].likeliest[0][1]:.3f}"} if view == "steps" else set()
-    assert words | likeliest <= saved_words(page)
-
-
-@pytest.mark.parametrize("view", ["nothing", "toString", "__proto__"])
-def test_a_view_that_does_not_exist_is_the_first(open_page: Opener, view: str) -> None:
-    expect(open_page(f"#view={view}").locator("#tab-attention")).to_have_attribute("aria-selected", "true")
+def test_every_view_is_saved_and_one_that_does_not_exist_is_the_first(
+    open_page: Opener, explained: Explanation
+) -> None:
+    views = {
+        "attention": {"Hund", "dog", "total", "attention"},
+        "steps": {"hund", "probability", "weight", f"{explained.steps[1].likeliest[0][1]:.3f}"},
+        "beam": {"dog", "step"},
+        "compare": {"bundled,", "greedy", "score", "Hund", "dog"},
+    }
+    page = open_page("#step=1")
+    for view, words in views.items():
+        page.locator(f"#tab-{view}").click()
+        page.locator("#panel svg").first.wait_for()
+        assert words <= saved_words(page)
+    for view in ("nothing", "toString", "__proto__"):
+        expect(open_page(f"#view={view}").locator("#tab-attention")).to_have_attribute("aria-selected", "true")
 
 
 def test_what_else_was_weighed_has_an_address_and_is_saved(open_page: Opener, explained: Explanation) -> None:

@@ -29,19 +29,14 @@ Maker = Callable[..., tuple[Config, Translator]]
 SENTENCES = ["Ba De  Fi ja", "", "ke li Xy", "Hu", "Ba Ba ja De ke Fi li Go Hu"]
 WHITESPACE = ["data.source.tokenizer=whitespace", "data.target.tokenizer=whitespace"]
 CHAR = ["data.source.tokenizer=char", "data.target.tokenizer=char", "data.source.lowercase=true"]
-PIECES = [
-    *(
-        f"data.{side}.{field}"
-        for side in ("source", "target")
-        for field in ("tokenizer=sentencepiece", "vocabulary_size=24")
-    ),
-    "data.source.lowercase=true",
-]
-CASED = [
-    f"data.{side}.{field}"
-    for side in ("source", "target")
-    for field in ("tokenizer=sentencepiece_cased", "vocabulary_size=24", "lowercase=false")
-]
+PIECES, CASED = (
+    [f"data.{side}.{field}" for side in ("source", "target") for field in (f"tokenizer={kind}", "vocabulary_size=24")]
+    + [f"data.{side}.lowercase={lowercase}" for side in sides]
+    for kind, lowercase, sides in (
+        ("sentencepiece", "true", ("source",)),
+        ("sentencepiece_cased", "false", ("source", "target")),
+    )
+)
 CAPTIONS = [
     "Ein Hund läuft über die Wiese.",
     "Zwei Männer stehen an einem Herd und bereiten Essen zu.",
@@ -154,7 +149,10 @@ def run(folder: Path, *arguments: str, text: str = "") -> subprocess.CompletedPr
     )
 
 
-def test_the_script_alone(small: Path, best: str) -> None:
+def test_the_script_alone_and_the_card_that_names_its_files(small: Path, best: str) -> None:
+    card = (small / "README.md").read_text(encoding="utf-8")
+    assert "# de→en: bahdanau" in card
+    assert all(f"`{path.name}`" in card for path in small.iterdir() if path.name != "README.md")
     lines = ["der Hund läuft", "die Katze schläft"]
     ours = [translation.text for translation in Translator.load(best).translate(lines)]
     assert run(small, *lines).stdout.splitlines() == ours
@@ -177,9 +175,8 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
     config = json.loads((small / "config.json").read_text(encoding="utf-8"))
     newer = json.dumps(config | {"format": FORMAT + 1}).encode()
     number = json.dumps(config | {"search": 7}).encode()
-    latin = tmp_path / "latin"
+    latin, marked = tmp_path / "latin", tmp_path / "marked"
     latin.write_bytes("Ba De\nBär\n".encode("latin-1"))
-    marked = tmp_path / "marked"
     marked.write_bytes(b"\xef\xbb\xbfBa\nB\xe4r\n")
     cases = [
         (["--model", str(changed(small, tmp_path / "newer", "config.json", newer)), "x"], "has format 2, not 1"),
@@ -205,8 +202,8 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_is_written_and_shows_no_traceback(small: Path) -> None:
-    command = [sys.executable, str(small / "translate.py")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command, pipe = [sys.executable, str(small / "translate.py")], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"Ba De\n" * 512)  # a block
@@ -258,18 +255,10 @@ def test_without_its_packages_the_command_says_which(
     best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    monkeypatch.delitem(sys.modules, "nmt.export.folder", raising=False)
-    for name in ("graphs", "precision"):
+    for name in ("folder", "graphs", "precision"):
         monkeypatch.delitem(sys.modules, f"nmt.export.{name}", raising=False)
     assert main(["export", best, "--output", str(tmp_path / "folder")]) == 2
     assert "pip install -e '.[export]' in the folder of nmt" in error_of(capsys)
-
-
-def test_the_card_names_what_is_there(small: Path) -> None:
-    text = (small / "README.md").read_text(encoding="utf-8")
-    files = {path.name for path in small.iterdir()} - {"README.md"}
-    assert all(f"`{name}`" in text for name in files)
-    assert "# de→en: bahdanau" in text
 
 
 @pytest.mark.parametrize(("precision", "largest", "agree"), [("float16", 14e6, 8), ("int8", 10.5e6, 6)])

@@ -35,7 +35,9 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         yield server
 
 
-def test_what_is_pushed_translates(hub: Hub, best: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_pushed_translates_and_what_was_fetched_needs_no_connection(
+    hub: Hub, best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["push", best, NAME]) == 0
     assert capsys.readouterr().out == f"Written: hf://{NAME}\n"
     assert hub.repositories[NAME].keys() == {"model.safetensors", "README.md"}
@@ -45,14 +47,9 @@ def test_what_is_pushed_translates(hub: Hub, best: str, capsys: pytest.CaptureFi
     assert main(["translate", f"hf://{NAME}", "der Hund läuft"]) == 0
     assert capsys.readouterr().out == f"{ours[0].text}\n"
     assert main(["translate", f"hf://{NAME}@{'1' * 40}", "der Hund läuft"]) == 0
-
-
-@pytest.mark.usefixtures("hub")
-def test_what_is_fetched_once_needs_no_connection(best: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert main(["push", best, NAME]) == 0
     first = client.fetch(f"hf://{NAME}")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    assert client.fetch(f"hf://{NAME}") == first
+    assert client.fetch(f"hf://{NAME}") == first  # from the cache
 
 
 @pytest.mark.usefixtures("hub")
@@ -100,38 +97,26 @@ def test_a_damaged_or_foreign_file_is_refused(hub: Hub, best: str) -> None:
         Translator.load("hf://someone/foreign")
 
 
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
+def test_what_cannot_be_fetched(hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
+    hub.repositories["someone/empty"] = {}
+    for address, message in (
         ("hf://someone", "is not an address: write hf://OWNER/NAME"),
         ("hf://someone/../x", "is not an address"),
         ("hf://someone/missing", "no such repository, or it is private"),
         ("hf://someone/empty", "has no file model.safetensors"),
         ("hf://someone/empty@old", "no such revision"),
-    ],
-)
-def test_what_cannot_be_fetched(hub: Hub, address: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    hub.repositories["someone/empty"] = {}
-    assert main(["translate", address, "Hund"]) == 2
-    assert message in error_of(capsys)
+    ):
+        assert main(["translate", address, "Hund"]) == 2
+        assert message in error_of(capsys)
 
 
 @pytest.mark.usefixtures("hub")
-def test_what_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_network(best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("time.sleep", lambda _: None)  # before it tries again
-    assert main(["translate", f"hf://{NAME}", "Hund"]) == 2
-    assert "check the connection" in error_of(capsys)
-
-
-@pytest.mark.usefixtures("hub")
-def test_what_cannot_be_pushed_without_a_network(
-    best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    assert main(["push", best, NAME]) == 2
-    assert "check the connection" in error_of(capsys)
+    for command in (["translate", f"hf://{NAME}", "Hund"], ["push", best, NAME]):
+        assert main(command) == 2
+        assert "check the connection" in error_of(capsys)
 
 
 def test_what_cannot_be_pushed(

@@ -24,27 +24,15 @@ def compared() -> list[Config]:
     return load_configs([], [])
 
 
-@pytest.mark.parametrize("score", [name for name, score in SCORES.items() if score.same_as is None])
-def test_every_score_is_compared(score: str, compared: list[Config]) -> None:
-    assert score in {config.model.attention.score for config in compared if config.model.attention.wiring != "none"}
-
-
-@pytest.mark.parametrize("scope", SCOPES)
-def test_every_scope_is_compared(scope: str, compared: list[Config]) -> None:
-    assert scope in {config.model.attention.scope for config in compared if config.model.attention.wiring != "none"}
-
-
-def test_every_wiring_and_variant_is_compared(compared: list[Config]) -> None:
+def test_every_wiring_score_scope_and_variant_is_compared(compared: list[Config]) -> None:
     attention = [config.model.attention for config in compared]
-    assert {chosen.wiring for chosen in attention} == {"none", "bahdanau", "luong"}
-    for variant, default in (
-        ("hard", False),
-        ("key_value", False),
-        ("coverage", False),
-        ("heads", 1),
-        ("projected", False),
-    ):
-        assert any(getattr(chosen, variant) != default for chosen in attention)
+    attentive = [section for section in attention if section.wiring != "none"]
+    assert {section.wiring for section in attention} == {"none", "bahdanau", "luong"}
+    assert {name for name, score in SCORES.items() if score.same_as is None} <= {one.score for one in attentive}
+    assert SCOPES.keys() <= {section.scope for section in attentive}
+    defaults = {"hard": False, "key_value": False, "coverage": False, "heads": 1, "projected": False}
+    for variant, default in defaults.items():
+        assert any(getattr(section, variant) != default for section in attention)
 
 
 def test_what_is_not_attention_is_compared_too(compared: list[Config]) -> None:

@@ -12,7 +12,7 @@ from nmt.config.run import Config
 from nmt.evaluation import checkpoints
 from nmt.lab import compare, page, result, runs
 from nmt.lab.configs import load_configs
-from nmt.lab.seeds import mechanisms, paired_p, two_sided_p, with_seeds
+from nmt.lab.seeds import paired_p, two_sided_p, with_seeds
 from nmt.text.corpus import ParallelText
 from nmt.training.interruption import StopSignals
 
@@ -142,16 +142,3 @@ def test_a_stopped_comparison_keeps_what_is_finished_beside_the_page(
     monkeypatch.setattr(runs, "run_all", complete)
     assert main(command(tmp_path)) == 0
     assert ran == list(NAMES)
-
-
-def test_a_base_that_is_not_compared_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    there = ["--output", str(tmp_path / "page"), "--set", f"output_dir={tmp_path}"]
-    assert main(["ablation", "ablation/none", "--seeds", "2", "--base", "luong_dot", *there]) == 2
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "error: --base luong_dot: no config has this name; there are none"
-
-
-def test_seeds_of_one_mechanism_belong_together() -> None:
-    configs = load_configs(["ablation/none", "ablation/luong_general"], [], seeds=2)
-    found = mechanisms([measured(config) for config in configs])
-    assert [(m.first.name, list(m.bleus)) for m in found] == [("none", [1, 2]), ("luong_general", [1, 2])]

@@ -7,201 +7,140 @@ from typing import Any
 
 import pytest
 
-from nmt.page import batch_queue as queue
-from nmt.page.batch_queue import AT_ONCE, BatchQueue, Compute, FullQueue, Report
+from nmt.page import batch_queue
+from nmt.page.batch_queue import AT_ONCE, BatchQueue, FullQueue, Report
+
+
+class Recorded:
+    """Computes the answers to payloads, and notes those of each call."""
+
+    def __init__(self, answer: Callable[[Any], Any] = lambda payload: payload) -> None:
+        self.answer, self.calls = answer, list[list[Any]]()
+
+    def __call__(self, payloads: Sequence[Any], report: Report) -> None:
+        self.calls.append(list(payloads))
+        for position, answer in enumerate([self.answer(payload) for payload in payloads]):
+            report(position, answer)
 
 
 def in_loop(program: Any) -> Any:
     async def run() -> Any:
-        work = BatchQueue(longest=100)
-        running = asyncio.create_task(work.run())
+        queue = BatchQueue(longest=100)
+        running = asyncio.create_task(queue.run())
         try:
-            return await asyncio.wait_for(program(work), 20)
+            return await asyncio.wait_for(program(queue), 20)
         finally:
             running.cancel()
 
     return asyncio.run(run())
 
 
-def at_once(compute: Callable[[Sequence[Any]], Sequence[Any]]) -> Compute:
-    """What tells all answers together, at the end."""
-
-    def told(payloads: Sequence[Any], tell: Report) -> None:
-        for place, answer in enumerate(compute(payloads)):
-            tell(place, answer)
-
-    return told
+def answers(*jobs: tuple[Any, ...]) -> Any:
+    """The answers to jobs that arrive together, or what they raise."""
+    return in_loop(lambda queue: asyncio.gather(*(queue.answer(*job) for job in jobs), return_exceptions=True))
 
 
-def test_jobs_of_a_kind_share_a_call() -> None:
-    calls: list[list[int]] = []
-
-    def double(numbers: Sequence[int]) -> list[int]:
-        calls.append(list(numbers))
-        return [2 * number for number in numbers]
-
-    async def program(work: BatchQueue) -> Any:
-        return await asyncio.gather(*(work.answer(number % 2, at_once(double), number) for number in range(10)))
-
-    assert in_loop(program) == [2 * number for number in range(10)]
-    assert calls == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
-
-
-def test_a_batch_has_a_largest_size() -> None:
-    sizes: list[int] = []
-
-    def count(numbers: Sequence[int]) -> list[int]:
-        sizes.append(len(numbers))
-        return list(numbers)
-
-    async def program(work: BatchQueue) -> Any:
-        return await asyncio.gather(*(work.answer("", at_once(count), number) for number in range(90)))
-
-    assert in_loop(program) == list(range(90))
-    assert sizes == [AT_ONCE, AT_ONCE, 90 - 2 * AT_ONCE]
+def test_jobs_of_a_kind_share_calls_of_a_largest_size() -> None:
+    double = Recorded(lambda number: 2 * number)
+    assert answers(*((number % 2, double, number) for number in range(10))) == [2 * number for number in range(10)]
+    assert double.calls == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
+    same = Recorded()
+    assert answers(*(("", same, number) for number in range(90))) == list(range(90))
+    assert [len(call) for call in same.calls] == [AT_ONCE, AT_ONCE, 90 - 2 * AT_ONCE]
 
 
 def test_the_first_comes_first_with_those_of_its_size() -> None:
-    calls: list[list[int]] = []
-
-    def note(sizes: Sequence[int]) -> Sequence[int]:
-        calls.append(list(sizes))
-        return sizes
-
-    async def program(work: BatchQueue) -> Any:
-        sizes = [7, *range(100, 100 + AT_ONCE), *range(AT_ONCE - 1)]
-        return await asyncio.gather(*(work.answer("", at_once(note), size, size) for size in sizes))
-
-    in_loop(program)
-    assert [sorted(sizes) for sizes in calls] == [sorted([7, *range(AT_ONCE - 1)]), [*range(100, 100 + AT_ONCE)]]
+    same = Recorded()
+    answers(*(("", same, size, size) for size in (7, *range(100, 100 + AT_ONCE), *range(AT_ONCE - 1))))
+    assert [sorted(sizes) for sizes in same.calls] == [sorted([7, *range(AT_ONCE - 1)]), [*range(100, 100 + AT_ONCE)]]
 
 
-def test_a_job_that_fails_fails_alone() -> None:
-    def inverse(numbers: Sequence[int]) -> list[float]:
-        return [1 / number for number in numbers]
+def test_a_job_that_fails_fails_alone_and_answered_ones_are_not_computed_again() -> None:
+    seen: list[int] = []
 
-    async def program(work: BatchQueue) -> Any:
-        jobs = (work.answer("", at_once(inverse), number) for number in (1, 0, 2))
-        return await asyncio.gather(*jobs, return_exceptions=True)
+    def inverse(numbers: Sequence[int], report: Report) -> None:
+        for position, number in enumerate(numbers):
+            seen.append(number)
+            report(position, 1 / number)
 
-    one, wrong, half = in_loop(program)
-    assert (one, half) == (1, 0.5)
+    one, half, wrong, quarter = answers(*(("", inverse, number) for number in (1, 2, 0, 4)))
+    assert (one, half, quarter) == (1, 0.5, 0.25)
     assert isinstance(wrong, ZeroDivisionError)
+    assert seen == [1, 2, 0, 0, 4]
+    assert isinstance(
+        in_loop(lambda queue: asyncio.gather(queue.alone(int, "x"), return_exceptions=True))[0], ValueError
+    )
 
 
 def test_a_full_queue_refuses_at_once_and_then_goes_on() -> None:
-    async def program(work: BatchQueue) -> Any:
+    async def program(queue: BatchQueue) -> Any:
         # These are more than the queue holds before any is done.
-        jobs = (work.answer("", at_once(list), number) for number in range(130))
-        found = await asyncio.gather(*jobs, return_exceptions=True)
-        return found, await work.answer("", at_once(list), "again")
+        jobs = (queue.answer("", Recorded(), number) for number in range(130))
+        return await asyncio.gather(*jobs, return_exceptions=True), await queue.alone(str, 7)
 
-    found, again = in_loop(program)
-    assert [isinstance(one, FullQueue) for one in found] == [False] * 100 + [True] * 30
-    assert again == "again"
+    results, again = in_loop(program)
+    assert [isinstance(result, FullQueue) for result in results] == [False] * 100 + [True] * 30
+    assert again == "7"
 
 
-def test_nobody_computes_for_those_who_have_gone() -> None:
-    seen: list[str] = []
+def test_cancelled_jobs_are_not_computed_and_do_not_fill_the_queue() -> None:
+    free, same = threading.Event(), Recorded()
 
-    def note(payloads: Sequence[str]) -> Sequence[str]:
-        seen.extend(payloads)
-        return payloads
-
-    async def program(work: BatchQueue) -> Any:
-        gone = asyncio.create_task(work.answer("", at_once(note), "gone"))
+    async def program(queue: BatchQueue) -> Any:
+        first = asyncio.create_task(queue.alone(free.wait, 10))
+        await asyncio.sleep(2 * batch_queue.PATIENCE)  # it is computed now
+        gone = [asyncio.create_task(queue.answer("", same, number)) for number in range(100)]
         await asyncio.sleep(0)
-        gone.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await gone
-        return await work.answer("", at_once(note), "here")
-
-    assert in_loop(program) == "here"
-    assert seen == ["here"]
-
-
-def test_those_who_have_gone_do_not_fill_the_queue() -> None:
-    free = threading.Event()
-
-    def wait(payloads: Sequence[str]) -> Sequence[str]:
-        free.wait(10)
-        return payloads
-
-    async def program(work: BatchQueue) -> Any:
-        first = asyncio.create_task(work.answer("", at_once(wait), "first"))
-        await asyncio.sleep(2 * queue.PATIENCE)  # it is computed now
-        gone = [asyncio.create_task(work.answer("", at_once(list), number)) for number in range(100)]
-        await asyncio.sleep(0)
-        for one in gone:
-            one.cancel()
+        for task in gone:
+            task.cancel()
         await asyncio.wait(gone)
-        here = asyncio.create_task(work.answer("", at_once(list), "here"))
+        here = asyncio.create_task(queue.answer("", same, "here"))
         await asyncio.sleep(0)
         free.set()
         return await asyncio.gather(first, here)
 
-    assert in_loop(program) == ["first", "here"]
+    assert in_loop(program) == [True, "here"]
+    assert same.calls == [["here"]]
 
 
 def test_a_job_waits_a_moment_for_others_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert queue.PATIENCE <= 0.005
-    monkeypatch.setattr(queue, "PATIENCE", 0.4)
-    calls: list[list[str]] = []
+    assert batch_queue.PATIENCE <= 0.005
+    monkeypatch.setattr(batch_queue, "PATIENCE", 0.4)
+    same = Recorded()
 
-    def note(payloads: Sequence[str]) -> Sequence[str]:
-        calls.append(list(payloads))
-        return payloads
-
-    async def program(work: BatchQueue) -> Any:
+    async def program(queue: BatchQueue) -> Any:
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        first = asyncio.create_task(work.answer("", at_once(note), "first"))
+        first = asyncio.create_task(queue.answer("", same, "first"))
         await asyncio.sleep(0.2)
-        await asyncio.gather(first, work.answer("", at_once(note), "in time"))
+        await asyncio.gather(first, queue.answer("", same, "in time"))
         waited = loop.time() - begun
-        await work.answer("", at_once(note), "too late")
+        await queue.answer("", same, "too late")
         return waited
 
     assert 0.4 <= in_loop(program) < 0.6  # from the arrival of the first, not of the last
-    assert calls == [["first", "in time"], ["too late"]]
+    assert same.calls == [["first", "in time"], ["too late"]]
 
 
-def test_an_answer_that_is_known_early_does_not_wait_for_the_others() -> None:
+def test_an_early_answer_does_not_wait_for_the_others() -> None:
     asked_again = threading.Event()
     calls: list[list[str]] = []
 
-    def slow(payloads: Sequence[str], tell: Report) -> None:
+    def slow(payloads: Sequence[str], report: Report) -> None:
         calls.append(list(payloads))
-        tell(0, payloads[0])
+        report(0, payloads[0])
         if len(calls) == 1:
-            assert asked_again.wait(10)  # the others' answers are not known before
-        for place, payload in enumerate(payloads[1:], start=1):
-            tell(place, payload)
+            assert asked_again.wait(10)  # there are no other answers before
+        for position, payload in enumerate(payloads[1:], start=1):
+            report(position, payload)
 
-    async def program(work: BatchQueue) -> Any:
-        others = [asyncio.create_task(work.answer("", slow, name)) for name in ("first", "second", "third")]
-        assert await others[0] == "first"
-        again = asyncio.create_task(work.answer("", slow, "again"))
+    async def program(queue: BatchQueue) -> Any:
+        tasks = [asyncio.create_task(queue.answer("", slow, name)) for name in ("first", "second", "third")]
+        assert await tasks[0] == "first"
+        again = asyncio.create_task(queue.answer("", slow, "again"))
         await asyncio.sleep(0)
         asked_again.set()
-        return await asyncio.gather(*others[1:], again)
+        return await asyncio.gather(*tasks[1:], again)
 
     assert in_loop(program) == ["second", "third", "again"]
     assert calls == [["first", "second", "third"], ["again"]]
-
-
-def test_what_was_answered_before_a_failure_is_not_computed_again() -> None:
-    seen: list[int] = []
-
-    def inverse(numbers: Sequence[int], tell: Report) -> None:
-        for place, number in enumerate(numbers):
-            seen.append(number)
-            tell(place, 1 / number)
-
-    async def program(work: BatchQueue) -> Any:
-        return await asyncio.gather(*(work.answer("", inverse, n) for n in (1, 2, 0, 4)), return_exceptions=True)
-
-    one, half, wrong, quarter = in_loop(program)
-    assert (one, half, quarter) == (1, 0.5, 0.25)
-    assert isinstance(wrong, ZeroDivisionError)
-    assert seen == [1, 2, 0, 0, 4]

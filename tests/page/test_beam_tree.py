@@ -29,8 +29,7 @@ def tree_by_hand(toy, sentence, beam_size, max_length):
     return fates
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-@pytest.mark.parametrize("beam_size", [1, 2, 5])
+@pytest.mark.parametrize(("beam_size", "alpha"), [(1, 1.0), (2, 0.0), (5, 1.0)])
 @pytest.mark.parametrize(
     ("seed", "end_bonus", "barred"), [(0, 0.0, None), (1, 1.5, None), (2, -3.0, None), (3, 0.0, 1)]
 )

@@ -18,24 +18,24 @@ def test_the_file_holds_the_explanations_of_what_follows_other_words(best: str, 
     assert main(["explain", best, SOURCES[0], "--html", str(file), *options]) == 0
     page = file.read_text(encoding="utf-8")
     [stored] = re.findall(r'id="stored">(.*?)</script>', page)
-    models, first, *others = json.loads(stored)
-    forced = [one for one in others if one["question"]["forced"]]
-    others = [one for one in others if not one["question"]["forced"]]
+    models, first, *alternatives = json.loads(stored)
+    forced = [one for one in alternatives if one["question"]["forced"]]
+    alternatives = [one for one in alternatives if not one["question"]["forced"]]
     assert models["answer"][0]["name"] == Path(best).parent.name
     translator = Translator.load(best)
-    found = explain(translator, SOURCES[0], beam_size=2, length_penalty=0.5)
-    assert first["answer"]["tokens"] == found.translation.tokens
-    assert len(others) == len(found.steps)
-    for t, one in enumerate(others):
+    explained = explain(translator, SOURCES[0], beam_size=2, length_penalty=0.5)
+    assert first["answer"]["tokens"] == explained.translation.tokens
+    assert len(alternatives) == len(explained.steps)
+    for t, one in enumerate(alternatives):
         prefix = one["question"]["prefix"]
-        assert prefix[:-1] == found.translation.tokens[:t]
-        assert prefix[-1] != found.translation.tokens[t]
+        assert prefix[:-1] == explained.translation.tokens[:t]
+        assert prefix[-1] != explained.translation.tokens[t]
         [expected] = translator.translate([SOURCES[0]], beam_size=2, length_penalty=0.5, prefix=[prefix])
         assert one["answer"]["text"] == expected.text
-    assert len(forced) == 2 * len(found.steps)
+    assert len(forced) == 2 * len(explained.steps)
     for number, one in enumerate(forced):
         [[t, s]] = one["question"]["forced"]
-        trace = found.steps[t].attention
+        trace = explained.steps[t].attention
         assert t == number // 2
         assert trace is not None
         assert (trace.weights[0] > trace.weights[0, s]).sum() == 1 + number % 2  # the second and the third most
@@ -45,32 +45,24 @@ def test_the_file_holds_the_explanations_of_what_follows_other_words(best: str, 
     assert not re.search(r'(?:src|href)="(?!data:|#)', page)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["a", "b", "--html", "FILE"], ["one sentence", "2 were given"]),
-        (["--html", "FILE"], ["one sentence", "0 were given"]),
-        (["BEST", "a", "--html", "FILE", "--beam", "51"], ["--beam 51"]),
-        (["BEST", "BEST", "a", "--html", "FILE"], ["a single model"]),
-        (["BEST", "a"], ["--html"]),
-        (["BEST", "a", "--html", "THERE"], ["already exists"]),
-        (["BEST", "a", "--html", "LINK"], ["already exists"]),
-        (["BEST", "a", "--html", "FILE", "--device", "cuda:77"], ["device"]),
-    ],
-)
-def test_wrong_options_are_one_line(
-    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]
-) -> None:
-    there = tmp_path / "there.html"
+def test_wrong_options_are_one_line(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    there, link, new = tmp_path / "there.html", tmp_path / "link.html", str(tmp_path / "new" / "page.html")
     there.write_text("mine", encoding="utf-8")
-    link = tmp_path / "link.html"
     link.symlink_to("nothing")
-    names = {"BEST": best, "FILE": str(tmp_path / "new" / "page.html"), "THERE": str(there), "LINK": str(link)}
-    assert main(["explain", *(names.get(argument, argument) for argument in arguments)]) == 2
-    error = error_of(capsys)
-    assert all(word in error for word in words)
-    assert there.read_text(encoding="utf-8") == "mine"
-    assert sorted(tmp_path.iterdir()) == [link, there]
+    for arguments, message in (
+        (["a", "b", "--html", new], "shows one sentence, and 2 were given"),
+        (["--html", new], "shows one sentence, and 0 were given"),
+        ([best, "a", "--html", new, "--beam", "51"], "--beam 51"),
+        ([best, best, "a", "--html", new], "a single model"),
+        ([best, "a"], "--html"),
+        ([best, "a", "--html", str(there)], "already exists"),
+        ([best, "a", "--html", str(link)], "already exists"),
+        ([best, "a", "--html", new, "--device", "cuda:77"], "device"),
+    ):
+        assert main(["explain", *arguments]) == 2
+        assert message in error_of(capsys)
+        assert there.read_text(encoding="utf-8") == "mine"
+        assert sorted(tmp_path.iterdir()) == [link, there]
 
 
 def test_without_a_checkpoint_the_bundled_model_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

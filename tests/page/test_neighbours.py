@@ -102,29 +102,23 @@ def test_what_cannot_be_indexed_is_refused() -> None:
         index.build(both, PAIRS)
 
 
-def test_the_command_writes_it_beside_the_checkpoint(
+def test_the_command_takes_pairs_from_all_parts_of_a_text(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "best.index"
-    assert main(["index", best, "--output", str(file), "--sentences", "7"]) == 0
-    assert "7 pairs" in capsys.readouterr().out
-    translator = Translator.load(best)
-    assert len(index.load(file, translator).pairs) == 7
-    assert main(["index", best, "--output", str(file)]) == 2
-    assert "already exists" in error_of(capsys)
-    assert main(["index", best, "--source", "x"]) == 2
-    assert "--target" in error_of(capsys)
-    assert main(["index", "hf://a/b"]) == 2
-    assert "--output" in error_of(capsys)
-    assert main(["index", ""]) == 2
-    assert "'' is not a checkpoint" in error_of(capsys)
-
-
-def test_pairs_are_taken_from_all_parts_of_a_text(best: str, tmp_path: Path) -> None:
-    source, target = tmp_path / "a", tmp_path / "b"
+    file, source, target = tmp_path / "best.index", tmp_path / "a", tmp_path / "b"
     source.write_text("".join(f"Ba {word}\n" for word in ("Ba", "De", "Fi", "Go")), encoding="utf-8")
     target.write_text("kip\nlom\nmun\nnar\n", encoding="utf-8")
-    options = ["--source", str(source), "--target", str(target), "--sentences", "2"]
-    assert main(["index", best, "--output", str(tmp_path / "x.index"), *options]) == 0
-    found = index.load(tmp_path / "x.index", Translator.load(best))
-    assert [pair[1] for pair in found.pairs] == [["kip"], ["mun"]]
+    text = ["--source", str(source), "--target", str(target), "--sentences", "2"]
+    assert main(["index", best, "--output", str(file), *text]) == 0
+    assert "2 pairs" in capsys.readouterr().out
+    assert [pair[1] for pair in index.load(file, Translator.load(best)).pairs] == [["kip"], ["mun"]]
+    assert main(["index", best, "--output", str(tmp_path / "train.index"), "--sentences", "7"]) == 0
+    assert "7 pairs" in capsys.readouterr().out
+    for arguments, message in (
+        ([best, "--output", str(file)], "already exists"),
+        ([best, "--source", "x"], "--target"),
+        (["hf://a/b"], "--output"),
+        ([""], "'' is not a checkpoint"),
+    ):
+        assert main(["index", *arguments]) == 2
+        assert message in error_of(capsys)

@@ -6,6 +6,7 @@ import time
 import urllib.error
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,33 +21,24 @@ from nmt.page.runs import config_of, runs_in
 from nmt.training.event_log import EventLog
 
 
+@dataclass
 class Listener:
     """What reads server-sent events, one message after the other."""
 
-    def __init__(self, address: str, path: str) -> None:
-        self.connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
-        self.connection.request("GET", path)
-        self.answer = self.connection.getresponse()
+    answer: http.client.HTTPResponse
 
     def next(self, name: str) -> Any:
         """The data of the next message of this name."""
-        while True:
-            lines = {}
-            while (line := self.answer.readline().decode().rstrip("\n")) or not lines:
-                if line:
-                    key, _, value = line.partition(": ")
-                    lines[key] = value
-            if lines.get("event") == name:
-                return json.loads(lines["data"])
+        while self.answer.readline().decode() != f"event: {name}\n":
+            pass
+        return json.loads(self.answer.readline().decode().removeprefix("data: "))
 
 
 @contextmanager
 def listening(address: str, path: str) -> Iterator[Listener]:
-    listener = Listener(address, path)
-    try:
-        yield listener
-    finally:
-        listener.connection.close()
+    with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)) as connection:
+        connection.request("GET", path)
+        yield Listener(connection.getresponse())
 
 
 def test_runs_are_listed_with_their_settings(runs: Path) -> None:
@@ -57,10 +49,10 @@ def test_runs_are_listed_with_their_settings(runs: Path) -> None:
         assert str(runs) not in json.dumps(listed)
         for run in listed:
             config = asked(address, f"/api/runs/{run['id']}")["config"]
-            given = yaml.safe_load((runs / run["name"] / "config.yaml").read_text(encoding="utf-8"))
-            assert config["model.attention.wiring"] == given["model"]["attention"]["wiring"] == run["name"]
-            assert config["training.batch_size"] == str(given["training"]["batch_size"])
-            assert {name.partition(".")[0] for name in config} == set(given)
+            values = yaml.safe_load((runs / run["name"] / "config.yaml").read_text(encoding="utf-8"))
+            assert config["model.attention.wiring"] == values["model"]["attention"]["wiring"] == run["name"]
+            assert config["training.batch_size"] == str(values["training"]["batch_size"])
+            assert {name.partition(".")[0] for name in config} == set(values)
         for wrong in ("nothing", "..%2Fbahdanau", "%00"):
             with pytest.raises(urllib.error.HTTPError, match="404"):
                 asked(address, f"/api/runs/{wrong}")
@@ -120,8 +112,8 @@ def test_lines_that_are_no_events_are_left_out(tmp_path: Path) -> None:
         with listening(address, f"/api/runs/events?run={run['id']}") as listener:
             assert listener.next("metrics")["events"] == [{"update": 1, "loss": None}, {"update": None}]
     (tmp_path / "run" / "config.yaml").write_text("{", encoding="utf-8")
-    [found] = runs_in(tmp_path).values()
-    assert config_of(found) == {}
+    [run_now] = runs_in(tmp_path).values()
+    assert config_of(run_now) == {}
 
 
 def test_an_id_is_the_same_in_every_process(tmp_path: Path) -> None:
@@ -136,9 +128,12 @@ def test_an_id_is_the_same_in_every_process(tmp_path: Path) -> None:
     assert runs_in(tmp_path / "nowhere") == {}
 
 
-def test_there_are_only_so_many_listeners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_are_only_so_many_listeners_and_runs_of_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_events, "MOST_STREAMS", 1)
     with served({}, runs=tmp_path) as address:
+        for query, status in (("run=x", 404), ("&".join(f"run={n}" for n in range(9)), 422)):
+            with listening(address, f"/api/runs/events?{query}") as refused:
+                assert refused.answer.status == status
         with listening(address, "/api/runs/events") as first:
             assert first.answer.status == 200
             with listening(address, "/api/runs/events") as second:
@@ -149,9 +144,3 @@ def test_there_are_only_so_many_listeners(tmp_path: Path, monkeypatch: pytest.Mo
                     return
             time.sleep(0.1)
         pytest.fail("the place of a listener who has gone stays taken")
-
-
-@pytest.mark.parametrize(("query", "status"), [("run=x", 404), ("&".join(f"run={n}" for n in range(9)), 422)])
-def test_streams_that_cannot_be(tmp_path: Path, query: str, status: int) -> None:
-    with served({}, runs=tmp_path) as address, listening(address, f"/api/runs/events?{query}") as listener:
-        assert listener.answer.status == status

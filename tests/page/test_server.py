@@ -6,14 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.cli import SOURCES, error_of
@@ -22,12 +21,6 @@ from support.serving import asked
 from nmt.cli import main
 from nmt.system import bundled
 from nmt.translator import Translator
-
-
-def test_a_name_that_no_request_can_have_is_refused(best: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("https://translate.example", "translate.example/page", "translate.example:80", "a b", ""):
-        assert main(["serve", best, "--name", name]) == 2
-        assert f"--name {name}: give only a host name" in error_of(capsys)
 
 
 def test_without_any_model_it_says_so(
@@ -67,16 +60,9 @@ def test_it_answers_beside_slow_clients_and_finishes_what_it_has_begun(best: str
         slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
         for client in slow:  # a request without its end
             client.sendall(b"POST /api/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{")
-        answers: list[Any] = []
         question: dict[str, object] = {"text": SOURCES[0], "beam_size": 3}
-        threads = [
-            threading.Thread(target=lambda: answers.append(asked(address, "/api/translate", {"text": SOURCES[0]})))
-            for _ in range(8)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda _: asked(address, "/api/translate", {"text": SOURCES[0]}), range(8)))
         assert [answer["text"] for answer in answers] == [expected.text] * 8
         [model] = asked(address, "/api/models")
         assert model["name"] == Path(best).parent.name
@@ -200,29 +186,23 @@ def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
         pytest.fail(f"{killed} was killed, and nothing came in its place")
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--host", "0.0.0.0"], ["0.0.0.0", "--token", "--open"]),
-        (["--host", "::"], ["--token", "--open"]),
-        (["--token", "short"], ["--token", "16"]),
-        (["--token", "a token with spaces in it"], ["--token"]),
-        (["--port", "70000"], ["--port", "70000"]),
-        (["--runs", "no/folder"], ["--runs no/folder"]),
-        (["no/best.safetensors"], ["no/best.safetensors"]),
-        (["BEST", "BEST"], ["twice"]),
-        ([f"{n}.safetensors" for n in range(9)], ["9 checkpoints"]),
-    ],
-)
-def test_wrong_options_are_one_line(
-    best: str, capsys: pytest.CaptureFixture[str], options: list[str], words: list[str]
-) -> None:
-    assert main(["serve", *(best if option == "BEST" else option for option in options)]) == 2
-    error = error_of(capsys)
-    assert all(word in error for word in words)
-
-
-def test_a_port_that_is_taken_is_one_line(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_options_are_one_line(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("https://translate.example", "translate.example/page", "translate.example:80", "a b", "")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert main(["serve", best, "--port", str(taken.getsockname()[1])]) == 2
-    assert "--port" in error_of(capsys)
+        for options, words in (
+            (["--host", "0.0.0.0"], ["0.0.0.0", "--token", "--open"]),
+            (["--host", "::"], ["--token", "--open"]),
+            (["--token", "short"], ["--token", "16"]),
+            (["--token", "a token with spaces in it"], ["--token"]),
+            (["--port", "70000"], ["--port", "70000"]),
+            (["--runs", "no/folder"], ["--runs no/folder"]),
+            (["no/best.safetensors"], ["no/best.safetensors"]),
+            ([best, best], ["twice"]),
+            ([f"{n}.safetensors" for n in range(9)], ["9 checkpoints"]),
+            *(([best, "--name", name], [f"--name {name}: give only a host name"]) for name in names),
+            ([best, "--port", str(taken.getsockname()[1])], ["Address already in use): choose another --port"]),
+            ([best, "--host", "no.such.host.invalid", "--open"], ["cannot listen at no.such.host.invalid"]),
+        ):
+            assert main(["serve", *options]) == 2
+            error = error_of(capsys)
+            assert all(word in error for word in words)

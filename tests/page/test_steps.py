@@ -213,10 +213,11 @@ def test_what_cannot_be_explained_is_refused():
             forced_translator(translator, SENTENCE, places)
     with pytest.raises(UserError, match="6 tokens; at most 5"):
         read(translator, SENTENCE, "k k k k k k")
-
-
-def test_an_explanation_is_bound_by_its_own_longest_translation():
-    translator = translator_of(WIRINGS[0])
+    with pytest.raises(UserError, match="not valid Unicode"):
+        explain(translator, "k \ud800")
+    for texts in (("k \ud800", "k"), ("k", "k \ud800")):
+        with pytest.raises(UserError, match="not valid Unicode"):
+            read(translator, *texts)
     assert len(explain(translator, SENTENCE, max_length=9, forced={7: 0}).translation.tokens) <= 9
     with pytest.raises(UserError, match="steps 0 to 2"):
         explain(translator, SENTENCE, max_length=3, forced={4: 0})
@@ -234,19 +235,8 @@ def test_an_explanation_is_without_dropout_and_leaves_the_mode():
     assert translator.model.training
 
 
-def test_an_explanation_knows_the_threshold():
+def test_an_explanation_has_the_threshold():
     translator = translator_of(WIRINGS[0])
     sure = Translator(translator.model, translator.source, translator.target, translator.search, threshold=0.0)
     assert explain(sure, SENTENCE).translation.is_unlike_training
     assert not explain(translator, SENTENCE).translation.is_unlike_training
-
-
-def test_text_that_is_none_is_refused():
-    translator = translator_of(WIRINGS[0])
-    for begin in (
-        lambda: explain(translator, "k \ud800"),
-        lambda: read(translator, "k \ud800", "k"),
-        lambda: read(translator, "k", "k \ud800"),
-    ):
-        with pytest.raises(UserError, match="not valid Unicode"):
-            begin()

@@ -35,13 +35,13 @@ def translators(make_translator: Maker) -> dict[str, tuple[str, Translator]]:
 @pytest.fixture
 def test_set(tmp_path: Path, translators: dict[str, tuple[str, Translator]]) -> checkpoints.TestSet:
     """References are the first model's own translations, two of them changed."""
-    said = [one.text or "kip" for one in translators["1"][1].translate(SOURCE)]
-    said[0], said[3] = "Kip lom mun", said[3] + " kip"
-    files = tmp_path / "set.src", tmp_path / "set.ref", tmp_path / "set.links"
-    files[0].write_text("".join(f"{line}\n" for line in SOURCE), encoding="utf-8")
-    files[1].write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
-    files[2].write_text("0-0 1?2\n" + "0-0\n" * 9, encoding="utf-8")
-    return load_set(str(files[0]), str(files[1]), str(files[2]), LANGUAGES, "whitespace")
+    references = [one.text or "kip" for one in translators["1"][1].translate(SOURCE)]
+    references[0], references[3] = "Kip lom mun", references[3] + " kip"
+    contents = {"set.src": SOURCE, "set.ref": references, "set.links": ["0-0 1?2", *["0-0"] * 9]}
+    for name, lines in contents.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    source, reference, links = (str(tmp_path / name) for name in contents)
+    return load_set(source, reference, links, LANGUAGES, "whitespace")
 
 
 @pytest.fixture
@@ -52,23 +52,23 @@ def address(translators: dict[str, tuple[str, Translator]], test_set: checkpoint
 
 def finished(address: str) -> Any:
     for _ in range(600):
-        found = asked(address, "/api/sets/1")
-        if all(model["summary"] or model["error"] for model in found["models"]):
-            return found
+        progress = asked(address, "/api/sets/1")
+        if all(model["summary"] or model["error"] for model in progress["models"]):
+            return progress
         time.sleep(0.1)
-    raise AssertionError(f"not done: {found}")
+    raise AssertionError(f"not done: {progress}")
 
 
 def test_each_sentence_is_scored_as_sacrebleu_does(
     address: str, translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet
 ) -> None:
     assert asked(address, "/api/sets") == [{"id": "1", "name": "set.src", "sentences": 10, "aligned": True}]
-    found = finished(address)
-    assert found["lowercase"] is False
+    progress = finished(address)
+    assert progress["lowercase"] is False
     table = asked(address, "/api/sets/1/sentences")
     assert (table["source"], table["reference"]) == (SOURCE, test_set.text.target)
     assert table["lengths"] == [len(line.split()) for line in SOURCE]
-    for model, summary in zip(table["models"], found["models"], strict=True):
+    for model, summary in zip(table["models"], progress["models"], strict=True):
         expected = [one.text for one in translators[model["id"]][1].translate(SOURCE)]
         assert model["hypotheses"] == expected
         pairs = list(zip(expected, test_set.text.target, strict=True))
@@ -78,11 +78,8 @@ def test_each_sentence_is_scored_as_sacrebleu_does(
         whole = summary["summary"]
         assert whole["bleu"] == pytest.approx(sacrebleu.corpus_bleu(expected, [test_set.text.target], force=True).score)
         assert whole["chrf"] == pytest.approx(sacrebleu.corpus_chrf(expected, [test_set.text.target]).score)
-        assert [(b["low"], b["high"], b["count"]) for b in whole["by_length"][:3]] == [
-            (1, 5, 9),
-            (6, 10, 1),
-            (11, 15, 0),
-        ]
+        buckets = [(b["low"], b["high"], b["count"]) for b in whole["by_length"]]
+        assert buckets[:3] == [(1, 5, 9), (6, 10, 1), (11, 15, 0)]
 
 
 def test_attention_and_its_error_rate_are_those_of_nmt_evaluate(
@@ -103,8 +100,8 @@ def test_attention_and_its_error_rate_are_those_of_nmt_evaluate(
     assert (shown["sure"], shown["possible"]) == ([[0, 0]], [[0, 0], [1, 2]])
     [model] = shown["models"]
     assert model["id"] == "1"
-    for row, own in zip(model["weights"], weights[0].tolist(), strict=True):
-        assert row == pytest.approx(own, abs=1e-5)
+    for row, expected_row in zip(model["weights"], weights[0].tolist(), strict=True):
+        assert row == pytest.approx(expected_row, abs=1e-5)
     assert model["error_rate"] == pytest.approx(score_alignment([best_links(weights[0])], gold.links[:1]).error_rate)
 
 
@@ -118,18 +115,15 @@ def test_only_models_of_the_first_ones_languages_are_scored(
         assert [model["id"] for model in asked(address, "/api/models")] == ["1", "2", "3"]
 
 
-def test_others_are_answered_meanwhile(address: str, translators: dict[str, tuple[str, Translator]]) -> None:
+def test_others_are_answered_meanwhile_and_unknown_ids_are_refused(
+    address: str, translators: dict[str, tuple[str, Translator]]
+) -> None:
     assert any(model["summary"] is None for model in asked(address, "/api/sets/1")["models"])
     [expected] = translators["1"][1].translate(["Hu ja"])
     assert asked(address, "/api/translate", {"text": "Hu ja"})["text"] == expected.text
-
-
-@pytest.mark.parametrize(
-    "path", ["2", "2/sentences", *(f"1/sentences/{line}" for line in ("10", "-1", "x", "9" * 5000))]
-)
-def test_what_does_not_exist_is_said(address: str, path: str) -> None:
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        asked(address, f"/api/sets/{path}")
+    for path in ("2", "2/sentences", *(f"1/sentences/{line}" for line in ("10", "-1", "x", "9" * 5000))):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            asked(address, f"/api/sets/{path}")
 
 
 def test_a_defect_with_one_model_keeps_nobody_waiting(
@@ -151,32 +145,27 @@ def test_a_defect_with_one_model_keeps_nobody_waiting(
 
 def test_capitals_count_only_where_all_models_write_them(make_translator: Maker) -> None:
     lower = make_translator("data.target.lowercase=true")[1]
-    [said] = lower.translate(["Ba de"])
-    text = ParallelText(["Ba de"], [said.text.upper()])
+    [translation] = lower.translate(["Ba de"])
+    text = ParallelText(["Ba de"], [translation.text.upper()])
     one = checkpoints.TestSet("x", "x", text, word_pairs(text, LANGUAGES))
     with served({"1": ("lower", lower)}, sets={"1": one}) as address:
-        found = finished(address)
-        assert found["lowercase"] is True
-        assert found["models"][0]["summary"]["chrf"] == pytest.approx(100)
+        progress = finished(address)
+        assert progress["lowercase"] is True
+        assert progress["models"][0]["summary"]["chrf"] == pytest.approx(100)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_wrong_sets_are_one_line(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    contents = {"FILE": "a\nb\n", "SHORT": "a\n", "EMPTY": "", "LINKS": "0-0\n\n", "LONG": "a\n" * 10_001}
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    for options, words in (
         (["--alignment", "LINKS"], ["--alignment", "--test-set"]),
         (["--test-set", "FILE", "no.ref"], ["no.ref"]),
         (["--test-set", "FILE", "SHORT"], ["lines"]),
         (["--test-set", "EMPTY", "EMPTY"], ["EMPTY"]),
         (["--test-set", "FILE", "FILE", "--alignment", "FILE"], ["FILE", "line 1", "not a link"]),
         (["--test-set", "LONG", "LONG"], ["10,001 sentences"]),
-    ],
-)
-def test_wrong_sets_are_one_line(
-    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: list[str]
-) -> None:
-    contents = {"FILE": "a\nb\n", "SHORT": "a\n", "EMPTY": "", "LINKS": "0-0\n\n", "LONG": "a\n" * 10_001}
-    for name, content in contents.items():
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    assert main(["serve", best, *(str(tmp_path / o) if o in contents else o for o in options)]) == 2
-    error = error_of(capsys)
-    assert all(word in error for word in words)
+    ):
+        assert main(["serve", best, *(str(tmp_path / o) if o in contents else o for o in options)]) == 2
+        error = error_of(capsys)
+        assert all(word in error for word in words)

@@ -1,11 +1,14 @@
 """What every view of the page has to hold, and what it saves."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from playwright.sync_api import Locator, Page
+
+from nmt.training.event_log import EventLog
 
 Opener = Callable[..., Page]
 Keeper = Callable[[Page, str], None]
@@ -16,6 +19,31 @@ LOOKS: dict[str, dict[str, Any]] = {
     "phone": {"viewport": {"width": 360, "height": 740}},
 }
 EXAMPLE = "Ein Hund läuft über die Wiese."
+PAIRS = {  # of the test set and the index
+    EXAMPLE: "A dog runs across the meadow.",
+    "Zwei Männer spielen Fußball.": "Two men play soccer.",
+    "Eine Frau mit einem roten Hut steht am Strand.": "A woman with a red hat is standing on the beach.",
+    "Ein Junge springt.": "A boy jumps.",
+    "Zwei Mädchen in blauen Kleidern sitzen auf einer Bank im Park und essen Eis.": "Two girls in blue dresses sit.",
+    "Ein <b>Mann</b> liest.": "A man reads.",
+}
+LINKS = ["0-0 1-1 2-2 3?3 4?4 5-5", "0-0 1-1 2-2 3-3", "0-0 1-1", "0-0 1-1 2-2", "0-0 1-1", "0-0"]
+RUNS = {"sweep/luong": "local_p", "sweep/bahdanau": "global"}  # their scopes
+
+
+def examples(words: str) -> list[dict[str, str]]:
+    return [{"source": "Ein Hund läuft.", "reference": "A dog runs.", "hypothesis": f"a dog {words}"}]
+
+
+def measure(log: EventLog, updates: range, better: float) -> None:
+    """Write what a run measures."""
+    for update in updates:
+        loss, rate = 1.5 + 5 * math.exp(-update / 250) - better, 0.001 * min(1, update / 300)
+        speed = 3000 + 500 * better + 40 * math.sin(update)
+        log.write("train", update, 1, loss=loss, learning_rate=rate, target_tokens_per_second=speed)
+        if update % 200 == 0:
+            hypotheses = examples(f"runs {update}")
+            log.write("validation", update, 1, loss=loss + 0.3, bleu=40 - 7 * loss, examples=hypotheses)
 
 
 def said(page: Page) -> str:

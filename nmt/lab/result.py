@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from pydantic import ConfigDict, ValidationError
 
-from nmt.config.reading import differences
+from nmt.config.reading import differences, parse_config
 from nmt.config.run import Config
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import Bucket
@@ -98,10 +99,17 @@ def restore(config: Config, page: Path) -> bool:
 
 def read(path: Path) -> Result:
     """Read a result. Raises `UserError` if the file cannot be read or was written by another version."""
+    field = "its form"
     try:
-        return Result.model_validate_json(path.read_bytes())
+        values = json.loads(path.read_bytes())
+        config = parse_config(values["config"], str(path), ignored=[])  # which may have names of version 0.3
+        return Result.model_validate(values | {"config": config})
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror or error}): delete it to measure again") from None
     except ValidationError as error:
-        field = ".".join(map(str, error.errors()[0]["loc"])) or "its form"
-        raise UserError(f"{path} is not a result of this version ({field}): delete it to measure again") from None
+        field = ".".join(map(str, error.errors()[0]["loc"])) or field
+    except UserError as error:
+        field = str(error)
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise UserError(f"{path} is not a result of this version ({field}): delete it to measure again")

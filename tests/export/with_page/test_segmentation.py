@@ -27,30 +27,25 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = Path(__file__).with_name("tokenize.mjs")
 CAPTIONS = (ROOT / "data" / "sample" / "train.de").read_text(encoding="utf-8").split("\n")[:-1]
 ODD = [
-    "",
-    " ",
-    "▁",
-    "a▁b",
-    "  Zwei\u3000 Männer ",
-    "½ ﬁn",
-    "İstanbul ΣΑΣ",
-    "\ufeffx\u200by",
-    "☃☃ 한국 ḍ̇",
-    "A\u0308a\u0308",
-    "\x00\x1c",
-    "Schifffahrt nnn sssss llll eee",
+    *(
+        "",
+        " ",
+        "▁",
+        "a▁b",
+        "  Zwei\u3000 Männer ",
+        "½ ﬁn",
+        "İstanbul ΣΑΣ",
+        "\ufeffx\u200by",
+        "☃☃ 한국 ḍ̇",
+        "A\u0308a\u0308",
+    ),
+    *("\x00\x1c", "Schifffahrt nnn sssss llll eee"),
     "USA-Flagge McDonald ÄÖ äÖ ß ⇧▁ein T-SHIRT iPhones „Los!“ U.S. İ1ẞ",
 ]
 BLOCKS = [
-    (0x20, 0x7E),
-    (0xA0, 0x24F),
-    (0x300, 0x36F),
-    (0x370, 0x52F),
-    (0x5D0, 0x6FF),
-    (0x1E00, 0x20CF),
-    (0x2100, 0x2BFF),
+    *((0x20, 0x7E), (0xA0, 0x24F), (0x300, 0x36F), (0x370, 0x52F), (0x5D0, 0x6FF), (0x1E00, 0x20CF), (0x2100, 0x2BFF)),
+    *((0x3000, 0x30FF), (0x4E00, 0x4FFF), (0xAC00, 0xAFFF), (0xFB00, 0xFFEF), (0x1F300, 0x1F6FF), (1, 0x10FFFF)),
 ]
-BLOCKS += [(0x3000, 0x30FF), (0x4E00, 0x4FFF), (0xAC00, 0xAFFF), (0xFB00, 0xFFEF), (0x1F300, 0x1F6FF), (1, 0x10FFFF)]
 NEWER = "ƛɤ"  # letters that got capitals in Unicode 16, which node may know and Python not
 
 

@@ -70,10 +70,10 @@ def gradient_of_loss(losses: FastBatchLoss, batch: Batch, mask: Tensor | None) -
 
 
 def assert_like(
-    losses: FastBatchLoss, found: float, wanted: tuple[float, list[Tensor | None]], rounding: float
+    losses: FastBatchLoss, actual: float, expected: tuple[float, list[Tensor | None]], rounding: float
 ) -> None:
-    nll, gradients = wanted
-    assert found == pytest.approx(nll, rel=rounding)
+    nll, gradients = expected
+    assert actual == pytest.approx(nll, rel=rounding)
     largest = max(float(gradient.abs().max()) for gradient in gradients if gradient is not None)
     for weight, gradient in zip(losses.parameters(), gradients, strict=True):
         if gradient is None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from support.serving import asked
+from support.walk.odd import altered
 
 PATIENCE = 20.0  # seconds
 SILENCE = 0.25  # seconds after which a client says that it has sent everything
@@ -62,21 +63,7 @@ def noise(random: Random) -> bytes:
 
 def damaged(random: Random) -> bytes:
     """A good request with some bytes changed, taken out, put in, or cut off."""
-    whole = bytearray(request(body(random), random.choice(PATHS)))
-    for _ in range(random.randint(1, 6)):
-        place = random.randrange(len(whole))
-        match random.randrange(4):
-            case 0:
-                whole[place] = random.randrange(256)
-            case 1:
-                del whole[place : place + random.randint(1, 9)]
-            case 2:
-                whole[place:place] = random.randbytes(random.randint(1, 9))
-            case _:
-                del whole[max(1, place) :]
-        if not whole:
-            break
-    return bytes(whole)
+    return altered(request(body(random), random.choice(PATHS)), random)
 
 
 def addressed(random: Random) -> bytes:

@@ -237,13 +237,13 @@ def decoder_weights(model, variant: Variant) -> DecoderWeights:
     inputs = [(w_ih, b_ih), *map(_linear, decoder.rnn.upper)]
     layers = [(*i, *_linear(r)) for i, r in zip(inputs, decoder.rnn.recurrent, strict=True)]
     (w_s, b_s), (w_y, b_y) = _linear(decoder.bridge), _linear(decoder.output)
-    own = {}
+    readout = {}
     if variant.wiring == "luong":
-        own["w_c"] = _array(decoder.combine.weight)
+        readout["w_c"] = _array(decoder.combine.weight)
     else:
-        own["readout"] = variant.other if variant.other in ("maxout", "linear") else "tanh"
-        if own["readout"] != "linear":
-            own["w_o"], own["b_o"] = _linear(decoder.readout)
+        readout["readout"] = variant.other if variant.other in ("maxout", "linear") else "tanh"
+        if readout["readout"] != "linear":
+            readout["w_o"], readout["b_o"] = _linear(decoder.readout)
     return DecoderWeights(
         wiring=variant.wiring,
         input_feeding=variant.input_feeding,
@@ -254,7 +254,7 @@ def decoder_weights(model, variant: Variant) -> DecoderWeights:
         layers=layers,
         w_y=w_y,
         b_y=b_y,
-        **own,
+        **readout,
     )
 
 

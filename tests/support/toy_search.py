@@ -49,9 +49,9 @@ def search(toy, sentences=SENTENCES, **options):
     return in_order(beam_search(toy, (torch.zeros_like(numbers),), (numbers,), bos=START, eos=END, **options))
 
 
-def in_order(found):
-    """The hypotheses of each sentence that a search found, in the order of the sentences."""
-    return [hypotheses for _, hypotheses in sorted(found, key=lambda one: one[0])]
+def in_order(results):
+    """The hypotheses of each sentence that a search results, in the order of the sentences."""
+    return [hypotheses for _, hypotheses in sorted(results, key=lambda one: one[0])]
 
 
 def path_to(nodes, place):

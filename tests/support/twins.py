@@ -15,25 +15,25 @@ LAYOUTS = {
 }
 
 
-def results(function, inputs, layout, wanted=None, dtype=torch.float64):
-    """The value, and the gradients by the inputs at the places `wanted` (all), of an objective of the value's shape."""
+def results(function, inputs, layout, differentiated=None, dtype=torch.float64):
+    """The value, and the gradients by the `differentiated` inputs (all), of an objective of the value's shape."""
     leaves = [x.to(dtype, copy=True) for x in inputs]
-    wanted = range(len(leaves)) if wanted is None else wanted
-    for i in wanted:
+    differentiated = range(len(leaves)) if differentiated is None else differentiated
+    for i in differentiated:
         leaves[i].requires_grad_()
     value = function(*map(layout, leaves))
     weights = torch.randn(value.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3)).to(dtype)
     of_value = layout(weights) if value.dim() else weights
-    return value.detach(), *torch.autograd.grad(value, [leaves[i] for i in wanted], of_value)
+    return value.detach(), *torch.autograd.grad(value, [leaves[i] for i in differentiated], of_value)
 
 
 def assert_twins(fast, plain, inputs, layout=LAYOUTS["plain"]):
     """The same values and gradients in both precisions, also if a single input needs its gradient, or none does."""
     expected = results(plain, inputs, layout)
     for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5)):
-        found = results(fast, inputs, layout, dtype=dtype)
+        actual = results(fast, inputs, layout, dtype=dtype)
         close = {"rtol": tolerance, "atol": tolerance, "check_dtype": False}
-        for one, other in zip(found, expected, strict=True):
+        for one, other in zip(actual, expected, strict=True):
             assert one.dtype == dtype
             torch.testing.assert_close(one, other, **close)
         for i in range(len(inputs)):
@@ -71,5 +71,5 @@ class Made(TorchDispatchMode):
 
     def held(self, *but):
         """The number of memories that are held, but for those of some tensors."""
-        known = {StorageWeakRef(tensor.untyped_storage()) for tensor in but}
-        return len({storage for storage in self._storages if not storage.expired()} - known)
+        excluded = {StorageWeakRef(tensor.untyped_storage()) for tensor in but}
+        return len({storage for storage in self._storages if not storage.expired()} - excluded)

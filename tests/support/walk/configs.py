@@ -65,7 +65,7 @@ def _override(chance: Random) -> str:
 
 def _read_twice(path: Path, again: Path, overrides: list[str]) -> bool:
     read: list[Config] = []
-    if refused(lambda: read.append(load_config(path, overrides)), path, *(f"--set {given}" for given in overrides)):
+    if refused(lambda: read.append(load_config(path, overrides)), path, *(f"--set {text}" for text in overrides)):
         return True
     again.write_text(to_yaml(read[0]), encoding="utf-8")
     assert load_config(again) == read[0]
@@ -126,21 +126,20 @@ def begin_options(folder: Path) -> tuple[Try, int]:
     cases = []
     for name in COMMANDS:
         for action in module_of(name).parser()._actions:
-            for option in [option for option in action.option_strings if option not in ("-h", "--help", "--attention")]:
-                values = ODD if action.nargs != 0 else [""]
-                cases += [(name, option, value) for value in values]
+            for option in {*action.option_strings} - {"-h", "--help", "--attention"}:
+                cases += [(name, option, value) for value in (ODD if action.nargs != 0 else [""])]
 
     def attempt(number: int, chance: Random) -> bool:
         if number < len(cases):
             name, option, value = cases[number]
-            given = [option] if not value and option in ("--check", "--half", "--int8") else [option, value]
-            arguments = [name, *needed.get(name, []), *given]
+            values = [] if not value and option in ("--check", "--half", "--int8") else [value]
+            arguments = [name, *needed.get(name, []), option, *values]
         else:
             name = chance.choice([*COMMANDS, text(chance)])
             arguments = [name, *(text(chance) for _ in range(chance.randrange(4)))]
             arguments.insert(1, best if name == "translate" else "missing.yaml")  # or all mechanisms would be trained
         try:
-            refusal, _ = command(*arguments, given=b"")
+            refusal, _ = command(*arguments, stdin=b"")
         except SystemExit as end:  # --help and --version
             if end.code:
                 raise

@@ -44,10 +44,10 @@ def refused(function: Callable[[], object], *beginnings: object) -> bool:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             function()
     except UserError as error:
-        said = str(error)
-        check_line(said)
+        message = str(error)
+        check_line(message)
         begins = [str(UserError(str(beginning)))[:200] for beginning in beginnings]
-        assert not begins or any(map(said.startswith, begins)), said
+        assert not begins or any(map(message.startswith, begins)), message
         return True
     return False
 
@@ -59,28 +59,24 @@ def check_line(line: str) -> None:
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in line), repr(line)
 
 
-def command(*arguments: str, given: bytes | None = None) -> tuple[bool, str]:
-    """Whether a command refused, and its standard output. Exit codes other than 0 and 2, and tracebacks, are errors.
-
-    `given` is what standard input holds.
-    """
+def command(*arguments: str, stdin: bytes | None = None) -> tuple[bool, str]:
+    """Whether a command refused, and its standard output. Exit codes other than 0 and 2, and tracebacks, are errors."""
     out, errors = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
     with redirect_stdout(out), redirect_stderr(errors), patch.object(sys, "stdin", None):
-        if given is None:
+        if stdin is None:
             code = main(arguments)
         else:
             path = Path("standard-input")
-            path.write_bytes(given)
+            path.write_bytes(stdin)
             with path.open(encoding="utf-8") as file, patch.object(sys, "stdin", file):
                 code = main(arguments)
     out.flush()
-    written, said = out.buffer.getvalue().decode(), errors.getvalue()
+    messages = errors.getvalue()
     assert code in (0, 2), f"exit code {code}"
-    assert "Traceback" not in said, said
-    lines = said.split("\n")
-    assert sum(line.startswith("error: ") for line in lines) == (code == 2), said
+    assert "Traceback" not in messages, messages
+    lines = messages.split("\n")
+    assert sum(line.startswith("error: ") for line in lines) == (code == 2), messages
     if code == 2:
-        assert lines[-1] == "", said
+        assert (lines[-1], lines[-2][:7]) == ("", "error: "), messages
         check_line(lines[-2].removeprefix("error: "))
-        assert lines[-2].startswith("error: "), said
-    return code == 2, written
+    return code == 2, out.buffer.getvalue().decode()

@@ -33,12 +33,12 @@ def begin_lines(folder: Path) -> tuple[Try, int]:
         translator = translators[KINDS[number % len(KINDS)]]
         lines = [text(chance) for _ in range(LINES)]
         n_best, attention, replace_unk = chance.choice([1, 2]), chance.random() < 0.2, chance.random() < 0.3
-        with redirect_stderr(io.StringIO()) as said:
-            found = translator.translate(lines, n_best=n_best, attention=attention, replace_unk=replace_unk)
-        assert len(found) == LINES
+        with redirect_stderr(io.StringIO()) as errors:
+            translations = translator.translate(lines, n_best=n_best, attention=attention, replace_unk=replace_unk)
+        assert len(translations) == LINES
         cut = [line for line in lines if len(translator.source.tokenizer.tokenize(line)) > 12]
-        assert said.getvalue().count("cut off after 12 tokens ") == len(cut)
-        for translation in found:
+        assert errors.getvalue().count("cut off after 12 tokens ") == len(cut)
+        for translation in translations:
             assert "\n" not in translation.text
             assert len(translation.source_tokens) <= 13
             if attention:
@@ -55,20 +55,18 @@ def begin_piped(folder: Path) -> tuple[Try, int]:
 
     def attempt(number: int, chance: Random) -> bool:
         lines = [text(chance).encode() for _ in range(LINES)]
-        spoilt = chance.random() < 0.2
-        if spoilt:
-            lines[chance.randrange(LINES)] += chance.choice(
-                [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80"]
-            )
+        if spoilt := chance.random() < 0.2:
+            wrong = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80"]
+            lines[chance.randrange(LINES)] += chance.choice(wrong)
         form = chance.choice([[], ["--json"], ["--n-best", "2"], ["--replace-unk"]])
-        refusal, written = command("translate", str(paths[KINDS[number % 4]]), *form, given=b"\n".join(lines) + b"\n")
+        refusal, written = command("translate", str(paths[KINDS[number % 4]]), *form, stdin=b"\n".join(lines) + b"\n")
         assert refusal == spoilt
-        found = written.split("\n")[:-1]
+        answers = written.split("\n")[:-1]
         if not spoilt and form == ["--n-best", "2"]:
-            assert {int(line.split(" ||| ")[0]) for line in found} == set(range(LINES))
+            assert {int(line.split(" ||| ")[0]) for line in answers} == set(range(LINES))
         elif not spoilt:
-            assert len(found) == LINES
-            assert form != ["--json"] or all("text" in json.loads(line) for line in found)
+            assert len(answers) == LINES
+            assert form != ["--json"] or all("text" in json.loads(line) for line in answers)
         return refusal
 
     return attempt, 0
@@ -132,15 +130,15 @@ def begin_store(folder: Path) -> tuple[Try, int]:
         store.mkdir(exist_ok=True)
         name = chance.choice(list(files))
         path = store / name
-        match chance.randrange(4):
+        match chance.randrange(20):
             case 0:
                 path.unlink()
-            case 1 if chance.random() < 0.2:
-                path.unlink()
                 path.mkdir()
-            case 2 if chance.random() < 0.2:
+            case 1:
                 shutil.rmtree(store)
                 store.write_bytes(b"")
+            case 2 | 3 | 4 | 5 | 6:
+                path.unlink()
             case _:
                 path.write_bytes(altered(files[name], chance))
         with redirect_stderr(io.StringIO()):

@@ -2,13 +2,14 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from support.attention_cases import draw
 from support.conversions import Conversions
 
 from nmt.fast import products
 from nmt.fast.modules import FastGRUCell, reused_weights
 from nmt.fast.output_loss import output_loss, padded_output_loss
-from nmt.fast.products import multiply, products_in, weight_gradient
+from nmt.fast.products import linear, multiply, products_in, weight_gradient
 from nmt.fast.recurrent import gru_sequence
 
 CLOSE = {"rtol": 2**-8, "atol": 2**-8}
@@ -30,12 +31,13 @@ def test_a_weight_is_rounded_once_for_both_directions(steps):
     assert cell.weight.grad is not None
 
 
-def test_a_changed_weight_is_rounded_anew_in_the_next_block():
-    rows, weight = draw(5, 24).float(), draw(24, 7, seed=1).float()
+def test_factors_are_rounded_and_a_changed_weight_anew_in_the_next_block():
+    rows, weight = draw(5, 24).float(), draw(7, 24, seed=1).float()
     for _ in range(2):
         with products_in("bf16"):
-            for _ in range(2):
-                torch.testing.assert_close(multiply(rows, weight).double(), product(rows, weight), **CLOSE)
+            for rounded in (multiply(rows, weight.t()), linear(rows, weight)):
+                torch.testing.assert_close(rounded.double(), product(rows, weight.t()), **CLOSE)
+                assert not torch.equal(rounded, F.linear(rows, weight))
         weight.mul_(2)
 
 

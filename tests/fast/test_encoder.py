@@ -26,14 +26,15 @@ def fast(rnn):
     return rnn
 
 
-def rnn_results(rnn, inputs, lengths):
+def assert_results(rnn, inputs, lengths, expected=None, tolerance=1e-12):
     """The values, and the gradients by inputs and parameters of an objective that padding is a part of, too."""
     inputs = inputs.clone().requires_grad_()
     values, final = rnn(inputs, torch.tensor(lengths))
     weights = torch.randn(values.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
     objective = (weights * torch.cos(values)).sum() + (weights[:, 0] * final**2).sum()
-    gradients = torch.autograd.grad(objective, [inputs, *rnn.parameters()])
-    return [values.detach(), final.detach(), *gradients]
+    results = [values, final, *torch.autograd.grad(objective, [inputs, *rnn.parameters()])]
+    torch.testing.assert_close(results, expected or results, rtol=tolerance, atol=tolerance, check_dtype=False)
+    return [x.detach() for x in results]
 
 
 @pytest.mark.parametrize(
@@ -42,32 +43,24 @@ def rnn_results(rnn, inputs, lengths):
     ids=str,
 )
 def test_values_and_gradients_are_pytorchs(layers, lengths, wider, cell, monkeypatch):
-    rnn = make(layers, cell=cell)
-    inputs = draw(len(lengths), max(lengths) + wider, E)
-    expected = rnn_results(rnn, inputs, lengths)
-    fast(rnn)
-    for one, other in zip(rnn_results(rnn, inputs, lengths), expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    rnn, inputs = make(layers, cell=cell), draw(len(lengths), max(lengths) + wider, E)
+    expected = assert_results(rnn, inputs, lengths)
+    assert_results(fast(rnn), inputs, lengths, expected)
     with monkeypatch.context() as patch:  # each direction by PyTorch's own, as in a CUDA graph
         patch.setattr(modules, "is_fast", lambda _: False)
         patch.setattr(modules.FastBidirectional, "_uses_packed", lambda *_: False)
-        for one, other in zip(rnn_results(rnn, inputs, lengths), expected, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
-    rnn.float()
-    for one, other in zip(rnn_results(rnn, inputs.float(), lengths), expected, strict=True):
-        torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-5, atol=1e-5)
+        assert_results(rnn, inputs, lengths, expected)
+    assert_results(rnn.float(), inputs.float(), lengths, expected, 1e-5)
 
 
 def test_dropout_is_between_layers_in_training_alone():
     """A rate of 1 leaves nothing of what the upper layer reads: its states are the same whatever the source."""
-    lengths = torch.tensor(LENGTHS)
-    inputs, others = draw(4, 8, E), draw(4, 8, E, seed=2)
+    lengths, inputs = torch.tensor(LENGTHS), draw(4, 8, E)
     rnn = fast(make(2, dropout=1.0)).train()
-    for one, other in zip(rnn(inputs, lengths), rnn(others, lengths), strict=True):
+    for one, other in zip(rnn(inputs, lengths), rnn(draw(4, 8, E, seed=2), lengths), strict=True):
         assert torch.equal(one, other)
         assert one.any()
-    rnn.eval()
-    assert torch.equal(rnn(inputs, lengths)[0], fast(make(2))(inputs, lengths)[0])
+    assert torch.equal(rnn.eval()(inputs, lengths)[0], fast(make(2))(inputs, lengths)[0])
 
 
 @pytest.mark.parametrize(
@@ -75,11 +68,10 @@ def test_dropout_is_between_layers_in_training_alone():
 )
 def test_without_gradients_the_faster_one_runs(onednn, lengths, by_hand, monkeypatch):
     """PyTorch's own where its products are the fastest, or where most is padding; never in training."""
-    calls = []
-    run = Bidirectional.forward
+    calls, run = [], Bidirectional.forward
     monkeypatch.setattr(Bidirectional, "forward", lambda *a: calls.append("PyTorch") or run(*a))
     monkeypatch.setattr(modules, "prefers_onednn", lambda: onednn)
-    rnn, arguments = fast(BIDIRECTIONAL["gru"](3, 2, 1, 0.0)), (torch.zeros(len(lengths), 4, 3), torch.tensor(lengths))
+    rnn, arguments = fast(make(1).float()), (torch.zeros(len(lengths), 4, E), torch.tensor(lengths))
     with torch.inference_mode():
         rnn(*arguments)
         assert bool(calls) is not by_hand

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from support.tiny_models import EACH_ONCE, parametrised, tiny_model
 from torch import nn
 
@@ -34,19 +35,14 @@ def test_a_prepared_model_takes_the_models_steps(variant, precision) -> None:
     assert {p.data_ptr() for p in other.parameters()} == {p.data_ptr() for p in model.parameters()}
 
 
-def test_it_stays_as_it_is_where_there_is_nothing_to_gain() -> None:
-    double = tiny_model(EACH_ONCE[0])
-    assert prepare_for_inference(double, "float32") is double
-    prepared = prepare_for_inference(tiny_model(EACH_ONCE[0]).float(), "float32")
-    assert prepare_for_inference(prepared, "float32") is prepared
-
-
-def test_every_model_of_an_ensemble_is_prepared_and_other_devices_have_no_8_bits() -> None:
-    models = [tiny_model(EACH_ONCE[0], seed=seed).float() for seed in (1, 2)]
-    prepared = prepare_for_inference(Ensemble(models), "int8")
+def test_what_is_prepared_or_double_stays_and_every_member_of_an_ensemble_is_prepared() -> None:
+    double, *models = (tiny_model(EACH_ONCE[0], seed=seed) for seed in range(3))
+    prepared = prepare_for_inference(Ensemble([model.float() for model in models]), "int8")
     assert all(any(isinstance(module, PackedInt8Linear) for module in member.modules()) for member in prepared.members)
+    for model in (double, *prepared.members):
+        assert prepare_for_inference(model, "float32") is model
     with pytest.raises(UserError, match=r"search\.precision: int8 needs a CPU, and this device is meta"):
-        prepare_for_inference(models[0].to("meta"), "int8")
+        prepare_for_inference(double.to("meta"), "int8")
 
 
 @pytest.mark.parametrize("kind", [PackedLinear, PackedBFloat16Linear, PackedInt8Linear])
@@ -62,16 +58,10 @@ def test_products_are_the_layers_but_for_their_rounding(kind: type[PackedLinear]
             assert outputs.dtype == torch.float32
             error = ((outputs - exact).norm() / exact.norm()).item()
             assert error < 1e-5 if kind is PackedLinear else 1e-3 < error < 2e-2
-
-
-def test_bfloat16_sums_are_float32() -> None:
-    torch.manual_seed(0)
-    layer, inputs = nn.Linear(512, 300), torch.randn(70, 512)
-    with torch.inference_mode():
-        products = nn.functional.linear(inputs.bfloat16().double(), layer.weight.bfloat16().double())
-        rounded = PackedBFloat16Linear(layer.weight, layer.bias)(inputs)
-    # All that is rounded behind the factors are the bias and the result, to 8 bits.
-    torch.testing.assert_close(rounded.double(), products + layer.bias.double(), rtol=2**-8, atol=2**-12)
+            if kind is PackedBFloat16Linear:  # the sums are float32: rounded are factors, bias and result, to 8 bits
+                products = F.linear(inputs.bfloat16().double(), layer.weight.bfloat16().double())
+                exact = products if layer.bias is None else products + layer.bias.double()
+                torch.testing.assert_close(outputs.double(), exact, rtol=2**-8, atol=2**-12)
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from support.all_pairs import all_pairs
 from support.attention_cases import draw
-from support.twins import LAYOUTS, Made, assert_twins
+from support.twins import LAYOUTS, assert_twins
 
 from nmt.fast import output_loss as module
 from nmt.fast.output_loss import output_loss, padded_output_loss
@@ -60,31 +60,6 @@ def smoothed(function, tokens, smoothing, r_drop=None, counts=None):
 def test_loss_and_gradients_are_those_of_all_tokens_at_once(tokens, r_drop, counts, smoothing, layout):
     fast, plain = (smoothed(f, tokens, smoothing, r_drop, counts) for f in (output_loss, padded_output_loss))
     assert_twins(fast, plain, inputs(tokens), LAYOUTS[layout])
-
-
-@pytest.mark.parametrize(
-    ("r_drop", "counts", "smoothing", "layout"), all_pairs([None, 3.0], [None, COUNTS], SMOOTHING, LAYOUTS), ids=str
-)
-def test_gradients_are_those_of_finite_differences(r_drop, counts, smoothing, layout):
-    of, leaves = LAYOUTS[layout], [x.requires_grad_() for x in inputs(2 * CHUNK + 2)]
-    loss = smoothed(output_loss, 2 * CHUNK + 2, smoothing, r_drop, counts)
-    assert torch.autograd.gradcheck(lambda *leaves: loss(*map(of, leaves)), leaves)
-
-
-@pytest.mark.parametrize(("smoothing", "r_drop"), [(0.0, None), (0.1, 3.0), (0.9, None)])
-def test_tokens_that_are_not_counted_are_left_out(smoothing, r_drop):
-    counted = torch.tensor([True, False, True, True, False]).repeat_interleave(2)  # of both readings
-    features, weight, bias = inputs(10)
-    left_out, alone = features.clone().requires_grad_(), features[counted].clone().requires_grad_()
-    ids = targets(5).repeat_interleave(2)
-    loss = padded_output_loss(left_out, weight, bias, ids, smoothing, r_drop, counted)
-    expected = padded_output_loss(alone, weight, bias, ids[counted], smoothing, r_drop)
-    torch.testing.assert_close(loss, expected)
-    [gradient], [expected_gradient] = (
-        torch.autograd.grad(x.smoothed, rows) for x, rows in ((loss, left_out), (expected, alone))
-    )
-    torch.testing.assert_close(gradient[counted], expected_gradient)
-    assert not gradient[~counted].any()
 
 
 @pytest.mark.parametrize(("smoothing", "r_drop"), [(0.0, 3.0), (0.1, None), (0.9, 3.0)])
@@ -142,16 +117,3 @@ def test_loss_is_pytorchs_with_or_without_a_graph_and_its_gradient_scales(smooth
     assert without == loss
     assert loss.smoothed.requires_grad
     assert not any(x.requires_grad for x in (loss.nll, without.smoothed))
-
-
-@pytest.mark.parametrize("gradient", [True, False])
-def test_there_are_never_more_logits_than_a_chunks(gradient):
-    tokens, vocabulary = 40, 300
-    leaves = [
-        draw(*shape).requires_grad_(gradient) for shape in ((tokens, FEATURES), (vocabulary, FEATURES), (vocabulary,))
-    ]
-    with Made() as made:
-        loss = output_loss(*leaves, targets(tokens), 0.1).smoothed
-        if gradient:
-            loss.backward()
-    assert max(made.sizes) == CHUNK * vocabulary

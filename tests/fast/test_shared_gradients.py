@@ -1,7 +1,5 @@
 """Tensors that are used many times: their gradient against autograd's own sum, and what it leaves and takes."""
 
-import gc
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,11 +7,14 @@ from support.all_pairs import all_pairs
 from support.attention_cases import draw
 from support.plain import additive_scores as plain_additive_scores
 from support.plain import gather_windows as plain_gather_windows
+from support.tiny_models import randomise
 from support.twins import Made, assert_all_close
+from torch import nn
 
-from nmt.fast import attention, shared_gradients
+from nmt.fast import attention, products, shared_gradients
 from nmt.fast.attention import additive_scores, gather_windows, inner_products, weighted_sums
-from nmt.fast.products import linear
+from nmt.fast.modules import FastLinear, reused_weights
+from nmt.fast.products import linear, weight_gradient
 from nmt.fast.shared_gradients import reused
 
 B, N, S, X, T = 3, 2, 7, 4, 2
@@ -30,14 +31,14 @@ GATHER = at_positions(gather_windows), at_positions(plain_gather_windows)
 INNER = lambda m, x: inner_products(x, m), lambda m, x: x @ m.mT
 WEIGHTED = lambda m, x: weighted_sums(x, m), lambda m, x: x @ m
 ADDITIVE = lambda m, x: additive_scores(x, m, V), lambda m, x: plain_additive_scores(x, m, V)
-# What a tensor is used with, by hand and as autograd knows it; the tensor's size, and that of what it is used with.
+# What a tensor is used with, by hand and as autograd computes it; the tensor's size, and that of its other factor.
 USES = {
     "linear": (*LINEAR, (5, X), (T, X)),
     "gather": (*GATHER, (B, S, X), (B, T, 5)),
     "gather heads": (*GATHER, (B, N, S, X), (B, N, T, 5)),
+    "gather for all heads": (*GATHER, (B, N, S, X), (B, 1, T, 5)),
     "inner_products": (*INNER, (B, S, X), (B, T, X)),
     "inner_products one": (*INNER, (B, S, X), (B, 1, X)),
-    "weighted_sums": (*WEIGHTED, (B, S, X), (B, T, S)),
     "weighted_sums heads": (*WEIGHTED, (B, N, S, X), (B, N, 1, S)),
     "additive_scores": (*ADDITIVE, (B, S, X), (B, T, X)),
 }
@@ -78,6 +79,8 @@ def test_the_gradient_is_the_sum_over_all_uses_in_every_pass(use, count, direct)
     first, second = (torch.autograd.grad(total, case.leaves(), retain_graph=True) for _ in range(2))
     assert_all_close(first, case.by_autograd(direct))
     assert all(map(torch.equal, first, second))
+    unshared = case.used(2 * case.origin, case.by_hand)
+    assert_all_close(torch.autograd.grad(unshared, case.leaves()), case.by_autograd())
 
 
 @EVERY_USE
@@ -107,33 +110,12 @@ def test_no_use_makes_a_gradient_of_the_tensors_size(use):
     assert made[1] - made[0] == (0 if use.startswith(("gather", "additive")) else 2)
 
 
-@pytest.mark.parametrize(("use", "passes"), all_pairs(USES, ["whole", "retained", "part", "none"]), ids=str)
-def test_nothing_stays_in_memory(use, passes):
-    """Without the help of the garbage collector, which does not see into a graph."""
-    case = Case(use)
-    gc.disable()
-    try:
-        for _ in range(2):  # an operation's first call in a process leaves cycles of Python's own
-            with Made() as made:
-                tensor = reused(2 * case.origin)
-                # What the tensor is used with is made of it: a factor that kept its graph would close a circle.
-                total = sum((case.by_hand(tensor, x * tensor.mean()) ** 2).sum() for x in case.others)
-                if passes in ("whole", "retained"):
-                    torch.autograd.grad(total, case.origin, retain_graph=passes == "retained")
-                elif passes == "part":
-                    torch.autograd.grad(total, tensor, allow_unused=True, retain_graph=True)
-                if passes != "whole":  # after which the total and the tensor are all that stays
-                    del total, tensor
-        assert len(made.sizes) > 5
-        assert made.held(*case.leaves(), *([total, tensor] if passes == "whole" else [])) == 0
-    finally:
-        gc.enable()
-
-
-def test_what_is_shared_or_needs_no_gradient_stays_as_it_is():
+def test_a_shared_tensor_lies_in_one_piece_and_needs_a_gradient():
     origin = draw(B, S, X).requires_grad_()
-    tensor = reused(origin)
-    assert tensor is not origin
+    tensor = reused(origin.mT)
+    assert tensor.is_contiguous()
+    assert torch.equal(tensor, origin.mT)
+    assert torch.equal(*torch.autograd.grad((tensor**2).sum(), origin), 2 * origin)
     assert reused(tensor) is tensor
     assert reused(origin.detach()).grad_fn is None
     with torch.no_grad():
@@ -141,22 +123,64 @@ def test_what_is_shared_or_needs_no_gradient_stays_as_it_is():
         assert reused(origin.mT).is_contiguous()
 
 
-def test_it_lies_in_one_piece_and_without_a_use_has_no_gradient():
-    origin = draw(B, S, X).requires_grad_()
-    tensor = reused(origin.mT)
-    assert tensor.is_contiguous()
-    assert torch.equal(tensor, origin.mT)
-    assert torch.equal(torch.autograd.grad((tensor**2).sum(), origin)[0], 2 * origin)
+class Steps(nn.Module):
+    """Two layers that are used at every step, one of them otherwise too, and one layer that is used once."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.last = FastLinear(4, 3), FastLinear(3, 4, bias=False), FastLinear(4, 2)
+
+    def forward(self, x):
+        for _ in range(3):
+            x = torch.tanh(self.second(torch.tanh(self.first(x)))) * self.first.weight.sum(dim=0)
+        return self.last(x)
 
 
-@EVERY_USE
-def test_gradients_are_those_of_finite_differences_and_need_no_sharing(use):
-    case = Case(use, count=2)
+@pytest.fixture
+def steps():
+    module = Steps().double()
+    randomise(module)
+    return module
 
-    def objective(origin, *_):
-        tensor = reused(2 * origin)
-        return case.used(tensor, case.by_hand) + (tensor**3).sum()
 
-    assert torch.autograd.gradcheck(objective, case.leaves())
-    total = case.used(2 * case.origin, case.by_hand)
-    assert_all_close(torch.autograd.grad(total, case.leaves()), case.by_autograd())
+def total_of(module, x):
+    with reused_weights(module):
+        return (module(x) ** 2).sum()
+
+
+def test_a_module_s_weights_have_one_product_each_and_if_frozen_none(steps, monkeypatch):
+    shapes, weights = [], [parameter for name, parameter in steps.named_parameters() if name != "last.weight"]
+
+    def count(*matrices):
+        shapes.append(matrices[0].shape)
+        return weight_gradient(*matrices)
+
+    expected = torch.autograd.grad((steps(draw(6, 4)) ** 2).sum(), weights)
+    steps.last.weight.requires_grad_(False)
+    total = total_of(steps, draw(6, 4))
+    monkeypatch.setattr(products, "weight_gradient", count)
+    total.backward()
+    assert_all_close([weight.grad for weight in weights], expected)
+    assert sorted(shapes) == [(18, 3), (18, 4)]
+    assert steps.last.weight.grad is None
+
+
+def test_a_pass_that_fails_halfway_leaves_nothing_behind(steps):
+    """The hook stands between the uses of a weight, some of which have been collected."""
+    hooks, weights = [], list(steps.parameters())
+
+    def fail(_):
+        raise RuntimeError("on the way")
+
+    def watch(_layer, _inputs, output):
+        if not hooks:  # the first of three steps: the last of them backward
+            hooks.append(output.register_hook(fail))
+
+    watcher = steps.second.register_forward_hook(watch)
+    total = total_of(steps, draw(6, 4))
+    watcher.remove()
+    with pytest.raises(RuntimeError, match="on the way"):
+        torch.autograd.grad(total, weights, retain_graph=True)
+    hooks[0].remove()
+    expected = torch.autograd.grad((steps(draw(6, 4)) ** 2).sum(), weights)
+    assert_all_close(torch.autograd.grad(total, weights), expected)

@@ -68,16 +68,10 @@ def test_tokens_and_surfaces_of_any_text(lower_model: bytes, lowercase: bool, te
     for tokenizer in every_kind(lower_model, lowercase):
         tokens, surfaces = tokenizer.tokenize(text), tokenizer.surfaces(text)
         assert len(surfaces) == len(tokens)
-        assert all(tokens)
-        assert all(surfaces)
+        assert all(tokens + surfaces)
         assert not any(character.isspace() for token in tokens + surfaces for character in token)
-
-
-def test_no_words_no_tokens(lower_model: bytes) -> None:
-    for tokenizer in every_kind(lower_model, True):
-        for text in ("", " ", "\t\u2028\u0085\n "):
-            assert tokenizer.tokenize(text) == tokenizer.surfaces(text) == []
-        assert tokenizer.detokenize([]) == ""
+        if not text.split():
+            assert tokens == []
 
 
 def test_lower_case_changes_tokens_and_not_surfaces(lower_model: bytes) -> None:
@@ -134,12 +128,6 @@ def test_spacy_detokenization(language: str, tokens: str, sentence: str) -> None
     assert SpacyTokenizer(language, True).detokenize(tokens.split()) == sentence
 
 
-def test_unknown_language() -> None:
-    with pytest.raises(UserError, match="no tokenizer rules for 'qq'") as raised:
-        make_tokenizer("spacy", "qq", True)
-    assert "\n" not in str(raised.value)
-
-
 # Whitespace and characters
 
 
@@ -152,13 +140,6 @@ def test_whitespace_and_characters_come_back(text: str) -> None:
 
 
 # sentencepiece
-
-
-def test_sentencepiece_round_trip(model: bytes) -> None:
-    tokenizer = SentencePieceTokenizer(model, False)
-    for sentence in GERMAN[:6] + ENGLISH[:6]:  # the last ones hold characters that normalisation changes
-        assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == sentence
-        assert any(len(token) > 2 for token in tokenizer.tokenize(sentence))
 
 
 @given(text=st.text("abc Äß.-日本👩🏽", max_size=20))
@@ -181,7 +162,7 @@ def test_sentencepiece_surfaces(lower_model: bytes) -> None:
     assert "".join(surface for _, surface in behind("½ EIN")) == "▁1⁄½▁EIN"
 
 
-def test_sentencepiece_takes_no_text_for_control_symbols(model: bytes) -> None:
+def test_sentencepiece_round_trip_without_control_symbols(model: bytes) -> None:
     processor = SentencePieceProcessor(model_proto=model)
     control = {piece for i in range(len(processor)) if processor.is_control(i) for piece in [processor.id_to_piece(i)]}
     assert control == {"<s>", "</s>"}
@@ -191,6 +172,9 @@ def test_sentencepiece_takes_no_text_for_control_symbols(model: bytes) -> None:
     assert not any(processor.is_control(i) for i in ids)
     assert tokenizer.detokenize(tokenizer.tokenize(text)) == text
     assert tokenizer.detokenize(["▁ein", "</s>"]) == "ein</s>"  # a copied word is never swallowed
+    for sentence in GERMAN[:6] + ENGLISH[:6]:  # the last ones hold characters that normalisation changes
+        assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == sentence
+        assert any(len(token) > 2 for token in tokenizer.tokenize(sentence))
 
 
 def test_sentencepiece_training_is_deterministic_and_quiet(capfd: pytest.CaptureFixture[str]) -> None:
@@ -219,15 +203,9 @@ def test_sentencepiece_vocabulary_has_a_smallest_and_a_largest_size(model_type: 
     size = SentencePieceProcessor(model_proto=largest).get_piece_size()
     assert size < 30_000
     assert train_sentencepiece(GERMAN, size, model_type, lowercase=True) == largest
-    for size in (0, -1):
-        with pytest.raises(UserError, match=rf"vocabulary_size: {size}\b"):
-            train_sentencepiece(GERMAN, size, model_type, lowercase=True)
-
-
-@pytest.mark.parametrize("text", [[], [""], [" \u2028", "▁"]])
-def test_sentencepiece_without_text(text: list[str]) -> None:
-    with pytest.raises(UserError, match="found no words in the training text"):
-        train_sentencepiece(text, 100, "bpe", lowercase=True)
+    for lines in ([], [""], [" \u2028", "▁"]):
+        with pytest.raises(UserError, match="found no words in the training text"):
+            train_sentencepiece(lines, 100, model_type, lowercase=True)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,32 +52,21 @@ class _Options:
     found: Callable[[int, Translation], None] | None
 
 
+@dataclass(eq=False, repr=False)
 class Translator:
     """A model (or an ensemble) with its codecs and the search settings that it was trained with.
 
-    `shortlist` lists the target tokens that are searched for a sentence, if `vocabulary_selection` is on. `threshold`
-    is the mean log-probability below which a translation is marked as unlike those of the training's kind of text
-    (`nmt calibrate`). With `fast=False` search is plain PyTorch, without `nmt.fast`. The model is prepared for search
-    once: if you change its weights, their type or their device, make a new translator.
+    The model is prepared for search once: if you change its weights, their type or their device, make a new translator.
     """
 
-    def __init__(
-        self,
-        model: TranslationModel,
-        source: Codec,
-        target: Codec,
-        search: SearchConfig,
-        shortlist: Shortlist | None = None,
-        threshold: float | None = None,
-        *,
-        fast: bool = True,
-    ) -> None:
-        self.model = model
-        self.source, self.target = source, target
-        self.search = search
-        self.shortlist, self.threshold = shortlist, threshold
-        self.fast = fast
-        self._prepared: dict[tuple[str, bool], TranslationModel] = {}  # by precision and `fast`
+    model: TranslationModel
+    source: Codec
+    target: Codec
+    search: SearchConfig
+    shortlist: Shortlist | None = None  # the target tokens that are searched for a sentence, with vocabulary_selection
+    threshold: float | None = None  # the mean log-probability below which a translation `is_unlike_training`
+    fast: bool = field(default=True, kw_only=True)  # False: search is plain PyTorch, without `nmt.fast`
+    _prepared: dict[tuple[str, bool], TranslationModel] = field(default_factory=dict, init=False)  # by precision, fast
 
     @classmethod
     def load(

@@ -72,6 +72,27 @@ def test_scores_are_not_lost_in_a_closed_stream(
     assert capsys.readouterr().err.startswith("error: standard output is closed, so the scores would be lost")
 
 
+@pytest.mark.parametrize("gone", ["metrics.jsonl", "."])
+def test_files_that_go_away_end_a_run_with_its_state_saved(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    config = make_config("training.max_updates=12")
+    folder = Path(config.output_dir) / config.name
+
+    def remove() -> None:
+        if gone == ".":
+            shutil.rmtree(folder)
+        else:
+            (folder / gone).unlink()
+
+    with monkeypatch.context() as patch:
+        after_update(patch, 6, remove)
+        with pytest.raises(UserError, match=r"metrics\.jsonl was removed .* continue with --resume, from update 8"):
+            finish(config)
+    finish(config, resume=True)
+    assert [event["update"] for event in events(folder, "train")] == [12]
+
+
 def test_metrics_that_go_away_while_a_validation_runs_do_not_lose_the_best_model(
     make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,7 +106,7 @@ def test_metrics_that_go_away_while_a_validation_runs_do_not_lose_the_best_model
 
     with monkeypatch.context() as patch:
         patch.setattr(loop, "validate", validate)
-        with pytest.raises(UserError, match=r"metrics\.jsonl was removed .* continue with --resume"):
+        with pytest.raises(UserError, match=r"metrics\.jsonl was removed .* continue with --resume, from update 4"):
             finish(config)
     assert not (folder / "best.safetensors").exists()
     finish(config, resume=True)
@@ -93,9 +114,8 @@ def test_metrics_that_go_away_while_a_validation_runs_do_not_lose_the_best_model
     assert (folder / "best.safetensors").exists()
 
 
-@pytest.mark.parametrize("files_of_other", [(), ("metrics.jsonl", "last.safetensors")])
-def test_a_run_saves_nothing_in_a_folder_that_was_removed_or_became_anothers(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, files_of_other: tuple[str, ...]
+def test_a_run_saves_nothing_in_a_folder_that_became_anothers(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = make_config("training.max_updates=12")
     folder = Path(config.output_dir) / config.name
@@ -103,14 +123,15 @@ def test_a_run_saves_nothing_in_a_folder_that_was_removed_or_became_anothers(
     def replace() -> None:
         shutil.rmtree(folder)
         folder.mkdir()
-        for name in files_of_other:
+        for name in ("metrics.jsonl", "last.safetensors"):
             (folder / name).write_text("the other run's", encoding="utf-8")
 
     after_update(monkeypatch, 6, replace)
-    with pytest.raises(UserError, match=r"metrics\.jsonl was removed or replaced .* or start over"):
+    with pytest.raises(UserError, match=r"metrics\.jsonl was replaced .* start over"):
         finish(config)
-    remaining = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()}
-    assert remaining == dict.fromkeys(files_of_other, "the other run's")
+    assert {
+        path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()
+    } == dict.fromkeys(("metrics.jsonl", "last.safetensors"), "the other run's")
 
 
 def test_curves_that_cannot_be_written_are_reported_once(

@@ -167,9 +167,3 @@ def _batch_ends(longest: NDArray[np.int32], size: int) -> list[int]:
         begin += max(1, int(np.searchsorted(cells, size, side="right")))
         ends.append(begin)
     return ends
-
-
-def fill_rate(lengths: tuple[NDArray[np.int32], NDArray[np.int32]], batches: Batches) -> float:
-    """Share of the padded batches' cells, both sides together, that hold a token."""
-    ended = [side[indices] + 1 for indices in batches.indices for side in lengths]
-    return sum(int(x.sum()) for x in ended) / sum(int(x.max()) * len(x) for x in ended)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,19 @@ def save(trainer: Trainer) -> None:
     has become another run's.
     """
     trainer.log.refuse_removed()
+    _save(trainer)
+
+
+def save_before_exit(trainer: Trainer) -> str:
+    """Save although the folder was removed, if that is possible; returns how to continue."""
+    if trainer.group.size == 1:  # several processes would have to save together
+        with suppress(UserError):
+            _save(trainer)
+            return f"the state of training is saved: continue with --resume, from update {trainer.counters.update}"
+    return "start over, or continue from the last checkpoint with --resume"
+
+
+def _save(trainer: Trainer) -> None:
     refuse_infinite(trainer)
     training = _training_state(trainer)
     if trainer.group.is_main:

@@ -21,6 +21,10 @@ NAME = "metrics.jsonl"
 TENSORBOARD = "tensorboard"  # the folder of its files, in a run's folder
 
 
+class RemovedFile(UserError):
+    """`metrics.jsonl` was removed while it was written."""
+
+
 class EventLog:
     """Appends events to a run's `metrics.jsonl`, and their numbers to TensorBoard's event files beside it."""
 
@@ -62,15 +66,17 @@ class EventLog:
         return entry
 
     def refuse_removed(self) -> None:
-        """Raise `UserError` if the file was removed or replaced: the folder may be another run's."""
+        """Raise `RemovedFile` if the file was removed, `UserError` if it was replaced: the folder is another run's."""
         if self._folder is None:
             return
-        with suppress(OSError):
+        try:
             if os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno())):
                 return
+        except OSError:
+            raise RemovedFile(f"{self._path} was removed during training") from None
         raise UserError(
-            f"{self._path} was removed or replaced during training, so nothing more was saved: continue with --resume "
-            "if the folder still holds this run, or start over"
+            f"{self._path} was replaced during training, so nothing more was saved: continue with --resume if the "
+            "folder still holds this run, or start over with --set name=NAME"
         )
 
     def close(self) -> None:

@@ -15,10 +15,11 @@ from nmt.data.batching import Batch, collate
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system import files
 from nmt.system.device import memory, report_out_of_memory
-from nmt.training.checkpointing import load_last, restore, seed_processes, state_to_continue
+from nmt.system.errors import UserError
+from nmt.training.checkpointing import load_last, restore, save_before_exit, seed_processes, state_to_continue
 from nmt.training.counters import Counters
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
-from nmt.training.event_log import EventLog
+from nmt.training.event_log import EventLog, RemovedFile
 from nmt.training.folder import CONFIG, LAST, PREVIOUS, load_last_intact, lock_folder, refuse_other_files, refuse_used
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import out_of_memory, train
@@ -76,7 +77,10 @@ def run(
         log = EventLog(folder if group.is_main else None, metrics_size, counters.update)
         of_run = config, pairs, prepared.validation, folder, group, progress, stop
         with closing(Trainer(*of_run, train_state, counters, log, ThroughputMeter())) as trainer:
-            train(trainer)
+            try:
+                train(trainer)
+            except RemovedFile as error:
+                raise UserError(f"{error}; {save_before_exit(trainer)}") from None
     return folder
 
 

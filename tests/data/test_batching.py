@@ -5,8 +5,9 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
+from support.fill_rate import fill_rate
 
-from nmt.data.batching import Batches, Example, collate, epoch_batches, fill_rate, pad_source
+from nmt.data.batching import Batches, Example, collate, epoch_batches, pad_source
 from nmt.text.vocabulary import BOS, EOS, PAD
 
 Unit = Literal["sentences", "tokens"]

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from support.fill_rate import fill_rate
 from support.multi30k import lines_of
 
 from nmt.config.data import DataConfig
 from nmt.data import multi30k
-from nmt.data.batching import epoch_batches, fill_rate
+from nmt.data.batching import epoch_batches
 from nmt.data.splits import load_split
 from nmt.data.training_set import load_training_set
 

@@ -23,9 +23,8 @@ def test_whatever_comes_in_there_is_a_result_or_one_line(
     attempt, systematic = family.begin(tmp_path)
     chance = Random(1)
     for number in range(family.few):
-        place = (
-            chance.randrange(systematic) if systematic and (number % 4 or not family.by_chance) else systematic + number
-        )
+        is_systematic = systematic and (number % 4 or not family.by_chance)
+        place = chance.randrange(systematic) if is_systematic else systematic + number
         attempt(place, Random(f"1 {family.name} {place}"))
 
 
@@ -47,7 +46,8 @@ def test_a_crash_a_hang_and_a_traceback_are_seen(tmp_path: Path, monkeypatch: py
     family = Family("bad", "inputs that are all bad", 1, lambda _: (attempt, 0), 1)
     counts = runner.walk(family, 0, 9, 1, tmp_path, tmp_path / "failures.jsonl")
     assert (counts.inputs, counts.refused, counts.failures) == (9, 1, 4)
-    found = [json.loads(line) for line in (tmp_path / "failures.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [failure["number"] for failure in found] == [1, 3, 5, 6]
-    assert found[2]["what"] == "the process ended with exit code -9"
-    assert found[3]["what"].endswith("ValueError: a bug\n")
+    lines = (tmp_path / "failures.jsonl").read_text(encoding="utf-8").splitlines()
+    failures = {failure["number"]: failure["what"] for failure in map(json.loads, lines)}
+    assert failures.keys() == {1, 3, 5, 6}
+    assert failures[5] == "the process ended with exit code -9"
+    assert failures[6].endswith("ValueError: a bug\n")

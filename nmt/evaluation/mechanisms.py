@@ -17,8 +17,7 @@ def mechanism(model: ModelConfig) -> str:
 
 
 def variants(model: ModelConfig) -> list[str]:
-    """What else is not as by default: of the attention with this wiring, score and scope ("hard", "4 heads"), of the
-    cells, the encoder and the readout."""
+    """What differs from the defaults: in the attention of this wiring, score and scope, in cell, encoder, readout."""
     others = {
         model.cell.upper(): model.cell != "gru",
         "encoder self-attention": model.encoder.self_attention,

@@ -62,8 +62,8 @@ def labels(tokens: list[str]) -> str:
 def assert_in_nobodys_way(page: Page) -> None:
     """axe-core finds nothing, and nothing is wider than the screen."""
     page.evaluate(AXE)
-    found = page.evaluate("axe.run().then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))")
-    assert found == [], found
+    violations = page.evaluate("axe.run().then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))")
+    assert violations == [], violations
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -78,8 +78,8 @@ def saved_words(page: Page, place: str = "#panel") -> set[str]:
         page.locator(place).get_by_role("button", name="Save SVG").click()
     text = Path(download.value.path()).read_text(encoding="utf-8")
     assert "var(" not in text
-    found = ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")
-    return {word for element in found for word in (element.text or "").split()}
+    elements = ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")
+    return {word for element in elements for word in (element.text or "").split()}
 
 
 def cells(table: Locator) -> list[list[str]]:

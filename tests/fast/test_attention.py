@@ -14,7 +14,7 @@ from nmt.fast import attention
 from nmt.fast.attention import FEW, LARGE, additive_scores, inner_products, weighted_sums
 from nmt.fast.modules import replace_modules
 
-B, N, S, X, T, W = 3, 2, 7, 4, 5, 3
+S, X = 7, 4
 V = draw(X, seed=3)
 # The products, and the last size of what is multiplied with a memory of S = 7 and X = 4
 PRODUCTS = {

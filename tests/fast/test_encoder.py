@@ -11,8 +11,7 @@ from nmt.fast.modules import FASTER
 from nmt.fast.products import products_in
 from nmt.model.encoder import BIDIRECTIONAL, Bidirectional
 
-E, HIDDEN = 4, 3
-LENGTHS = (4, 8, 1, 6)
+E, HIDDEN, LENGTHS = 4, 3, (4, 8, 1, 6)
 
 
 def make(layers, dropout=0.0, cell="gru"):

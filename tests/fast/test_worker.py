@@ -32,7 +32,6 @@ time.sleep(600)
 
 
 def losses_of(training=False):
-    """With dropout if training."""
     return BatchLoss(tiny_model(Variant("luong", "general", "local_p", input_feeding=True)).train(training), 0.1)
 
 
@@ -82,12 +81,15 @@ def test_a_seed_decides_about_dropout_in_both_and_only_death_ends_the_worker():
         gradients_of(losses, add_gradient)
 
 
-def test_it_ends_with_a_killed_parent_whose_script_ran_once():
+def test_it_ends_with_a_killed_parent_whose_script_ran_once(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
     paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": paths}, text=True
+        [sys.executable, tmp_path / "train.py"],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": paths},
+        text=True,
     ) as parent:
-        assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.kill()
         ended = time.monotonic() + 10

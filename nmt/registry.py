@@ -1,9 +1,9 @@
 """The registry of components, and the sections of the configuration that select them and take their options.
 
 A component is what the configuration selects by name: a score, a scope, a tokenizer, a schedule, an optimizer. It is a
-concrete subclass of its kind's base class, in a file of the project, in a file of the user's own (`load_plugin`), or in
-an installed package that names it as an entry point of the group `nmt.components`. Its `Options` are the config fields
-that it alone reads: a frozen dataclass, or a `Section`.
+concrete subclass of its kind's base class, in a file of the project or of the user (`load_plugin`), or in an installed
+package, which names it as an entry point. Its `Options` are the config fields that it alone reads: a frozen dataclass,
+or a `Section`.
 
 A field that selects a component is annotated with the registry, as in `score: Annotated[str, SCORES]`. Its section is
 then a discriminated union: for each component a class with that component's options as further fields; with two such
@@ -22,7 +22,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -110,8 +110,6 @@ class Section(BaseModel):
         """The same as an instance of the component's own class of options."""
         return options_class(self.choices[choice][getattr(self, choice)])(**self.options(choice))
 
-    chosen: ClassVar[Any] = component  # its name in version 0.3
-
     @classmethod
     def all_fields(cls) -> dict[str, str | None]:
         """The fields of all members in their order; of an option: the field that selects its component."""
@@ -128,9 +126,8 @@ class Section(BaseModel):
         for choice, registry in cls.choices.items():
             name = values.get(choice, cls.model_fields[choice].default)
             why = f"with {choice}: {name}; remove it, or set {choice} to " if name in list(registry) else None
-            for option, users in registry.option_users().items():
-                if option not in cls.model_fields:
-                    unused[option] = why and why + alternatives(users)
+            options = {option: why and why + alternatives(users) for option, users in registry.option_users().items()}
+            unused |= {option: why for option, why in options.items() if option not in cls.model_fields}
         return unused
 
     @model_validator(mode="before")
@@ -204,15 +201,14 @@ class Registry(Mapping[str, type[C]]):
 
     @cached_property
     def base(self) -> type[C]:
-        base: type[C] = getattr(import_module(self._module), self._base)
-        return base
+        return cast(type[C], getattr(import_module(self._module), self._base))
 
     @cached_property
     def _components(self) -> dict[str, type[C]]:
         for package in map(import_module, self._packages):
             names = sorted(module.name for module in iter_modules(getattr(package, "__path__", ())))
             for module in [package, *(import_module(f"{package.__name__}.{name}") for name in names)]:
-                self._add_from(module)
+                self.add_from(module)
         for point in entry_points(group=ENTRY_POINTS):
             try:
                 component = point.load()
@@ -240,13 +236,10 @@ class Registry(Mapping[str, type[C]]):
         return users
 
     def add_from(self, module: ModuleType) -> bool:
-        """Register the components that a module defines beside the project's; whether there are any.
+        """Register the components that a module defines; whether there are any.
 
         A class is called by its own attribute `name`, or else as its module. Raises TypeError for two of one name.
         """
-        return bool(self._components) and self._add_from(module)
-
-    def _add_from(self, module: ModuleType) -> bool:
         classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
         components = [c for c in classes if issubclass(c, self.base) and not inspect.isabstract(c)]
         for component in components:
@@ -269,7 +262,8 @@ _registries: list[Registry[Any]] = []
 
 def register(module: ModuleType) -> bool:
     """Add the components that a module defines to the registries of their kinds; whether it defines any."""
-    return sum(registry.add_from(module) for registry in _registries) > 0
+    # After the project's own, so that an error about two of one name is the module's.
+    return sum(len(registry) > 0 and registry.add_from(module) for registry in _registries) > 0
 
 
 def options_of(component: type[Any]) -> type[Section]:

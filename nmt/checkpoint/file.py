@@ -37,16 +37,13 @@ def write(path: Path, contents: dict[str, Any], previous: Path | None = None) ->
     tensors: dict[str, Tensor] = {}
     values = _split(contents, "", tensors)
     names: dict[tuple[Any, ...], str] = {}  # of tensors by what is the same for two of the same elements
-    shared = {}
-    for name, tensor in list(tensors.items()):
-        first = names.setdefault((tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()), name)
-        if first != name:
-            shared[name] = first
-            del tensors[name]
-        else:
-            tensors[name] = tensor.detach().contiguous()
-    document = {"sha256": _NO_DIGEST, "shared": shared, "contents": values}
-    data = save(tensors, {"nmt": json.dumps(document)})
+    first = {
+        name: names.setdefault((tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()), name)
+        for name, tensor in tensors.items()
+    }
+    shared = {name: other for name, other in first.items() if name != other}
+    stored = {name: tensor.detach().contiguous() for name, tensor in tensors.items() if name not in shared}
+    data = save(stored, {"nmt": json.dumps({"sha256": _NO_DIGEST, "shared": shared, "contents": values})})
     start = data.index(_BEFORE_DIGEST) + len(_BEFORE_DIGEST)
     with replace_atomically(path, previous) as file:
         file.write(memoryview(data)[:start])
@@ -110,8 +107,8 @@ def read_bytes(path: str | Path) -> bytes:
             f"{path} does not exist: give the path of a checkpoint, such as checkpoints/NAME/best.safetensors"
         ) from None
     except IsADirectoryError:
-        bundled, trained = Path(path) / "model.safetensors", Path(path) / "best.safetensors"
-        example = bundled if bundled.exists() else trained
+        bundled = Path(path) / "model.safetensors"
+        example = bundled if bundled.exists() else Path(path) / "best.safetensors"
         raise UserError(f"{path} is a folder: give the checkpoint in it, such as {example}") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): check the path and its permissions") from None

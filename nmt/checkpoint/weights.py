@@ -22,8 +22,7 @@ def quantize(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str
     for name, weight in weights.items():
         if weight.dim() > 1 and len(weight) > 1:
             if weight.data_ptr() not in done:
-                rows = weight.detach().flatten(1)
-                integers, scale = in_bytes(rows)
+                integers, scale = in_bytes(weight.detach().flatten(1))
                 done[weight.data_ptr()] = integers.view_as(weight), scale
             stored[name], scales[name] = done[weight.data_ptr()]
     return stored, scales
@@ -47,18 +46,16 @@ def dequantize(
     for name, scale in scales.items():
         weight = weights.get(name)
         if weight is None or weight.dtype != torch.int8 or not weight.dim():
-            raise DamagedFile(
-                f"{path}: scales.{name} belongs to {described(weight)}, not to rows of 8 bits: use another copy"
-            )
-        if scale.dtype not in _REAL or scale.shape != weight.shape[:1]:
-            raise DamagedFile(
-                f"{path}: scales.{name} is {described(scale)}, but {name} is {described(weight)}: use another copy"
-            )
-        factors = scale.float()
-        if not (factors.isfinite() & (factors > 0)).all():
-            raise DamagedFile(f"{path}: scales.{name} holds a value that no row can have: use another copy")
-        if name in needed and weight.shape == needed[name].shape:
-            real[name] = weight.float().mul_(factors.view(-1, *[1] * (weight.dim() - 1)))
+            reason = f"belongs to {described(weight)}, not to rows of 8 bits"
+        elif scale.dtype not in _REAL or scale.shape != weight.shape[:1]:
+            reason = f"is {described(scale)}, but {name} is {described(weight)}"
+        elif not (scale.float().isfinite() & (scale.float() > 0)).all():
+            reason = "holds a value that no row can have"
+        else:
+            if name in needed and weight.shape == needed[name].shape:
+                real[name] = weight.float().mul_(scale.float().view(-1, *[1] * (weight.dim() - 1)))
+            continue
+        raise DamagedFile(f"{path}: scales.{name} {reason}: use another copy")
     return real
 
 
@@ -76,5 +73,4 @@ def described(tensor: Tensor | None) -> str:
     """A tensor's kind and shape in the words of a message."""
     if tensor is None:
         return "nothing"
-    kind = "real numbers" if tensor.dtype in _REAL else f"{tensor.dtype}"
-    return f"{kind} of shape {tuple(tensor.shape)}"
+    return f"{'real numbers' if tensor.dtype in _REAL else tensor.dtype} of shape {tuple(tensor.shape)}"

@@ -155,10 +155,11 @@ class DataConfig(Section):
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
         augment = values.get("augment")
-        texts = augment.values() if isinstance(augment, dict) else dict(augment or ()).values()
-        if values.get("corpus", "sample") == "multi30k" or "multi30k_descriptions" in texts:
+        texts = dict(augment or ()).values() if isinstance(augment, dict | Section) else ()
+        corpus = values.get("corpus", "sample")
+        if corpus == "multi30k" or "multi30k_descriptions" in texts:
             return {}
-        return {"mirror": f"with corpus: {values.get('corpus', 'sample')}; remove it, or set corpus to multi30k"}
+        return {"mirror": f"with corpus: {corpus}; remove it, or set corpus to multi30k"}
 
     @model_validator(mode="after")
     def _sides_fit(self) -> Self:

@@ -59,20 +59,16 @@ class AttentionConfig(Section):
                 value, default = getattr(self, field), type(self).model_fields[field].default
                 if value != default:
                     raise ValueError(
-                        f"{field}: {spelled(value)} cannot be combined with score: {self.score}, which scores "
-                        f"positions without looking at what is there; set {field} to {spelled(default)}, or score to "
-                        "general"
+                        f"{field}: {spelled(value)} cannot be combined with score: {self.score}, which does not read "
+                        f"memory vectors; set {field} to {spelled(default)}, or score to general"
                     )
         return self
 
 
 def _without_narrowing(values: Mapping[str, Any]) -> dict[str, str]:
     """Why the fields of a window that narrows have no effect where it does not."""
-    defaults = LocalOptions()
-    window, wide, updates = (
-        getattr(defaults, field) if values.get(field) is None else values[field]
-        for field in ("window", "narrow_from", "narrow_updates")
-    )
+    options = vars(LocalOptions()) | {field: value for field, value in values.items() if value is not None}
+    window, wide, updates = options["window"], options["narrow_from"], options["narrow_updates"]
     if isinstance(window, int) and isinstance(wide, int) and wide <= window:
         why = f"with window: {window}; remove it, or set narrow_from to a number above {window}"
         return dict.fromkeys(("narrow_from", "narrow_updates", "fixed_above"), why)
@@ -197,21 +193,16 @@ class ModelConfig(Section):
                 f"attention.key_value: true needs an even encoder.hidden_size (here: {encoder}), which it splits in "
                 f"two; set encoder.hidden_size to {encoder + 1}, or attention.key_value to false"
             )
-        vector, formula = (
-            (encoder, "encoder.hidden_size") if attention.key_value else (2 * encoder, "2 × encoder.hidden_size")
-        )
+        formula = "encoder.hidden_size" if attention.key_value else "2 × encoder.hidden_size"
+        vector = encoder if attention.key_value else 2 * encoder
         projected = attention.heads > 1 or attention.projected
         if score.equal_sizes_or is not None and not projected and hidden != vector:
-            key_value = " with attention.key_value" if attention.key_value else ""
             raise ValueError(
-                f"attention.score: {attention.score}{key_value} needs decoder.hidden_size ({hidden}) = {formula} "
-                f"({vector}); set decoder.hidden_size to {vector}, or attention.score to {score.equal_sizes_or}"
+                f"attention.score: {attention.score} needs decoder.hidden_size ({hidden}) = {formula} ({vector}); set "
+                f"decoder.hidden_size to {vector}, or attention.score to {score.equal_sizes_or}"
             )
-        sizes = [("decoder.hidden_size", hidden), (formula, vector)]
-        size = getattr(attention, "size", None)
-        if size is not None:
-            sizes.append(("attention.size", size))
-        for name, size in sizes:
+        units = getattr(attention, "size", None) or 0
+        for name, size in (("decoder.hidden_size", hidden), (formula, vector), ("attention.size", units)):
             if size % attention.heads:
                 raise ValueError(
                     f"attention.heads: {attention.heads} does not divide {name} ({size}); "

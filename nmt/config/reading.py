@@ -81,10 +81,9 @@ def parse_config(
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
     except ValidationError as error:
-        messages: dict[str, dict[str, None]] = {}  # of each origin, in their order, each once
-        for e in error.errors():
-            messages.setdefault(_override_of(e["loc"], overrides) or origin, {})[_explain(e)] = None
-        raise UserError("; ".join(f"{key}: {'; '.join(texts)}" for key, texts in messages.items())) from None
+        errors = [(_override_of(e["loc"], overrides) or origin, _explain(e)) for e in error.errors()]
+        origins = {key: "; ".join(dict.fromkeys(text for name, text in errors if name == key)) for key, _ in errors}
+        raise UserError("; ".join(f"{key}: {texts}" for key, texts in origins.items())) from None
 
 
 def _rename(values: dict[str, Any]) -> Iterator[str]:

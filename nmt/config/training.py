@@ -88,12 +88,11 @@ class TrainingConfig(Section):
     label_smoothing: BelowOne = 0.1
     """ε of label smoothing (Szegedy et al. 2016, section 7)."""
     r_drop: Positive | None = None
-    """α of R-Drop (Wu et al. 2021): each batch is read twice, and the loss pulls the two distributions that this
-    gives for each token towards each other. An update takes about twice as long. By default off."""
+    """α of R-Drop (Wu et al. 2021): each batch is read twice, and the loss pulls each token's two distributions
+    together. An update takes about twice as long. By default off."""
     sampled_softmax: Count | None = None
-    """Updates compute the output layer for the target types of their batch and about this many others, which are drawn
-    at random, frequent ones more often (Jean et al. 2015; Botev et al. 2017). Updates take less time, above all with a
-    large vocabulary, and learn a little less. By default for all types."""
+    """Updates compute the output layer for the target tokens of their batch and about this many random ones, frequent
+    ones more often (Jean et al. 2015; Botev et al. 2017): faster, but less is learnt. By default for all."""
     clip_norm: Positive | None = 1.0
     """Gradients are scaled down to this norm. null: never."""
     moving_average: Fraction | None = None
@@ -128,8 +127,8 @@ class TrainingConfig(Section):
     AMX or AVX512-BF16 and, with global attention or none, on one NVIDIA GPU from Ampere on; else `float32`. A resumed
     run keeps its precision."""
     threads: Threads | None = None
-    """Processor threads. By default PyTorch's choice, mostly one for each core. On Linux, with two or more, a second
-    process computes half of each batch of at least 32 sentences. Other numbers of threads give other random draws."""
+    """CPU threads. By default PyTorch's choice, mostly one for each core. On Linux, with two or more, a second process
+    computes half of each batch of at least 32 sentences. Other numbers of threads give other random draws."""
 
     @model_validator(mode="before")
     @classmethod

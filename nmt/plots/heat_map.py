@@ -42,9 +42,8 @@ def heat_maps(
 ) -> list[NotebookFigure]:
     """Draw several models' attention between the same tokens as panels, on as many figures as it takes.
 
-    A figure has at most four panels, two side by side, or two where the sentence is too long for that. There is one
-    title per matrix; the colours mean the same in all panels. The cells of `sure` and `possible` gold links (source,
-    target), counted from 0, are outlined, those that are only possible by a dashed line.
+    A figure has at most four panels, two side by side if they fit, with one title per matrix and the same colours. The
+    cells of `sure` and `possible` gold links (source, target), counted from 0, are outlined, only possible ones dashed.
     """
     for weights in matrices:
         if weights.shape != (len(target), len(source)) or not weights.size:

@@ -39,12 +39,10 @@ def test_every_option_runs_alone_and_with_all_others(
     plain = ["--plain", "--precision", "float32"]  # not together with bf16
     elsewhere = [["--sacrebleu"], ["--metric"], ["--data-folder"]]  # test_published_and_learned.py, and below
     assert all_named([*sets, *models, *shared, plain, *elsewhere], evaluate.parser())
-    together = [word for options in shared for word in options]
-    pairs = [[*test_set, *systems, *together] for test_set, systems in itertools.product(sets, models)]
+    pairs = [[*test_set, *systems, *itertools.chain(*shared)] for test_set, systems in itertools.product(sets, models)]
     alone = [[best, *options] for options in (*sets, *shared, plain)]
-    for number, arguments in enumerate(alone + pairs):  # they hold every pair of options that do not exclude each other
-        folder = str(tmp_path / str(number))
-        assert main(["evaluate", *(folder if word == "NEW" else word for word in arguments)]) == 0, arguments
+    for n, arguments in enumerate(alone + pairs):  # they hold every pair of options that do not exclude each other
+        assert main(["evaluate", *(f"{tmp_path}/{n}" if word == "NEW" else word for word in arguments)]) == 0, arguments
         [head] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Scores")]
         scored_on = "" if "--source" in arguments else "on validation" if "--split" in arguments else "on test"
         assert head.split("BLEU")[0].split() == ["Scores", *scored_on.split()]

@@ -16,7 +16,7 @@ REFUSED = [
         4,
         8,
         {"score": "dot", "key_value": True},
-        ["with attention.key_value", "(8) = encoder.hidden_size (4)"],
+        ["decoder.hidden_size (8) = encoder.hidden_size (4)"],
         {"decoder": 4},
     ),
     (3, 8, {"key_value": True}, ["key_value: true", "even encoder.hidden_size (here: 3)"], {"encoder": 4}),

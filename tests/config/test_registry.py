@@ -95,6 +95,7 @@ def test_the_options_of_a_dataclass_are_fields_of_the_section() -> None:
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty package `sums`."""
+    monkeypatch.setattr("nmt.registry._registries", [])
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "made_up_base", sys.modules[__name__])
     for name in [name for name in sys.modules if name.split(".")[0] == "sums"]:

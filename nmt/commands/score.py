@@ -13,6 +13,8 @@ from nmt.system.errors import UserError
 from nmt.system.startup import output_is_closed
 from nmt.system.wording import counted
 
+BLOCK = 4096  # pairs that are scored before their lines are printed
+
 
 def parser() -> Parser:
     parser = Parser(prog="nmt score", description=__doc__)
@@ -37,11 +39,14 @@ def run(options: argparse.Namespace) -> int:
     text = read_pairs(options.source, options.target)
     set_threads(options.threads)
     translator = Translator.load(*options.checkpoints, device=options.device)
-    scores = translator.score(text.source, text.target, batch_size=options.batch_size)
-    for score in scores:
-        print(f"{score.log_probability / (score.tokens if options.per_token else 1):.6f}")
-    tokens = sum(score.tokens for score in scores)
-    pairs, mean = counted(len(scores), "pair"), -sum(score.log_probability for score in scores) / tokens
+    total, tokens = 0.0, 0
+    for start in range(0, len(text.source), BLOCK):
+        block = slice(start, start + BLOCK)
+        for score in translator.score(text.source[block], text.target[block], batch_size=options.batch_size):
+            total, tokens = total + score.log_probability, tokens + score.tokens
+            print(f"{score.log_probability / (score.tokens if options.per_token else 1):.6f}")
+        sys.stdout.flush()
+    pairs, mean = counted(len(text.source), "pair"), -total / tokens
     perplexity = math.exp(mean) if mean < 700 else math.inf
     print(f"{pairs}, {counted(tokens, 'token')}, perplexity {perplexity:.4g}", file=sys.stderr)
     return 0

@@ -45,20 +45,26 @@ def stream_blocks(descriptor: int) -> Iterator[list[str]]:
     Raises `UserError` for a line that is not valid UTF-8, and for one that is too long.
     """
     lines: list[bytes] = []
-    rest, at_end, number = b"", False, 0  # `rest` is a line whose end has not arrived, `number` that of the last line
+    rest, at_end, number = bytearray(), False, 0  # a line whose end has not arrived; the number of the last line
     while lines or not at_end:
-        while not at_end and len(lines) < BLOCK and (not lines or select.select([descriptor], [], [], 0)[0]):
+        # Also where it waits for the first line: a descriptor that does not block has nothing to read before.
+        while not at_end and len(lines) < BLOCK and select.select([descriptor], [], [], 0 if lines else None)[0]:
             try:
                 chunk = os.read(descriptor, _CHUNK)
             except OSError as error:  # as nohup has it
                 reason = f"standard input cannot be read ({error.strerror})"
                 raise UserError(f"{reason}: give TEXT or --input FILE") from None
             at_end = not chunk
-            *complete, rest = (rest + chunk).split(b"\n")
-            lines += [*complete, rest] if at_end and rest else complete
+            end, *others = chunk.split(b"\n")
+            rest += end
             if len(rest) > LONGEST_LINE:
                 reason = f"standard input: a line of more than {LONGEST_LINE:,} bytes"
                 raise UserError(f"{reason}: give one sentence per line")
+            if others:
+                lines += [bytes(rest), *others[:-1]]
+                rest = bytearray(others[-1])
+            elif at_end and rest:
+                lines.append(bytes(rest))
         if lines:
             yield [_decoded(line, number + i) for i, line in enumerate(lines[:BLOCK], start=1)]
             number += len(lines[:BLOCK])

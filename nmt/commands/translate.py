@@ -75,7 +75,8 @@ def run(options: argparse.Namespace) -> int:
         _translate(options, sentences.prompt_blocks(), choose, output.print_lines)
     else:
         blocks = sentences.stream_blocks(sys.stdin.fileno())
-        first, blocks = ([], blocks) if checkpoints else sentences.first_text(blocks)
+        is_set = checkpoints or options.from_language or options.to_language  # no line need be waited for
+        first, blocks = ([], blocks) if is_set else sentences.first_text(blocks)
         models = choose(first)
         _translate(options, blocks, lambda *_: models, output.print_lines)
     return 0

@@ -64,7 +64,7 @@ def summary_text(summary: Mapping[str, Any]) -> str:
     if summary["wiring"] == "none":
         attention = "no attention"
     processes, reason = summary["processes"], summary["precision_reason"]
-    settings = (f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in summary["changed"].items())
+    values = {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in summary["changed"].items()}
     wrapper = textwrap.TextWrapper(WIDTH - INDENT, break_long_words=False, break_on_hyphens=False)
     wrapper.max_lines, wrapper.placeholder = SETTINGS_LINES, " … and more"
     lines = {
@@ -78,7 +78,7 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         "Device": f"{summary['device']}, {counted(summary['threads'], 'thread')}"
         f"{f' in each of {processes} processes' if processes > 1 else ''}, {summary['precision']}"
         f"{f' ({reason})' if reason else ''}",
-        "Changed": wrapper.fill(", ".join(settings)),
+        "Changed": wrapper.fill(", ".join(f"{name}={value}" for name, value in values.items())),
         "Curves": summary["tensorboard"] and f"tensorboard --logdir {summary['tensorboard']}",
     }
     texts = (f"{name:<{INDENT}}{text}".replace("\n", "\n" + INDENT * " ") for name, text in lines.items() if text)

@@ -4,14 +4,16 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.cli import SOURCES, TARGETS, all_named, error_of
 
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
-from nmt.commands import evaluate
+from nmt.commands import evaluate, score
 from nmt.config.reading import load_config
+from nmt.decoding.scoring import Scored
 from nmt.evaluation.checkpoints import check_same_corpus
 from nmt.system.errors import UserError
 from nmt.translator import Translator
@@ -189,3 +191,20 @@ def test_a_line_for_each_pair_and_the_perplexity_of_all(
     assert expected[0].log_probability > expected[3].log_probability  # which is no translation of it
     with pytest.raises(UserError, match="score: lists of 4 and 3 sentences: give one target for each source"):
         Translator.load(best).score(sources, targets[:3])
+
+
+def test_lines_are_printed_before_the_next_pairs_are_scored(
+    best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(score, "BLOCK", 2)
+    (tmp_path / "text").write_text("der Hund\n" * 5, encoding="utf-8")
+    real, printed = Translator.score, []
+
+    def noting(*arguments: Any, **options: Any) -> list[Scored]:
+        printed.append(len(capsys.readouterr().out.splitlines()))
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(Translator, "score", noting)
+    assert main(["score", best, "--source", str(tmp_path / "text"), "--target", str(tmp_path / "text")]) == 0
+    assert printed == [0, 2, 2]
+    assert capsys.readouterr().err.startswith("5 pairs, ")

@@ -4,6 +4,8 @@ import io
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,29 @@ def test_the_first_lines_of_standard_input_decide(
             assert main(["translate"]) == 0
         assert used[-1:] == [two[language]]
     assert len(capfd.readouterr().out.splitlines()) == 4
+
+
+def test_with_a_direction_no_line_is_waited_for(
+    two: dict[str, str], used: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"1 2 3\n")
+    used_before_the_end: list[str] = []
+
+    def end() -> None:
+        until = time.monotonic() + 20
+        while not used and time.monotonic() < until:
+            time.sleep(0.01)
+        used_before_the_end.extend(used)
+        os.close(writing)
+
+    ending = threading.Thread(target=end)
+    ending.start()
+    with open(reading, encoding="utf-8") as standard_input:
+        monkeypatch.setattr("sys.stdin", standard_input)
+        assert main(["translate", "--from", "en"]) == 0
+    ending.join()
+    assert used_before_the_end == [two["en"]]
 
 
 def test_each_sentence_at_a_prompt_decides(

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +18,7 @@ from nmt.cli import main
 from nmt.commands import output, sentences
 from nmt.commands.output import note_path
 from nmt.commands.sentences import stream_blocks
+from nmt.system.errors import UserError
 
 
 def test_a_line_is_answered_before_the_next_one_is_sent(best: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,6 +73,23 @@ def test_what_has_arrived_is_one_block(pipe: tuple[int, int], monkeypatch: pytes
     os.write(pipe[1], b"1\n2\n3\n4\n5")
     os.close(pipe[1])
     assert list(blocks) == [["1", "2", "3"], ["4", "5"]]
+
+
+def test_a_pipe_that_does_not_block_is_waited_for(pipe: tuple[int, int]) -> None:
+    os.set_blocking(pipe[0], False)
+    later = threading.Timer(0.1, os.write, [pipe[1], b"a\n"])
+    later.start()
+    assert next(stream_blocks(pipe[0])) == ["a"]
+    later.join()
+
+
+@pytest.mark.parametrize("sent", [b"abcd\ne\n", b"a\nbcde"])
+def test_a_line_too_long_is_refused(sent: bytes, pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentences, "LONGEST_LINE", 3)
+    os.write(pipe[1], sent)
+    os.close(pipe[1])
+    with pytest.raises(UserError, match="a line of more than 3 bytes: give one sentence per line"):
+        list(stream_blocks(pipe[0]))
 
 
 def test_what_cannot_be_read_is_one_line(best: str, tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ package, which names it as an entry point. Its `Options` are the config fields t
 or a `Section`.
 
 A field that selects a component is annotated with the registry, as in `score: Annotated[str, SCORES]`. Its section is
-then a discriminated union: for each component a class with that component's options as further fields; with two such
-fields, as in `model.attention`, over both. Members are made when they are first selected, so that components can be
-registered at any time, and are imported when a config is read.
+then a discriminated union: a class for each component, or each pair of two such fields, with its options as further
+fields. Members are made when first selected: components are imported then, and can be registered at any time.
 """
 
 from __future__ import annotations
@@ -62,6 +61,7 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # most sections only serve to build others
+    removed: ClassVar[Sequence[str]] = ()  # fields that version 0.3 was the last to have
     choices: ClassVar[Mapping[str, Registry[Any]]] = {}  # of each field that selects a component: its registry
     union: ClassVar[Any] = None  # of a union's member: the section that it is a member of
 
@@ -122,7 +122,7 @@ class Section(BaseModel):
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
         """The fields that have no effect, with the reason and the fix; None where another error says why."""
-        unused: dict[str, str | None] = {}
+        unused: dict[str, str | None] = dict.fromkeys(cls.removed, "since version 0.4 (0.3 was its last); remove it")
         for choice, registry in cls.choices.items():
             name = values.get(choice, cls.model_fields[choice].default)
             why = f"with {choice}: {name}; remove it, or set {choice} to " if name in list(registry) else None

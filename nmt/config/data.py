@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -32,6 +32,8 @@ Weight = Annotated[int, Field(ge=1, le=100, strict=True)]  # how often pairs com
 class SideConfig(Section):
     """One language of the corpus."""
 
+    removed: ClassVar = ("subword_sampling",)
+
     language: Language
     """The language's ISO 639-1 code, such as `de` or `en`."""
     tokenizer: Annotated[str, TOKENIZERS] = "spacy"
@@ -40,7 +42,7 @@ class SideConfig(Section):
     """Whether text is lower-cased first."""
     min_frequency: Count = 1
     """Types seen less often in the training text become `<unk>`. Where tokens are drawn anew in each epoch
-    (`subword_sampling`, `augment`), all subwords stay."""
+    (`augment`), all subwords stay."""
     train: PathString | None = None
     """With `corpus: files`: the file of training sentences, one per line."""
     validation: PathString | None = None
@@ -50,11 +52,6 @@ class SideConfig(Section):
 
     if TYPE_CHECKING:
         vocabulary_size: Count | None = None
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether the tokens of a training sentence change from epoch to epoch, so that its text is needed again."""
-        return getattr(self, "subword_sampling", None) is not None
 
     @model_validator(mode="after")
     def _case_is_not_lost(self) -> Self:
@@ -193,7 +190,7 @@ class DataConfig(Section):
     def _require_equal_sides(self) -> None:
         for field in ("tokenizer", "lowercase", "min_frequency", *self.source.options("tokenizer")):
             source, target = getattr(self.source, field), getattr(self.target, field)
-            if source != target and field != "subword_sampling":
+            if source != target:
                 raise ValueError(
                     f"joint_vocabulary: true needs the same source.{field} ({source}) and target.{field} ({target}); "
                     "set both to one value, or joint_vocabulary to false"

@@ -48,14 +48,3 @@ class Config(Section):
                 "model.tied_embeddings: all needs data.joint_vocabulary: true; set it, or tied_embeddings to target"
             )
         return self
-
-    @model_validator(mode="after")
-    def _r_drop_needs_dropout(self) -> Self:
-        model = self.model
-        rates = (model.embedding_dropout, model.word_dropout, model.encoder.dropout, model.decoder.dropout)
-        if self.training.r_drop is not None and not any(rates):
-            raise ValueError(
-                "training.r_drop has no effect without dropout, which makes its two readings differ; set r_drop to "
-                "null, or model.decoder.dropout above 0"
-            )
-        return self

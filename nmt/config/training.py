@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
@@ -69,6 +69,8 @@ def _no_int8(value: Any, info: ValidationInfo) -> Any:
 class TrainingConfig(Section):
     """How the model is trained."""
 
+    removed: ClassVar = ("r_drop",)
+
     max_epochs: Count | None = 10
     """Training ends after this many epochs. null if `max_updates` alone is set."""
     max_updates: Count | None = None
@@ -87,9 +89,6 @@ class TrainingConfig(Section):
     """How the learning rate moves."""
     label_smoothing: BelowOne = 0.1
     """ε of label smoothing (Szegedy et al. 2016, section 7)."""
-    r_drop: Positive | None = None
-    """α of R-Drop (Wu et al. 2021): each batch is read twice, and the loss pulls each token's two distributions
-    together. An update takes about twice as long. By default off."""
     sampled_softmax: Count | None = None
     """Updates compute the output layer for the target tokens of their batch and about this many random ones, frequent
     ones more often (Jean et al. 2015; Botev et al. 2017): faster, but less is learnt. By default for all."""

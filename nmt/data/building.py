@@ -80,7 +80,7 @@ def build(
     if not vocabularies:
         for side, text in zip(sides, monolingual, strict=True):
             tokenizer = side.codec.tokenizer
-            if side.config.is_drawn or augmentation.drawn_fields(side.name):  # any subword may be drawn
+            if augmentation.drawn_fields(side.name):  # any subword may be drawn
                 side.counts.update(dict.fromkeys(tokenizer.subwords(), side.config.min_frequency))
             side.counts.update(token for line in text or () for token in tokenizer.tokenize(line))
         vocabularies = _vocabularies(config, sides)

@@ -31,8 +31,7 @@ from nmt.text.corpus import Skipped, report_read_errors
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import EOS, Vocabulary
 
-# Fields of a side about other text, or about what is drawn from the stored ids
-NOT_STORED = {"train", "validation", "test", "extra", "subword_sampling"}
+NOT_STORED = {"train", "validation", "test", "extra"}  # fields of a side about other text
 
 
 @dataclass(frozen=True)
@@ -112,11 +111,9 @@ class TrainingSet:
         ]
 
     def examples(self, indices: Sequence[int], draw: str) -> list[Example]:
-        """The pairs with these indices.
+        """The pairs with these indices, as augmentation changes their text and ids: alike for the same `draw`.
 
-        A side with `subword_sampling` is cut into other subwords each time (Kudo 2018; Provilkov et al. 2020), and
-        augmentation changes text and ids. All of it is the same for the same `draw`. The lengths are those of the text
-        as it is, in its best subwords.
+        The lengths are those of the text as it is.
         """
         rows = self.order[list(indices)].tolist()
         pairs = list(map(Example, *(self._ids(side, rows, draw) for side in (0, 1))))
@@ -128,17 +125,14 @@ class TrainingSet:
 
     def _ids(self, n: int, rows: Sequence[int], draw: str) -> list[list[int]]:
         """The ids of some rows of the source (0) or the target (1)."""
-        (name, side), codec = self.config.sides[n], (self.source, self.target)[n]
+        name, codec = (("source", self.source), ("target", self.target))[n]
         ids = [self.rows[n][row].tolist() for row in rows]
-        if not (side.is_drawn or self.augmentation.rewrites(name)):
+        if not self.augmentation.rewrites(name):
             return ids
         chance = random.Random(f"{draw} {name}")
-        seed = chance.getrandbits(32)
+        chance.getrandbits(32)  # as version 0.3 did, so that a seed gives what it gave there
         lines = self.augmentation.rewrite(list(map(codec.decode, ids)), name, chance)
-        sampling = getattr(side, "subword_sampling", None)  # an option of some tokenizers
-        if sampling is None:
-            return list(map(codec.encode, lines))
-        return list(map(codec.vocabulary.encode, codec.tokenizer.sample(lines, sampling, seed)))
+        return list(map(codec.encode, lines))
 
 
 def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = None) -> TrainingSet:
@@ -188,7 +182,7 @@ def _key(config: DataConfig, augmentation: Augmentation, texts: list[Any]) -> st
     code = [path.read_text(encoding="utf-8") for path in sorted(files)]
     packages = sorted(f"{package.name} {package.version}" for package in distributions())
     fields = [
-        side.model_dump(exclude=NOT_STORED) | {"drawn": side.is_drawn or augmentation.drawn_fields(name) != []}
+        side.model_dump(exclude=NOT_STORED) | {"drawn": augmentation.drawn_fields(name) != []}
         for name, side in config.sides
     ]
     tags = [extra.tag for extra in config.source.extra]

@@ -23,7 +23,7 @@ from nmt.model.attention import Attention
 from nmt.model.scopes import GlobalScope
 from nmt.model.seq2seq import Seq2Seq
 from nmt.model.special_tokens import PAD
-from nmt.training.loss import Loss, paired, twice
+from nmt.training.loss import Loss
 
 SOURCE_STEP, TARGET_STEP = 4, 2  # what lengths are padded to multiples of; batches are alike in their target lengths
 MOST = 1024  # graphs: of batches whose shapes keep differing, the later ones are not captured
@@ -117,15 +117,11 @@ class CUDAGraphRunner:
         It reads the padding too, leaves it out of the sum, and never waits for the device.
         """
         losses = self._losses
-        if losses.r_drop is not None:
-            batch, mask = twice(batch, mask)
         positions = torch.arange(batch.target_output.numel(), device=batch.source.device)
-        if losses.r_drop is not None:
-            positions = paired(positions)
         features, _ = losses.model(batch.source, batch.source_lengths, batch.target_input, positions, mask)
-        targets, real = batch.target_output.flatten()[positions], batch.real.flatten()[positions]
+        targets, real = batch.target_output.flatten(), batch.real.flatten()
         weight, bias, targets, counts = losses.output_layer(targets, padded=True)
-        return padded_output_loss(features, weight, bias, targets, losses.smoothing, losses.r_drop, real, counts)
+        return padded_output_loss(features, weight, bias, targets, losses.smoothing, real, counts)
 
     def _capture(self, shape: Shape, values: Int[Tensor, " X"]) -> Captured:
         """Capture `_compute`. All graphs use the same memory: each is finished before the next one starts."""

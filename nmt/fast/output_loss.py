@@ -24,10 +24,8 @@ from nmt.fast.products import as_factor, has_kernel, is_fast, kernel_product, pa
 from nmt.fast.sampled_softmax import VocabularySampler
 from nmt.training.loss import BatchLoss, Loss
 
-# Even numbers of tokens, so that the two readings of R-Drop stay together.
 CHUNK = 512  # enough for a fast product
 ROUNDED_CHUNK = 2 * CHUNK  # of values that take half the memory
-CACHED = 64  # whose logits, in float32, stay in a core's cache
 
 
 class FastBatchLoss(BatchLoss):
@@ -38,7 +36,7 @@ class FastBatchLoss(BatchLoss):
     def output_loss(self, features: Tensor, targets: Tensor) -> Loss:
         weight, bias, targets, counts = self.output_layer(targets)
         loss = output_loss if is_fast(features) else padded_output_loss
-        return loss(features, weight, bias, targets, self.smoothing, self.r_drop, counts=counts)
+        return loss(features, weight, bias, targets, self.smoothing, counts=counts)
 
     def output_layer(self, targets: Tensor, *, padded: bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """The output layer's weight and bias, the targets as positions among its outputs, and the outputs' counts."""
@@ -56,11 +54,10 @@ def output_loss(
     bias: Float[Tensor, " V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
-    r_drop: float | None = None,
     counts: Float[Tensor, " V"] | None = None,
 ) -> Loss:
     """The loss of `nmt.training.loss.BatchLoss.output_loss`, on a CPU."""
-    return Loss(*_OutputLoss.apply(features, weight, bias, targets, smoothing, r_drop, counts))  # type: ignore[no-untyped-call]
+    return Loss(*_OutputLoss.apply(features, weight, bias, targets, smoothing, counts))  # type: ignore[no-untyped-call]
 
 
 def padded_output_loss(
@@ -69,24 +66,11 @@ def padded_output_loss(
     bias: Float[Tensor, " V"],
     targets: Int[Tensor, " N"],
     smoothing: float,
-    r_drop: float | None = None,
     real: Bool[Tensor, " N"] | None = None,
     counts: Float[Tensor, " V"] | None = None,
 ) -> Loss:
     """The same by autograd, without the tokens that are not `real`: for CUDA graphs, which read padding too."""
     logits = F.linear(features, weight, bias if counts is None else bias + counts.log())
-    return _loss_of_logits(logits, targets, smoothing, r_drop, counts, real)
-
-
-def _loss_of_logits(
-    logits: Float[Tensor, "N V"],
-    targets: Int[Tensor, " N"],
-    smoothing: float,
-    r_drop: float | None,
-    counts: Float[Tensor, " V"] | None,
-    real: Bool[Tensor, " N"] | None = None,
-) -> Loss:
-    """(1 − ε) · −log p(y) + ε · the mean of −log p over the vocabulary, or R-Drop's, summed over real tokens."""
     log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=1)
     nll = smoothed = _sum_of(-log_probabilities.gather(1, targets.unsqueeze(1)).squeeze(1), real)
     if smoothing:
@@ -96,11 +80,7 @@ def _loss_of_logits(
             shares = _shares(counts)
             mean = log_probabilities @ shares - shares @ counts.log()
         smoothed = (1 - smoothing) * nll - smoothing * _sum_of(mean, real)
-    if r_drop is None:
-        return Loss(smoothed, nll.detach())
-    p, q = log_probabilities[0::2], log_probabilities[1::2]
-    divergence = ((p.exp() - q.exp()) * (p - q)).sum(dim=1)  # KL(p‖q) + KL(q‖p)
-    return Loss(smoothed / 2 + r_drop / 4 * _sum_of(divergence, None if real is None else real[0::2]), nll.detach() / 2)
+    return Loss(smoothed, nll.detach())
 
 
 def _sum_of(values: Float[Tensor, " N"], real: Bool[Tensor, " N"] | None) -> Float[Tensor, ""]:
@@ -143,20 +123,6 @@ def _to_gradient(
     return Loss((1 - smoothing) * nll + smoothing * normalizers.sum(), nll)
 
 
-def _to_gradient_of_r_drop(
-    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, r_drop: float, counts: Tensor | None
-) -> Loss:
-    """The gradient in the place of the logits and the loss with `r_drop`, by autograd."""
-    losses = []
-    for chunk, chunk_targets in zip(logits.split(CACHED), targets.split(CACHED), strict=True):
-        leaf = chunk.detach().requires_grad_()
-        with torch.enable_grad():
-            loss = _loss_of_logits(leaf, chunk_targets, smoothing, r_drop, counts)
-        chunk.copy_(*torch.autograd.grad(loss.smoothed, leaf))
-        losses.append(Loss(loss.smoothed.detach(), loss.nll))
-    return _sum(losses)
-
-
 def _sum(losses: Sequence[Loss]) -> Loss:
     return Loss(*(torch.stack(parts).sum() for parts in zip(*losses, strict=True)))
 
@@ -178,14 +144,13 @@ class _OutputLoss(torch.autograd.Function):
         bias: Tensor,
         targets: Tensor,
         smoothing: float,
-        r_drop: float | None,
         counts: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         needs_gradient = any(ctx.needs_input_grad)
         of_features, of_weight, of_bias = torch.empty_like(features), None, torch.zeros_like(bias)
         factors = as_factor(features)
         losses = []
-        if smoothing and r_drop is None:
+        if smoothing:
             mean = -smoothing * _mean_of_logits(features, weight, bias, counts)
             losses.append(Loss(mean, torch.zeros_like(mean)))
         if counts is not None:
@@ -198,10 +163,7 @@ class _OutputLoss(torch.autograd.Function):
                 inputs = padded(inputs)
             logits = kernel_product(inputs, weight.t(), bias)
             real = logits[: len(chunk_targets)]
-            if r_drop is None:
-                losses.append(_to_gradient(real, chunk_targets, smoothing, counts, inputs, weight, bias))
-            else:
-                losses.append(_to_gradient_of_r_drop(real, chunk_targets, smoothing, r_drop, counts))
+            losses.append(_to_gradient(real, chunk_targets, smoothing, counts, inputs, weight, bias))
             if needs_gradient:
                 logits[len(chunk_targets) :] = 0  # rows that were added
                 of_bias += logits.sum(dim=0)
@@ -220,4 +182,4 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.saved_tensors if gradient == 1 else [gradient * x for x in ctx.saved_tensors]
-        return *gradients, None, None, None, None
+        return *gradients, None, None, None

@@ -25,27 +25,19 @@ class Loss(NamedTuple):
 
 
 class BatchLoss(nn.Module):
-    """The loss of a batch, summed over its target tokens. A module, because DistributedDataParallel needs one.
+    """The loss of a batch, summed over its target tokens. A module, because DistributedDataParallel needs one."""
 
-    With `r_drop` each batch is read twice, with different dropout (see `r_drop_loss`).
-    """
-
-    def __init__(self, model: Seq2Seq, smoothing: float, r_drop: float | None = None) -> None:
+    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
         super().__init__()
         self.model = model
         self.smoothing = smoothing
-        self.r_drop = r_drop
 
     def forward(self, batch: Batch | None, teacher_forcing_mask: Bool[Tensor, "B T"] | None = None) -> Loss:
         """The loss; of no batch 0, with a gradient of 0 for all weights."""
         if batch is None:
             zero = torch.stack([0 * parameter.sum() for parameter in self.parameters()]).sum()
             return Loss(zero, zero.detach())
-        if self.r_drop is not None:
-            batch, teacher_forcing_mask = twice(batch, teacher_forcing_mask)
         positions = batch.loss_positions  # computed on the CPU: a GPU's count would have to be waited for
-        if self.r_drop is not None:
-            positions = paired(positions)
         device = self.model.device
         positions, batch = send(positions, device), batch.to(device)
         if teacher_forcing_mask is not None:
@@ -59,9 +51,7 @@ class BatchLoss(nn.Module):
         """The loss of the output layer's tokens."""
         logits = self.model.decoder.output(features)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        if self.r_drop is None:
-            return cross_entropy(logits, targets, self.smoothing)
-        return r_drop_loss(logits, targets, self.smoothing, self.r_drop)
+        return cross_entropy(logits, targets, self.smoothing)
 
 
 def cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float) -> Loss:
@@ -70,30 +60,6 @@ def cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoo
     if smoothing == 0:
         return Loss(nll, nll.detach())
     return Loss(F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing), nll.detach())
-
-
-def r_drop_loss(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float, alpha: float) -> Loss:
-    """R-Drop (Wu et al. 2021, equation 4), halved, so that it is the plain loss where both readings agree.
-
-    Rows 2i and 2i + 1 are what dropout made of one token in two readings, p and q:
-    ½ (CE(p) + CE(q)) + α/4 (KL(p‖q) + KL(q‖p)).
-    """
-    loss = cross_entropy(logits, targets, smoothing)
-    log_probabilities = logits.log_softmax(dim=1)
-    p, q = log_probabilities[0::2], log_probabilities[1::2]
-    divergence = ((p.exp() - q.exp()) * (p - q)).sum()  # KL(p‖q) + KL(q‖p)
-    return Loss(loss.smoothed / 2 + alpha / 4 * divergence, loss.nll / 2)
-
-
-def twice(batch: Batch, mask: Bool[Tensor, "B T"] | None) -> tuple[Batch, Bool[Tensor, "C T"] | None]:
-    """All sentences, and all of them once more."""
-    doubled = Batch(*(torch.cat([tensor, tensor]) for tensor in vars(batch).values()))
-    return doubled, None if mask is None else torch.cat([mask, mask])
-
-
-def paired(positions: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
-    """The positions of a batch that is read twice: both readings of a token, one after the other."""
-    return positions.view(2, -1).t().flatten()
 
 
 def perplexity(loss: float) -> float:

@@ -15,7 +15,6 @@ import torch
 from nmt import acceleration
 from nmt.build import build_model, segment_ends
 from nmt.checkpoint.contents import Loaded, load, weight_differences
-from nmt.config.data import DataConfig
 from nmt.config.reading import differences
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
@@ -158,16 +157,10 @@ def _starting_point(config: Config, resumed: Path | None) -> Loaded | None:
             raise UserError(f"data.source.extra: {path} was trained without the tag {extra.tag}: leave it out")
     for side in _SIDES:
         codec = getattr(start, side)
-        before, now = (_sampling_fields(data, side) for data in (start.config.data, config.data))
+        before, now = (augmentation_of(c.data).drawn_fields(side) for c in (start.config, config))
         if now and not before and UNK in codec.vocabulary.encode(codec.tokenizer.subwords()):
             raise UserError(f"{now[0]}: {path} was trained without it, and lacks some of the subwords: leave it out")
     return start
-
-
-def _sampling_fields(data: DataConfig, side: str) -> list[str]:
-    """The fields that are set and produce subwords of a side that the unchanged text may lack."""
-    sampled = getattr(getattr(data, side), "subword_sampling", None) is not None
-    return [f"data.{side}.subword_sampling"] * sampled + augmentation_of(data).drawn_fields(side)
 
 
 def _fixed_differences(before: Config, now: Config) -> Iterator[str]:

@@ -20,19 +20,24 @@ SUBWORDS += ["data.source.vocabulary_size=30", "data.target.vocabulary_size=30",
 BOTH = "data.augment={typos: 0.3, copying: 0.3}"
 
 
-@pytest.mark.parametrize(
-    ("kind", "sampled"), [("sentencepiece", {"subword_sampling": 0.3}), ("sentencepiece_cased", {})]
-)
-def test_sources_are_read_with_typos(tmp_path: Path, kind: str, sampled: dict[str, float]) -> None:
+@pytest.mark.parametrize("kind", ["sentencepiece", "sentencepiece_cased"])
+def test_sources_are_read_with_typos(tmp_path: Path, kind: str) -> None:
     sources = ["Der liebe Bär am Bach grüßt.", "Ein Hund, der müde ist."] * 30
     text = ParallelText(sources, ["The bear greets.", "A dog."] * 30)
-    config = data_config(tmp_path, text, kind, 60, lowercase=False, **sampled)
-    pairs = load_training_set(DataConfig.model_validate({**dict(config), "augment": {"typos": 0.5}}))
-    plain = load_training_set(config)
+    config = data_config(tmp_path, text, kind, 60, lowercase=False, min_frequency=40)
+    sides = {name: side.model_dump() | {"extra": [side.train]} for name, side in config.sides}
+    sides["source"]["extra"] = [{"path": config.source.train, "tag": "<BT>"}]
+    values = {**dict(config), **sides}
+    pairs = load_training_set(DataConfig.model_validate({**values, "augment": {"typos": 0.5}}))
+    plain = load_training_set(DataConfig.model_validate(values))
+    assert set(pairs.source.tokenizer.subwords()) <= set(pairs.source.vocabulary.tokens)  # however rare
+    tag = pairs.source.vocabulary.tokens.index("<BT>")
 
     def spelt(examples: list[Example]) -> list[str]:
-        tokens = (pairs.source.vocabulary.decode(example.source) for example in examples)
-        return list(map(pairs.source.tokenizer.detokenize, tokens))
+        sources = [example.source for example in examples[:60]] + [example.source[1:] for example in examples[60:]]
+        assert {example.source[0] for example in examples[60:]} == {tag}
+        assert not any(tag in source for source in sources)
+        return list(map(pairs.source.tokenizer.detokenize, map(pairs.source.vocabulary.decode, sources)))
 
     first, again, other = (spelt(pairs.examples(range(len(pairs)), draw)) for draw in ("1", "1", "2"))
     assert first == again

@@ -48,12 +48,10 @@ def test_another_text_setting_version_or_rule_is_another_store(tmp_path: Path, m
         {"joint": True},
         {"tokenizer": "sentencepiece", "size": 36},
         {"tokenizer": "sentencepiece", "size": 36, "subword_model": "bpe"},
-        {"tokenizer": "sentencepiece", "size": 36, "subword_sampling": 0.2},
     ]
     for number, setting in enumerate(others, start=len(texts) + 2):
         assert stores_after(**setting) == number
     count = 1 + len(texts) + len(others)
-    assert stores_after(tokenizer="sentencepiece", size=36, subword_sampling=0.7) == count
     assert stores_after() == count
     monkeypatch.setattr(training_set, "distributions", list)
     assert stores_after() == count + 1

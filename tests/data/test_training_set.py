@@ -117,24 +117,6 @@ def test_extra_files_of_unequal_length_are_an_error(tmp_path: Path) -> None:
         load_training_set(config)
 
 
-@pytest.mark.parametrize("joint", [False, True])
-def test_other_subwords_have_tags_and_unknown_characters_too(tmp_path: Path, joint: bool) -> None:
-    config = data_config(tmp_path, TEXT, "sentencepiece", 40, joint=joint, min_frequency=3, subword_sampling=0.1)
-    more = ParallelText([*MORE, "日本 ein"], [*MORE, "ein日"])
-    pairs = with_extra(config, [({"tag": "<BT>"}, more)])
-    for side in (pairs.source, pairs.target):  # every subword that may be drawn stays, however rare
-        assert set(side.tokenizer.subwords()) <= set(side.vocabulary.tokens)
-    tag = pairs.source.vocabulary.tokens.index("<BT>")
-    count = len(pairs) - len(more.source)
-    assert all(tag not in example.source for example in pairs.examples(range(count), "7"))
-    for example in pairs.examples(range(count, len(pairs)), "7"):
-        assert example.source[0] == tag
-        assert tag not in example.source[1:]
-    (last,) = pairs.examples([len(pairs) - 1], "7")
-    for ids, codec, text in ((last.source[1:], pairs.source, "? ein"), (last.target, pairs.target, "ein?")):
-        assert codec.tokenizer.detokenize(codec.vocabulary.decode(ids)).replace("<unk>", "?") == text
-
-
 def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:
     config = data_config(tmp_path, ParallelText(["a b", ""], ["x", "y"]), "whitespace")
     with pytest.raises(UserError, match=r"no training pair is left \(skipped 2 pairs: 1 .*, 1 longer than 1 token"):

@@ -20,9 +20,7 @@ ONCE = torch.tensor([0, 2, 3, 5])
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    """Chunks, and parts of them, of whole pairs of readings."""
     monkeypatch.setattr(module, "CHUNK", CHUNK)
-    monkeypatch.setattr(module, "CACHED", 2)
 
 
 def inputs(tokens):
@@ -33,45 +31,42 @@ def targets(tokens):
     return torch.randint(VOCABULARY, (tokens,), generator=torch.Generator().manual_seed(4))
 
 
-def smoothed(function, tokens, smoothing, r_drop=None, counts=None):
-    """The loss as a function of features, weight and bias. With R-Drop half of the tokens have two readings each."""
-    ids = targets(tokens) if r_drop is None else targets(tokens // 2).repeat_interleave(2)
-    ids = ids if counts is None else ONCE[ids % len(ONCE)]
+def smoothed(function, tokens, smoothing, counts=None):
+    """The loss as a function of features, weight and bias."""
+    ids = targets(tokens) if counts is None else ONCE[targets(tokens) % len(ONCE)]
 
     def loss(*tensors):
         of_outputs = None if counts is None else torch.tensor(counts).to(tensors[0].dtype)
-        return function(*tensors, ids, smoothing, r_drop, counts=of_outputs).smoothed
+        return function(*tensors, ids, smoothing, counts=of_outputs).smoothed
 
     return loss
 
 
 @pytest.mark.parametrize(
-    ("tokens", "r_drop", "counts", "smoothing", "layout"),
+    ("tokens", "counts", "smoothing", "layout"),
     all_pairs(
         [0, 1, CHUNK - 1, CHUNK, CHUNK + 2, 3 * CHUNK + 2],
-        [None, 3.0],
         [None, COUNTS],
         SMOOTHING,
         LAYOUTS,
-        valid=lambda tokens, r_drop, *_: r_drop is None or tokens % 2 == 0,
     ),
     ids=str,
 )
-def test_loss_and_gradients_are_those_of_all_tokens_at_once(tokens, r_drop, counts, smoothing, layout):
-    fast, plain = (smoothed(f, tokens, smoothing, r_drop, counts) for f in (output_loss, padded_output_loss))
+def test_loss_and_gradients_are_those_of_all_tokens_at_once(tokens, counts, smoothing, layout):
+    fast, plain = (smoothed(f, tokens, smoothing, counts) for f in (output_loss, padded_output_loss))
     assert_twins(fast, plain, inputs(tokens), LAYOUTS[layout])
 
 
-@pytest.mark.parametrize(("smoothing", "r_drop"), [(0.0, 3.0), (0.1, None), (0.9, 3.0)])
+@pytest.mark.parametrize("smoothing", SMOOTHING)
 @pytest.mark.parametrize("function", [output_loss, padded_output_loss])
-def test_an_output_that_counts_n_times_is_like_n_copies_of_it(function, smoothing, r_drop):
+def test_an_output_that_counts_n_times_is_like_n_copies_of_it(function, smoothing):
     copies = torch.tensor([1, 3, 1, 1, 2, 1])
     ids = ONCE.repeat_interleave(2)
     features, weight, bias = inputs(len(ids))
     of_copies = [features.clone().requires_grad_(), *(x.repeat_interleave(copies, dim=0) for x in (weight, bias))]
     features.requires_grad_()
-    expected = padded_output_loss(*of_copies, (copies.cumsum(0) - copies)[ids], smoothing, r_drop)
-    loss = function(features, weight, bias, ids, smoothing, r_drop, counts=copies.to(features.dtype))
+    expected = padded_output_loss(*of_copies, (copies.cumsum(0) - copies)[ids], smoothing)
+    loss = function(features, weight, bias, ids, smoothing, counts=copies.to(features.dtype))
     torch.testing.assert_close(loss, expected)
     gradients = (torch.autograd.grad(x.smoothed, y) for x, y in ((loss, features), (expected, of_copies[0])))
     torch.testing.assert_close(*gradients)

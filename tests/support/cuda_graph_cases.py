@@ -39,9 +39,9 @@ def model_of(attention: dict[str, Any], cell: str = "gru", layers: int = 1) -> S
     return build_model(ModelConfig.model_validate(sizes), *TYPES, segment_ends=(5,)).train()
 
 
-def losses_of(model: Seq2Seq, r_drop: float | None, sampled: int | None) -> FastBatchLoss:
+def losses_of(model: Seq2Seq, sampled: int | None = None) -> FastBatchLoss:
     """The fast losses, with the tokens of a sampled softmax on the model's device."""
-    losses = FastBatchLoss(model, 0.1, r_drop)
+    losses = FastBatchLoss(model, 0.1)
     replace_modules(model)
     if sampled is not None:
         losses.sampler = VocabularySampler(torch.ones(len(model.decoder.output.weight), device=model.device), sampled)

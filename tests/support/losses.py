@@ -12,8 +12,8 @@ SIZES = {"embedding_size": 6, "encoder": {"hidden_size": 5}, "decoder": {"hidden
 SOURCE_TOKENS, TARGET_TOKENS = 12, 11
 
 
-def batch_loss(model, batch, smoothing, teacher_forcing_mask=None, r_drop=None) -> Loss:
-    return BatchLoss(model, smoothing, r_drop)(batch, teacher_forcing_mask)
+def batch_loss(model, batch, smoothing, teacher_forcing_mask=None) -> Loss:
+    return BatchLoss(model, smoothing)(batch, teacher_forcing_mask)
 
 
 def random_model() -> Seq2Seq:

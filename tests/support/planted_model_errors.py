@@ -101,10 +101,6 @@ MODEL = [
     *planted(
         "nmt/training/loss.py",
         "training/test_loss.py",
-        (
-            "return Loss(loss.smoothed / 2 + alpha / 4 * divergence, loss.nll / 2)",
-            "return Loss(loss.smoothed / 2 + alpha / 2 * divergence, loss.nll / 2)",
-        ),
         ("label_smoothing=smoothing)", "label_smoothing=2 * smoothing)"),
     ),
 ]

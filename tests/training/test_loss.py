@@ -7,7 +7,7 @@ from support.losses import batch_loss, random_examples, random_model
 
 from nmt.data.batching import Example, collate
 from nmt.model.seq2seq import Seq2Seq
-from nmt.training.loss import BatchLoss, perplexity
+from nmt.training.loss import perplexity
 from nmt.training.validation import mean_loss
 
 
@@ -51,39 +51,18 @@ def test_mean_loss_is_without_dropout_and_leaves_the_mode(
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_without_dropout_r_drop_is_the_plain_loss(model: Seq2Seq, examples: list[Example]) -> None:
-    model.eval()
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_is_cross_entropy_with_smoothed_labels(model: Seq2Seq, examples: list[Example], smoothing: float) -> None:
     batch = collate(examples[:5])
-    for plain, other in zip(batch_loss(model, batch, 0.1), batch_loss(model, batch, 0.1, r_drop=5.0), strict=True):
-        assert other.item() == pytest.approx(plain.item(), rel=1e-12)
-
-
-@pytest.mark.parametrize("alpha", [0.5, 3.0])
-def test_r_drop_is_its_formula(model: Seq2Seq, examples: list[Example], alpha: float) -> None:
-    smoothing, batch = 0.1, collate(examples[:5])
-    twice = collate(examples[:5] * 2)
-    model.train()
-    torch.manual_seed(3)
-    places = twice.loss_positions.view(2, -1).t().flatten()  # both readings of a token, one after the other
-    features, _ = model(twice.source, twice.source_lengths, twice.target_input, places)
+    model.eval()
+    features, _ = model(batch.source, batch.source_lengths, batch.target_input, batch.loss_positions)
     logits = model.decoder.output(features).detach().numpy()
-    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
-    probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
-    p, q = probabilities[0::2], probabilities[1::2]
+    log_probabilities = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     targets = np.concatenate([[*example.target, 3] for example in examples[:5]])  # 3 ends a sentence
-    expected = nll = 0.0
-    for a, b, target in zip(p, q, targets, strict=True):
-        for one, other in ((a, b), (b, a)):
-            cross_entropy = -(1 - smoothing) * np.log(one[target]) - smoothing * np.log(one).mean()
-            divergence = sum(x * np.log(x / y) for x, y in zip(one, other, strict=True))
-            expected += (cross_entropy + alpha * divergence / 2) / 2
-            nll -= np.log(one[target]) / 2
-    torch.manual_seed(3)
-    loss = BatchLoss(model, smoothing, alpha)(batch)
-    assert loss.smoothed.item() == pytest.approx(expected, rel=1e-9)
+    nll = -log_probabilities[np.arange(len(targets)), targets].sum()
+    loss = batch_loss(model, batch, smoothing)
     assert loss.nll.item() == pytest.approx(nll, rel=1e-9)
-    torch.manual_seed(3)
-    without = batch_loss(model, batch, smoothing, r_drop=0.0)
-    assert loss.smoothed.item() - without.smoothed.item() > 1e-3  # dropout makes a difference
+    expected = (1 - smoothing) * nll - smoothing * log_probabilities.mean(axis=1).sum()
+    assert loss.smoothed.item() == pytest.approx(expected, rel=1e-9)
     loss.smoothed.backward()
     assert all(parameter.grad is not None for parameter in model.parameters())

@@ -177,11 +177,6 @@ def test_resume_with_other_text_is_refused(make_config: ConfigMaker, corpus: Pat
 
 
 DRAWING = [
-    *(
-        f"data.{side}.{field}"
-        for side, kind in (("source", "unigram"), ("target", "bpe"))
-        for field in ("tokenizer=sentencepiece", "vocabulary_size=24", "subword_sampling=0.3", f"subword_model={kind}")
-    ),
     "model.word_dropout=0.2",
     "model.embedding_dropout=0.2",
     "model.encoder={hidden_size: 5, layers: 2, dropout: 0.2}",

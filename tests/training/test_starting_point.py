@@ -116,13 +116,3 @@ def test_what_does_not_fit_is_refused_before_there_is_a_folder(
             with pytest.raises(UserError, match=message):
                 begin(config)
         assert not (Path(config.output_dir) / "second").exists()
-
-
-def test_drawing_subwords_that_the_checkpoint_lacks_is_refused(make_config: ConfigMaker) -> None:
-    field = "data.source.subword_sampling"
-    settings = ("tokenizer=sentencepiece", "vocabulary_size=30", "min_frequency=60")
-    subwords = [f"data.{side}.{x}" for side in ("source", "target") for x in settings] + ["data.joint_vocabulary=true"]
-    plain = finish(make_config("name=plain", *STILL, *subwords)) / "best.safetensors"
-    again = [f"training.start_from={plain}", *STILL, *subwords, f"{field}=0.3"]
-    with pytest.raises(UserError, match=rf"{field}: .*plain.* lacks some of the subwords: leave it out"):
-        finish(make_config("name=second", *again))

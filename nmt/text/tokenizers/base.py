@@ -61,12 +61,8 @@ class Tokenizer(ABC):
         return None
 
     def subwords(self) -> list[str]:
-        """All tokens that `sample` may draw."""
+        """All subwords that a text can be cut into."""
         return []
-
-    def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
-        """Other tokens of each sentence, drawn at random: the same for the same texts, α and seed."""
-        raise TypeError(f"{type(self).__name__} has one way to cut a text")
 
 
 class SurfaceTokenizer(Tokenizer):

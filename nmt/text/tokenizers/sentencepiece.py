@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from random import Random
 from typing import Any, ClassVar, Literal, Self
 
-from nmt.registry import Count, Fraction
+from nmt.registry import Count
 from nmt.system.errors import UserError
-from nmt.text.subword_sampling import Sampler, bpe_sampler, unigram_sampler
 from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, TokenizerOptions, lower, single_spaces
 from nmt.text.tokenizers.case import MARKS
 
@@ -24,10 +22,6 @@ class SentencePieceOptions(TokenizerOptions):
     """The number of pieces."""
     subword_model: Literal["unigram", "bpe"] = "unigram"
     """How pieces are learnt: `unigram` (Kudo 2018) or `bpe` (Sennrich et al. 2016)."""
-    subword_sampling: Fraction | None = None
-    """Cuts the training text into other pieces in each epoch. With `unigram` this is α of Kudo 2018, section 3.3, the
-    power to which probabilities are taken; with `bpe` the share of merges left out (Provilkov et al. 2020). By default
-    every text is cut in the best way."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +60,6 @@ class SentencePieceTokenizer(Tokenizer):
         ids = range(model.get_piece_size())
         return [model.id_to_piece(i) for i in ids if not (model.is_control(i) or model.is_unknown(i))]
 
-    def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
-        """As in `Tokenizer`; what α means depends on the model (`nmt.text.subword_sampling`)."""
-        generator, draw = Random(seed), sampler(self, alpha)
-        return [[piece for word in self.words(text) for piece in draw(SPACE_MARK + word, generator)] for text in texts]
-
     def surfaces(self, text: str) -> list[str]:
         """As in `Tokenizer`. Of a character that lies in two tokens ("½" in "1", "⁄2") the last gets it whole.
 
@@ -96,11 +85,6 @@ class SentencePieceTokenizer(Tokenizer):
     def detokenize(self, tokens: list[str]) -> str:
         # Not the model's own decode: it would drop a word that happens to read "</s>".
         return single_spaces("".join(tokens).replace(SPACE_MARK, " "))
-
-    def words(self, text: str) -> list[str]:
-        """The words of the normalised text."""
-        normal: str = loaded(self.model).normalize(lower(words_only(text), self.lowercase))
-        return normal.split(SPACE_MARK)[1:]
 
 
 def train_sentencepiece(
@@ -147,18 +131,6 @@ def _explain_training_error(message: str, vocabulary_size: int) -> str:
 def words_only(text: str) -> str:
     """The text as sentencepiece sees it: it takes a "▁" for a space."""
     return single_spaces(text.replace(SPACE_MARK, " "))
-
-
-@cache
-def sampler(tokenizer: SentencePieceTokenizer, alpha: float) -> Sampler:
-    """What cuts a word at random, by the scores of the tokenizer's model."""
-    model = loaded(tokenizer.model)
-    scores = {piece: model.get_score(model.piece_to_id(piece)) for piece in tokenizer.subwords()}
-    try:
-        model.nbest_encode_as_pieces("a", 1)
-    except RuntimeError:  # sentencepiece lists several ways to cut a text for unigram models only
-        return bpe_sampler(scores, alpha)
-    return unigram_sampler(scores, alpha)
 
 
 @cache

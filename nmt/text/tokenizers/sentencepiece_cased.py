@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
-from random import Random
 
-from nmt.text.tokenizers.base import SPACE_MARK, single_spaces
+from nmt.text.tokenizers.base import SPACE_MARK, lower, single_spaces
 from nmt.text.tokenizers.case import MARKS, cased, marked, unmarked
 from nmt.text.tokenizers.sentencepiece import (
     SentencePieceOptions,
     SentencePieceTokenizer,
     loaded,
-    sampler,
     train_sentencepiece,
     words_only,
 )
@@ -36,16 +34,12 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
         return train_sentencepiece(lowered, options.vocabulary_size, options.subword_model, lowercase=False)
 
     def tokenize(self, text: str) -> list[str]:
-        return [*chain.from_iterable(_tokens(self.model, word) for word in self.words(text))]
+        normal: str = loaded(self.model).normalize(lower(words_only(text), self.lowercase))
+        return [*chain.from_iterable(_tokens(self.model, word) for word in normal.split(SPACE_MARK)[1:])]
 
     def subwords(self) -> list[str]:
         """All subwords that a text can be cut into, and the marks of case."""
         return [*super().subwords(), *MARKS]
-
-    def sample(self, texts: list[str], alpha: float, seed: int) -> list[list[str]]:
-        """As `SentencePieceTokenizer.sample`."""
-        generator, draw, pieces = Random(seed), sampler(self, alpha), _pieces(self.model)
-        return [cased(self.words(text), lambda word: draw(word, generator), pieces) for text in texts]
 
     def detokenize(self, tokens: list[str]) -> str:
         return single_spaces(unmarked(tokens).replace(SPACE_MARK, " "))

@@ -7,7 +7,7 @@
 # make test-fast   a minute of them, which train nothing and start no other process
 # make test-long   the long ones: crashes, many processes, walks of hostile inputs, planted errors, whole trainings
 # make test-core   copies of the tree without nmt's add-ons: what is left passes its tests (ARGS="--all core": all of them)
-# make test-oldest   the tests of kernels, model and search with the oldest supported PyTorch, in .venv-oldest
+# make test-oldest   the tests of fast modules, model and search with the oldest supported PyTorch, in .venv-oldest
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
 # make test-browser   the tests of that page, in Chromium         make test-page   types, lint and tests of its modules
 # make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
@@ -28,7 +28,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 WITH ?=  # `make setup WITH="docs browser"` also installs these, at once if nothing is installed
 COMMA := ,
 
-FAST_TESTS := tests/config tests/text $(wildcard tests/kernels tests/fast) tests/decoding/test_beam_search.py
+FAST_TESTS := tests/config tests/text $(wildcard tests/fast) tests/decoding/test_beam_search.py
 
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
@@ -113,7 +113,7 @@ tests/page_modules/node_modules: tests/page_modules/package-lock.json
 	touch $@
 
 test-oldest: $(OLDEST)/installed
-	$(OLDEST)/bin/python -m pytest --numprocesses auto $(wildcard tests/kernels tests/fast) tests/model tests/decoding/test_beam_search.py
+	$(OLDEST)/bin/python -m pytest --numprocesses auto $(wildcard tests/fast) tests/model tests/decoding/test_beam_search.py
 
 # On Linux with an x86-64 processor, the package index has this PyTorch with CUDA alone: some 3 GB. For a build without
 # CUDA (200 MB), set PIP_FIND_LINKS to a folder or page that offers one. It pins another sympy than constraints.txt.

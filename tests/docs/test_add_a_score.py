@@ -39,7 +39,7 @@ def run(folder: Path, *arguments: str, cwd: Path = ROOT, plugin: bool = True, co
 @pytest.mark.long
 def test_the_tests_find_the_score(folder: Path) -> None:
     printed = run(folder, "-m", "pytest", "-p", "no:cacheprovider", *TESTED, "-k", "tempered and global")
-    assert int(re.findall(r"(\d+) passed", printed)[0]) > 30
+    assert int(re.findall(r"(\d+) passed", printed)[0]) > 20
 
 
 def test_schema_and_reference_have_it(folder: Path) -> None:

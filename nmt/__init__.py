@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from nmt.translator import Translator
 
 __all__ = ["Translation", "Translator", "__version__"]
-__version__ = "0.3.0"  # the only place: pyproject.toml reads it from here
+__version__ = "0.4.0"  # the only place: pyproject.toml reads it from here
 
 # PyTorch's threads wait for each other in a loop that keeps their cores busy, by default for milliseconds: beside
 # another busy process training then stands nearly still. OpenMP reads this when torch is imported. A user's own choice

@@ -64,7 +64,7 @@ class Worker:
             [sys.executable, "-c", COMMAND, str(memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
             pass_fds=[memory],
             start_new_session=True,  # Ctrl-C is for this process, also before the other one ignores it
         )
@@ -123,7 +123,7 @@ def serve() -> None:
         gradients = _share(list(losses.parameters()), int(sys.argv[1]))
         while True:
             results.write(pickle.dumps(_result(losses, precision, pickle.load(messages), gradients)))
-    except (EOFError, OSError):
+    except (EOFError, OSError, pickle.UnpicklingError):  # it may have been killed while it sent
         pass
 
 

@@ -75,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.augment.monolingual import load_monolingual
 
+    _load.cache_clear()  # a file may have changed since the last call in this process
     _, checkpoint_config = _load(tuple(options.checkpoints), options.device, options.threads)
     config = corpus_config(options, checkpoint_config)
     languages = (config.source.language, config.target.language)

@@ -70,6 +70,8 @@ def load_monolingual(name: str, language: str, config: DataConfig, held_out: tup
     """
     folder = Path(config.folder)
     paths = fetch_descriptions(language, folder / name, config.mirror) if name == DESCRIPTIONS else [Path(name)]
+    for path in paths:
+        next(iter(iterate_lines(path)), None)  # refuses a wrong file before anything is fetched
     held_out = (*_evaluation_files(config, language, name), *held_out)
     lines = {normalised(line) for path in held_out for line in iterate_lines(path)}
     return Monolingual(tuple(paths), frozenset(lines))

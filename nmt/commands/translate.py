@@ -110,7 +110,8 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
     """
     count = 1 if arguments and os.path.exists(arguments[0]) else 0  # Path.exists raises for a long sentence
     if count and os.path.isfile(arguments[0]) and not arguments[0].endswith(ENDINGS):
-        raise UserError(f"{arguments[0]} is not a checkpoint: to translate its lines, use --input {arguments[0]}")
+        advice = f"to translate its lines, use nmt translate --input {arguments[0]}"
+        raise UserError(f"{arguments[0]} is not a checkpoint: {advice}")
     while count < len(arguments) and (arguments[count].endswith(ENDINGS) or is_address(arguments[count])):
         count += 1
     if count == 0 and not bundled.MODEL.exists():

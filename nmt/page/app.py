@@ -142,6 +142,8 @@ async def _refusal(request: Request, error: Exception) -> Response:
 
 
 def _complaint(error: Mapping[str, Any]) -> str:
-    field = ".".join(map(str, error["loc"][1:]))[:100]
+    if error["type"] == "json_invalid":
+        return "the body is not JSON"
+    field = ".".join(map(str, error["loc"][1:]))[:100] or "the body"
     message = "there is no such field" if error["type"] == "extra_forbidden" else error["msg"]
-    return f"{field}: {message}" if field else message
+    return f"{field}: {message}"

@@ -74,7 +74,7 @@ def test_a_finished_run_is_prolonged_and_need_not_see_the_test_set(
         (["train", "CONFIG", "--set", "evaluation.split=tset"], ["'tset'", "validation"]),
         (["train", "CONFIG", "--set", "evaluation.split=copy"], ["'copy'", "validation"]),  # a method of the section
         (["translate", "missing.safetensors", "x"], ["missing.safetensors", "does not exist"]),
-        (["translate", "CONFIG", "x"], ["CONFIG", "is not a checkpoint: to translate its lines, use --input"]),
+        (["translate", "CONFIG", "x"], ["CONFIG", "to translate its lines, use nmt translate --input"]),
         (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.safetensors"]),
         (["translate", "BEST", "x", "--attention", "a.gif"], ["a.gif", ".png"]),
         (["translate", "BEST", "x", "y", "--attention", "new/a.png"], ["--attention", "2"]),

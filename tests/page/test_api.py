@@ -164,6 +164,9 @@ def test_a_body_that_grows_too_large_or_is_no_json_is_refused(client: TestClient
     for body, status in (((b" " * 1000 for _ in range(66)), 413), (b"[" * 60_000, 422), (b"\xff", 422), (b"[1]", 422)):
         answer = client.post("/api/translate", content=body, headers={"content-type": "application/json"})
         assert (answer.status_code, list(answer.json())) == (status, ["error"])
+    for body, error in (("{", "the body is not JSON"), ("", "the body: Field required")):
+        answer = client.post("/api/translate", content=body, headers={"content-type": "application/json"})
+        assert (answer.status_code, answer.json()) == (422, {"error": error})
 
 
 def test_a_token_is_asked_for_and_remembered(translator: Translator) -> None:

@@ -22,7 +22,7 @@ from nmt.system.files import replace_atomically, require_regular
 
 _BEFORE_DIGEST = rb"{\"sha256\": \""  # in the header, where quotes within the metadata are escaped
 _NO_DIGEST = "0" * 64
-_ZIP = b"PK"  # how a checkpoint of nmt 0.2 or older begins
+_ZIP = b"PK"  # how a checkpoint of nmt 0.3 or older begins
 
 
 class DamagedFile(UserError):
@@ -65,14 +65,14 @@ def _split(contents: dict[str, Any], prefix: str, tensors: dict[str, Tensor]) ->
 def read(path: str | Path) -> dict[str, Any]:
     """The contents that `write` has stored in a file, or in the one at an address of the hub. All keys are strings.
 
-    Raises `UserError` if there is no such file, or one of nmt 0.2 or older, `DamagedFile` if its checksum is wrong or
+    Raises `UserError` if there is no such file, or one of nmt 0.3 or older, `DamagedFile` if its checksum is wrong or
     missing, or if it is not what `write` makes. Takes no more memory than a small multiple of the file's size.
     """
     path = local(path)
     data = read_bytes(path)
     if data.startswith(_ZIP):
         new = Path(path).with_suffix(".safetensors")
-        raise UserError(f"{path} is a checkpoint of nmt 0.2 or older: convert it with nmt migrate {path} {new}")
+        raise UserError(f"{path} is a checkpoint of nmt 0.3 or older: convert it with nmt migrate {path} {new}")
     header = data[8 : 8 + int.from_bytes(data[:8], "little")]
     start = 8 + header.find(_BEFORE_DIGEST) + len(_BEFORE_DIGEST)
     if _BEFORE_DIGEST not in header:

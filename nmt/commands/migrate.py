@@ -1,4 +1,4 @@
-"""nmt migrate: convert checkpoints of nmt 0.2 or older, which are archives of `torch.save`.
+"""nmt migrate: convert checkpoints of nmt 0.3 or older, which are archives of `torch.save`.
 
 Nothing else reads such files. Delete this file, its line in `nmt.cli` and tests/checkpoint/test_migrate.py, and the
 rest of nmt stays as it is.
@@ -25,7 +25,7 @@ _MARK = b"sha256:"  # a digest of all bytes before it ends the file
 def parser() -> Parser:
     parser = Parser(
         prog="nmt migrate",
-        description="Convert a checkpoint of nmt 0.2 or older (.pt) to the present format (.safetensors). Training can "
+        description="Convert a checkpoint of nmt 0.3 or older (.pt) to the present format (.safetensors). Training can "
         "be resumed from it. If OLD is the folder of a run, all its checkpoints are converted: into "
         "the new folder NEW, with copies of its other files, or in place if NEW is the same folder.",
     )
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     paths = sorted(old.glob("*.pt"))
     if not paths:
-        raise UserError(f"{old} has no checkpoint of nmt 0.2 or older: give a file that ends in .pt, or its folder")
+        raise UserError(f"{old} has no checkpoint of nmt 0.3 or older: give a file that ends in .pt, or its folder")
     if new.resolve() != old.resolve():
         files.require_new(new, "NEW")
         shutil.copytree(old, new, ignore=shutil.ignore_patterns("*.pt"))
@@ -74,7 +74,7 @@ def _unpickled(path: Path) -> dict[str, Any]:
     data = read_bytes(path)
     body, mark, digest = data.rpartition(_MARK)
     if not mark or len(digest) != 64:
-        raise DamagedFile(f"{path} is not a complete checkpoint of nmt 0.2 or older: give another copy of a .pt file")
+        raise DamagedFile(f"{path} is not a complete checkpoint of nmt 0.3 or older: give another copy of a .pt file")
     if digest != hashlib.sha256(body).hexdigest().encode():
         raise DamagedFile(f"{path} is damaged: its checksum is wrong; use another copy")
     try:

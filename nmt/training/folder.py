@@ -38,7 +38,7 @@ def refuse_other_files(folder: Path) -> None:
     """Raise `UserError` if a folder without checkpoints holds more than a run leaves before its first one."""
     names = _names(folder)
     if "last.pt" in names and LAST not in names:
-        raise UserError(f"{folder} holds a run of nmt 0.2 or older: convert it with nmt migrate {folder} {folder}")
+        raise UserError(f"{folder} holds a run of nmt 0.3 or older: convert it with nmt migrate {folder} {folder}")
     if not names.isdisjoint((LAST, PREVIOUS, BEST)):
         return  # errors in a run's own checkpoints are reported when they are loaded
     expected = {event_log.NAME, LOG}

@@ -153,7 +153,7 @@ def test_an_older_checkpoint_is_refused_with_advice(
     options = {"translate": ["x"], "evaluate": [], "score": ["--source", __file__, "--target", __file__]}
     assert main([command, str(path), *options.get(command, ["--output", str(tmp_path / "new")])]) == 2
     advice = f"convert it with nmt migrate {path} {path.with_suffix('.safetensors')}"
-    assert error_of(capsys) == f"error: {path} is a checkpoint of nmt 0.2 or older: {advice}\n"
+    assert error_of(capsys) == f"error: {path} is a checkpoint of nmt 0.3 or older: {advice}\n"
 
 
 @pytest.mark.parametrize(

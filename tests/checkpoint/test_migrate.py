@@ -74,7 +74,7 @@ def test_training_continues_with_the_same_bits(make_config: ConfigMaker, monkeyp
     for path in folder.glob("*.safetensors"):
         write_old(path.with_suffix(".pt"), old_contents(path))
         path.unlink()
-    with pytest.raises(Exception, match=f"holds a run of nmt 0.2 or older: convert it with nmt migrate {folder} "):
+    with pytest.raises(Exception, match=f"holds a run of nmt 0.3 or older: convert it with nmt migrate {folder} "):
         finish(config, resume=True)
     assert main(["migrate", str(folder), str(folder)]) == 0
     finish(config, resume=True)

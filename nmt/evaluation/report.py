@@ -177,7 +177,8 @@ def _score_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -
 
 
 def _length_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
-    rows = [["length", "n", *(shortened(name, 19) for name in names)]]
+    width = 19 if len(names) > 1 else 60
+    rows = [["length", "n", *(shortened(name, width) for name in names)]]
     for buckets in zip(*(e.by_length for e in evaluations), strict=True):
         cells = ["-" if b.bleu is None else f"{b.bleu:.1f} ({b.ci_low:.1f}-{b.ci_high:.1f})" for b in buckets]
         rows.append([f"{buckets[0].label}{'*' if buckets[0].is_small else ''}", str(buckets[0].count), *cells])

@@ -9,7 +9,7 @@ import pytest
 from support.cli import SOURCES, all_named, command, error_of
 
 from nmt.cli import main
-from nmt.commands import sentences, translate
+from nmt.commands import translate
 from nmt.system import bundled
 
 RUN_AND_LIST = """
@@ -44,39 +44,30 @@ def test_plain_translates_the_same_and_loads_nothing_of_nmt_fast(best: str, caps
     assert "search.precision: int8 needs nmt.fast" in error_of(capsys)
 
 
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of 11 lines, one of them empty, which is translated in blocks of two."""
-    monkeypatch.setattr(sentences, "BLOCK", 2)
-    path = tmp_path / "input.txt"
-    path.write_text("\n".join([*SOURCES, "", *SOURCES[::-1]]), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("sampling", [[], ["--temperature", "1.5", "--top-k", "5", "--seed", "3"]])
 def test_workers_print_the_same_bytes(
-    best: str, file: Path, capsys: pytest.CaptureFixture[str], sampling: list[str]
+    best: str, source: Path, capsys: pytest.CaptureFixture[str], sampling: list[str]
 ) -> None:
     outputs = []
     for workers in ("1", "2"):
         more = ["--workers", workers, "--n-best", "2", *sampling]
-        assert main(["translate", best, "--input", str(file), "--threads", "1", *more]) == 0
+        assert main(["translate", best, "--input", str(source), "--threads", "1", *more]) == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
     assert outputs[0].count("\n") == 2 * 10 + 1
 
 
 def test_a_file_equals_arguments_and_a_translation_that_is_cut_off_is_named(
-    best: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    best: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [*SOURCES, "", *SOURCES[::-1]]
-    assert main(["translate", best, "--input", str(file)]) == 0
+    assert main(["translate", best, "--input", str(source)]) == 0
     from_file = capsys.readouterr()
     assert from_file.err == ""
     assert main(["translate", best, lines[0], "--beam", "3", *lines[1:]]) == 0
     assert capsys.readouterr().out == from_file.out
     assert from_file.out.count("\n") == len(lines)
-    assert main(["translate", best, "--input", str(file), "--json", "--max-length", "1"]) == 0
+    assert main(["translate", best, "--input", str(source), "--json", "--max-length", "1"]) == 0
     printed = capsys.readouterr()
     tokens = [json.loads(line)["tokens"] for line in printed.out.splitlines()]
     assert printed.err.splitlines() == [

@@ -112,15 +112,6 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of 11 lines, one of them empty, which is translated in blocks of two."""
-    monkeypatch.setattr(sentences, "BLOCK", 2)
-    file = tmp_path / "source.txt"
-    file.write_text("\n".join([*SOURCES, "", *SOURCES[::-1]]), encoding="utf-8")
-    return file
-
-
 def stop_after(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
     """Press Ctrl-C when so many blocks are written."""
     real, count = output.format_lines, 0

@@ -1,4 +1,4 @@
-"""docs/explanation/read-the-code.md leads through few files, which exist, in an order in which each is reached."""
+"""docs/explanation/read-the-code.md leads through few files, which contain what it names."""
 
 import re
 from pathlib import Path

@@ -35,10 +35,7 @@ def send(tensor: Tensor, device: torch.device) -> Tensor:
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded id tensors. Lengths stay on the CPU, where they are known without waiting for a device.
-
-    Only `nmt.training.recorded`, which needs no values of them, sends them along.
-    """
+    """Padded id tensors. Lengths stay on the CPU, where they are known without waiting for a device."""
 
     source: Int[Tensor, "B S"]  # ends with EOS, then PAD
     source_lengths: Int[Tensor, " B"]  # EOS counted

@@ -1,4 +1,4 @@
-"""Text as people type it, in other case, punctuation and letters; and text that lost words and changed their order."""
+"""Text as people type it, in other case, punctuation and letters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from random import Random
 _GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 _LAST_MARK = re.compile(r"\s*[.!?]+$")
 ENDS = ("!", "!!", "!!!", "...")
-FARTHEST = 3  # positions that a word moves by at most
 _MARKS = re.compile(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)")  # not those inside a word, as in "T-Shirt" and "dog's"
 
 
@@ -45,18 +44,3 @@ def without_marks(text: str) -> str:
 def in_ascii(text: str) -> str:
     """German text with ae, oe, ue and ss for ä, ö, ü and ß."""
     return text.translate(_GERMAN)
-
-
-def noisy(text: str, loss: float) -> str:
-    """A text in which each word is left out with probability `loss`, and the rest move by up to `FARTHEST` positions.
-
-    At least one word stays. The order is that of i + u, with i a word's position and u drawn from 0 to `FARTHEST` + 1
-    (Lample et al. 2018). The same text gets the same noise, in any process.
-    """
-    words = text.split()
-    if not words:
-        return ""
-    chance = Random(f"{loss} {text}")
-    kept = [word for word in words if chance.random() >= loss] or [chance.choice(words)]
-    order = sorted(range(len(kept)), key=lambda i: i + chance.random() * (FARTHEST + 1))
-    return " ".join(kept[i] for i in order)

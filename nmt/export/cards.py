@@ -67,17 +67,16 @@ def _elsewhere(text: str) -> str:
     return re.sub(r"!?\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", body) + "\n"
 
 
-def description(checkpoint: str, file: Path | None = None) -> str:
-    """The text of a file, or of the README.md in the checkpoint's folder, and a note on standard error.
+def description(checkpoint: str) -> str:
+    """The text of the README.md in the checkpoint's folder, and a note on standard error.
 
     Empty if there is none, or if it describes a program, which has a pyproject.toml. Raises `UserError` for a file that
     cannot be read.
     """
-    if file is None:
-        file = Path(checkpoint).with_name("README.md")
-        has_text = file.is_file() and file.stat().st_size > 0
-        if not has_text or file.with_name("pyproject.toml").exists():
-            return ""
+    file = Path(checkpoint).with_name("README.md")
+    has_text = file.is_file() and file.stat().st_size > 0
+    if not has_text or file.with_name("pyproject.toml").exists():
+        return ""
     text = "\n".join(read_lines(file)) + "\n"
     print(f"Description of the model: taken from {file}", file=sys.stderr)
     return text

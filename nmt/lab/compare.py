@@ -38,7 +38,7 @@ def compare(options: argparse.Namespace) -> int:
         return 130
     if results:
         missing = [failure.name for failure in failures]
-        source = page.Source(_command(options), options.machine, missing, options.base)
+        source = page.Source(_command(options), missing, options.base)
         written = page.write(output, results, test_set, source)
         print(f"Written: {', '.join(map(str, written))}, and each run's result in {output / 'results'}")
     if not failures:
@@ -53,7 +53,7 @@ def _command(options: argparse.Namespace) -> str:
         arguments += ["--set", override]
     if options.seeds > 1:
         arguments += ["--seeds", options.seeds]
-    for name in ("recipe", "base", "machine"):
+    for name in ("recipe", "base"):
         if (value := getattr(options, name)) is not None:
             arguments += [f"--{name}", value]
     return shlex.join(["nmt", "ablation", *map(str, arguments)])

@@ -1,17 +1,16 @@
-"""The figures of the page: BLEU by source length, alignment errors, and attention to one sentence."""
+"""The figures of the page: BLEU by source length, and attention to one sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.checkpoints import TestSet, heat_maps
 from nmt.evaluation.mechanisms import is_plain, mechanism
 from nmt.evaluation.report import described, legend
 from nmt.lab.result import Result, best_of
 from nmt.plots import curves
-from nmt.plots.style import COLOURS, MARKERS, WIDTH, NotebookFigure, drawing, fix_layout, new_figure, render
+from nmt.plots.style import render
 from nmt.translator import Translator
 
 MOST_CURVES = 7  # in one figure; of more models, the scores and the variants get a figure each
@@ -31,11 +30,7 @@ def figures(results: Sequence[Result], test_set: TestSet, page: Path) -> Figures
     if len(local) < len(attentive):
         files = sorted(page.glob("heat_maps*.png"), key=lambda path: (len(path.name), path.name))  # _10 behind _9
         kept = {file.name: (HEAT_MAPS, file.read_bytes()) for file in files}
-    return {
-        **_curve_figures(results, test_set),
-        **_error_figure(results, test_set),
-        **(kept or _heat_map_figures(local, test_set)),
-    }
+    return _curve_figures(results, test_set) | (kept or _heat_map_figures(local, test_set))
 
 
 def _curve_figures(results: Sequence[Result], test_set: TestSet) -> Figures:
@@ -59,38 +54,6 @@ def _curve_figures(results: Sequence[Result], test_set: TestSet) -> Figures:
     return content
 
 
-def _error_figure(results: Sequence[Result], test_set: TestSet) -> Figures:
-    titles = zip(results, _titles(results), strict=True)
-    errors = {title: error_percent(r.alignment) for r, title in titles if r.alignment is not None}
-    if not errors:
-        return {}
-    ordered = sorted(errors, key=lambda name: errors[name])
-    figure = _intervals(
-        ordered,
-        [errors[name] for name in ordered],
-        title="Alignment error rate of the attention to the reference",
-        subtitle=described(test_set.corpus, test_set.split),
-        label="alignment error rate in percent, with 95 % bootstrap interval; lower is better",
-    )
-    return {"alignment_error.png": ("Alignment error rate, with 95 % intervals", render(figure, "png"))}
-
-
-def _intervals(
-    names: Sequence[str], values: Sequence[tuple[float, float, float]], *, title: str, subtitle: str = "", label: str
-) -> NotebookFigure:
-    """Draw a value with its interval (value, low, high) for each name, from the top down; `label` names the values."""
-    with drawing():
-        figure, body = new_figure(WIDTH, 1.9 + 0.3 * len(names), title, subtitle)
-        axes = curves.add_axes(body, "x")
-        for row, (value, low, high) in enumerate(values):
-            axes.plot([low, high], [row, row], color=COLOURS[0], linewidth=2.2, solid_capstyle="butt")
-            axes.plot(value, row, MARKERS[0], color=COLOURS[0], markersize=7)
-        axes.set_yticks(range(len(names)), names)
-        axes.set(xlim=(0.0, None), ylim=(len(names) - 0.5, -0.5), xlabel=label)
-        fix_layout(figure)
-    return figure
-
-
 def _heat_map_figures(results: Sequence[Result], test_set: TestSet) -> Figures:
     attentive = sorted(results, key=lambda result: not is_plain(result.config.model))  # scores first, then variants
     line = _heat_map_line(test_set)
@@ -112,11 +75,6 @@ def _heat_map_figures(results: Sequence[Result], test_set: TestSet) -> Figures:
 def _titles(results: Sequence[Result]) -> list[str]:
     """What figures call each result: its mechanism, with the run's name where two share one."""
     return legend([mechanism(result.config.model) for result in results], [r.name for r in results])
-
-
-def error_percent(score: AlignmentScore) -> tuple[float, float, float]:
-    """The alignment error rate and the ends of its interval."""
-    return 100 * score.error_rate, 100 * score.ci_low, 100 * score.ci_high
 
 
 def _heat_map_line(test_set: TestSet) -> int | None:

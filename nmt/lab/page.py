@@ -16,7 +16,7 @@ from nmt.config.training import TeacherForcingConfig
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
 from nmt.evaluation.checkpoints import TestSet
 from nmt.evaluation.mechanisms import variants
-from nmt.lab.figures import error_percent, figures
+from nmt.lab.figures import figures
 from nmt.lab.result import Result
 from nmt.lab.seeds import Mechanism, base_of, difference, mean_and_deviation, mechanisms
 from nmt.system import files
@@ -28,11 +28,10 @@ WIRINGS = ("none", "bahdanau", "luong")
 
 
 class Source(NamedTuple):
-    """How a page was made: the command, the machine's name if not as detected, the runs that failed, the name of
-    the mechanism that the others are tested against if not the default."""
+    """How a page was made: the command, the runs that failed, the name of the mechanism that the others are tested
+    against if not the default."""
 
     command: str
-    machine: str | None
     missing: Sequence[str]
     base: str | None = None
 
@@ -98,7 +97,7 @@ def _setting(results: Sequence[Result], compared: Sequence[Mechanism], test_set:
         "",
         f"- Corpus: {_corpus(config, test_set)}",
         f"- Budget: {_budget(config)} for each model",
-        f"- Machine: {source.machine or '; '.join(dict.fromkeys(result.machine for result in results))}",
+        f"- Machine: {'; '.join(dict.fromkeys(result.machine for result in results))}",
         f"- BLEU: {results[0].case} sacreBLEU of detokenised text, beam {config.search.beam_size}, "
         f"{', '.join(dict.fromkeys(f'`{result.signature}`' for result in results))}",
         "- Intervals: 95 %, from 1,000 bootstrap resamples of the test sentences; they do not cover other seeds",
@@ -215,7 +214,8 @@ def _difference(mechanism: Mechanism, base: Mechanism) -> str:
 
 def _error_rate(mechanism: Mechanism) -> str:
     """The alignment error rate of one run with its interval, or the mean of several."""
-    rates = [error_percent(result.alignment) for result in mechanism.results if result.alignment is not None]
+    scores = [result.alignment for result in mechanism.results if result.alignment is not None]
+    rates = [(100 * score.error_rate, 100 * score.ci_low, 100 * score.ci_high) for score in scores]
     if not rates:
         return "–"
     rate, low, high = rates[0]

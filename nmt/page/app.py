@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import torch
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse
@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from nmt import __version__
 from nmt.checkpoint import contents
 from nmt.checkpoint.address import model_name
-from nmt.evaluation.alignment import WordKind
+from nmt.commands.options import set_threads
 from nmt.evaluation.checkpoints import TestSet
 from nmt.page import api
 from nmt.page.batch_queue import BatchQueue, FullQueue
@@ -37,36 +37,23 @@ from nmt.translator import Translator
 STATIC = Path(__file__).parent / "static"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a process of the server serves."""
-
-    checkpoints: Sequence[str]
-    device: str = "auto"
-    threads: int | None = None
-    names: Sequence[str] = ()  # by which the server may be called, beside its addresses
-    token: str | None = None
-    runs: str = "checkpoints"
-    sets: Sequence[tuple[str, str, str | None]] = ()  # source, reference and gold links of each
-    alignment_words: WordKind = "spacy"
-
-    def application(self) -> SecurityMiddleware:
-        """Load everything. Raises `UserError` for what is wrong with the files."""
-        if self.threads is not None:
-            torch.set_num_threads(self.threads)
-        device = choose_device(self.device)
-        loaded = {path: contents.load(path, device) for path in self.checkpoints}
-        names = Counter(map(model_name, loaded))
-        models, indexes = {}, {}
-        for number, (path, checkpoint) in enumerate(loaded.items(), start=1):  # no request ever names a file
-            translator, name = Translator.of({path: checkpoint}), model_name(path)
-            models[str(number)] = (name if names[name] == 1 else f"{name}/{Path(path).name}", translator)
-            if (file := Path(path).with_suffix(SUFFIX)).exists():
-                indexes[str(number)] = index.load(file, translator)
-        (_, first), kind = models["1"], self.alignment_words
-        sets = {str(n): load_set(*files, first.languages, kind) for n, files in enumerate(self.sets, start=1)}
-        runs = Path(self.runs)
-        return make_app(models, names=self.names, token=self.token, runs=runs, sets=sets, indexes=indexes)
+def load_app(options: argparse.Namespace) -> SecurityMiddleware:
+    """Load what the options of `nmt serve` name. Raises `UserError` for what is wrong with the files."""
+    set_threads(options.threads)
+    device = choose_device(options.device)
+    loaded = {path: contents.load(path, device) for path in options.checkpoints}
+    names = Counter(map(model_name, loaded))
+    models, indexes = {}, {}
+    for number, (path, checkpoint) in enumerate(loaded.items(), start=1):  # no request ever names a file
+        translator, name = Translator.of({path: checkpoint}), model_name(path)
+        models[str(number)] = (name if names[name] == 1 else f"{name}/{Path(path).name}", translator)
+        if (file := Path(path).with_suffix(SUFFIX)).exists():
+            indexes[str(number)] = index.load(file, translator)
+    languages, sets = models["1"][1].languages, {}
+    for number, (pair, links) in enumerate(zip_longest(options.test_set, options.alignment), start=1):
+        sets[str(number)] = load_set(pair[0], pair[1], links, languages, options.alignment_words)
+    hosts = [options.host, *options.name]
+    return make_app(models, names=hosts, token=options.token, runs=options.runs, sets=sets, indexes=indexes)
 
 
 def make_app(
@@ -112,8 +99,7 @@ async def _background_work(application: FastAPI) -> AsyncIterator[None]:
     """What goes on while requests are answered."""
     server: api.Server = application.state.server
     running = asyncio.create_task(server.queue.run())
-    with server.runs.ending_with_the_process():
-        yield
+    yield
     await server.sets.close()
     running.cancel()
     with suppress(asyncio.CancelledError):

@@ -15,6 +15,7 @@ MOST = 1000  # connections; who comes then is answered with 503
 IDLE = 15  # seconds for which a connection without a request is kept
 SLOW_REQUEST = 10.0  # seconds in which the head of a request has to arrive
 SLOW_READER = 30.0  # seconds for which an answer may wait until its client reads on
+EVENTS = "/api/runs/events"
 
 
 class Patient(H11Protocol):
@@ -38,6 +39,12 @@ class Patient(H11Protocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         _cancel(self._answer)
+
+    def shutdown(self) -> None:
+        """As the server ends: what it has begun is finished, but for events, which never end by themselves."""
+        super().shutdown()
+        if self.cycle is not None and self.scope["path"] == EVENTS:
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         _cancel(self._request)

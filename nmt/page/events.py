@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
-import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +18,10 @@ MOST_RUNS = 8  # of a stream
 
 
 class RunEvents:
-    """The streams of a process, about the runs below a folder. `closing` is set when the process is to end."""
+    """The streams of a process, about the runs below a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.closing = asyncio.Event()
         self.open = 0
 
     def listed(self) -> list[dict[str, Any]]:
@@ -57,7 +53,7 @@ class RunEvents:
         silent = 0.0
         try:
             yield b"retry: 2000\n\n"
-            while not self.closing.is_set():
+            while True:
                 listed, news = await asyncio.to_thread(lambda: (self.listed(), list(_news(followers))))
                 if sent_runs != (sent_runs := {run["id"] for run in listed}):
                     yield _message("runs", listed)
@@ -67,36 +63,9 @@ class RunEvents:
                 if silent >= SILENCE:
                     silent = 0.0
                     yield b": nothing new\n\n"
-                try:
-                    await asyncio.wait_for(self.closing.wait(), 0.01 if news else PAUSE)
-                except TimeoutError:
-                    continue
+                await asyncio.sleep(0.01 if news else PAUSE)
         finally:
             self.open -= 1
-
-    @contextmanager
-    def ending_with_the_process(self) -> Iterator[None]:
-        """Set `closing` as soon as a signal tells the process to end: streams would hold it up."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGTERM, signal.SIGINT)
-        before = {number: signal.getsignal(number) for number in signals}
-
-        def end(number: int, frame: Any) -> None:
-            loop.call_soon_threadsafe(self.closing.set)
-            handler = before[signal.Signals(number)]
-            if callable(handler):
-                handler(number, frame)
-
-        for number in signals:
-            signal.signal(number, end)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def _news(followers: dict[str, Follower]) -> Iterator[dict[str, Any]]:

@@ -10,9 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from jaxtyping import Float
-from torch import Tensor
-
 from nmt import acceleration
 from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig
@@ -22,7 +19,7 @@ from nmt.decoding.translation import Translation
 from nmt.model.seq2seq import Seq2Seq
 from nmt.page.beam_tree import Node, beam_tree, greedy_rank
 from nmt.page.forced_attention import forcing
-from nmt.page.steps import DecodingStep, steps, weights_in_tree
+from nmt.page.steps import DecodingStep, steps
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode
 from nmt.text.limits import all_readable
@@ -50,7 +47,6 @@ def explain(
     *,
     beam_size: int | None = None,
     length_penalty: float | None = None,
-    max_length: int | None = None,
     prefix: Sequence[str] = (),
     forced: Mapping[int, int] | None = None,
 ) -> Explanation:
@@ -62,16 +58,15 @@ def explain(
     Raises `UserError` for what `Translator.translate` refuses, for an ensemble, for a model without attention if
     something is forced, and for positions that do not exist.
     """
-    sizes = {"beam_size": beam_size, "length_penalty": length_penalty, "max_length": max_length}
+    sizes = {"beam_size": beam_size, "length_penalty": length_penalty}
     search = override_search(translator.search, **sizes, precision="float32", vocabulary_selection=False)
     sentence = _readable(translator, sentence)
-    translator = forced_translator(prepared(translator), sentence, forced or {}, max_length=search.max_length)
+    translator = forced_translator(prepared(translator), sentence, forced or {})
     candidates: list[Candidates] = []
     find = partial(
         translator.translate,
         [sentence],
         length_penalty=length_penalty,
-        max_length=max_length,
         precision="float32",
         vocabulary_selection=False,
         prefix=[prefix],
@@ -86,21 +81,7 @@ def explain(
     return Explanation(translation, _steps(translator, sentence, translation.tokens), tuple(tree), greedy)
 
 
-def attention_in_tree(
-    translator: Translator, sentence: str, tree: Sequence[Node]
-) -> list[Float[Tensor, " S"]] | list[None]:
-    """For each hypothesis of a sentence's search the weights with which its last token was written, if any."""
-    model = translator.model
-    if not isinstance(model, Seq2Seq) or not translator.has_attention:
-        return [None] * len(tree)
-    nodes = [node.parent for node in tree], [node.token for node in tree]
-    with without_dropout(model):
-        return weights_in_tree(model, _source(translator, _readable(translator, sentence)), *nodes)
-
-
-def read(
-    translator: Translator, sentence: str, target: str, *, forced: Mapping[int, int] | None = None
-) -> tuple[list[str], tuple[DecodingStep, ...]]:
+def read(translator: Translator, sentence: str, target: str) -> tuple[list[str], tuple[DecodingStep, ...]]:
     """The steps in which the model is made to write a given translation, and its tokens, `<eos>` the last.
 
     Both are empty for an empty sentence. Raises `UserError` where `explain` does, and for a translation with as many
@@ -109,7 +90,7 @@ def read(
     if not is_unicode(target):
         raise UserError("the translation is not valid Unicode text: convert it to UTF-8")
     sentence = _readable(translator, sentence)
-    translator = forced_translator(prepared(translator), sentence, forced or {})
+    translator = forced_translator(prepared(translator), sentence, {})
     tokens, most = translator.target.tokenizer.tokenize(target), translator.search.max_length
     if len(tokens) >= most:
         raise UserError(f"the translation has {len(tokens)} tokens; at most {most - 1} are read: shorten it")
@@ -123,13 +104,10 @@ def prepared(translator: Translator) -> Translator:
     return _by(translator, acceleration.for_inference(translator.model, "float32"), translator.search)
 
 
-def forced_translator(
-    translator: Translator, sentence: str, forced: Mapping[int, int], *, max_length: int | None = None
-) -> Translator:
+def forced_translator(translator: Translator, sentence: str, forced: Mapping[int, int]) -> Translator:
     """The translator with its attention forced, at some target positions, onto source positions of this sentence.
 
-    It searches, even if it was to draw translations at random. A translation has at most `max_length` tokens, or as
-    many as the checkpoint's setting says.
+    It searches, even if it was to draw translations at random.
 
     Raises `UserError` for an ensemble, for a model without attention, and for positions that do not exist.
     """
@@ -138,7 +116,7 @@ def forced_translator(
     search = translator.search.model_copy(update={"sampling": None})
     if forced and not translator.has_attention:
         raise UserError("forced: this model has no attention (model.attention.wiring: none)")
-    positions, most = len(_source(translator, sentence)) + 1, max_length or search.max_length
+    positions, most = len(_source(translator, sentence)) + 1, search.max_length
     for t, s in forced.items():
         if not (0 <= t < most and 0 <= s < positions):
             raise UserError(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.page import serializers
-from nmt.page.explanation import Explanation, attention_in_tree, explain, forced_translator, prepared
+from nmt.page.explanation import Explanation, explain, prepared
 from nmt.translator import Translator
 
 STATIC = Path(__file__).parent / "static"
@@ -51,9 +51,6 @@ def html_report(
         explanation = find(prefix=prefix, forced=at) if prefix or at else first
         question = {"text": text, "prefix": prefix, "forced": list(at.items())}
         answer = serializers.of_explanation(translator, explanation)
-        forced_model = forced_translator(ready, text, at)
-        for node, weights in zip(answer["tree"], attention_in_tree(forced_model, text, explanation.tree), strict=True):
-            node["weights"] = serializers.of_attention(weights)  # which the page cannot ask for
         stored.append({"path": "/api/explain", "question": question, "answer": answer})
     return _assembled(stored, f"nmt: {text}")
 

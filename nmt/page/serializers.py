@@ -43,9 +43,7 @@ def of_model(number: str, name: str, translator: Translator, *, indexed: bool = 
         "unlike_below": translator.threshold,
         "source_words": len(translator.source.vocabulary),
         "target_words": len(translator.target.vocabulary),
-        "vocabulary": hashlib.sha256(json.dumps(vocabularies).encode()).hexdigest()[
-            :16
-        ],  # models that share it share tokens
+        "vocabulary": hashlib.sha256(json.dumps(vocabularies).encode()).hexdigest()[:16],  # one for the same tokens
     }
 
 
@@ -128,10 +126,6 @@ def of_step(step: DecodingStep, vocabulary: Sequence[str]) -> dict[str, Any]:
         "window": trace.window,
         "coverage": None if trace.coverage is None else _numbers(trace.coverage, 4),
     }
-
-
-def of_attention(weights: Tensor | None) -> Any:
-    return None if weights is None else _numbers(weights, 4)
 
 
 def of_tree(nodes: Sequence[Node], vocabulary: Sequence[str]) -> list[dict[str, Any]]:

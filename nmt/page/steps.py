@@ -7,7 +7,6 @@ Shapes: S source positions with the end of the sentence, n attention heads (1 wi
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nmt.data.batching import pad_source
-from nmt.decoding.beam_search import select
 from nmt.model.attention import Attention, Memory
 from nmt.model.decoder import Decoder, DecoderState
 from nmt.model.luong import LuongDecoder
@@ -101,33 +99,6 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
             queries.cpu(), traces, contexts.cpu(), chances, strict=True
         )
     ]
-
-
-@torch.inference_mode()
-def weights_in_tree(
-    model: Seq2Seq, source: Sequence[int], parents: Sequence[int | None], tokens: Sequence[int]
-) -> list[Float[Tensor, " S"]]:
-    """The attention weights, a mean over heads, with which each hypothesis of a tree was given its last token.
-
-    `parents` are indices of other nodes of the tree, or None for a hypothesis of one token. The model has attention.
-    """
-    padded, lengths = pad_source([source])
-    state, memory = model.encode(padded.to(model.device), lengths)
-    children: dict[int | None, list[int]] = defaultdict(list)
-    for node, parent in enumerate(parents):
-        children[parent].append(node)
-    by_node: dict[int, Tensor] = {}
-    level: list[int | None] = [None]  # hypotheses of the same length that were gone on from
-    while level:
-        last = torch.tensor([BOS if node is None else tokens[node] for node in level], device=model.device)
-        _, state, alignment = model.decoder.step(model.decoder.embed(last), state, memory)
-        weights = alignment.dense(memory.values.shape[-2]).cpu()
-        written = [(row, child) for row, node in enumerate(level) for child in children[node]]
-        by_node |= {child: weights[row] for row, child in written}
-        gone_on = [(row, child) for row, child in written if child in children]
-        state = select(state, torch.tensor([row for row, _ in gone_on], dtype=torch.long, device=model.device))
-        level = [child for _, child in gone_on]
-    return [by_node[node] for node in range(len(parents))]
 
 
 def query_of(decoder: Decoder, before: DecoderState, after: DecoderState) -> Float[Tensor, "N H"]:

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,10 +12,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 from support.page import EXAMPLE, LINKS, PAIRS, RUNS, measure
 from support.serving import served
 
-from nmt.evaluation import checkpoints
 from nmt.page.explanation import Explanation, explain
 from nmt.page.neighbours import index
-from nmt.page.neighbours.index import Index
 from nmt.page.test_sets import load_set
 from nmt.training.event_log import EventLog
 from nmt.translator import Translator
@@ -42,20 +40,6 @@ def greedy(translator: Translator) -> Translator:
 
 
 @pytest.fixture(scope="session")
-def own_index(translator: Translator) -> Index:
-    return index.build(translator, list(PAIRS.items())[:5])
-
-
-@pytest.fixture(scope="session")
-def own_set(tmp_path_factory: pytest.TempPathFactory) -> checkpoints.TestSet:
-    folder = tmp_path_factory.mktemp("set")
-    files = [folder / f"captions.{ending}" for ending in ("de", "en", "links")]
-    for file, lines in zip(files, (PAIRS, PAIRS.values(), LINKS), strict=True):
-        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return load_set(str(files[0]), str(files[1]), str(files[2]), ("de", "en"), "spacy")
-
-
-@pytest.fixture(scope="session")
 def runs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkpoints")
     for better, (name, scope) in enumerate(RUNS.items()):
@@ -71,18 +55,18 @@ def runs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def address(
-    translator: Translator, greedy: Translator, own_index: Index, own_set: checkpoints.TestSet, runs_folder: Path
+    translator: Translator, greedy: Translator, runs_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """A server that has everything: two models, an index of the first, a test set, and runs."""
+    folder = tmp_path_factory.mktemp("set")
+    files = [folder / f"captions.{ending}" for ending in ("de", "en", "links")]
+    for file, lines in zip(files, (PAIRS, PAIRS.values(), LINKS), strict=True):
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    sets = {"1": load_set(str(files[0]), str(files[1]), str(files[2]), ("de", "en"), "spacy")}
+    indexes = {"1": index.build(translator, list(PAIRS.items())[:5])}
     models = {"1": ("bundled", translator), "2": ("bundled, greedy", greedy)}
-    with served(models, indexes={"1": own_index}, sets={"1": own_set}, runs=runs_folder) as address:
+    with served(models, indexes=indexes, sets=sets, runs=runs_folder) as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def serving() -> Callable[..., AbstractContextManager[str]]:
-    """`with serving(MODELS, …) as address`."""
-    return served
 
 
 @pytest.fixture(scope="session")
@@ -128,17 +112,14 @@ def keep() -> Callable[[Page, str], None]:
     """`keep(page, NAME)`: a screenshot in the folder that NMT_SCREENSHOTS names, if any."""
 
     def keep_it(page: Page, name: str) -> None:
+        if "NMT_SCREENSHOTS" not in os.environ:
+            return
         size = page.viewport_size
         assert size is not None
         whole = page.evaluate("document.documentElement.scrollHeight")  # what lies over it covers the window alone
         page.set_viewport_size({"width": size["width"], "height": max(whole, size["height"])})
         page.wait_for_timeout(300)  # transitions
-        picture = page.screenshot(full_page=True)
-        assert picture.startswith(b"\x89PNG")
-        if "NMT_SCREENSHOTS" in os.environ:
-            folder = Path(os.environ["NMT_SCREENSHOTS"])
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"serve_{name}.png").write_bytes(picture)
+        page.screenshot(full_page=True, path=Path(os.environ["NMT_SCREENSHOTS"]) / f"serve_{name}.png")
         page.set_viewport_size(size)
 
     return keep_it

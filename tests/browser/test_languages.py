@@ -1,12 +1,12 @@
 """Models of several languages on one page."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from support.page import EXAMPLE, Opener, labels, said
+from support.serving import served
 
 from nmt.page.explanation import explain
 from nmt.system import bundled
@@ -16,36 +16,34 @@ TYPED = "Zwei Männer spielen Fußball."
 
 
 @pytest.fixture(scope="module")
-def translators(translator: Translator, greedy: Translator) -> dict[str, Translator]:
-    into_german = Translator.load(bundled.models()["en", "de"], device="cpu")
-    return {"from German": translator, "into German": into_german, "greedy": greedy}
+def into_german() -> Translator:
+    return Translator.load(bundled.models()["en", "de"], device="cpu")
 
 
 @pytest.fixture(scope="module")
-def at(serving: Callable[..., AbstractContextManager[str]], translators: dict[str, Translator]) -> Iterator[str]:
-    models = {str(n): pair for n, pair in enumerate(translators.items(), start=1)}
-    with serving(models, runs=Path("none")) as address:
+def at(translator: Translator, into_german: Translator, greedy: Translator) -> Iterator[str]:
+    models = {"1": ("from German", translator), "2": ("into German", into_german), "3": ("greedy", greedy)}
+    with served(models, runs=Path("none")) as address:
         yield address
 
 
-def languages(page: Page) -> list[str | None]:
-    return [page.locator(place).get_attribute("lang") for place in ("#text", "#said")]
-
-
 def test_each_model_begins_with_a_sentence_that_it_can_read(
-    open_page: Opener, at: str, translators: dict[str, Translator]
+    open_page: Opener, at: str, into_german: Translator
 ) -> None:
+    def languages() -> list[str | None]:
+        return [page.locator(place).get_attribute("lang") for place in ("#text", "#said")]
+
     page = open_page(at=at)
     text, model = page.get_by_label("Sentence", exact=True), page.locator("#model")
     expect(text).to_have_value(EXAMPLE)
-    assert languages(page) == ["de", "en"]
+    assert languages() == ["de", "en"]
     model.select_option("into German")
     expect(text).not_to_have_value(EXAMPLE)
-    expected = explain(translators["into German"], text.input_value()).translation
+    expected = explain(into_german, text.input_value()).translation
     expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
     assert said(page) == labels(expected.tokens)
     assert "Hund" in expected.text
-    assert languages(page) == ["en", "de"]
+    assert languages() == ["en", "de"]
     model.select_option("greedy")
     expect(text).to_have_value(EXAMPLE)
     page.go_back()
@@ -66,10 +64,7 @@ def test_only_models_that_read_the_same_language_are_compared(open_page: Opener,
     expect(page.locator(".column h3")).to_have_text(["from German", "greedy"])
     page.locator("#model").select_option("into German")
     expect(page.locator(".column h3")).to_have_text(["into German"])
-
-
-def test_without_an_index_or_a_set_it_says_how_to_get_one(open_page: Opener, at: str) -> None:
-    page = open_page("#view=neighbours", at=at)
+    page.locator("#tab-neighbours").click()  # there is no index, and no set
     expect(page.locator("#panel")).to_contain_text("nmt index CHECKPOINT")
     page.locator("#tab-set").click()
     expect(page.locator("#panel")).to_contain_text("--test-set SOURCE REFERENCE")

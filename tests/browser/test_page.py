@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 from jaxtyping import Float
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, labels, said
 from support.toy_search import path_to
 from torch import Tensor
@@ -20,7 +20,16 @@ VIEWS = ["attention", "steps", "beam", "compare", "neighbours", "set", "runs"]
 
 def weights_of(explained: Explanation) -> Float[Tensor, "T S"]:
     """Of a model with one head."""
-    return torch.cat([step.look.weights for step in explained.steps if step.look is not None])
+    return torch.cat([step.attention.weights for step in explained.steps if step.attention is not None])
+
+
+def shown(heat: Locator) -> list[float]:
+    return [float(title.rsplit(": ", 1)[1]) for title in heat.locator("title").all_text_contents()]
+
+
+def column(table: Locator, number: int) -> list[float]:
+    cells = table.locator("tr").filter(has=table.page.locator("td")).locator(f"td.number >> nth={number}")
+    return [float(text.rstrip(" %")) for text in cells.all_text_contents()]
 
 
 def test_it_translates_while_one_types_and_markup_is_text(open_page: Opener, translator: Translator) -> None:
@@ -44,101 +53,73 @@ def test_it_translates_while_one_types_and_markup_is_text(open_page: Opener, tra
 def test_attention_is_drawn_as_lines_and_cells(open_page: Opener, explained: Explanation, keep: Keeper) -> None:
     page = open_page("#words=0")
     weights = weights_of(explained)
-    titles = page.locator("svg.heat title").all_text_contents()
-    assert [float(title.rsplit(": ", 1)[1]) for title in titles] == pytest.approx(weights.flatten().tolist(), abs=6e-4)
+    assert shown(page.locator("svg.heat")) == pytest.approx(weights.flatten().tolist(), abs=6e-4)
     widths = [float(ray.get_attribute("stroke-width") or 0) for ray in page.locator("svg.rays .ray").all()]
     assert widths == pytest.approx([max(0.4, 11 * w) for w in weights.flatten().tolist() if w > 0.015], abs=1e-3)
     page.locator("svg.rays [data-row='2']").hover()
-    shown = page.locator(".of-source").all_text_contents()
-    assert [float(text or 0) for text in shown] == pytest.approx(weights[2].tolist(), abs=6e-3)
+    numbers = page.locator(".of-source").all_text_contents()
+    assert [float(text or 0) for text in numbers] == pytest.approx(weights[2].tolist(), abs=6e-3)
     keep(page, "attention")
     page.locator("svg.rays [data-column='1']").hover()
-    shown = page.locator(".of-target").all_text_contents()
-    assert [float(text or 0) for text in shown] == pytest.approx(weights[:, 1].tolist(), abs=6e-3)
-
-
-def test_subwords_are_joined_to_words(open_page: Opener, translator: Translator) -> None:
-    """A word's row is the mean of its pieces', a column the sum over them."""
-    text = "Ein Skateboardfahrer springt."
-    page = open_page(f"#text={text}")
-    explained = explain(translator, text)
-    found = explained.translation
-    weights = weights_of(explained)
-    assert "springt" in (page.locator("svg.rays").text_content() or "")
-    columns = page.locator("svg.rays [data-column]").count()
-    assert columns == 5 < len(found.source_tokens)  # Ein, Skateboardfahrer, springt, the full stop, the end
-    titles = page.locator("svg.heat title").all_text_contents()
-    sums = [float(title.rsplit(": ", 1)[1]) for title in titles[:columns]]
-    source = serializers.of_tokens(translator.source.tokenizer, found.source_tokens)
-    target = serializers.of_tokens(translator.target.tokenizer, found.tokens)
-    second = torch.tensor([token["word"] == 1 for token in source])
-    first = torch.tensor([token["word"] == 0 for token in target])
-    assert sums[1] == pytest.approx(float(weights[first][:, second].sum(dim=1).mean()), abs=1e-3)
-    page.get_by_label("whole words").uncheck()
-    expect(page.locator("svg.rays [data-column]")).to_have_count(len(found.source_tokens))
+    numbers = page.locator(".of-target").all_text_contents()
+    assert [float(text or 0) for text in numbers] == pytest.approx(weights[:, 1].tolist(), abs=6e-3)
 
 
 def test_the_steps_are_played(open_page: Opener, explained: Explanation, translator: Translator, keep: Keeper) -> None:
     page = open_page("#view=steps")
-    types = translator.target.vocabulary.tokens
-    for number, step in enumerate(explained.steps):
-        expect(page.locator(".player .number")).to_have_text(f"step {number + 1} of {len(explained.steps)}")
+    types, title = translator.target.vocabulary.tokens, page.locator(".player .number")
+    forward = page.get_by_role("button", name="Next")
+    for number, step in enumerate(explained.steps, start=1):
+        expect(title).to_have_text(f"step {number} of {len(explained.steps)}")
         reading, candidates = page.locator("table").all()
-        assert step.look is not None
-        cells = [float(row.locator("td.number").nth(1).inner_text()) for row in reading.locator("tr").all()[1:]]
-        assert cells == pytest.approx(step.look.weights[0].tolist(), abs=6e-4)
-        scores = [float(row.locator("td.number").nth(0).inner_text()) for row in reading.locator("tr").all()[1:]]
-        assert scores == pytest.approx(step.look.scores[0].tolist(), abs=6e-3)
-        parts = [float(row.locator("td.number").nth(2).inner_text()[:-2]) for row in reading.locator("tr").all()[1:]]
-        assert parts == pytest.approx((100 * step.attention.contributions).tolist(), abs=0.6)
+        assert step.attention is not None
+        assert column(reading, 0) == pytest.approx(step.attention.scores[0].tolist(), abs=6e-3)
+        assert column(reading, 1) == pytest.approx(step.attention.weights[0].tolist(), abs=6e-4)
+        assert column(reading, 2) == pytest.approx((100 * step.attention.contributions).tolist(), abs=0.6)
         for strip, vector in zip(page.locator(".strip svg").all(), (step.query, step.context), strict=True):
-            said = re.findall(r"-?[\d.]+", strip.get_attribute("aria-label") or "")
+            numbers = re.findall(r"-?[\d.]+", strip.get_attribute("aria-label") or "")
             ends = [len(vector), vector.min().item(), vector.max().item()]
-            assert [float(number) for number in said] == pytest.approx(ends, abs=6e-3)
-        likely = [
-            (row.locator("button").inner_text(), row.locator("td.number").inner_text())
-            for row in candidates.locator("tr").all()[1:]
-        ]
-        assert likely == [(labels([types[token]]), f"{p:.3f}") for token, p in step.likeliest]
-        if number == 2:
-            keep(page, "steps")
-        page.get_by_role("button", name="Next").click() if number + 1 < len(explained.steps) else None
+            assert list(map(float, numbers)) == pytest.approx(ends, abs=6e-3)
+        assert candidates.locator("button").all_text_contents() == [labels([types[t]]) for t, _ in step.likeliest]
+        assert column(candidates, 0) == pytest.approx([p for _, p in step.likeliest], abs=6e-4)
+        keep(page, "steps") if number == 3 else None
+        forward.click() if number < len(explained.steps) else None
+    expect(forward).to_have_attribute("aria-disabled", "true")
+    forward.press("Enter")
+    expect(forward).to_be_focused()
     page.get_by_role("button", name="Back").click()
-    expect(page.locator(".player .number")).to_contain_text(f"step {len(explained.steps) - 1} of")
-    page.get_by_label("Step", exact=True).fill("3")
-    expect(page.locator(".player .number")).to_contain_text("step 4 of")
-    page.get_by_label("Step", exact=True).press("Home")
+    expect(title).to_contain_text(f"step {len(explained.steps) - 1} of")
+    slider = page.get_by_label("Step", exact=True)
+    slider.fill("3")
+    expect(title).to_contain_text("step 4 of")
+    slider.press("Home")
     page.get_by_role("button", name="Play").click()
-    expect(page.locator(".player .number")).to_contain_text("step 2 of")
+    expect(title).to_contain_text("step 2 of")
     page.get_by_role("button", name="Pause").click()
 
 
 def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, translator: Translator, keep: Keeper) -> None:
     page = open_page("#view=beam")
-    expect(page.locator(".node")).to_have_count(len(explained.tree))
+    nodes, detail = page.locator(".node"), page.locator(".detail")
+    expect(nodes).to_have_count(len(explained.tree))
     for fate in ("kept", "cut", "finished"):
         assert page.locator(f".node.{fate}").count() == sum(node.fate == fate for node in explained.tree)
     types = translator.target.vocabulary.tokens
     paths = [[types[token] for token in path_to(explained.tree, place)] for place in range(len(explained.tree))]
-    greedy = [place for place, path in enumerate(paths) if path == explained.greedy.tokens[: len(path)]]
-    assert greedy
-    marked = page.locator(".node").evaluate_all("all => all.map((one) => one.classList.contains('greedy'))")
-    assert [place for place, mark in enumerate(marked) if mark] == greedy
+    greedy = [path == explained.greedy.tokens[: len(path)] for path in paths]
+    assert any(greedy)
+    assert nodes.evaluate_all("all => all.map((one) => one.classList.contains('greedy'))") == greedy
     [best] = [node for node in explained.tree if node.rank == 0]
     assert page.locator(".node.best").count() == best.length
-    place = next(i for i, node in enumerate(explained.tree) if node.fate == "cut" and node.length == 2)
-    page.locator(".node").nth(place).hover()
-    node = explained.tree[place]
-    expect(page.locator(".detail .sentence")).to_have_text(translator.target.tokenizer.detokenize(paths[place]))
-    expect(page.locator(".detail")).to_contain_text(f"score {node.score:.3f}")
-    expect(page.locator(".detail")).to_contain_text(f"length penalty {node.penalty:.3f}")
-    page.locator(".detail svg.heat").wait_for()
-    sides = [
-        serializers.of_tokens(translator.source.tokenizer, explained.translation.source_tokens),
-        serializers.of_tokens(translator.target.tokenizer, paths[place]),
-    ]
-    rows_and_columns = [len({token["word"] for token in side}) for side in sides]
-    assert page.locator(".detail svg.heat g > g").count() == rows_and_columns[0] * rows_and_columns[1]
+    place, node = next((i, one) for i, one in enumerate(explained.tree) if one.fate == "cut" and one.length == 2)
+    nodes.nth(place).hover()
+    expect(detail.locator(".sentence")).to_have_text(translator.target.tokenizer.detokenize(paths[place]))
+    expect(detail).to_contain_text(f"÷ length penalty {node.penalty:.3f} = score {node.score:.3f}")
+    detail.locator("svg.heat").wait_for()
+    tokenizers = translator.source.tokenizer, translator.target.tokenizer
+    tokens = zip(tokenizers, (explained.translation.source_tokens, paths[place]), strict=True)
+    columns, rows = (len({token["word"] for token in serializers.of_tokens(*side)}) for side in tokens)
+    assert detail.locator("svg.heat g > g").count() == columns * rows
     keep(page, "beam")
     page.get_by_role("button", name="Go on from here").click()
     expect(page.locator("#said button.fixed")).to_have_count(2)
@@ -147,21 +128,19 @@ def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, translato
 def test_arrow_keys_lead_through_the_tree(open_page: Opener, explained: Explanation) -> None:
     page = open_page("#view=beam")
     nodes = page.locator(".node")
-    expect(page.locator(".node[tabindex='0']")).to_have_count(1)
-    page.locator(".node[tabindex='0']").focus()
-    for _ in range(len(explained.translation.tokens)):
-        page.keyboard.press("ArrowLeft")
-    expect(nodes.nth(0)).to_be_focused()
-    page.keyboard.press("ArrowRight")
+    page.locator(".node[tabindex='0']").focus()  # one alone
     child = next(place for place, node in enumerate(explained.tree) if node.parent == 0)
-    expect(nodes.nth(child)).to_be_focused()
-    expect(page.locator(".detail")).to_contain_text(f"score {explained.tree[child].score:.3f}")
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowDown")
-    expect(nodes.nth(1)).to_be_focused()
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("ArrowUp")  # where there is no other
-    expect(nodes.nth(0)).to_be_focused()
+    lefts = ["ArrowLeft"] * len(explained.translation.tokens)
+    for keys, place in (
+        (lefts, 0),
+        (["ArrowRight"], child),
+        (["ArrowLeft", "ArrowDown"], 1),
+        (["ArrowUp", "ArrowUp"], 0),  # where there is no other
+    ):
+        for key in keys:
+            page.keyboard.press(key)
+        expect(nodes.nth(place)).to_be_focused()
+        expect(page.locator(".detail")).to_contain_text(f"score {explained.tree[place].score:.3f}")
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Go on from here")).to_be_focused()
     page.keyboard.press("Enter")
@@ -172,36 +151,38 @@ def test_the_model_is_told_otherwise(
     open_page: Opener, explained: Explanation, translator: Translator, keep: Keeper
 ) -> None:
     page = open_page()
+    types, dialog, score = translator.target.vocabulary.tokens, page.get_by_role("dialog"), page.locator("#score")
+
+    def put(word: str) -> None:
+        page.get_by_label("Another word").fill(word)
+        page.get_by_role("button", name="Put it there").click()
+        expect(page.locator("#told")).to_contain_text(f"begins with “{word.capitalize()}”")
+
     page.locator("#said button").nth(2).click()
-    types = translator.target.vocabulary.tokens
     other = next(types[t] for t, _ in explained.steps[2].likeliest if types[t] != explained.translation.tokens[2])
     keep(page, "change")
-    page.get_by_role("dialog").get_by_role("button", name=labels([other]), exact=True).click()
+    dialog.get_by_role("button", name=labels([other]), exact=True).click()
     prefix = [*explained.translation.tokens[:2], other]
     [expected] = translator.translate([EXAMPLE], prefix=[prefix], precision="float32")
-    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
+    expect(score).to_have_text(f"score {expected.score:.3f}")
     assert said(page) == labels(expected.tokens)
-    page.get_by_role("button", name="Let it decide again").click()
-    expect(page.locator("#score")).to_have_text(f"score {explained.translation.score:.3f}")
+    back = page.get_by_role("button", name="Let it decide again")
+    back.click()
+    expect(score).to_have_text(f"score {explained.translation.score:.3f}")
     page.locator("#said button").nth(1).click()
-    page.get_by_label("Another word").fill("giraffe")
-    page.get_by_role("button", name="Put it there").click()
-    expect(page.locator("#told")).to_contain_text("begins with “Giraffe”")
-    assert "Giraffe" in said(page).replace(" ", "")
-    page.get_by_role("button", name="Let it decide again").click()
+    put("giraffe")
+    back.click()
     page.locator("svg.rays [data-row='0']").click()
-    expect(page.get_by_role("dialog")).to_contain_text("Instead of “a”")  # and not of the mark of its capital
-    page.get_by_label("Another word").fill("Two")
-    page.get_by_role("button", name="Put it there").click()
-    expect(page.locator("#told")).to_contain_text("begins with “Two”")
+    expect(dialog).to_contain_text("Instead of “a”")  # and not of the mark of its capital
+    put("Two")
     [expected] = translator.translate([EXAMPLE], prefix=[["⇧▁", "▁two"]], precision="float32")
-    expect(page.locator("#score")).to_have_text(f"score {expected.score:.3f}")
-    page.get_by_role("button", name="Let it decide again").click()
+    expect(score).to_have_text(f"score {expected.score:.3f}")
+    back.click()
     page.locator("#said button").nth(1).click()
     page.get_by_label("Or have this step read only").select_option(label="9. wiese")
     page.get_by_role("button", name="Force its attention").click()
     forced = explain(translator, EXAMPLE, forced={1: 8})
-    expect(page.locator("#score")).to_have_text(f"score {forced.translation.score:.3f}")
+    expect(score).to_have_text(f"score {forced.translation.score:.3f}")
     assert said(page) == labels(forced.translation.tokens)
     expect(page.locator("#told")).to_contain_text("step 2 reads only “wiese”")
 
@@ -215,15 +196,12 @@ def test_models_and_a_reference_stand_side_by_side(open_page: Opener, translator
     expect(columns).to_have_count(3)
     tokens, steps = read(translator, EXAMPLE, reference)
     expect(columns.nth(2)).to_contain_text(f"{len(tokens)} tokens")
-    least = min(steps, key=lambda step: step.probability)
-    expect(columns.nth(2)).to_contain_text(f"probability {least.probability:.3f}")
+    expect(columns.nth(2)).to_contain_text(f"probability {min(step.probability for step in steps):.3f}")
     greedy = translator.translate([EXAMPLE], beam_size=1, vocabulary_selection=False)[0]
     expect(columns.nth(1)).to_contain_text(f"score {greedy.score:.3f}")
     assert {"grass."} <= set(columns.nth(0).locator("ins").all_text_contents())
     expect(page.locator("#panel > .hint")).to_have_text("Marked: words that are not in “Your translation”.")
     keep(page, "compare")
-    page.get_by_role("checkbox", name="bundled, greedy").uncheck()
-    expect(columns).to_have_count(2)
 
 
 def test_the_keyboard_is_enough(open_page: Opener) -> None:

@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from support.tiny_models import EACH_ONCE, TARGET_TYPES, Variant, parametrised, tiny_model
+from support.tiny_models import EACH_ONCE, TARGET_TYPES, Variant, tiny_model
 
 from nmt.data.batching import pad_source
 from nmt.decoding.beam_search import select
@@ -75,29 +75,18 @@ def compare(models: list, runner: Runner, sources: list[list[int]]) -> None:
         tokens = generator.integers(4, TARGET_TYPES, (len(sources), BEAM))
 
 
-@pytest.mark.parametrize("variant", **parametrised(EACH_ONCE))
+MODELS = [
+    *(((variant,), 1) for variant in EACH_ONCE),
+    *(((Variant("luong", input_feeding=True, other=cell),), 3) for cell in ("", "lstm")),
+    ((Variant("bahdanau"), Variant("luong", "general", "local_p", input_feeding=True)), 1),  # an ensemble
+]
+
+
+@pytest.mark.parametrize(("variants", "layers"), MODELS, ids=str)
 @torch.no_grad()
-def test_the_graphs_give_the_models_numbers(variant: Variant) -> None:
-    model = tiny_model(variant).float()
-    runner = Runner(trace(model))
-    for sources in BATCHES:
-        compare([model], runner, sources)
-
-
-@pytest.mark.parametrize("cell", ["", "lstm"])
-@torch.no_grad()
-def test_layers_above_the_first(cell: str) -> None:
-    model = tiny_model(Variant("luong", input_feeding=True, other=cell), layers=3).float()
-    runner = Runner(trace(model))
-    for sources in BATCHES:
-        compare([model], runner, sources)
-
-
-@torch.no_grad()
-def test_an_ensemble_is_the_mean_of_its_members() -> None:
-    variants = Variant("bahdanau"), Variant("luong", "general", "local_p", input_feeding=True)
-    models = [tiny_model(variant, seed=seed).float() for seed, variant in enumerate(variants)]
-    runner = Runner(trace(Ensemble(models)))
+def test_the_graphs_give_the_models_numbers(variants: tuple[Variant, ...], layers: int) -> None:
+    models = [tiny_model(variant, layers, seed).float() for seed, variant in enumerate(variants)]
+    runner = Runner(trace(models[0] if len(models) == 1 else Ensemble(models)))
     for sources in BATCHES:
         compare(models, runner, sources)
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from support.pictures import svg_texts
 
 from nmt.evaluation import checkpoints
 from nmt.evaluation.alignment import WordPairs
@@ -25,8 +24,7 @@ def test_the_line_that_is_drawn_has_words_on_both_sides() -> None:
 
 
 def test_heat_maps_of_models_that_are_elsewhere_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_curve_figures", "_error_figure"):
-        monkeypatch.setattr(figures, name, lambda *_: {})
+    monkeypatch.setattr(figures, "_curve_figures", lambda *_: {})
     (config,) = load_configs(["ablation/luong_dot"], [f"output_dir={tmp_path}"])
     results = [Result.model_construct(config=config)]
     assert figures.figures(results, pairs([1], [1]), tmp_path) == {}
@@ -40,15 +38,3 @@ def test_heat_maps_of_models_that_are_elsewhere_are_kept(tmp_path: Path, monkeyp
     best_of(config).touch()
     monkeypatch.setattr(figures, "_heat_map_figures", lambda here, _: {"new": ("", str(len(here)).encode())})
     assert figures.figures(results, pairs([1], [1]), tmp_path) == {"new": ("", b"1")}
-
-
-def test_intervals_stand_in_order_from_the_top_and_are_as_wide_as_they_say() -> None:
-    names, values = ["$a$", "_b_", "c"], [(10.0, 8.0, 13.0), (20.0, 19.0, 21.0), (90.0, 85.0, 91.0)]
-    figure = figures._intervals(names, values, title="errors", subtitle="toy corpus", label="AER in percent")
-    texts = svg_texts(figure)
-    assert {"errors", "toy corpus", "AER in percent"} <= set(texts)
-    assert [text for text in texts if text in names] == names
-    lines = figure.axes[0].lines
-    assert [tuple(line.get_xdata()) for line in lines[::2]] == [(low, high) for _, low, high in values]
-    assert [float(line.get_xdata()[0]) for line in lines[1::2]] == [value for value, _, _ in values]
-    assert figure.axes[0].get_ylim() == (2.5, -0.5)

@@ -4,11 +4,12 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
 from nmt.config.run import Config
-from nmt.page import batch_queue
+from nmt.page import batch_queue, schemas
 from nmt.page.app import make_app
 from nmt.page.explanation import explain, read
 from nmt.page.security import LARGEST_BODY
@@ -21,7 +22,7 @@ SENTENCE = "Ba de Fi Go Hu ja"
 
 @pytest.fixture
 def translator(make_translator: Maker) -> Translator:
-    return make_translator("model.attention.wiring=bahdanau")[1]
+    return make_translator("model.attention.wiring=bahdanau", "model.attention.coverage=true")[1]
 
 
 @pytest.fixture
@@ -40,22 +41,15 @@ def test_the_models_are_listed_without_their_files(client: TestClient, translato
     assert one["target_words"] == len(translator.target.vocabulary)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"beam_size": 3, "length_penalty": 0.5}, {"beam_size": 2.0, "length_penalty": 1.0}, {"prefix": "kip"}],
-)
+@pytest.mark.parametrize("options", [{}, {"beam_size": 2.0, "length_penalty": 0.5}, {"prefix": "kip"}])
 def test_a_translation_is_the_translators(client: TestClient, translator: Translator, options: dict[str, Any]) -> None:
     answer = client.post("/api/translate", json={"text": SENTENCE, **options}).json()
     [expected] = translator.translate([SENTENCE], **{k: int(v) if k == "beam_size" else v for k, v in options.items()})
-    assert [answer[name] for name in ("text", "tokens", "source_tokens")] == [
-        expected.text,
-        expected.tokens,
-        expected.source_tokens,
-    ]
+    schemas.Translated.model_validate(answer)  # as the document says
+    for name in ("text", "tokens", "source_tokens"):
+        assert answer[name] == getattr(expected, name)
     assert answer["score"] == pytest.approx(expected.score, abs=1e-5)
-    assert expected.attention is not None
-    for row, weights in zip(answer["attention"], expected.attention.tolist(), strict=True):
-        assert row == pytest.approx(weights, abs=1e-5)
+    np.testing.assert_allclose(answer["attention"], expected.attention, atol=1e-5)
     without = client.post("/api/translate", json={"text": SENTENCE, "attention": False, **options}).json()
     assert without == answer | {"attention": None}
 
@@ -70,27 +64,27 @@ def test_a_model_searches_in_its_own_precision(make_translator: Maker) -> None:
     assert scores[0] != scores[1]
 
 
-@pytest.mark.parametrize("options", [{}, {"beam_size": 4, "prefix": ["kip", "lom"]}, {"forced": [[1, 3], [0, 0]]}])
+@pytest.mark.parametrize("options", [{"beam_size": 4, "prefix": ["kip", "lom"]}, {"forced": [[1, 3], [0, 0]]}])
 def test_an_explanation_is_that_of_nmt(client: TestClient, translator: Translator, options: dict[str, Any]) -> None:
     answer = client.post("/api/explain", json={"text": SENTENCE, **options}).json()
-    forced = dict(options.get("forced", []))
-    found = explain(translator, SENTENCE, **{k: v for k, v in options.items() if k != "forced"}, forced=forced)
+    schemas.Explained.model_validate(answer)
+    expected = explain(translator, SENTENCE, **options | {"forced": dict(options.get("forced", []))})
     types = translator.target.vocabulary.tokens
-    assert [token["token"] for token in answer["source"]] == found.translation.source_tokens
-    assert [token["token"] for token in answer["target"]] == answer["tokens"] == found.translation.tokens
-    assert [one["tokens"] for one in answer["n_best"]] == [one.tokens for one in found.translation.n_best]
-    assert answer["greedy"]["tokens"] == found.greedy.tokens
-    for step, expected in zip(answer["steps"], found.steps, strict=True):
-        assert step["probability"] == pytest.approx(expected.probability, abs=1e-6)
-        assert [(one["token"]) for one in step["likeliest"]] == [types[token] for token, _ in expected.likeliest]
-        assert expected.attention is not None
-        assert step["weights"] == pytest.approx(expected.attention.weights.mean(dim=0).tolist(), abs=1e-6)
-        assert sum(step["parts"]) == pytest.approx(1, abs=1e-2)  # shares of the context
-        assert step["query"] == pytest.approx(expected.query.tolist(), abs=1e-3)
-    for node, other in zip(answer["tree"], found.tree, strict=True):
-        assert [node[name] for name in ("parent", "fate", "rank")] == [other.parent, other.fate, other.rank]
-        assert node["token"] == types[other.token]
-        assert node["score"] == pytest.approx(other.score, abs=1e-4)
+    assert [token["token"] for token in answer["source"]] == expected.translation.source_tokens
+    assert [token["token"] for token in answer["target"]] == answer["tokens"] == expected.translation.tokens
+    assert [one["tokens"] for one in answer["n_best"]] == [one.tokens for one in expected.translation.n_best]
+    assert answer["greedy"]["tokens"] == expected.greedy.tokens
+    for values, step in zip(answer["steps"], expected.steps, strict=True):
+        assert values["probability"] == pytest.approx(step.probability, abs=1e-6)
+        assert [one["token"] for one in values["likeliest"]] == [types[token] for token, _ in step.likeliest]
+        assert step.attention is not None
+        np.testing.assert_allclose(values["weights"], step.attention.weights.mean(dim=0), atol=1e-6)
+        np.testing.assert_allclose(values["query"], step.query, atol=1e-3)
+        assert sum(values["parts"]) == pytest.approx(1, abs=1e-2)  # shares of the context
+    for values, node in zip(answer["tree"], expected.tree, strict=True):
+        assert [values[name] for name in ("parent", "fate", "rank")] == [node.parent, node.fate, node.rank]
+        assert values["token"] == types[node.token]
+        assert values["score"] == pytest.approx(node.score, abs=1e-4)
 
 
 def test_a_reading_is_that_of_nmt(client: TestClient, translator: Translator) -> None:
@@ -99,6 +93,8 @@ def test_a_reading_is_that_of_nmt(client: TestClient, translator: Translator) ->
     assert answer["tokens"] == tokens
     assert [step["probability"] for step in answer["steps"]] == pytest.approx([s.probability for s in steps], abs=1e-6)
     none = client.post("/api/read", json={"model": "2", "text": "Ba", "target": "kip"}).json()
+    for reading in (answer, none):
+        schemas.Reading.model_validate(reading)
     assert none["steps"][0]["weights"] is None
 
 
@@ -111,9 +107,7 @@ def test_an_empty_sentence_has_empty_answers(client: TestClient) -> None:
 
 def test_a_question_without_an_answer_is_refused(client: TestClient) -> None:
     refusals: list[tuple[str, dict[str, Any], int, str]] = [
-        ("/api/translate", {"text": "Ba", "beam_size": 51}, 422, "beam_size"),
-        ("/api/translate", {"text": "Ba", "beam_size": 0}, 422, "beam_size"),
-        ("/api/translate", {"text": "Ba", "beam_size": True}, 422, "beam_size"),
+        *(("/api/translate", {"text": "Ba", "beam_size": no}, 422, "beam_size") for no in (51, 0, True)),
         ("/api/translate", {"text": "Ba", "beamsize": 5}, 422, "beamsize: there is no such field"),
         *(("/api/translate", {"text": "Ba", "length_penalty": no}, 422, "length_penalty") for no in ("1", True, 11)),
         ("/api/translate", {}, 422, "text"),
@@ -133,26 +127,19 @@ def test_a_question_without_an_answer_is_refused(client: TestClient) -> None:
 
 
 def test_who_may_ask(client: TestClient) -> None:
-    senders: list[tuple[dict[str, str], int]] = [
-        ({"host": "evil.example"}, 421),
-        ({"host": "127.0.0.1.evil.example:8000"}, 421),
-        ({"host": ""}, 421),
-        ({"host": "localhost:8000"}, 200),
-        ({"host": "[::1]:8000"}, 200),
-        ({"host": "10.1.2.3"}, 200),  # whoever uses an address has no name that could be rebound
-        ({"origin": BASE}, 200),
-        ({"origin": "http://evil.example"}, 403),
-        ({"origin": "http://127.0.0.1:9000"}, 403),
-        ({"origin": "null"}, 403),
-        ({"origin": "http://[::"}, 403),
-        ({"sec-fetch-site": "cross-site"}, 403),
-        ({"sec-fetch-site": "same-origin"}, 200),
-        ({"content-type": "text/plain"}, 415),
-        ({"content-length": "-1"}, 400),
-        ({"content-length": str(LARGEST_BODY + 1)}, 413),
-    ]
+    address = {"host": "10.1.2.3"}  # whoever uses one has no name that could be rebound
+    senders: dict[int, list[dict[str, str]]] = {
+        200: [{"host": "localhost:8000"}, {"host": "[::1]:8000"}, address, {"origin": BASE}],
+        421: [{"host": "evil.example"}, {"host": "127.0.0.1.evil.example:8000"}, {"host": ""}],
+        403: [{"origin": origin} for origin in ("http://evil.example", "http://127.0.0.1:9000", "null", "http://[::")],
+        415: [{"content-type": "text/plain"}],
+        400: [{"content-length": "-1"}],
+        413: [{"content-length": str(LARGEST_BODY + 1)}],
+    }
+    senders[200].append({"sec-fetch-site": "same-origin"})
+    senders[403].append({"sec-fetch-site": "cross-site"})
     body = json.dumps({"text": "Ba"}).encode()
-    for headers, status in senders:
+    for status, headers in ((status, headers) for status, several in senders.items() for headers in several):
         answer = client.post("/api/translate", content=body, headers={"content-type": "application/json"} | headers)
         assert answer.status_code == status
         assert "script-src 'self';" in answer.headers["content-security-policy"]
@@ -161,35 +148,27 @@ def test_who_may_ask(client: TestClient) -> None:
 
 
 def test_a_body_that_grows_too_large_or_is_no_json_is_refused(client: TestClient) -> None:
-    for body, status in (((b" " * 1000 for _ in range(66)), 413), (b"[" * 60_000, 422), (b"\xff", 422), (b"[1]", 422)):
+    for body, status in (((b" " * 1000 for _ in range(66)), 413), (b"[" * 60_000, 422), (b"\xff", 422), (b"{", 422)):
         answer = client.post("/api/translate", content=body, headers={"content-type": "application/json"})
         assert (answer.status_code, list(answer.json())) == (status, ["error"])
-    for body, error in (("{", "the body is not JSON"), ("", "the body: Field required")):
-        answer = client.post("/api/translate", content=body, headers={"content-type": "application/json"})
-        assert (answer.status_code, answer.json()) == (422, {"error": error})
+    assert answer.json() == {"error": "the body is not JSON"}
 
 
 def test_a_token_is_asked_for_and_remembered(translator: Translator) -> None:
     token = "abcdefgh-ABCDEFGH_0123"
     with TestClient(make_app({"1": ("one", translator)}, token=token), base_url=BASE) as client:
-        assert client.get("/").status_code == client.get("/api/models").status_code == 401
         for wrong in ("", "x", token[:-1], token + "x", "ä"):
-            assert client.get("/", params={"token": wrong}, follow_redirects=False).status_code == 401
+            assert client.get("/", params={"token": wrong}).status_code == client.get("/api/models").status_code == 401
         for scheme, status in (("Bearer", 200), ("bearer", 200), ("Basic", 401)):
-            answer = client.get("/api/models", headers={"authorization": f"{scheme} {token}"})
-            assert answer.status_code == status
-        found = client.get(f"{BASE}//evil.example/?a=1&token={token}", follow_redirects=False)
-        assert (found.status_code, found.headers["location"]) == (303, "/evil.example/?a=1")
-        answer = client.get("/", params={"token": token}, follow_redirects=False)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/")
-        assert "HttpOnly" in answer.headers["set-cookie"]
-        assert "SameSite=Strict" in answer.headers["set-cookie"]
+            assert client.get("/api/models", headers={"authorization": f"{scheme} {token}"}).status_code == status
+        for path, location in (("//evil.example/?a=1&", "/evil.example/?a=1"), ("/ü€?", "/%C3%BC%E2%82%AC")):
+            answer = client.get(f"{BASE}{path}token={token}", follow_redirects=False)
+            assert (answer.status_code, answer.headers["location"]) == (303, location)
+        assert "; HttpOnly; SameSite=Strict" in answer.headers["set-cookie"]
         assert client.get("/api/models").status_code == 200  # by the cookie
-        found = client.get("/ü€", params={"token": token}, follow_redirects=False)
-        assert found.headers["location"] == "/%C3%BC%E2%82%AC"
-        cookie = answer.headers["set-cookie"].partition(";")[0]
         client.cookies.clear()
-        for others in ('x={"a":1}', "foo", "a=x y", "a@b=1", "nmt-token-12345678=another-servers-token"):
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+        for others in ('x={"a":1}', "foo", "a@b=1", "nmt-token-12345678=another-servers-token"):
             assert client.get("/api/models", headers={"cookie": f"{others}; {cookie}"}).status_code == 200
 
 
@@ -204,15 +183,6 @@ def test_only_what_the_page_is_made_of_is_served(client: TestClient) -> None:
     for method in ("GET", "PUT"):
         answer = client.request(method, "/api/translate")
         assert (answer.status_code, answer.json()) == (405, {"error": f"this address does not accept {method}"})
-
-
-def test_the_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
-    page = client.get("/").text
-    for kind in ("src=", "href="):
-        for part in page.split(kind)[1:]:
-            assert part.startswith(('"/', '"#')), part[:40]
-    assert "<style" not in page
-    assert all("src=" in part.partition(">")[0] for part in page.split("<script")[1:])
 
 
 def test_a_full_queue_says_when_to_come_back(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

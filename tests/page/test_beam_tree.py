@@ -30,11 +30,9 @@ def tree_by_hand(toy, sentence, beam_size, max_length):
 
 
 @pytest.mark.parametrize(("beam_size", "alpha"), [(1, 1.0), (2, 0.0), (5, 1.0)])
-@pytest.mark.parametrize(
-    ("seed", "end_bonus", "barred"), [(0, 0.0, None), (1, 1.5, None), (2, -3.0, None), (3, 0.0, 1)]
-)
-def test_every_hypothesis_is_in_the_tree_with_its_fate(seed, end_bonus, barred, beam_size, alpha):
-    toy = Toy(seed, end_bonus)
+@pytest.mark.parametrize(("end_bonus", "barred"), [(0.0, None), (1.5, None), (-3.0, None), (0.0, 1)])
+def test_every_hypothesis_is_in_the_tree_with_its_fate(end_bonus, barred, beam_size, alpha):
+    toy = Toy(int(2 * end_bonus) % 5, end_bonus)
     if barred is not None:
         toy.table[:, barred] = -np.inf  # and so never looked at
     seen = set()

@@ -17,14 +17,13 @@ HEAD = b"POST /api/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: applic
 LOOK = b"GET /api/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-def place_of(address: str) -> tuple[str, int]:
-    return "127.0.0.1", int(address.rstrip("/").rpartition(":")[2])
+def connected(address: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", int(address.rstrip("/").rpartition(":")[2])), timeout=20)
 
 
 def received_until_closed(client: socket.socket) -> tuple[float, int]:
     """How many seconds that took, and how many bytes came."""
     begun, received = time.monotonic(), 0
-    client.settimeout(20)
     with suppress(ConnectionResetError):
         while piece := client.recv(1 << 16):
             received += len(piece)
@@ -38,7 +37,7 @@ def test_a_request_that_does_not_arrive_is_not_awaited_for_ever(
     monkeypatch.setattr(connections, "IDLE", 1)
     with served({}, runs=tmp_path) as address:
         for sent in (b"", b"GET", HEAD, LOOK + b"GET /api", LOOK * 2 + HEAD):
-            with socket.create_connection(place_of(address)) as client:
+            with connected(address) as client:
                 client.sendall(sent)
                 assert 0.3 < received_until_closed(client)[0] < 10
 
@@ -46,8 +45,7 @@ def test_a_request_that_does_not_arrive_is_not_awaited_for_ever(
 def test_a_slow_request_is_answered_if_it_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when the last one was answered a while ago."""
     monkeypatch.setattr(connections, "SLOW_REQUEST", 2.0)
-    with served({}, runs=tmp_path) as address, socket.create_connection(place_of(address)) as client:
-        client.settimeout(20)
+    with served({}, runs=tmp_path) as address, connected(address) as client:
         for _ in range(2):
             for byte in range(0, len(LOOK), 4):
                 client.sendall(LOOK[byte : byte + 4])
@@ -60,20 +58,18 @@ def test_a_slow_request_is_answered_if_it_arrives(tmp_path: Path, monkeypatch: p
 
 def test_an_answer_that_is_not_read_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "SLOW_READER", 0.5)
-    with served({}, runs=tmp_path) as address, socket.socket() as client:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.connect(place_of(address))
+    with served({}, runs=tmp_path) as address, connected(address) as client:
         library = b"GET /static/vendor/d3-7.9.2.min.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        client.sendall(library * 20)  # more than all buffers on the way hold
+        client.sendall(library * 80)  # more than all buffers on the way hold
         time.sleep(2.5)
-        assert received_until_closed(client)[1] < 20 * 250_000
+        assert received_until_closed(client)[1] < 80 * 250_000
 
 
 def test_slow_readers_and_writers_hold_nobody_up(best: str, tmp_path: Path) -> None:
     translator = Translator.load(best)
     [expected] = translator.translate(["der Hund"])
     with served({"1": ("one", translator)}, runs=tmp_path) as address:
-        clients = [socket.create_connection(place_of(address)) for _ in range(90)]
+        clients = [connected(address) for _ in range(90)]
         for number, client in enumerate(clients):
             if number % 3 == 0:
                 client.sendall(HEAD[: number // 3])
@@ -104,9 +100,9 @@ def test_nothing_is_computed_for_clients_that_have_gone(best: str, monkeypatch: 
     with served({"1": ("one", translator)}) as address:
         for word in ("Ba", "De", "Fi", "Go"):
             body = f'{{"text": "{word}"}}'.encode()
-            with socket.create_connection(place_of(address)) as client:
+            with connected(address) as client:
                 client.sendall(
-                    HEAD.replace(b"translate", b"explain") + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+                    HEAD.replace(b"translate", b"explain") + b"Content-Length: %d\r\n\r\n" % len(body) + body
                 )
                 while not begun:  # the first
                     time.sleep(0.05)

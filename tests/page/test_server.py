@@ -7,12 +7,11 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import httpx
 import pytest
 from support.cli import SOURCES, error_of
 from support.serving import asked
@@ -28,25 +27,11 @@ def port_of(address: str) -> int:
     return int(address.rstrip("/").rpartition(":")[2])
 
 
-def test_without_any_model_it_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(bundled, "MODEL", tmp_path / "none" / "model.safetensors")
-    assert main(["serve", "--port", "0"]) == 2
-    assert "is missing: give a CHECKPOINT" in error_of(capsys)
-
-
 @contextmanager
 def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process, and its address."""
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "nmt", "serve", *arguments, "--port", "0", "--threads", "1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
+    command = [sys.executable, "-u", "-m", "nmt", "serve", *arguments, "--port", "0", "--threads", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -94,12 +79,13 @@ def test_without_a_checkpoint_it_serves_the_bundled_models() -> None:
 @pytest.mark.long
 def test_nobody_who_listens_holds_up_the_end(best: str) -> None:
     with serving(best) as (process, address):
-        with urllib.request.urlopen(f"{address}api/runs/events", timeout=60) as stream:
-            assert stream.readline().startswith(b"retry")
+        with httpx.stream("GET", f"{address}api/runs/events", timeout=60) as stream:
+            lines = stream.iter_lines()
+            assert next(lines).startswith("retry")
             begun = time.monotonic()
             process.send_signal(signal.SIGTERM)
-            while stream.readline():
-                pass
+            with suppress(httpx.RemoteProtocolError):  # it is cut off
+                list(lines)
             process.wait(timeout=60)
         assert time.monotonic() - begun < 10  # uvicorn would wait for 30 seconds
         assert process.returncode == 130
@@ -127,23 +113,14 @@ def test_who_is_let_in_from_elsewhere(best: str) -> None:
         assert address.startswith("http://0.0.0.0:")
         here = address.replace("0.0.0.0", "127.0.0.1")
         for name, status in (("translate.example", 200), ("other.example", 421)):
-            request = urllib.request.Request(here, headers={"host": name})
-            assert status_of(request) == status
+            assert httpx.get(here, headers={"host": name}).status_code == status
         process.send_signal(signal.SIGTERM)
         assert "accepts unauthenticated requests" in process.communicate(timeout=60)[1]
     with serving(best, "--host", "0.0.0.0", "--token") as (_, address):
         place, _, token = address.replace("0.0.0.0", "127.0.0.1").partition("?token=")
         assert len(token) >= 16
-        assert status_of(urllib.request.Request(place)) == 401
-        assert status_of(urllib.request.Request(place, headers={"authorization": f"Bearer {token}"})) == 200
-
-
-def status_of(request: urllib.request.Request) -> int:
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
+        assert httpx.get(place).status_code == 401
+        assert httpx.get(place, headers={"authorization": f"Bearer {token}"}).status_code == 200
 
 
 def workers_of(process: int) -> set[int]:
@@ -157,17 +134,13 @@ def workers_of(process: int) -> set[int]:
 def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
     with serving(best, "--workers", "2", "--token", "a-token-for-this-test") as (process, address):
         assert address.endswith("/?token=a-token-for-this-test")
-        place = address.partition("?")[0]
-        ask = f"/api/models?{address.partition('?')[2]}"
-        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        opener.open(place.rstrip("/") + ask, timeout=60).close()
+        client = httpx.Client(headers={"authorization": "Bearer a-token-for-this-test"}, timeout=60)
         workers = workers_of(process.pid)
         assert len(workers) == 2
         killed = min(workers)
         os.kill(killed, signal.SIGKILL)
         for _ in range(20):
-            with opener.open(f"{place}api/models", timeout=60) as answer:
-                assert len(json.load(answer)) == 1
+            assert len(client.get(f"{address.partition('?')[0]}api/models").json()) == 1
         for _ in range(300):  # until another has taken its place
             if len(workers_of(process.pid) - {killed}) == 2:
                 return
@@ -176,22 +149,28 @@ def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
 
 
 def test_wrong_options_are_one_line(best: str, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("https://translate.example", "translate.example/page", "translate.example:80", "a b", "")
+    names = ("https://translate.example", "translate.example/page", "translate.example:80", "")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        for options, words in (
-            (["--host", "0.0.0.0"], ["0.0.0.0", "--token", "--open"]),
-            (["--host", "::"], ["--token", "--open"]),
-            (["--token", "short"], ["--token", "16"]),
-            (["--token", "a token with spaces in it"], ["--token"]),
-            (["--port", "70000"], ["--port", "70000"]),
-            (["--runs", "no/folder"], ["--runs no/folder"]),
-            (["no/best.safetensors"], ["no/best.safetensors"]),
-            ([best, best], ["twice"]),
-            ([f"{n}.safetensors" for n in range(9)], ["9 checkpoints"]),
-            *(([best, "--name", name], [f"--name {name}: give only a host name"]) for name in names),
-            ([best, "--port", str(taken.getsockname()[1])], ["Address already in use): choose another --port"]),
-            ([best, "--host", "no.such.host.invalid", "--open"], ["cannot listen at no.such.host.invalid"]),
+        for options, error in (
+            (["--host", "0.0.0.0"], "0.0.0.0 lets everybody who can reach this machine use the models: add --token"),
+            (["--token", "short"], "--token: give 16 to 200 letters"),
+            (["--token", "a token with spaces in it"], "--token: give 16 to 200 letters"),
+            (["--port", "70000"], "--port: '70000'"),
+            (["--runs", "no/folder"], "--runs no/folder"),
+            (["no/best.safetensors"], "no/best.safetensors"),
+            ([best, best], "twice"),
+            ([f"{n}.safetensors" for n in range(9)], "9 checkpoints"),
+            *(([best, "--name", name], f"--name {name}: give only a host name") for name in names),
+            ([best, "--port", str(taken.getsockname()[1])], "Address already in use): choose another --port"),
+            ([best, "--host", "no.such.host.invalid", "--open"], "cannot listen at no.such.host.invalid"),
         ):
             assert main(["serve", *options]) == 2
-            error = error_of(capsys)
-            assert all(word in error for word in words)
+            assert error in error_of(capsys)
+
+
+def test_without_any_model_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bundled, "MODEL", tmp_path / "none" / "model.safetensors")
+    assert main(["serve", "--port", "0"]) == 2
+    assert "is missing: give a CHECKPOINT" in error_of(capsys)

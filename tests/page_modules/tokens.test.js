@@ -4,7 +4,6 @@ import { test } from "node:test";
 import {
   adjoins,
   differing,
-  joined,
   readable,
   sentencesOf,
   spelt,
@@ -69,12 +68,6 @@ test("a word has its capitals, and no sign for the space before it", () => {
   assert.deepEqual(of("⇪▁", "▁ab", "c"), ["ABC"]);
   assert.deepEqual(of("▁", "☃"), ["☃"]);
   assert.deepEqual(of("▁"), ["▁"]);
-});
-
-test("the tokens of a hypothesis are joined to words", () => {
-  const of = (...tokens) => unitsOf(joined(tokens), true).map(({ label }) => label);
-  assert.deepEqual(of("▁a", "▁skate", "board", ".", "<unk>", "▁b"), ["a", "skateboard", ".", "(unknown)", "b"]);
-  assert.deepEqual(of("a", "dog", "."), ["a", "dog", "."]);
 });
 
 test("words that differ are those outside the longest common subsequence", () => {

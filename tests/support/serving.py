@@ -5,7 +5,7 @@ import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import uvicorn
@@ -16,10 +16,10 @@ from nmt.page.connections import server_config
 
 
 @contextmanager
-def served(models: Models, **options: Any) -> Iterator[str]:
-    """The address of a server for some models; `options` are those of `make_app`."""
+def running(application: Any) -> Iterator[str]:
+    """The address of a server for an ASGI application."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(server_config(make_app(models, **options)))
+        server = uvicorn.Server(server_config(application))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:
@@ -27,6 +27,11 @@ def served(models: Models, **options: Any) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+def served(models: Models, **options: Any) -> AbstractContextManager[str]:
+    """The same of the page for some models; `options` are those of `make_app`."""
+    return running(make_app(models, **options))
 
 
 def asked(address: str, path: str, question: dict[str, object] | None = None) -> Any:

@@ -59,8 +59,6 @@ def parser() -> Parser:
     parser.add_argument(
         "--n-best", type=positive, default=1, metavar="N", help="pairs of each sentence: its N best translations"
     )
-    noise = "leave out each word of a translation with probability P, and move words by up to 3 places"
-    parser.add_argument("--noise", type=_probability, metavar="P", help=noise)
     add_decoding_options(parser)
     return parser
 
@@ -93,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     for path in outputs:
         if not (options.resume and output.note_path(pairs).exists()):
             files.require_new(path)
-    names = (*CONTENT_OPTIONS, "n_best", "noise")
+    names = (*CONTENT_OPTIONS, "n_best")
     made_by = output.fingerprint(options, names, {"checkpoint": map(Path, map(local, options.checkpoints))}, lines)
     with output.resumable_output(pairs, made_by, resume=options.resume) as (done, write_file):
         with output.progress(write_file, len(lines), done) as write:
@@ -127,12 +125,10 @@ def _load(checkpoints: tuple[str, ...], device: str, threads: int | None) -> tup
 
 def _translate_block(options: argparse.Namespace, block: list[str]) -> tuple[int, list[str]]:
     """The number of sentences in a block, and its pairs as lines of JSON."""
-    from nmt.augment.typos import noisy
-
     translator, _ = _load(tuple(options.checkpoints), options.device, options.threads)
     translations = translator.translate(block, n_best=options.n_best, attention=False, **search_settings(options))
     pairs = [
-        (line, one.text if options.noise is None else noisy(one.text, options.noise))
+        (line, one.text)
         for line, translation in zip(block, translations, strict=True)
         for one in translation.n_best or (translation,)
     ]
@@ -152,12 +148,3 @@ def _split(pairs: Path, outputs: Sequence[Path]) -> int:
             for file, text in zip((source, target), json.loads(line), strict=True):
                 file.write(f"{' '.join(text.split())}\n".encode())
     return count
-
-
-def _probability(text: str) -> float:
-    try:
-        if 0 <= float(text) < 1:
-            return float(text)
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to below 1")

@@ -12,16 +12,11 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt push",
         description="Upload a checkpoint and its model card to the Hugging Face Hub. After that, hf://OWNER/NAME can "
-        "stand wherever a checkpoint is expected. Log in first: hf auth login.",
+        "stand wherever a checkpoint is expected. The card is the README.md beside the checkpoint, or a few facts. "
+        "Log in first: hf auth login.",
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
     parser.add_argument("repository", metavar="OWNER/NAME", help="the repository, which is created if necessary")
-    parser.add_argument(
-        "--card",
-        type=Path,
-        metavar="FILE",
-        help="the text of its README.md (default: README.md beside the checkpoint, if there is one, or a few facts)",
-    )
     parser.add_argument("--private", action="store_true", help="create a repository that others cannot see")
     return parser
 
@@ -36,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from nmt.export.cards import description, hub_card
 
     loaded = checkpoint.load(options.checkpoint, torch.device("cpu"))
-    card = hub_card(loaded, options.repository, description(options.checkpoint, options.card))
+    card = hub_card(loaded, options.repository, description(options.checkpoint))
     address = hub.push(Path(local(options.checkpoint)), options.repository, card, private=options.private)
     print(f"Written: {address}")
     return 0

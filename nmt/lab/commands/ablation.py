@@ -30,7 +30,6 @@ def parser() -> Parser:
     parser.add_argument("--base", metavar="NAME", help=f"with --seeds: {base}")
     recipe = "take the corpus, sizes and budget from this config, and only names and mechanisms from the others"
     parser.add_argument("--recipe", metavar="CONFIG", help=recipe)
-    parser.add_argument("--machine", metavar="TEXT", help="how the page names the machine (default: as detected)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config"
     )

@@ -35,13 +35,6 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("--source and --target belong together: give both files, or neither")
     if options.output is None and options.checkpoint.startswith("hf://"):
         raise UserError("--output FILE is needed for a model of the Hugging Face Hub: say where the index is to go")
-    if not Path(options.checkpoint).name:
-        raise UserError(
-            f"{options.checkpoint!r} is not a checkpoint: give a file, such as checkpoints/NAME/best.safetensors"
-        )
-    output = options.output or Path(options.checkpoint).with_suffix(".index")
-    files.require_new(output)
-
     from nmt.checkpoint import contents as checkpoint
     from nmt.data.splits import load_split
     from nmt.page.neighbours import index
@@ -51,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
 
     set_threads(options.threads)
     loaded = checkpoint.load(options.checkpoint, choose_device(options.device))
+    output = options.output or Path(options.checkpoint).with_suffix(index.SUFFIX)
+    files.require_new(output)
     if options.source is None:
         text = load_split(split_config(options, loaded.config), "train")
     else:

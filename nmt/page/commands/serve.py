@@ -9,10 +9,10 @@ import secrets
 import signal
 import socket
 import sys
-from itertools import zip_longest
+from functools import partial
 from pathlib import Path
 
-from nmt.commands.options import Parser, positive, refuse_twice, set_threads, share_threads
+from nmt.commands.options import Parser, positive, refuse_twice, share_threads
 from nmt.system import bundled
 from nmt.system.errors import UserError
 
@@ -33,7 +33,7 @@ def parser() -> Parser:
     parser.add_argument("--open", action="store_true", help="let everybody in who can reach --host, without a token")
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
     runs = "the folder whose runs of training the page shows, live (default: checkpoints)"
-    parser.add_argument("--runs", type=Path, metavar="DIR", help=runs)
+    parser.add_argument("--runs", type=Path, default=Path("checkpoints"), metavar="DIR", help=runs)
     sentences = (
         "two files whose sentences the page shows in a table, with the scores of the first model and of others for the "
         "same languages; may be repeated"
@@ -42,9 +42,8 @@ def parser() -> Parser:
     parser.add_argument("--test-set", nargs=2, action="append", default=[], metavar=files, help=sentences)
     links = "gold word links (such as 0-0 1?2) of a test set; repeat it in the order of the --test-set options"
     parser.add_argument("--alignment", action="append", default=[], metavar="FILE", help=links)
-    parser.add_argument(
-        "--alignment-words", choices=("spacy", "whitespace"), help="the words that links refer to (default: spacy)"
-    )
+    words = "the words that links refer to (default: spacy)"
+    parser.add_argument("--alignment-words", choices=("spacy", "whitespace"), default="spacy", help=words)
     parser.add_argument("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, … (default: auto)")
     parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads of each process")
     return parser
@@ -56,36 +55,24 @@ def run(options: argparse.Namespace) -> int:
     try:
         from uvicorn.supervisors import Multiprocess
 
-        from nmt.page.app import Settings
+        from nmt.page.app import load_app
         from nmt.page.connections import InterruptibleServer, server_config
     except ModuleNotFoundError as error:
         raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
-    checkpoints = options.checkpoints or [str(path) for path in bundled.models().values()]
-    if not checkpoints:
+    options.checkpoints = options.checkpoints or [str(path) for path in bundled.models().values()]
+    if not options.checkpoints:
         raise bundled.missing()
     share_threads(options)
-    set_threads(options.threads)
-    token = secrets.token_urlsafe(24) if options.token == "" else options.token
-    files = zip_longest(options.test_set, options.alignment)
-    settings = Settings(
-        checkpoints,
-        options.device,
-        options.threads,
-        [options.host, *options.name],
-        token,
-        str(options.runs or "checkpoints"),
-        [(*pair, links) for pair, links in files],
-        options.alignment_words or "spacy",
-    )
-    application = settings.application()  # what is wrong with the files is said before there is a server
+    options.token = secrets.token_urlsafe(24) if options.token == "" else options.token
+    application = load_app(options)  # what is wrong with the files is said before there is a server
     listening = _listening(options.host, options.port)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn hands on what stopped it
-    _say_where(options.host, listening.getsockname()[1], token)
+    _say_where(options.host, listening.getsockname()[1], options.token)
     if options.workers == 1:
         InterruptibleServer(server_config(application)).run([listening])
         return 0
     del application
-    Multiprocess(server_config(settings.application, options.workers), [listening]).run()
+    Multiprocess(server_config(partial(load_app, options), options.workers), [listening]).run()
     raise KeyboardInterrupt
 
 
@@ -99,7 +86,7 @@ def _check(options: argparse.Namespace) -> None:
             raise UserError(f"--name {name}: give only a host name, such as translate.example.org")
     if len(options.alignment) > len(options.test_set):
         raise UserError("--alignment belongs to a --test-set: give a test set for each")
-    if options.runs is not None and not options.runs.is_dir():
+    if options.runs != Path("checkpoints") and not options.runs.is_dir():
         raise UserError(f"--runs {options.runs}: there is no such folder: give that of your runs (output_dir)")
     if options.token is not None and not (options.token == "" or _is_token(options.token)):
         raise UserError("--token: give 16 to 200 letters, digits, '-' and '_'; without a TOKEN one is generated")

@@ -1,7 +1,7 @@
 """An index of a model's states on its training text: in which sentences is a word most like this one here?
 
-As in Seq2Seq-Vis (Strobelt et al. 2018). Vectors are of length 1 and kept in 16 bits; likeness is their cosine. Faiss
-compares with all of them, so that the nearest are the nearest. The file is NumPy's .npz, with plain arrays alone.
+As in Seq2Seq-Vis (Strobelt et al. 2018). Vectors are of length 1 and kept in 16 bits; likeness is their cosine with
+each of them, so that the nearest are the nearest. The file is NumPy's .npz, with plain arrays alone.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from nmt.model.seq2seq import Seq2Seq
 from nmt.page.neighbours.states import states
@@ -29,6 +31,7 @@ from nmt.translator import Translator
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 SUFFIX = ".index"
+ROWS = 1 << 14  # that are compared at a time
 
 
 @dataclass(frozen=True)
@@ -46,23 +49,17 @@ class Index:
     """States of both sides by rows; `ends` are the numbers of the rows behind each pair's last. Made by `build`."""
 
     pairs: list[tuple[list[str], list[str]]]
+    vectors: dict[Side, NDArray[np.float16]]
     ends: dict[Side, NDArray[np.int64]]
     model: str
-    _search: dict[Side, Any]  # faiss's, which alone hold the vectors
-
-    def vectors(self, side: Side) -> NDArray[np.float16]:
-        """A row for each word."""
-        import faiss
-
-        search = self._search[side]
-        return faiss.rev_swig_ptr(search.codes.data(), search.codes.size()).view(np.float16).reshape(-1, search.d)
 
     def nearest(self, side: Side, vector: Float[Tensor, " D"], count: int) -> list[Neighbour]:
         """The words whose states point most in this vector's direction, the nearest first."""
-        query = _unit(vector.unsqueeze(0).numpy()).astype(np.float32)
-        likeness, rows = self._search[side].search(query, min(count, self._search[side].ntotal))
+        query = normalize(vector, dim=0)
+        likeness = torch.cat([rows.float() @ query for rows in torch.from_numpy(self.vectors[side]).split(ROWS)])
+        best = likeness.topk(min(count, len(likeness)))
         neighbours = []
-        for row, alike in zip(rows[0].tolist(), likeness[0].tolist(), strict=True):
+        for row, alike in zip(best.indices.tolist(), best.values.tolist(), strict=True):
             pair = int(np.searchsorted(self.ends[side], row, side="right"))
             begin = int(self.ends[side][pair - 1]) if pair else 0
             neighbours.append(Neighbour(*self.pairs[pair], row - begin, alike))
@@ -72,27 +69,22 @@ class Index:
 def build(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Index:
     """The index of these sentences and their translations, by a model that reads and writes them.
 
-    Raises `UserError` for an ensemble, if nothing is left of the pairs, and if faiss is not installed.
+    Raises `UserError` for an ensemble, and if nothing is left of the pairs.
     """
-    _faiss()  # before the work, not after it
     model = seq2seq(translator)
     limit = translator.search.max_source_length
     texts = [
         (translator.source.tokenizer.tokenize(source)[:limit], translator.target.tokenizer.tokenize(target)[:limit])
         for source, target in pairs
     ]
-    texts = [pair for pair in texts if all(pair)]
+    texts = sorted((pair for pair in texts if all(pair)), key=lambda pair: (-len(pair[0]), -len(pair[1])))
     if not texts:
         raise UserError("nothing to index: all pairs of sentences have an empty side")
+    ids = [_ids(translator, *pair) for pair in texts]
     ends = {side: np.cumsum([len(pair[number]) for pair in texts], dtype=np.int64) for number, side in enumerate(SIDES)}
-    vectors: dict[Side, NDArray[np.float16]] = {}
-    for number, *both in states(model, [_ids(translator, *pair) for pair in texts]):
-        for side, rows in zip(SIDES, both, strict=True):
-            end = ends[side][number]
-            if side not in vectors:
-                vectors[side] = np.empty((ends[side][-1], rows.shape[1]), np.float16)
-            vectors[side][end - len(rows) : end] = _unit(rows.numpy())
-    return _searchable(texts, vectors, ends, digest(model))
+    unit = [[normalize(rows, dim=1).half().numpy() for rows in both] for both in states(model, ids)]
+    vectors = {side: np.concatenate(rows) for side, rows in zip(SIDES, zip(*unit, strict=True), strict=True)}
+    return Index(texts, vectors, ends, digest(model))
 
 
 def save(index: Index, path: Path) -> None:
@@ -100,7 +92,7 @@ def save(index: Index, path: Path) -> None:
     text = json.dumps({"model": index.model, "pairs": index.pairs}, ensure_ascii=False).encode()
     arrays: dict[str, NDArray[Any]] = {"text": np.frombuffer(text, np.uint8)}
     for side in SIDES:
-        arrays |= {f"{side}_vectors": index.vectors(side), f"{side}_ends": index.ends[side]}
+        arrays |= {f"{side}_vectors": index.vectors[side], f"{side}_ends": index.ends[side]}
     with files.replace_atomically(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # its stub takes no names from a mapping
 
@@ -128,7 +120,7 @@ def load(path: Path, translator: Translator) -> Index:
         raise UserError(f"{path} is not an index, or damaged: make it again with nmt index") from None
     if model != digest(seq2seq(translator)):
         raise UserError(f"{path} is the index of another model: make it again with nmt index, or remove it")
-    return _searchable(pairs, vectors, ends, model)
+    return Index(pairs, vectors, ends, model)
 
 
 def seq2seq(translator: Translator) -> Seq2Seq:
@@ -147,7 +139,7 @@ def vector(translator: Translator, source: str, target: Sequence[str], side: Sid
     most = len(tokens if side == "source" else target)
     if not (place < most and tokens):
         raise UserError(f"place: {place}, and this {side} has {most} tokens, counted from 0")
-    [(_, *both)] = states(seq2seq(translator), [_ids(translator, tokens, target)])
+    [both] = states(seq2seq(translator), [_ids(translator, tokens, target)])
     return both[SIDES.index(side)][place]
 
 
@@ -162,36 +154,3 @@ def digest(model: Seq2Seq) -> str:
 
 def _ids(translator: Translator, source: Sequence[str], target: Sequence[str]) -> tuple[list[int], list[int]]:
     return translator.source.vocabulary.encode(list(source)), translator.target.vocabulary.encode(list(target))
-
-
-def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-
-
-def _faiss() -> Any:
-    try:
-        import faiss
-    except ModuleNotFoundError:
-        raise UserError("neighbours need faiss: run pip install -e '.[serve]' in the folder of nmt") from None
-    return faiss
-
-
-def _searchable(
-    pairs: list[tuple[list[str], list[str]]],
-    vectors: dict[Side, NDArray[np.float16]],
-    ends: dict[Side, NDArray[np.int64]],
-    model: str,
-) -> Index:
-    """Takes the vectors out of their mapping, one side after the other: they may fill half of the memory.
-
-    Raises `UserError` if faiss is not installed.
-    """
-    faiss, search = _faiss(), {}
-    for side in SIDES:
-        rows = np.ascontiguousarray(vectors.pop(side))
-        search[side] = faiss.IndexScalarQuantizer(
-            rows.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
-        )
-        search[side].add_sa_codes(rows.view(np.uint8))  # its codes are these very numbers
-    return Index(pairs, ends, model, search)

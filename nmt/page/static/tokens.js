@@ -126,18 +126,6 @@ export function spelt(tokens) {
     .trim();
 }
 
-/** Tokens that nobody has joined to words, as those of a hypothesis of the search. @param {string[]} tokens @returns {Token[]} */
-export function joined(tokens) {
-  const pieces = arePieces(tokens);
-  let word = -1;
-  return tokens.map((token, i) => {
-    const begins = !pieces || token.startsWith("▁") || !/^[\p{L}\p{N}]/u.test(token);
-    if (word < 0 || (begins && !isMark(tokens[i - 1]))) word++;
-    const kind = isSpecial(token) ? "unknown" : token === "▁" ? "space" : "word";
-    return { token, label: readable(token), kind, word };
-  });
-}
-
 /** The words of `mine` that are not in the longest common subsequence with `other`. @param {string[]} mine @param {string[]} other */
 export function differing(mine, other) {
   const length = mine.map(() => new Array(other.length + 1).fill(0)).concat([new Array(other.length + 1).fill(0)]);

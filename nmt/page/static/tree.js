@@ -3,9 +3,9 @@
 
 import { element, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
-import { ask } from "./api.js";
+import { ask, isHeld } from "./api.js";
 import { saveButtons } from "./save.js";
-import { joined, readable, spelt, unitsOf, weightsOf } from "./tokens.js";
+import { readable, spelt, unitsOf, weightsOf } from "./tokens.js";
 
 const d3 = /** @type {any} */ (globalThis).d3;
 const [COLUMN, ROW, WIDTH] = [112, 34, 88];
@@ -210,11 +210,10 @@ async function attentionOf(place, found, path, state, signal) {
   try {
     const own = found.steps.length >= tokens.length && tokens.every((token, i) => found.steps[i].token === token);
     let explained = found;
-    if (!own && path[0].weights)
-      explained = { source: found.source, target: joined(tokens), steps: path }; // a file holds all of them
-    else if (!own) {
-      const asked = { model: state.model, text: state.text, forced: state.forced };
-      explained = await ask("/api/explain", { ...asked, beam_size: 1, prefix: tokens }, signal);
+    if (!own) {
+      const asked = { model: state.model, text: state.text, forced: state.forced, beam_size: 1, prefix: tokens };
+      if (!isHeld("/api/explain", asked)) return; // a file has only some of them
+      explained = await ask("/api/explain", asked, signal);
     }
     if (signal.aborted) return;
     const source = unitsOf(explained.source, state.words);

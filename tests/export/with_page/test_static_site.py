@@ -12,8 +12,6 @@ from support.cli import error_of
 from nmt.cli import main
 from nmt.export.static_site import RUNTIME
 
-IMPORT = re.compile(r'(?:from|import) "(\./[^"]+)"')
-
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
@@ -27,20 +25,21 @@ def package(tmp_path: Path) -> Path:
 def test_all_that_the_page_loads_is_in_its_folder(best: str, package: Path, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     assert main(["export", best, "--precision", "int8", "--page", str(package), "--output", str(folder)]) == 0
-    index = (folder / "index.html").read_text(encoding="utf-8")
-    parts = re.findall(r'(?:src|href)="([^"#]+)"', index)
-    assert "static/main.js" in parts
-    assert all((folder / part).is_file() for part in parts)
-    for module in [*folder.glob("static/*.js"), *folder.glob("engine/*.js")]:
-        for name in IMPORT.findall(module.read_text(encoding="utf-8")):
-            assert (module.parent / name).is_file(), f"{module.name}: {name}"
+    places = re.findall(r'(?:src|href)="([^"#]+)"', (folder / "index.html").read_text(encoding="utf-8"))
+    worker = (folder / "offline.js").read_text(encoding="utf-8")
+    kept = json.loads(re.findall(r"const PAGE = (\[.*?\]);", worker)[0])
+    assert {"./", *(place for place in places if place.startswith("static/"))} <= set(kept)
     sizes = json.loads((folder / "model" / "model.json").read_text(encoding="utf-8"))["files"]
     assert {"model/step.onnx", "runtime/" + RUNTIME[1]} <= sizes.keys()
     assert all((folder / name).stat().st_size == size for name, size in sizes.items())
-    worker = (folder / "offline.js").read_text(encoding="utf-8")
-    [kept] = re.findall(r"const PAGE = (\[.*?\]);", worker)
-    assert {"./", *(part for part in parts if part.startswith("static/"))} <= set(json.loads(kept))
-    assert re.search(r'const VERSION = "[0-9a-f]{16}";', worker)
+    modules = [*folder.glob("static/*.js"), *folder.glob("engine/*.js")]
+    imports = [
+        (file, name) for file in modules for name in re.findall(r'(?:from|import) "(\./[^"]+)"', file.read_text())
+    ]
+    assert all(
+        file.is_file()
+        for file in [*(folder / place for place in places + kept[1:]), *(f.parent / name for f, name in imports)]
+    )
 
 
 def test_what_is_refused(best: str, package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

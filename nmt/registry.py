@@ -61,7 +61,6 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # most sections only serve to build others
-    removed: ClassVar[Sequence[str]] = ()  # fields that version 0.3 was the last to have
     choices: ClassVar[Mapping[str, Registry[Any]]] = {}  # of each field that selects a component: its registry
     union: ClassVar[Any] = None  # of a union's member: the section that it is a member of
 
@@ -122,7 +121,7 @@ class Section(BaseModel):
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
         """The fields that have no effect, with the reason and the fix; None where another error says why."""
-        unused: dict[str, str | None] = dict.fromkeys(cls.removed, "since version 0.4 (0.3 was its last); remove it")
+        unused: dict[str, str | None] = {}
         for choice, registry in cls.choices.items():
             name = values.get(choice, cls.model_fields[choice].default)
             why = f"with {choice}: {name}; remove it, or set {choice} to " if name in list(registry) else None

@@ -4,7 +4,7 @@ doit list --all
 Cased models of both directions from the 29,000 pairs; the captions of task 2, translated by them in both directions;
 models of both directions from pairs and captions; the mean of three models that each of them becomes when it is
 fine-tuned on the pairs. In a second round these means translate the captions anew, go on training, and are fine-tuned
-again. Then ensembles; all scores; the first seed's means in 8 bits, with a score threshold, as they are bundled.
+again. Then ensembles; all scores; the first seed's means in 8 bits, as they are bundled.
 
 A step is done when its last file is there: it is then skipped, and removing the file runs it again. Interrupted steps
 go on where they were. `output`/commands notes what makes each step's files, with a fingerprint of the settings, config
@@ -86,7 +86,7 @@ TASKS = {
     "tuned": "the same models, fine-tuned on the genuine pairs without dropout, in three random orders of the text",
     "mean": "the means of the weights of fine-tuned models that began as one (Wortsman et al. 2022)",
     "scores": "scores on validation and on test 2016, of single models and of ensembles",
-    "bundle": "the means as they are bundled: in 8 bits, and with a threshold below which nmt translate warns",
+    "bundle": "the means as they are bundled, in 8 bits",
 }
 DIRECTIONS = (("de", "en"), ("en", "de"))
 UNUSED = mkdtemp()  # for doit's database: what is done is told by the files alone, also after a kill
@@ -265,8 +265,6 @@ def bundle() -> Iterator[dict[str, Any]]:
     for direction in DIRECTIONS:
         name = "-".join(direction)
         first = (f"mean{ROUNDS}", direction, SEEDS[0])
-        small, bundled = (OUTPUT / f"{kind}-{name}.safetensors" for kind in ("int8", "bundle"))
-        command = ["average", model(*first), "--int8", "--output", small]
-        yield step("bundle", small.stem, command, [small], [made_by(*first)])
-        command = ["calibrate", small, "--data-folder", DATA, "--output", bundled]
-        yield step("bundle", name, command, [bundled], [f"bundle:{small.stem}"])
+        bundled = OUTPUT / f"bundle-{name}.safetensors"
+        command = ["average", model(*first), "--int8", "--output", bundled]
+        yield step("bundle", name, command, [bundled], [made_by(*first)])

@@ -17,7 +17,7 @@ from nmt.decoding.translation import Translation
 from nmt.translator import Translator
 
 ROOT = Path(nmt.__file__).parent
-ROOMS = ("fast", "page", "export", "lab", "augment")  # folders that can be taken away: each imports the core alone
+ROOMS = ("fast", "page", "export", "lab", "augment", "migrate")  # can be taken away: each imports the core alone
 LAYERS = [  # the core's folders from the bottom to the top; an import points to a folder further up in this list
     ("model",),
     ("system",),

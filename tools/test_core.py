@@ -25,12 +25,13 @@ ROOMS = {
     "page": ["tests/browser", "tests/page_modules", "tests/export/with_page", "tests/deploy"],
     "export": ["tests/browser/test_static_site.py"],
     "lab": [],
+    "migrate": [],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),
         *("scripts/multi30k_full.py", "tests/test_chain.py"),  # the chain back-translates
     ],
 }
-COMMANDS = {"page": "serve", "export": "export", "lab": "ablation", "augment": "back-translate"}
+COMMANDS = {"page": "serve", "export": "export", "lab": "ablation", "augment": "back-translate", "migrate": "migrate"}
 CORE = [
     *("config", "data", "checkpoint", "test_imports.py", "decoding/test_translator.py", "commands/test_cli.py"),
     "training/test_update.py",

@@ -1,8 +1,7 @@
 """Write a checkpoint with the mean of several checkpoints' weights.
 
-It can translate, but training cannot be resumed from it, and a score threshold is not kept: run nmt calibrate
-afterwards. All must come from one run (different seeds are refused), or from runs that started from the same checkpoint
-(training.start_from).
+It can translate, but training cannot be resumed from it, and a score threshold is not kept. All must come from one run
+(different seeds are refused), or from runs that started from the same checkpoint (training.start_from).
 """
 
 from __future__ import annotations
@@ -33,6 +32,8 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     refuse_twice(options.checkpoints)
+    if options.output.suffix != ".safetensors":
+        raise UserError(f"--output {options.output}: the name of a checkpoint ends in .safetensors")
     files.require_new(options.output)
 
     import torch

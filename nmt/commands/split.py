@@ -16,13 +16,12 @@ from nmt.system.wording import counted
 def parser() -> Parser:
     parser = Parser(prog="nmt split", description=__doc__)
     add = parser.add_argument
-    add("source", type=Path, metavar="SOURCE", help="the sentences, one per line (text or .gz)")
-    add("target", type=Path, metavar="TARGET", help="their translations")
+    add("source", type=Path, metavar="SOURCE", help="the sentences, one per line, such as text.de or text.de.gz")
+    add("target", type=Path, metavar="TARGET", help="their translations, such as text.en")
     add("--output", type=Path, required=True, metavar="FOLDER", help="where the six files are written")
     add("--validation", type=positive, default=1000, metavar="N", help="pairs in the validation set (default: 1000)")
     add("--test", type=positive, default=1000, metavar="N", help="pairs in the test set (default: 1000)")
     add("--seed", type=positive, default=1, metavar="N", help="seed of the random sets (default: 1)")
-    add("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help="such as de en (default: the files' endings)")
     return parser
 
 
@@ -31,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     from nmt.data.splitting import split
 
     paths, sizes = (options.source, options.target), {"validation": options.validation, "test": options.test}
-    languages = _languages(options.languages, paths)
+    languages = _languages(*paths)
     counts = split(paths, options.output, languages, seed=options.seed, **sizes)
     print(f"Written to {options.output}: {', '.join(f'{counts[name]} {name}' for name in SPLITS)} pairs.")
     if counts["empty"]:
@@ -46,13 +45,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _languages(codes: list[str] | None, paths: tuple[Path, Path]) -> tuple[str, str]:
-    """The codes of --languages, or the endings of the files' names. Raises `UserError` if they are unusable."""
-    source, target = codes or [Path(path.name.removesuffix(".gz")).suffix[1:] for path in paths]
-    remedy = "give both by --languages, such as --languages de en"
-    for code in (source, target):
-        if not re.fullmatch(r"[A-Za-z]{2,3}", code):
-            raise UserError(f"{code!r} is not a language code: {remedy}")
-    if source == target:
-        raise UserError(f"both files have the language {source}: {remedy}")
-    return source, target
+def _languages(*paths: Path) -> list[str]:
+    """The codes that end the files' names. Raises `UserError` if they are unusable."""
+    codes = [Path(path.name.removesuffix(".gz")).suffix[1:] for path in paths]
+    if len(set(codes)) == 1 or not all(re.fullmatch(r"[A-Za-z]{2,3}", code) for code in codes):
+        names = " and ".join(path.name for path in paths)
+        raise UserError(f"{names}: end the names with the codes of the two languages, such as text.de and text.en")
+    return codes

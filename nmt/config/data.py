@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -31,8 +31,6 @@ Weight = Annotated[int, Field(ge=1, le=100, strict=True)]  # how often pairs com
 
 class SideConfig(Section):
     """One language of the corpus."""
-
-    removed: ClassVar = ("subword_sampling",)
 
     language: Language
     """The language's ISO 639-1 code, such as `de` or `en`."""

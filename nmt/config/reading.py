@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -11,6 +10,7 @@ from typing import Any, get_args, get_origin
 import yaml
 from pydantic import ValidationError
 
+from nmt import addons
 from nmt.config.data import TAG
 from nmt.config.plugins import resolve_plugins
 from nmt.config.run import NAME, Config
@@ -24,13 +24,6 @@ from nmt.system.values import shown, unusable
 _PATTERNS = {
     NAME: "a name has letters, digits, '.', '_' and '-', and begins with a letter or digit",
     TAG: "a tag is one word, without blanks",
-}
-RENAMED = {  # fields of version 0.3, and a value as "field: value"; they are read for this version
-    "training.schedule.kind: trapezoid": "warmup_stable_decay",
-    "data.source.respelling": "data.augment.typos",
-    "data.copying": "data.augment.copying",
-    "data.source.monolingual": "data.augment.source_monolingual",
-    "data.target.monolingual": "data.augment.target_monolingual",
 }
 
 
@@ -73,10 +66,8 @@ def parse_config(
         for complaint in unusable(values):
             raise UserError(f"{origin}: {complaint}")
         resolve_plugins(values, origin)
-        for old in _rename(values):
-            if ignored is None:
-                new = f"is now called {RENAMED[old]}; the old name ends with the next version"
-                print(f"{origin}: {old} {new}", file=sys.stderr)
+        if addons.is_offered("old_config"):
+            addons.offered("old_config").upgrade(values, origin, quiet=ignored is not None)
         return Config.model_validate(values, context=ignored)
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
@@ -84,29 +75,6 @@ def parse_config(
         errors = [(_override_of(e["loc"], overrides) or origin, _explain(e)) for e in error.errors()]
         origins = {key: "; ".join(dict.fromkeys(text for name, text in errors if name == key)) for key, _ in errors}
         raise UserError("; ".join(f"{key}: {texts}" for key, texts in origins.items())) from None
-
-
-def _rename(values: dict[str, Any]) -> Iterator[str]:
-    """Replace old names in plain values. Yields those that were set."""
-    for old, new in RENAMED.items():
-        path, _, value = old.partition(": ")
-        section, field = _section_of(values, path)
-        if value and section.get(field) == value:
-            section[field] = new
-            yield old
-        elif not value and (moved := section.pop(field, None)) is not None:
-            section, field = _section_of(values, new)
-            section.setdefault(field, moved)
-            yield old
-
-
-def _section_of(values: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
-    """The section of plain values that a dotted path leads into, and the field's name in it."""
-    *parents, field = path.split(".")
-    for parent in parents:
-        section = values.setdefault(parent, {})
-        values = section if isinstance(section, dict) else {}
-    return values, field
 
 
 def apply_override(override: str, values: dict[str, Any]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from nmt.components import LEARNING_RATE_SCHEDULES, OPTIMIZERS, TEACHER_FORCING_SCHEDULES
 from nmt.registry import BelowOne, Count, Fraction, PathString, Positive, Section
@@ -57,19 +57,8 @@ class EarlyStoppingConfig(Section):
     """Training ends after this many validations without a better score. By default never."""
 
 
-def _no_int8(value: Any, info: ValidationInfo) -> Any:
-    if value != "int8":
-        return value
-    if isinstance(info.context, list):  # a checkpoint of version 0.3
-        info.context.append("training.precision: int8 ended with version 0.3")
-        return "float32"
-    raise ValueError("int8 is not supported, version 0.3 was the last to train in it; set auto, bf16 or float32")
-
-
 class TrainingConfig(Section):
     """How the model is trained."""
-
-    removed: ClassVar = ("r_drop",)
 
     max_epochs: Count | None = 10
     """Training ends after this many epochs. null if `max_updates` alone is set."""
@@ -121,7 +110,7 @@ class TrainingConfig(Section):
     """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …"""
     fast: bool = True
     """Use `nmt.fast`, which makes training faster. `false`: plain PyTorch."""
-    precision: Annotated[Literal["auto", "float32", "bf16"], BeforeValidator(_no_int8)] = "auto"
+    precision: Literal["auto", "float32", "bf16"] = "auto"
     """The precision of matrix products in updates. `bf16`: bfloat16 factors, float32 sums. `auto`: `bf16` on CPUs with
     AMX or AVX512-BF16 and, with global attention or none, on one NVIDIA GPU from Ampere on; else `float32`. A resumed
     run keeps its precision."""

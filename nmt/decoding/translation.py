@@ -27,7 +27,7 @@ class Translation:
     `score` is the log-probability in nats divided by the length penalty. `n_best` holds the sentence's translations,
     this one first, if more than one was asked for. `segments` are the numbers of the source tokens' segments, from 0,
     if attention knows segments (`model.attention.scope: hierarchical`). `mean_log_probability` is that of the tokens,
-    in nats; `is_unlike_training` says whether it is below the checkpoint's threshold (`nmt calibrate`).
+    in nats; `is_unlike_training` says whether it is below the checkpoint's threshold.
     """
 
     text: str

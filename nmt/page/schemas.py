@@ -94,7 +94,7 @@ class Model(Answer):
     """A model: its languages, how it searches, how much it reads, and what else it can be asked for.
 
     A text is unlike what it was trained on if the mean log-probability of its translation's tokens is below
-    `unlike_below`, in nats, as `nmt calibrate` has found.
+    `unlike_below`, in nats.
     """
 
     id: str

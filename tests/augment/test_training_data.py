@@ -8,7 +8,6 @@ from support.texts import data_config, learn
 
 from nmt.augment.monolingual import load_monolingual
 from nmt.config.data import DataConfig
-from nmt.config.reading import parse_config
 from nmt.data.batching import Example
 from nmt.data.training_set import load_training_set
 from nmt.system.errors import UserError
@@ -102,18 +101,3 @@ def test_what_does_not_fit_the_tokens_is_refused(make_config: ConfigMaker) -> No
     ):
         with pytest.raises(UserError, match=message):
             make_config(f"data.augment.{field}=0.1")
-
-
-def test_the_names_of_version_0_3_are_read_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    kind = {"tokenizer": "sentencepiece"}
-    sides = {"source": kind | {"respelling": 0.2, "monolingual": "a"}, "target": kind | {"monolingual": "b"}}
-    old = {"name": "x", "data": {"joint_vocabulary": True, "copying": 0.1, **sides}}
-    augment = {"typos": 0.2, "copying": 0.1, "source_monolingual": "a", "target_monolingual": "b"}
-    new = {"name": "x", "data": {"joint_vocabulary": True, "source": kind, "target": kind, "augment": augment}}
-    assert parse_config(old, "old") == parse_config(new, "new")
-    warnings = capsys.readouterr().err.splitlines()
-    assert len(warnings) == 4
-    assert "data.source.respelling is now called data.augment.typos" in warnings[0]
-    unset = {"name": "x", "data": {"copying": None, "source": {"respelling": None}}}
-    assert parse_config(unset, "old") == parse_config({"name": "x"}, "new")
-    assert capsys.readouterr().err == ""

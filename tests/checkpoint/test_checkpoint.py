@@ -144,14 +144,14 @@ def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
         assert "is not a complete nmt checkpoint" in refusal(path)
 
 
-@pytest.mark.parametrize("command", ["translate", "evaluate", "score", "average", "calibrate"])
+@pytest.mark.parametrize("command", ["translate", "evaluate", "score", "average"])
 def test_an_older_checkpoint_is_refused_with_advice(
     tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "best.pt"
     torch.save({"format": 3}, path)
     options = {"translate": ["x"], "evaluate": [], "score": ["--source", __file__, "--target", __file__]}
-    assert main([command, str(path), *options.get(command, ["--output", str(tmp_path / "new")])]) == 2
+    assert main([command, str(path), *options.get(command, ["--output", str(tmp_path / "new.safetensors")])]) == 2
     advice = f"convert it with nmt migrate {path} {path.with_suffix('.safetensors')}"
     assert error_of(capsys) == f"error: {path} is a checkpoint of nmt 0.3 or older: {advice}\n"
 

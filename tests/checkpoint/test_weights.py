@@ -85,7 +85,7 @@ def test_a_subword_model_of_both_sides_is_stored_once(save: Saver, make_translat
         assert (loaded.source, loaded.target) == (translator.source, translator.target)
 
 
-def test_the_8_bits_and_the_selection_stay_through_calibrate(save: Saver, text: dict[str, ParallelText]) -> None:
+def test_the_8_bits_and_the_selection_stay_with_another_threshold(save: Saver, text: dict[str, ParallelText]) -> None:
     size = len(checkpoint.load(save("small", *JOINT), CPU).source.vocabulary)
     selection = Shortlist(torch.zeros(size, 1, dtype=torch.int16), torch.arange(size, dtype=torch.int16))
     small = save("small", *JOINT, selection=selection, int8=True)

@@ -1,7 +1,6 @@
 """What is said of config fields that have no effect or do not go together, and the defaults that a choice brings."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.config_reading import read, refusal, value_at
@@ -61,22 +60,6 @@ def test_a_field_without_effect_is_refused_with_what_gives_it_one(
     config = parse_config(values, str(path), ignored)  # as of a checkpoint of an earlier version
     assert read(tmp_path, to_yaml(config)) == config
     assert any(f"{field} has no effect" in line for line in ignored)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("training.r_drop", 3), ("data.source.subword_sampling", 0.1), ("data.target.subword_sampling", 0)],
-)
-def test_an_option_that_is_gone_is_refused_unless_it_is_unset(tmp_path: Path, field: str, value: float) -> None:
-    section, _, name = field.rpartition(".")
-    message = refusal(tmp_path, "name: x", f"{field}={value}")
-    assert "\n" not in message
-    assert f"{section}: {name} ({value}) has no effect since version 0.4 (0.3 was its last); remove it" in message
-    values: dict[str, Any] = {"name": "x"}
-    apply_override(f"{field}=null", values)
-    assert parse_config(values, "old") == parse_config({"name": "x"}, "new")
-    apply_override(f"{field}={value}", values)
-    assert parse_config(values, "old", []) == parse_config({"name": "x"}, "new")  # of an older checkpoint
 
 
 def test_null_is_no_value_for_an_option(tmp_path: Path) -> None:

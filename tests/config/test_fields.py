@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from support.config_reading import read, refusal, value_at
 
-from nmt.config.reading import parse_config, to_yaml
+from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 
 STABLE = {
@@ -129,21 +129,3 @@ def test_an_unknown_field_that_stands_elsewhere_is_shown_its_place(tmp_path: Pat
     assert message.endswith("attention: unknown field (did you mean model.attention?)")
     message = refusal(tmp_path, "name: x\nmodel: {hidden_size: 3}")
     assert message.endswith("did you mean model.encoder.hidden_size or model.decoder.hidden_size?)")
-
-
-def test_training_in_int8_names_the_last_version_that_had_it(tmp_path: Path) -> None:
-    message = refusal(tmp_path, "name: x", "training.precision=int8")
-    assert message.endswith("int8 is not supported, version 0.3 was the last to train in it; set auto, bf16 or float32")
-    ignored: list[str] = []
-    values = {"name": "x", "training": {"precision": "int8"}}
-    assert parse_config(values, "best.safetensors", ignored).training.precision == "float32"
-    assert ignored == ["training.precision: int8 ended with version 0.3"]
-
-
-def test_names_of_earlier_versions_are_read_with_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    values = "name: x\ntraining: {schedule: {kind: trapezoid, decay: 0.3}}"
-    assert read(tmp_path, values).training.schedule.kind == "warmup_stable_decay"
-    assert capsys.readouterr().err.endswith(
-        "config.yaml: training.schedule.kind: trapezoid is now called warmup_stable_decay; the old name ends with the "
-        "next version\n"
-    )

@@ -76,8 +76,8 @@ def test_copies_of_a_pair_never_straddle_the_sets(tmp_path: Path, capsys: pytest
 
 @pytest.mark.parametrize("language", ["fr", "no"])  # which YAML takes for a boolean
 def test_the_printed_config_reads_the_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str], language: str) -> None:
-    files = write(tmp_path, PAIRS, ("one.txt", "two.txt"))
-    assert split(files, tmp_path / "a", "--languages", language, "en") == 0
+    files = write(tmp_path, PAIRS, (f"all.{language}", "all.en"))
+    assert split(files, tmp_path / "a") == 0
     snippet = yaml.safe_load(capsys.readouterr().out.partition("In the config:\n")[2])
     config = parse_config({"name": "x"} | snippet, "printed")
     assert config.data.source.language == language
@@ -91,9 +91,9 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
     message = "have 30 different pairs, too few for 20 validation and 10 test pairs"
     assert message in refusal(write(tmp_path, PAIRS[:30]))
-    assert "--languages de en" in refusal(write(tmp_path, PAIRS, ("one.txt", "two.txt")))
     files = write(tmp_path, PAIRS)
-    assert "--languages de en" in refusal([files[0], files[0]])
+    for names in (write(tmp_path, PAIRS, ("one.txt", "two.txt")), [files[0], files[0]]):
+        assert "end the names with the codes of the two languages, such as text.de" in refusal(names)
     (tmp_path / "all.en").write_text("short\n", encoding="utf-8")
     assert "99 lines" in refusal(files)
     assert not (tmp_path / "a").exists()

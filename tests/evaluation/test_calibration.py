@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from support.cli import error_of
 from support.tiny_models import SOURCE_WORDS, Variant, tiny_codecs, tiny_model
 
 from nmt.checkpoint import contents as checkpoint
@@ -92,12 +91,3 @@ def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: 
         checkpoint_file.write(tmp_path / "bad.safetensors", checkpoint_file.read(best) | {"threshold": value})
         with pytest.raises(DamagedFile, match=words):
             checkpoint.load(tmp_path / "bad.safetensors", CPU)
-
-
-def test_bad_options(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cases = {"--share 0.5": "below 0.5", f"--output {best}": "already exists", "--source missing": "does not exist"}
-    for options, words in cases.items():
-        capsys.readouterr()
-        assert main(["calibrate", best, "--output", str(tmp_path / "new.safetensors"), *options.split()]) == 2
-        assert words in error_of(capsys)
-    assert not (tmp_path / "new.safetensors").exists()

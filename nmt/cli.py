@@ -73,10 +73,10 @@ def _run(arguments: Sequence[str]) -> int:
         if not is_unicode(argument):
             raise UserError(f"the argument {argument!r} is not in UTF-8: convert the text, or rename the file")
     options = _parser().parse_args(arguments)
-    with stop_imports_on_ctrl_c():
-        command = module_of(options.command)
-        # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
-        return int(command.run(command.parser().parse_intermixed_args(options.arguments)))
+    stop_imports_on_ctrl_c()
+    command = module_of(options.command)
+    # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
+    return int(command.run(command.parser().parse_intermixed_args(options.arguments)))
 
 
 def module_of(command: str) -> ModuleType:

@@ -5,9 +5,9 @@ concrete subclass of its kind's base class, in a file of the project or of the u
 package, which names it as an entry point. Its `Options` are the config fields that it alone reads: a frozen dataclass,
 or a `Section`.
 
-A field that selects a component is annotated with the registry, as in `score: Annotated[str, SCORES]`. Its section is
-then a discriminated union: a class for each component, or each pair of two such fields, with its options as further
-fields. Members are made when first selected: components are imported then, and can be registered at any time.
+A field that selects a component is annotated with the registry, as in `score: Annotated[str, SCORES]`. Its section then
+has the component's options as further fields. Components are imported when one is first needed, and can be registered
+at any time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
+    ModelWrapValidatorHandler,
     SerializerFunctionWrapHandler,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -37,9 +37,17 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic_core import core_schema
+from pydantic_core import PydanticKnownError, core_schema
 
 from nmt.system.errors import UserError
+
+
+def _path(text: str) -> str:
+    """A path in which ~ is the home folder, as in a shell."""
+    if "\0" in text:
+        raise ValueError("contains a NUL character, which no path can; remove it")
+    return os.path.expanduser(text)
+
 
 Count = Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)]  # a product of two such sizes fits into 64 bits
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -49,7 +57,7 @@ NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 StepCount = Annotated[int, Field(ge=0, le=1_000_000_000)]
 PrecisionOption = Literal["auto", "float32", "bf16", "int8"]  # of matrix products
-PathString = Annotated[str, AfterValidator(os.path.expanduser)]  # ~ is the home folder, as in a shell
+PathString = Annotated[str, AfterValidator(_path)]
 
 ENTRY_POINTS = "nmt.components"  # the group, whose values are component classes
 
@@ -57,48 +65,38 @@ ENTRY_POINTS = "nmt.components"  # the group, whose values are component classes
 class Section(BaseModel):
     """A section of the configuration: immutable, and closed to unknown and to unused fields.
 
-    If the validation context is a list, unused fields are dropped instead, and the list gets a line for each.
+    If the validation context is true, unused fields are dropped instead.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # most sections only serve to build others
     choices: ClassVar[Mapping[str, Registry[Any]]] = {}  # of each field that selects a component: its registry
-    union: ClassVar[Any] = None  # of a union's member: the section that it is a member of
 
     @classmethod
     def __pydantic_init_subclass__(cls, **keywords: Any) -> None:
         fields = cls.model_fields.items()
         cls.choices = {name: item for name, info in fields for item in info.metadata if isinstance(item, Registry)}
+        if cls.choices:
+            cls.model_config["extra"] = "allow"  # its components' options
 
-    def __new__(cls, **values: Any) -> Self:
-        return super().__new__(cls._member(values))
-
-    def __reduce__(self) -> Any:
-        return (self.union or type(self)).model_validate, (self.model_dump(),)
-
+    @model_validator(mode="wrap")
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        if cls.union is not None or not cls.choices:
-            return handler(source)
-        return core_schema.with_info_plain_validator_function(cls._validate, metadata={"union": cls})
-
-    @classmethod
-    def _validate(cls, values: Any, info: ValidationInfo) -> Any:
-        if isinstance(values, cls):
-            return values
-        member = cls._member(values if isinstance(values, dict) else {})
-        if isinstance(values, dict):  # null is no value for an option
-            options = member.model_fields.keys() - cls.model_fields.keys()
-            values = {field: value for field, value in values.items() if value is not None or field not in options}
-        return member.model_validate(values, context=info.context)
-
-    @classmethod
-    def _member(cls, values: Mapping[str, Any]) -> type[Self]:
-        """The class that the values select; with the default components for names that no component has."""
+    def _with_options(cls, values: Any, validate: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """The section with its components' options, by their own classes, as further fields."""
+        if not isinstance(values, dict):
+            return validate(values)
+        values = without_unused(values, cls.unused(values), info)
+        if cls.model_config["extra"] == "forbid":
+            return validate(values)
         components: list[Any] = []
-        for choice, registry in ({} if cls.union else cls.choices).items():
+        for choice, registry in cls.choices.items():
             name, default = values.get(choice), cls.model_fields[choice].default
             components.append(registry[name if name in list(registry) else default])
-        return _make_member(cls, *components) if components else cls
+        # Null is no value for an option.
+        values = {field: value for field, value in values.items() if value is not None or field in cls.model_fields}
+        section = validate(dict(_closed(cls, *components).model_validate(values, context=info.context)))
+        for choice in cls.choices:
+            section.component(choice)  # whose class may refuse options that do not go together
+        return section
 
     def options(self, choice: str) -> dict[str, Any]:
         """The options of the component that the field `choice` selects."""
@@ -111,9 +109,9 @@ class Section(BaseModel):
 
     @classmethod
     def all_fields(cls) -> dict[str, str | None]:
-        """The fields of all members in their order; of an option: the field that selects its component."""
+        """The fields, and the options of all components, in their order; of an option: the field that selects it."""
         fields: dict[str, str | None] = {}
-        for field in (cls.union or cls).model_fields:
+        for field in cls.model_fields:
             fields[field] = None
             fields |= dict.fromkeys(cls.choices[field].option_users() if field in cls.choices else (), field)
         return fields
@@ -125,20 +123,9 @@ class Section(BaseModel):
         for choice, registry in cls.choices.items():
             name = values.get(choice, cls.model_fields[choice].default)
             why = f"with {choice}: {name}; remove it, or set {choice} to " if name in list(registry) else None
-            options = {option: why and why + alternatives(users) for option, users in registry.option_users().items()}
-            unused |= {option: why for option, why in options.items() if option not in cls.model_fields}
+            users = registry.option_users().items()
+            unused |= {option: why and why + alternatives(names) for option, names in users if name not in names}
         return unused
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_unused_field(cls, values: Any, info: ValidationInfo) -> Any:
-        return without_unused(values, cls.unused(values), info) if isinstance(values, dict) else values
-
-    @model_validator(mode="after")
-    def _components_take_their_options(self) -> Self:
-        for choice in self.choices:
-            self.component(choice)
-        return self
 
     @field_validator("*", mode="wrap")
     @classmethod
@@ -156,28 +143,29 @@ class Section(BaseModel):
 
 
 @cache
-def _make_member(section: Any, *components: Any) -> Any:
-    fields: dict[str, Any] = {"union": (ClassVar[Any], section)}
+def _closed(section: Any, *components: Any) -> Any:
+    """The section as a class whose fields are its own and the options of these components."""
+    fields: dict[str, Any] = {}
     for component in components:
         for name, info in options_of(component).model_fields.items():
             if name in fields or name in section.model_fields:
                 raise TypeError(f"{component.__qualname__}: its option {name} is a field of {section.__name__} already")
             fields[name] = info.annotation, info
-    return create_model(section.__name__, __base__=section, __module__=section.__module__, **fields)
+    closed = create_model(section.__name__, __base__=section, __module__=section.__module__, **fields)
+    closed.model_config["extra"] = "forbid"
+    return closed
 
 
 def without_unused(
     values: dict[str, Any], unused: Mapping[str, str | None], info: ValidationInfo, prefix: str = ""
 ) -> dict[str, Any]:
-    """The values without the unused fields. Raises ValueError, or adds to a list in the context, if some are set."""
+    """The values without the unused fields. Raises ValueError if some are set, unless the context is true."""
     complaints = [
         f"{prefix}{field} ({spelled(value)}) has no effect {why}"
         for field, value in values.items()
         if (why := unused.get(field)) is not None and value is not None
     ]
-    if isinstance(info.context, list):
-        info.context.extend(complaints)
-    elif complaints:
+    if complaints and not info.context:
         raise ValueError("; ".join(complaints))
     return {field: value for field, value in values.items() if field not in unused}
 
@@ -253,7 +241,15 @@ class Registry(Mapping[str, type[C]]):
             )
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        return core_schema.literal_schema(list(self))
+        return core_schema.no_info_plain_validator_function(self._checked)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self)}
+
+    def _checked(self, name: Any) -> Any:
+        if name not in list(self):
+            raise PydanticKnownError("literal_error", {"expected": alternatives([repr(name) for name in self])})
+        return name
 
 
 _registries: list[Registry[Any]] = []

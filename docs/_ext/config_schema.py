@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, ClassVar, Union
+from typing import Any, Union
 
 from config_meanings import Meaning, fields, sections
 from pydantic import Field, create_model
@@ -29,15 +29,8 @@ def schema() -> dict[str, Any]:
     """The schema of a config file (JSON Schema, draft 2020-12)."""
     made = Config.model_json_schema(schema_generator=_Generator)
     defined = made["$defs"]
-    described = {"": made}
     for path, section in sections():
-        parent, _, field = path.rpartition(".")
-        if path and section.__name__ not in defined:  # a union's, which pydantic does not define apart
-            defined[section.__name__] = described[parent]["properties"][field]
-            described[parent]["properties"][field] = {"$ref": f"#/$defs/{section.__name__}"}
-        described[path] = defined[section.__name__] if path else made
-    for path, section in sections():
-        _describe(described[path], section)
+        _describe(defined[section.__name__] if path else made, section)
     # teacher_forcing: 0.5 is short for {ratio: 0.5}, a path for {path: …}, and a name may be a number.
     forcing = defined[TeacherForcingConfig.__name__]
     defined[TeacherForcingConfig.__name__] = {
@@ -58,24 +51,24 @@ def as_json() -> str:
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator, for which a union is one section with the options of all components."""
+    """Pydantic's generator, for which a section has the options of all its components as fields."""
 
-    def function_plain_schema(self, schema: Any) -> dict[str, Any]:
-        if (union := schema.get("metadata", {}).get("union")) is None:
-            return super().function_plain_schema(schema)
-        fields = {field: _field(union, field, choice) for field, choice in union.all_fields().items()}
-        fields["union"] = ClassVar[Any], union  # as a member has it
-        open_section = create_model(union.__name__, __base__=Section, __module__=union.__module__, **fields)
-        open_section.__doc__ = union.__doc__
-        open_section.model_rebuild(force=True)
-        return self.generate_inner(open_section.__pydantic_core_schema__)
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        described, section = super().model_schema(schema), schema["cls"]
+        if issubclass(section, Section) and section.choices:
+            options = {
+                field: _option(section, field, choice) for field, choice in section.all_fields().items() if choice
+            }
+            properties = create_model("Options", **options).model_json_schema(schema_generator=type(self))["properties"]
+            properties = described["properties"] | properties
+            described["properties"] = {field: properties[field] for field in section.all_fields()}
+            described["additionalProperties"] = False
+        return described
 
 
-def _field(union: type[Section], field: str, choice: str | None) -> Any:
-    """The type and the default of a union's field: for an option any type that a component has for it."""
-    if choice is None:
-        return union.model_fields[field].rebuild_annotation(), union.model_fields[field]
-    registry = union.choices[choice]
+def _option(section: type[Section], field: str, choice: str) -> Any:
+    """The type and the default of an option: any type that a component has for it."""
+    registry = section.choices[choice]
     infos = [options_of(registry[name]).model_fields[field] for name in registry.option_users()[field]]
     default = infos[0].default
     alike = all(info.default == default for info in infos)

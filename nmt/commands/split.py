@@ -45,10 +45,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _languages(*paths: Path) -> list[str]:
+def _languages(*paths: Path) -> tuple[str, str]:
     """The codes that end the files' names. Raises `UserError` if they are unusable."""
-    codes = [Path(path.name.removesuffix(".gz")).suffix[1:] for path in paths]
-    if len(set(codes)) == 1 or not all(re.fullmatch(r"[A-Za-z]{2,3}", code) for code in codes):
+    source, target = (Path(path.name.removesuffix(".gz")).suffix[1:] for path in paths)
+    if source == target or not all(re.fullmatch(r"[A-Za-z]{2,3}", code) for code in (source, target)):
         names = " and ".join(path.name for path in paths)
         raise UserError(f"{names}: end the names with the codes of the two languages, such as text.de and text.en")
-    return codes
+    return source, target

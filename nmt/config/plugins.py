@@ -92,10 +92,5 @@ def resolve_plugins(values: dict[str, Any], origin: str, folder: Path | None = N
         plugins[number] = plugin.model_dump()
 
 
-def load_plugins_of_environment() -> None:
-    """Load the plugins that the environment variable names. Raises what `load_plugin` does."""
-    for path in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        load_plugin(path)
-
-
-load_plugins_of_environment()
+for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+    load_plugin(name)

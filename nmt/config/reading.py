@@ -19,7 +19,7 @@ from nmt.config.yaml_text import LONGEST, parse_yaml
 from nmt.registry import Section, alternatives
 from nmt.system.errors import UserError
 from nmt.system.files import require_regular
-from nmt.system.values import shown, unusable
+from nmt.system.values import shown
 
 _PATTERNS = {
     NAME: "a name has letters, digits, '.', '_' and '-', and begins with a letter or digit",
@@ -54,21 +54,17 @@ def read_values(path: str | Path) -> dict[str, Any]:
     return values
 
 
-def parse_config(
-    values: dict[str, Any], origin: str, ignored: list[str] | None = None, overrides: Sequence[str] = ()
-) -> Config:
+def parse_config(values: dict[str, Any], origin: str, *, stored: bool = False, overrides: Sequence[str] = ()) -> Config:
     """Validate plain values; `origin` (a file's name) begins the message of the `UserError` raised for bad ones.
 
-    That of a field which one of the `overrides` has set begins with the override. If a list `ignored` is given, fields
-    that have no effect are not refused, and the list gets a line for each.
+    That of a field which one of the `overrides` has set begins with the override. In `stored` values, which a run has
+    written, fields that have no effect are ignored.
     """
     try:
-        for complaint in unusable(values):
-            raise UserError(f"{origin}: {complaint}")
         resolve_plugins(values, origin)
         if addons.is_offered("old_config"):
-            addons.offered("old_config").upgrade(values, origin, quiet=ignored is not None)
-        return Config.model_validate(values, context=ignored)
+            addons.offered("old_config").upgrade(values, origin, quiet=stored)
+        return Config.model_validate(values, context=stored)
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
     except ValidationError as error:

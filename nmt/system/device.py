@@ -4,10 +4,8 @@ import ctypes
 import os
 import platform
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 
 import torch
 
@@ -16,7 +14,6 @@ from nmt.system.processor import cpuinfo
 from nmt.system.values import shown
 
 _OUT_OF_MEMORY = ("can't allocate memory", "bad_alloc", "overflow", "negative dimension")  # the last two: of sizes
-_thread = threading.local()
 
 
 def choose_device(name: str) -> torch.device:
@@ -49,7 +46,7 @@ def report_out_of_memory(message: Callable[[], str]) -> Iterator[None]:
 
 
 def configure_process() -> None:
-    """Set what makes PyTorch fast on a CPU, for this thread and those among which PyTorch divides its work.
+    """Set what makes PyTorch fast on a CPU, for this thread and those that PyTorch starts from now on.
 
     Values below 1e-38 (denormal numbers) count as 0: some CPUs multiply them, which a peaked softmax leaves, a hundred
     times slower than others. The C library (glibc) keeps freed memory for later tensors: returning it to the system and
@@ -57,30 +54,10 @@ def configure_process() -> None:
     shrinks below its peak.
     """
     torch.set_flush_denormal(True)
-    if not getattr(_thread, "is_configured", False):
-        _thread.is_configured = True
-        _flush_in_running_threads()
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
         mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
         mallopt(-3, 2**25)  # M_MMAP_THRESHOLD
-
-
-def _flush_in_running_threads() -> None:
-    """Flush denormal numbers in PyTorch's threads, too, if they run already, as in a program that has used PyTorch.
-
-    Threads that start later inherit it. In those that run, OpenMP runs the C library's `fesetenv` (GNU's only).
-    """
-    values = torch.get_num_threads() * 2**16  # PyTorch gives each thread at least 2**15
-    smallest = torch.ones(values, dtype=torch.int32).view(torch.float32)  # 1e-45
-    if not (smallest * 1).view(torch.int32).any():
-        return
-    with suppress(OSError, AttributeError):  # another system: slower where it matters, and otherwise the same
-        process, environment = ctypes.CDLL(None), ctypes.create_string_buffer(256)  # an fenv_t has 32 bytes or fewer
-        process.fegetenv(environment)
-        maps = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
-        for path in {line.split(maxsplit=5)[-1] for line in maps if "libgomp" in line}:  # packages bring their own
-            ctypes.CDLL(path).GOMP_parallel(process.fesetenv, environment, torch.get_num_threads(), 0)
 
 
 def describe_machine(device: torch.device) -> str:

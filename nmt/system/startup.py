@@ -4,7 +4,6 @@ import gc
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -51,22 +50,15 @@ def without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-@contextmanager
-def stop_imports_on_ctrl_c() -> Iterator[None]:
-    """Inside the block, Ctrl-C during an import ends the process at once, with exit code 130.
+def stop_imports_on_ctrl_c() -> None:
+    """From now on, Ctrl-C during an import ends the process at once, with exit code 130.
 
     Some modules of PyTorch and NumPy drop a `KeyboardInterrupt` while they are imported, or turn it into an
-    `ImportError`. The block does nothing in other threads than the main one, and where SIGINT is ignored or handled.
+    `ImportError`. Nothing changes in other threads than the main one, and where SIGINT is ignored or handled.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, _stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with suppress(ValueError):  # another thread
+            signal.signal(signal.SIGINT, _stop)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -94,11 +94,3 @@ def test_models_that_started_from_one_checkpoint_have_a_mean(save: Saver) -> Non
     for name, weight in mean.items():
         torch.testing.assert_close(weight, (one[name] + other[name]) / 2)
     assert any(not torch.equal(weight, one[name]) for name, weight in mean.items())
-
-
-def test_nothing_is_overwritten(save: Saver, capsys: pytest.CaptureFixture[str]) -> None:
-    path = save("one")
-    before = path.read_bytes()
-    assert main(["average", str(path), "--output", str(path)]) == 2
-    assert str(path) in capsys.readouterr().err
-    assert path.read_bytes() == before

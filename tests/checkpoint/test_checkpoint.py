@@ -19,7 +19,6 @@ from support.runs import assert_same
 
 import nmt
 from nmt.checkpoint import contents as checkpoint
-from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
@@ -157,21 +156,11 @@ def test_an_older_checkpoint_is_refused_with_advice(
 
 
 @pytest.mark.parametrize(
-    ("contents", "error"),
-    [
-        ({"model": {}}, "is not an nmt checkpoint: format: "),
-        ({"format": "2"}, "is not an nmt checkpoint: format: "),
-        ({"format": 5}, "written by a newer nmt: update nmt (format 5, not 4)"),
-    ],
-)
-def test_files_of_other_formats_are_refused(tmp_path: Path, contents: Any, error: str) -> None:
-    checkpoint_file.write(tmp_path / "other.safetensors", contents)
-    assert error in refusal(tmp_path / "other.safetensors")
-
-
-@pytest.mark.parametrize(
     ("alter", "error"),
     [
+        (lambda c: c.pop("format"), "is not an nmt checkpoint: format: "),
+        (lambda c: c.update(format="2"), "is not an nmt checkpoint: format: "),
+        (lambda c: c.update(format=5), "written by a newer nmt: update nmt (format 5, not 4)"),
         (lambda c: c.update(model=7), "model: input should be a valid dictionary (here: 7)"),
         (lambda c: c["model"].update(more=7), "model.more: input should be an instance of Tensor"),
         (lambda c: c["model"].update(more=torch.zeros(2)), "more is real numbers of shape (2,), but nothing is needed"),
@@ -180,9 +169,7 @@ def test_files_of_other_formats_are_refused(tmp_path: Path, contents: Any, error
         (lambda c: c["model"]["decoder.output.bias"].fill_(torch.nan), "bias holds a value that is not finite"),
         (lambda c: c["target"]["tokens"].append("new"), "(12, 6), but real numbers of shape (13, 6) is needed"),
         (lambda c: c["source"]["tokens"].append("ba"), "source.tokens: not <unk>, <pad>, <bos>, <eos> and then others"),
-        (lambda c: c["source"].update(subword_model="x"), "source.subword_model: input should be an instance of"),
         (lambda c: c["config"]["data"]["source"].update(tokenizer="spacy", language=""), "not a language code"),
-        (lambda c: c["config"].update(name="../../etc"), "name: "),
         (lambda c: c["config"]["model"].update(novelty=1), "has written it, update nmt): model.novelty: unknown field"),
         (lambda c: c["config"]["model"]["encoder"].update(hidden_size=10**9), "no memory can hold a model of the size"),
         (lambda c: c["config"]["model"].update(embedding_size=3 * 10**18), "embedding_size: input should be less than"),

@@ -39,7 +39,7 @@ def good(save: Saver) -> Path:
         ("selection", "likeliest", lambda: torch.full((12, 1), -1, dtype=torch.int16), "likeliest holds an id that no"),
         ("selection", "likeliest", lambda: torch.zeros(11, 2, dtype=torch.int16), "selection.likeliest is torch.int16"),
         ("selection", "likeliest", lambda: None, "selection.likeliest: "),
-        ("config", "name", lambda: torch.zeros(3), "name: a value of the kind Tensor is no setting"),
+        ("config", "name", lambda: torch.zeros(3), "name: text is expected (here: tensor("),
         ("config", "name", lambda: "x" * 10**6, "name: "),
     ],
 )

@@ -37,22 +37,20 @@ def test_every_shipped_config_loads() -> None:
 
 
 def test_the_multi30k_configs_differ_in_attention_alone() -> None:
-    wiring_and_scope = {}
-    rest = []
+    attention, rest = {}, []
     for name in ("multi30k", "multi30k_bahdanau", "multi30k_luong_local", "multi30k_luong_local_m", "multi30k_none"):
         values = load_config(CONFIGS / f"{name}.yaml").model_dump()
-        attention = values["model"].pop("attention")
+        fields = values["model"].pop("attention")
         assert values.pop("name") == name
-        assert attention.get("score", "additive") == "additive"
-        wiring_and_scope[name] = attention["wiring"], attention.get("scope")
+        attention[name.partition("_")[2]] = " ".join(fields.get(field, "") for field in ("wiring", "scope", "score"))
         rest.append(values)
     assert all(values == rest[0] for values in rest)
-    assert wiring_and_scope == {
-        "multi30k": ("luong", "global"),
-        "multi30k_bahdanau": ("bahdanau", "global"),
-        "multi30k_luong_local": ("luong", "local_p"),
-        "multi30k_luong_local_m": ("luong", "local_m"),
-        "multi30k_none": ("none", None),
+    assert attention == {
+        "": "luong global additive",
+        "bahdanau": "bahdanau global additive",
+        "luong_local": "luong local_p additive",
+        "luong_local_m": "luong local_m additive",
+        "none": "none  ",
     }
 
 
@@ -63,8 +61,6 @@ def test_the_multi30k_configs_differ_in_attention_alone() -> None:
     ("override", "field", "value"),
     [
         ("training.learning_rate=1e-3", "training.learning_rate", 0.001),
-        ("training.max_updates=null", "training.max_updates", None),
-        ("model.attention={wiring: luong, input_feeding: false}", "model.attention.input_feeding", False),
         ("output_dir=a=b", "output_dir", "a=b"),
         ("output_dir='null'", "output_dir", "null"),
         ("training.teacher_forcing=0.5", "training.teacher_forcing.ratio", 0.5),
@@ -88,7 +84,6 @@ def test_overrides_apply_in_their_order_and_keep_their_neighbours(tmp_path: Path
     ("override", "fragment"),
     [
         ("training.batch_size", "expected FIELD=VALUE"),
-        ("=3", "expected FIELD=VALUE"),
         ("name.first=y", "name is a value, not a section"),
         ("training={", "not valid YAML"),
     ],
@@ -112,9 +107,7 @@ def test_values_that_python_cannot_hold_are_refused(tmp_path: Path, value: str) 
     [
         ("name: x\ntraining:\n\tseed: 1\n", "config.yaml: line 3: not valid YAML"),
         ("name: x\ntraining: {seed: 5}\ntraining: {batch_size: 3}", "is given twice"),
-        ("{name: x, name: y}", "is given twice"),
         ("", "config.yaml: the config must be a mapping"),
-        ("- name\n- x\n", "config.yaml: the config must be a mapping"),
         ("bahdanau", "config.yaml: the config must be a mapping"),
     ],
 )

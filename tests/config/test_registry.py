@@ -92,30 +92,22 @@ def test_the_options_of_a_dataclass_are_fields_of_the_section() -> None:
     assert config_meanings._docstring(Product.Options, "factor") == "How much it is multiplied by."
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty package `sums`."""
+def test_components_are_called_as_their_files_or_by_their_names_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("nmt.registry._registries", [])
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "made_up_base", sys.modules[__name__])
-    for name in [name for name in sys.modules if name.split(".")[0] == "sums"]:
-        monkeypatch.delitem(sys.modules, name)
-    (tmp_path / "sums").mkdir()
-    (tmp_path / "sums" / "__init__.py").touch()
-    return tmp_path / "sums"
-
-
-def test_a_component_is_called_as_its_file_or_by_its_name(package: Path) -> None:
-    (package / "first.py").write_text("from made_up_base import Sum\n\nclass First(Sum): pass\n")
-    (package / "others.py").write_text(
-        "from made_up_base import Sum\n\nclass A(Sum): name = 'a'\n\nclass B(A): name = 'b'\n"
-    )
-    (package / "none.py").write_text("from made_up_base import Sum\n")
+    named = "class A(Sum): name = 'a'\n\nclass B(A): name = 'b'\n"
+    sums = {"first": "class First(Sum): pass\n", "others": named, "none": ""}
+    for package, modules in (("sums", sums), ("doubles", {"both": "class A(Sum): pass\n\nclass B(Sum): pass\n"})):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+        for name, source in modules.items():
+            (tmp_path / package / f"{name}.py").write_text(f"from made_up_base import Sum\n\n{source}")
     names = {name: component.__name__ for name, component in Registry("made_up_base:Sum", "sums").items()}
     assert names == {"a": "A", "b": "B", "first": "First", "plus": "Sum", "times": "Product"}
-
-
-def test_two_components_of_one_name_are_refused(package: Path) -> None:
-    (package / "both.py").write_text("from made_up_base import Sum\n\nclass A(Sum): pass\n\nclass B(Sum): pass\n")
-    with pytest.raises(TypeError, match=r"sums\.both\.B and sums\.both\.A are both called both: give each a `name`"):
-        list(Registry("made_up_base:Sum", "sums"))
+    with pytest.raises(
+        TypeError, match=r"doubles\.both\.B and doubles\.both\.A are both called both: give each a `name`"
+    ):
+        list(Registry("made_up_base:Sum", "doubles"))

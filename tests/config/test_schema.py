@@ -39,34 +39,29 @@ def test_shipped_configs_name_it_and_fit() -> None:
         assert complaints(yaml.safe_load(to_yaml(load_config(path)))) == [], path
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"name": 7},
-        {"name": "x", "training": {"teacher_forcing": 0.5}},
-        {"name": "x", "model": {"attention": {"scope": "local_m", "window": 3, "size": None}}},
-        {"name": "x", "training": {"schedule": {"kind": "plateau", "factor": 0.7}}},
-    ],
-)
-def test_what_nmt_accepts_fits(config: dict[str, Any]) -> None:
-    Config.model_validate(config)
-    assert complaints(config) == []
+GOOD = [
+    {"name": 7},
+    {"name": "x", "training": {"teacher_forcing": 0.5}},
+    {"name": "x", "model": {"attention": {"scope": "local_m", "window": 3, "size": None}}},
+    {"name": "x", "training": {"schedule": {"kind": "plateau", "factor": 0.7}}},
+]
+BAD = [
+    {"name": "x", "modle": {}},
+    {"name": "x", "training": {"batch_size": 0}},
+    {"name": "x", "training": {"schedule": {"factor": 0.7}}},
+    {"name": "x", "model": {"attention": {"score": "dot", "size": 3}}},
+    {"name": "x", "data": {"source": {"tokenizer": "char", "subword_model": "bpe"}}},
+]
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"name": "x", "modle": {}},
-        {"name": "x", "training": {"batch_size": 0}},
-        {"name": "x", "training": {"schedule": {"factor": 0.7}}},
-        {"name": "x", "model": {"attention": {"score": "dot", "size": 3}}},
-        {"name": "x", "data": {"source": {"tokenizer": "char", "subword_model": "bpe"}}},
-    ],
-)
-def test_what_nmt_refuses_does_not_fit(config: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="validation error"):
+def test_it_agrees_with_what_nmt_accepts() -> None:
+    for config in GOOD:
         Config.model_validate(config)
-    assert complaints(config)
+        assert complaints(config) == []
+    for config in BAD:
+        with pytest.raises(ValueError, match="validation error"):
+            Config.model_validate(config)
+        assert complaints(config)
 
 
 def test_every_field_has_a_meaning() -> None:

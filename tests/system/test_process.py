@@ -71,16 +71,15 @@ import os, signal, sys, time
 from nmt.system.startup import stop_imports_on_ctrl_c
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-with stop_imports_on_ctrl_c():
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(60)
-    except KeyboardInterrupt:
-        print("raised")
-    if "import" in sys.argv:
-        import dropping
-        print("dropped")
-assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+stop_imports_on_ctrl_c()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("raised")
+if "import" in sys.argv:
+    import dropping
+    print("dropped")
 """
 
 
@@ -144,23 +143,13 @@ thread.start()
 thread.join()
 torch.set_flush_denormal(False)
 print_whether_denormals_are_left()
-
-def in_a_program_that_has_used_pytorch():
-    torch.set_flush_denormal(False)
-    print_whether_denormals_are_left()
-    configure_process()
-    print_whether_denormals_are_left()
-
-thread = threading.Thread(target=in_a_program_that_has_used_pytorch)
-thread.start()
-thread.join()
 """
 
 
 def test_a_configured_process_keeps_freed_memory_and_flushes_denormals_in_every_thread() -> None:
     eager = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "0"}  # to return memory at once
     before, kept, *denormals = printed_by(CONFIGURED, **eager).split()
-    assert denormals == ["False", "False", "True", "True", "False"]
+    assert denormals == ["False", "False", "True"]
     if platform.libc_ver()[0] == "glibc":  # pages of 4 KiB, of ten tensors of 16 MiB
         assert int(before) > 9 * 2**12 > 9 * int(kept)
 

@@ -28,11 +28,12 @@ from nmt.data.batching import Batch
 from nmt.fast.products import products_in
 from nmt.system.device import configure_process
 from nmt.system.errors import UserError
+from nmt.system.process_pool import child_environment
 from nmt.system.processor import Precision
 from nmt.training.loss import BatchLoss, Loss
 from nmt.training.update import set_global_step
 
-COMMAND = "import sys; sys.path = [*filter(None, sys.path)]; from nmt.fast.worker import serve; serve()"
+COMMAND = "from nmt.fast.worker import serve; serve()"
 
 
 class Shard(NamedTuple):
@@ -64,7 +65,7 @@ class Worker:
             [sys.executable, "-c", COMMAND, str(memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+            env=child_environment(),
             pass_fds=[memory],
             start_new_session=True,  # Ctrl-C is for this process, also before the other one ignores it
         )

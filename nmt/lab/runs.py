@@ -15,6 +15,7 @@ from nmt.config.run import Config
 from nmt.lab import result
 from nmt.system import files
 from nmt.system.errors import UserError
+from nmt.system.process_pool import child_environment
 from nmt.training.folder import LOG
 from nmt.training.interruption import StopSignals
 
@@ -89,6 +90,7 @@ def _start(config: Config) -> Child:
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
+            env=child_environment(),
             start_new_session=True,
         )
     assert process.stdin is not None

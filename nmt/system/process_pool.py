@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from nmt.system.errors import UserError
 
 Result = TypeVar("Result")
+SAFE_PATH = "PYTHONSAFEPATH"  # set, Python does not import from the current folder only because it is that
 
 
 def map_in_processes(
@@ -40,6 +41,8 @@ def map_in_processes(
         yield from starmap(function, chain(first, remaining))
         return
     context = multiprocessing.get_context("fork" if fork else "spawn")
+    safe_path = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
     stopped, stop = context.Pipe(duplex=False)  # `stopped` can be read once no process has the other end
     pool = ProcessPoolExecutor(count, context, initializer=_begin_worker, initargs=(function, stopped, stop, fork))
     waiting: deque[Future[bytes]] = deque()
@@ -57,6 +60,13 @@ def map_in_processes(
         stop.close()  # a job that has begun is not waited for
         pool.shutdown(cancel_futures=True)
         stopped.close()
+        if safe_path is None:
+            os.environ.pop(SAFE_PATH, None)
+
+
+def child_environment() -> dict[str, str]:
+    """The environment of a Python process that imports what this one does, and nothing else from the current folder."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path), SAFE_PATH: "1"}
 
 
 def cores() -> int:

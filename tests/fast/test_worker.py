@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.processes import run_among_planted_modules
 from support.tiny_models import Variant, tiny_model
 
 from nmt.data.batching import Example, collate
@@ -70,6 +71,12 @@ def test_two_processes_have_the_gradient_of_one(precision):
     gradients_of(losses, two, mask)
     del two
     assert not Path(f"/proc/{pid}").exists()  # no zombie
+
+
+def test_the_worker_imports_nothing_from_the_current_folder(tmp_path):
+    script = SCRIPT.replace("time.sleep(600)", "")
+    path = [str(Path(__file__).parent), *filter(os.path.isdir, sys.path)]
+    run_among_planted_modules(script, tmp_path, PYTHONPATH=os.pathsep.join(path))
 
 
 def test_a_seed_decides_about_dropout_in_both_and_only_death_ends_the_worker():

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from PIL import Image
 from support.cli import ROOT, error_of
+from support.processes import run_among_planted_modules
 
 from nmt.cli import main
 from nmt.config.reading import load_config
@@ -265,3 +266,14 @@ def test_bad_input_is_one_line_and_code_2(
         error = error_of(capsys)
         assert all(word in error for word in words)
         assert modified(copy) == before
+
+
+def test_runs_import_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    script = f"""
+from nmt.config.reading import load_config
+from nmt.lab import runs
+child = runs._start(load_config({str(ROOT / "configs" / "quickstart.yaml")!r}, ["data.folder=/dev/null"]))
+child.process.wait()
+assert "error: /dev/null" in (log := child.log.read_text()), log  # of the run itself
+"""
+    run_among_planted_modules(script, tmp_path, PYTHONPATH=str(ROOT))

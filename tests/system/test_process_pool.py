@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.processes import end_this_process
+from support.processes import end_this_process, run_among_planted_modules
 from support.tiny_models import SOURCES, WIRINGS, parametrised, tiny_model
 
 import nmt
@@ -45,6 +45,15 @@ def test_order_is_kept_and_one_worker_is_this_process() -> None:
     assert list(map_in_processes(pow, [])) == []
     processes = {*map_in_processes(os.getpid, [()]), *map_in_processes(os.getpid, [(), ()], workers=1)}
     assert processes == {os.getpid()}
+
+
+def test_workers_import_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    script = """
+from nmt.system.process_pool import map_in_processes
+if __name__ == "__main__":
+    assert list(map_in_processes(pow, [(2, 3), (2, 4)], 2)) == [8, 16]
+"""
+    run_among_planted_modules(script, tmp_path, PYTHONPATH=ENVIRONMENT["PYTHONPATH"])
 
 
 def test_forked_workers_have_one_thread_each_and_change_nothing_here() -> None:

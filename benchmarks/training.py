@@ -56,7 +56,7 @@ def main() -> None:
     about = {
         "machine": describe_machine(choose_device(options.device)),
         "threads": options.threads,
-        "auto": choose_precision(config, choose_device(options.device)).precision,
+        "auto": choose_precision(config, choose_device(options.device)),
         "rounds": options.rounds,
         "updates": options.updates,
         "sizes": config.model.model_dump(mode="json", include={"embedding_size", "encoder", "decoder"})
@@ -137,7 +137,7 @@ def runs_of(
             mechanism = peers.configured(config, name)
             training = mechanism.training.model_copy(update={"precision": precision, "fast": fast})
             mechanism = mechanism.model_copy(update={"training": training})
-            mechanism = with_precision(mechanism, choose_precision(mechanism, device).precision)
+            mechanism = with_precision(mechanism, choose_precision(mechanism, device))
             torch.manual_seed(1)
             model = build_model(mechanism.model, *types).to(device).train()
             train_state = new_train_state(model, mechanism.training)

@@ -37,9 +37,9 @@ from nmt.evaluation.alignment import read_links
 from nmt.model.seq2seq import Seq2Seq
 from nmt.text.corpus import read_lines
 from nmt.training import loop
+from nmt.training.loop import Trainer
 from nmt.training.loss import BatchLoss
 from nmt.training.progress import Tokens
-from nmt.training.trainer import Trainer
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample" / "validation"
 HALF_EPOCH, MIDDLE, TOGETHER = 89, 445, 50  # updates

@@ -39,12 +39,12 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.evaluation.checkpoints import corpus_test_set
     from nmt.training.interruption import tolerate_closed_output
-    from nmt.training.progress import JsonProgress, TextProgress
+    from nmt.training.progress import Progress
 
     has_test = config.data.corpus != "files" or config.data.source.test is not None
     split = config.evaluation.split or ("test" if has_test else "validation")
     test_set = corpus_test_set(config, split)  # now: a missing file should show at once
-    progress = JsonProgress() if options.log_format == "json" else TextProgress()
+    progress = Progress(options.log_format)
     if options.check:
         from nmt.training.run import check
 
@@ -57,23 +57,21 @@ def run(options: argparse.Namespace) -> int:
 def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progress: Progress) -> int:
     from nmt.training.distributed import connect_processes
     from nmt.training.folder import LAST
-    from nmt.training.interruption import Interrupted, StopSignals
+    from nmt.training.interruption import StopSignals
     from nmt.training.run import run
 
-    stop, checkpoint = StopSignals(), None
-    try:
-        with connect_processes() as group, stop.installed():
-            if not group.is_main:
-                sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the command ends
-            folder = run(config, stop, resume=options.resume, group=group, progress=progress)
-            checkpoint = folder / LAST
-    except Interrupted:
-        stop.requested = True
+    stop = StopSignals()
+    with connect_processes() as group:
+        if not group.is_main:
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the command ends
+        folder = run(config, stop, resume=options.resume, group=group, progress=progress)
     if stop.requested:
         settings = [word for setting in options.set for word in ("--set", setting)]
         settings += ["--plain"] if options.plain else []
         settings += ["--log-format", "json"] if options.log_format == "json" else []
-        progress.stopped(checkpoint, _command_line("train", options.config, *settings, "--resume"))
+        again, checkpoint = _command_line("train", options.config, *settings, "--resume"), str(folder / LAST)
+        text = f"Saved {checkpoint}. To continue: {again}"
+        progress.report("stopped", {"checkpoint": checkpoint, "command": again}, text)
         return 130
     if group.is_main:
         _evaluate(config, test_set, folder, progress)
@@ -102,7 +100,8 @@ def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progres
         _command_line("translate", best, example, "--attention", "attention.png"),
         _command_line("evaluate", best, "--split", "validation", "--output", "evaluation"),
     ]
-    progress.evaluation(table, json.loads((folder / "evaluation.json").read_text(encoding="utf-8")), commands)
+    scores = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
+    progress.report("evaluation", scores, "\n  ".join([f"\n{table}\n\nNext:", *commands]))
 
 
 def _command_line(*arguments: str) -> str:

@@ -20,19 +20,17 @@ from nmt.config.run import Config
 from nmt.lab import result
 from nmt.lab.measure import measure
 from nmt.system.errors import UserError
-from nmt.training.interruption import Interrupted, StopSignals
+from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 
 
 def main() -> int:
     """Train or resume training, measure, write the result; returns the exit code."""
-    stop = StopSignals()
     try:
-        with stop.installed():
-            document = "".join(takewhile("...\n".__ne__, sys.stdin))
-            config = parse_config(yaml.safe_load(document), "standard input")
-            threading.Thread(target=stop_at_end, args=(sys.stdin.fileno(),), daemon=True).start()
-            return _train_and_measure(config, stop)
+        document = "".join(takewhile("...\n".__ne__, sys.stdin))
+        config = parse_config(yaml.safe_load(document), "standard input")
+        threading.Thread(target=stop_at_end, args=(sys.stdin.fileno(),), daemon=True).start()
+        return _train_and_measure(config)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -45,14 +43,12 @@ def stop_at_end(descriptor: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _train_and_measure(config: Config, stop: StopSignals) -> int:
-    try:
-        run(config, stop, resume=True)
-        with stop.abandoning():
-            measured = measure(config)
-    except Interrupted:
+def _train_and_measure(config: Config) -> int:
+    stop = StopSignals()
+    run(config, stop, resume=True)
+    if stop.requested:
         return 130
-    result.write(measured, result.path_of(config))
+    result.write(measure(config), result.path_of(config))
     return 0
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -27,13 +24,15 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError
 from nmt.system.files import report_write_errors
 from nmt.training.counters import Counters, Number
-from nmt.training.distributed import ProcessGroup
+from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, keep_checkpoint, load_last_intact
 from nmt.training.prepare import Prepared, batches_of
 from nmt.training.train_state import TrainState
-from nmt.training.trainer import Trainer
 
-NOT_NEGATIVE = ("step", "exp_avg_sq", "square_avg", "acc_delta")  # moments that are counts or squares
+if TYPE_CHECKING:
+    from nmt.training.loop import Trainer
+
+MAX_SKIPPED = 10  # updates in a row
 
 # What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
 _FIXED: Any = {
@@ -73,35 +72,18 @@ def save(trainer: Trainer) -> None:
     has become another run's.
     """
     trainer.log.refuse_removed()
-    _save(trainer)
-
-
-def save_before_exit(trainer: Trainer) -> str:
-    """Save although the folder was removed, if that is possible; returns how to continue."""
-    if trainer.group.size == 1:  # several processes would have to save together
-        with suppress(UserError):
-            _save(trainer)
-            return f"the state of training is saved: continue with --resume, from update {trainer.counters.update}"
-    return "start over, or continue from the last checkpoint with --resume"
-
-
-def _save(trainer: Trainer) -> None:
     refuse_infinite(trainer)
     training = _training_state(trainer)
     if trainer.group.is_main:
-        _write(trainer, LAST, trainer.train_state.model, training, previous=trainer.folder / PREVIOUS)
+        write(trainer, LAST, trainer.train_state.model, training, previous=trainer.folder / PREVIOUS)
         if (count := trainer.config.training.keep_checkpoints) is not None:
             keep_checkpoint(trainer.folder, trainer.counters.update, count)
         saved = {"update": trainer.counters.update, "path": str(trainer.folder / LAST)}
         trainer.progress.report("checkpoint", saved)
 
 
-def save_best(trainer: Trainer) -> None:
-    """Save the model as `best.safetensors`, for translation alone."""
-    _write(trainer, BEST, trainer.train_state.result)
-
-
-def _write(trainer: Trainer, name: str, model: Seq2Seq, training: Any = None, previous: Path | None = None) -> None:
+def write(trainer: Trainer, name: str, model: Seq2Seq, training: Any = None, previous: Path | None = None) -> None:
+    """Write a checkpoint into the run's folder; without `training` for translation alone."""
     sides = trainer.pairs.source, trainer.pairs.target
     selection = selection_of(trainer)
     checkpoint.save(trainer.folder / name, trainer.config, *sides, model, training, selection, previous)
@@ -113,26 +95,20 @@ def selection_of(trainer: Trainer) -> Shortlist | None:
 
 
 def refuse_infinite(trainer: Trainer) -> None:
-    """Raise `UserError` if a weight is not finite."""
-    if not trainer.train_state.is_finite:
-        raise UserError(
-            f"training.learning_rate is too high: update {trainer.counters.update} made weights that are not finite; "
-            f"lower it, and {advice(trainer.folder)}"
-        )
-
-
-def advice(folder: Path) -> str:
-    """How to train again after weights were lost."""
-    last = folder / LAST
+    """Raise `UserError` if a weight is not finite, or if too many updates in a row were skipped."""
+    counters, last = trainer.counters, trainer.folder / LAST
+    reason = f"{counters.skipped_in_row} updates in a row were skipped"
+    if counters.skipped_in_row < MAX_SKIPPED:
+        if trainer.train_state.is_finite:
+            return
+        reason = "weights are not finite"
+    advice = "start over (with training.checkpoint_every, a checkpoint before this would have been saved)"
     if last.exists():
-        return f"start over, or resume from {last}, which is still good"
-    return "start over (with training.checkpoint_every, a checkpoint before this would have been saved)"
-
-
-def seed_processes(seed: int, group: ProcessGroup) -> None:
-    """Have each process draw other random numbers. The first one continues with those of the seed."""
-    if not group.is_main:
-        torch.manual_seed(random.Random(f"{seed} {group.rank}").getrandbits(63))
+        advice = f"start over, or resume from {last}, which is still good"
+    raise UserError(
+        f"training.learning_rate ({counters.rate:g}) is too high: at update {counters.update}, {reason}; lower it, "
+        f"and {advice}"
+    )
 
 
 def _training_state(trainer: Trainer) -> dict[str, Any]:
@@ -154,7 +130,20 @@ def _training_state(trainer: Trainer) -> dict[str, Any]:
 
 def restore(train_state: TrainState, saved: TrainingState, path: Path, group: ProcessGroup) -> None:
     """Restore optimizer, moving average and random generators. Raises `DamagedFile` if they do not fit the model."""
-    _load_optimizer(train_state, saved.optimizer, path)
+    numbers = {name.partition(".")[0] for name in saved.optimizer}
+    needed = {  # of a parameter that waits for its first gradient nothing
+        f"{number}.{kind}": torch.empty(() if kind == "step" else weight.shape, device="meta")
+        for number, weight in enumerate(train_state.model.parameters())
+        for kind in train_state.moments
+        if str(number) in numbers
+    }
+    check_weights(f"{path}: optimizer", needed, saved.optimizer)
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, moment in saved.optimizer.items():
+        number, _, kind = name.partition(".")
+        moments.setdefault(int(number), {})[kind] = moment
+    groups = train_state.optimizer.state_dict()["param_groups"]
+    train_state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
     average = None if train_state.average is None else train_state.average.model
     check_weights(f"{path}: average", {} if average is None else average.state_dict(), saved.average or {})
     if average is not None and saved.average is not None:
@@ -167,32 +156,10 @@ def restore(train_state: TrainState, saved: TrainingState, path: Path, group: Pr
         raise DamagedFile(f"{path}: its state of the random generator cannot be used ({error})") from None
 
 
-def _load_optimizer(train_state: TrainState, moments: Mapping[str, Tensor], path: Path) -> None:
-    """Load the moments into the optimizer. A parameter that waits for its first gradient has none."""
-    numbers = {name.partition(".")[0] for name in moments}
-    needed = {
-        f"{number}.{kind}": torch.empty(() if kind == "step" else weight.shape, device="meta")
-        for number, weight in enumerate(train_state.model.parameters())
-        for kind in train_state.moments
-        if str(number) in numbers
-    }
-    check_weights(f"{path}: optimizer", needed, moments)
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, moment in moments.items():
-        number, _, kind = name.partition(".")
-        if kind in NOT_NEGATIVE and bool((moment < 0).any()):
-            raise DamagedFile(f"{path}: optimizer: {name} is negative: use another copy")
-        state.setdefault(int(number), {})[kind] = moment
-    # Up to version 0.3 a parameter that waits had moments of 0.
-    state = {number: of_parameter for number, of_parameter in state.items() if of_parameter.get("step", 1) > 0}
-    groups = train_state.optimizer.state_dict()["param_groups"]
-    train_state.optimizer.load_state_dict({"state": state, "param_groups": groups})
-
-
 def load_last(
-    config: Config, prepared: Prepared, folder: Path, group: ProcessGroup
+    config: Config, prepared: Prepared, folder: Path, group: ProcessGroup = SINGLE_PROCESS, *, repair: bool
 ) -> tuple[Loaded, TrainingState] | None:
-    """The last checkpoint that is not damaged, or None before the first. A damaged one is moved out of the way.
+    """The last checkpoint that is not damaged, or None before the first. `repair` moves a damaged one out of the way.
 
     Raises `UserError` if training cannot continue from it with this config, text and number of processes, or if not all
     machines read the same one.
@@ -203,6 +170,7 @@ def load_last(
     loaded, damaged = load_last_intact(folder, prepared.device)
     if damaged is not None:
         print(f"{damaged}. Continuing from the checkpoint before it, {previous}", file=sys.stderr)
+    if damaged is not None and repair:
         with report_write_errors(kept := folder / "damaged.safetensors"):
             if last.exists():
                 last.replace(kept)
@@ -213,24 +181,13 @@ def load_last(
         group.wait()
     if len(set(group.gather(repr(loaded and (loaded.training or {}).get("state"))))) > 1:
         raise UserError(f"{last} is not the same on all machines: they must share the folder {config.output_dir}")
-    if loaded is None:
-        return None
-    saved = state_to_continue(config, prepared, loaded, last)
-    processes = len(saved.random) if saved.random.dim() else 0
-    if processes != group.size:
-        before = "1 process" if processes == 1 else f"{processes} processes"
-        raise UserError(f"{last} was trained by {before}, and not by {group.size}: resume with {before}")
-    batches = len(batches_of(prepared.pairs, config.training, saved.state.epoch, group))
-    if saved.state.batch >= batches:
-        raise DamagedFile(f"{last}: training.state.batch is {saved.state.batch}, of {batches} in an epoch")
-    return loaded, saved
+    return None if loaded is None else (loaded, _state_to_continue(config, prepared, loaded, last, group))
 
 
-def state_to_continue(config: Config, prepared: Prepared, loaded: Loaded, last: Path) -> TrainingState:
-    """The training state of what was loaded from `last`.
-
-    Raises `DamagedFile` for impossible values, `UserError` unless training with this config and text can continue.
-    """
+def _state_to_continue(
+    config: Config, prepared: Prepared, loaded: Loaded, last: Path, group: ProcessGroup
+) -> TrainingState:
+    """The training state of what was loaded from `last`. Raises as `load_last` does."""
     if loaded.training is None:
         raise UserError(f"{last} is for translation only, like {BEST}: training cannot continue from it")
     before, now = (one.model_dump(include=_FIXED, exclude=_PATHS) for one in (loaded.config, config))
@@ -240,18 +197,19 @@ def state_to_continue(config: Config, prepared: Prepared, loaded: Loaded, last: 
         saved = TrainingState.model_validate(loaded.training)
     except ValidationError as error:
         raise DamagedFile(f"{last} cannot be resumed from: {explain(error)}") from None
-    if saved.state.validated > saved.state.update:
-        raise DamagedFile(f"{last}: training.state.validated is above update: use another copy")
     pairs = prepared.pairs
     text = saved.text, loaded.source.vocabulary, loaded.target.vocabulary
-    if text != (pairs.text, pairs.source.vocabulary, pairs.target.vocabulary):
-        raise UserError(
-            f"{last} was trained on another text, or with other tokens: restore the training files, or start another "
-            "run with --set name=NAME"
-        )
-    if saved.validation not in (None, prepared.validation.digest):
-        raise UserError(
-            f"{last} was validated on another text, whose scores cannot be compared: restore the validation files, or "
-            "start another run with --set name=NAME"
-        )
+    is_same = {
+        "trained": text == (pairs.text, pairs.source.vocabulary, pairs.target.vocabulary),
+        "validated": saved.validation in (None, prepared.validation.digest),
+    }
+    if other := [what for what, same in is_same.items() if not same]:
+        advice = "restore the files, or start another run with --set name=NAME"
+        raise UserError(f"{last} was {other[0]} on another text, or with other tokens: {advice}")
+    processes = len(saved.random) if saved.random.dim() else 0
+    if processes != group.size:
+        raise UserError(f"{last} was trained by {processes} process(es): resume with as many, not {group.size}")
+    batches = len(batches_of(pairs, config.training, saved.state.epoch, group))
+    if saved.state.batch >= batches:
+        raise DamagedFile(f"{last}: training.state.batch is {saved.state.batch}, of {batches} in an epoch")
     return saved

@@ -82,17 +82,16 @@ class Counters:
             if self.since_reduction >= config.schedule.patience:
                 self.reductions, self.since_reduction = self.reductions + 1, 0
 
-    def validations_left(self, config: TrainingConfig, batches_per_epoch: int) -> int:
-        """How many validations are still to come, the one at the end included."""
-        total = total_updates(config, batches_per_epoch)
-        every = config.validate_every or updates_per_epoch(config, batches_per_epoch)
-        return 0 if self.update >= total else -(-total // every) - self.update // every
-
     def fraction_completed(self, config: TrainingConfig, batches_per_epoch: int) -> float:
         """Of the whole training, from 0 to 1, if no early stopping cuts it short."""
         by_updates = self.update / config.max_updates if config.max_updates else 0.0
         epochs = self.epoch + self.batch / batches_per_epoch
         return min(1.0, max(by_updates, epochs / config.max_epochs if config.max_epochs else 0.0))
+
+    def seconds_left(self, config: TrainingConfig, batches_per_epoch: int) -> float:
+        """How long the rest of training takes if it is as fast as it was so far, validations included."""
+        share = self.fraction_completed(config, batches_per_epoch)
+        return self.seconds * (1 - share) / share
 
     def validation_is_due(self, config: TrainingConfig) -> bool:
         every = config.validate_every
@@ -116,9 +115,5 @@ class Counters:
 
 def total_updates(config: TrainingConfig, batches_per_epoch: int) -> int:
     """The number of updates at which training ends, if no early stopping cuts it short."""
-    by_epochs = config.max_epochs and config.max_epochs * updates_per_epoch(config, batches_per_epoch)
+    by_epochs = config.max_epochs and config.max_epochs * -(-batches_per_epoch // config.accumulate)
     return min(limit for limit in (config.max_updates, by_epochs) if limit is not None)
-
-
-def updates_per_epoch(config: TrainingConfig, batches_per_epoch: int) -> int:
-    return -(-batches_per_epoch // config.accumulate)

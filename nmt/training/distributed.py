@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import NamedTuple, TypeVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import distributed
 from torch._C._distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
@@ -50,25 +48,9 @@ class ProcessGroup(NamedTuple):
         """Wait until every process has called this."""
         self.total(0)
 
-    def shard(self, indices: Sequence[int], lengths: NDArray[np.int32]) -> list[int]:
-        """This process's shard of a batch: indices of examples, given the lengths of all examples.
-
-        The longest come first; each goes to the shard with the fewest tokens so far, so that all have about as many.
-        """
-        if self.size == 1:
-            return list(indices)
-        shards: list[list[int]] = [[] for _ in range(self.size)]
-        tokens = [0] * self.size
-        for index in sorted(indices, key=lambda index: -int(lengths[index])):
-            smallest = tokens.index(min(tokens))
-            shards[smallest].append(index)
-            tokens[smallest] += int(lengths[index]) + 1  # for the end mark
-        return shards[self.rank]
-
-    def shard_batches(self, order: Sequence[int], batch_size: int) -> list[int]:
-        """This process's shard of an order that is read in batches: every `size`-th batch, undivided."""
-        starts = range(self.rank * batch_size, len(order), self.size * batch_size)
-        return [index for start in starts for index in order[start : start + batch_size]]
+    def shard(self, values: Sequence[Value]) -> Sequence[Value]:
+        """This process's share of a batch's examples, or of a set's batches: every `size`-th one."""
+        return values[self.rank :: self.size]
 
 
 SINGLE_PROCESS = ProcessGroup()

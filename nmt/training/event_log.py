@@ -22,7 +22,7 @@ TENSORBOARD = "tensorboard"  # the folder of its files, in a run's folder
 
 
 class RemovedFile(UserError):
-    """`metrics.jsonl` was removed while it was written."""
+    """`metrics.jsonl` was removed while it was written. Raised once: afterwards a checkpoint can be saved."""
 
 
 class EventLog:
@@ -73,7 +73,8 @@ class EventLog:
             if os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno())):
                 return
         except OSError:
-            raise RemovedFile(f"{self._path} was removed during training") from None
+            self._folder = None
+            raise RemovedFile(f"{self._path} was removed during training: continue with --resume") from None
         raise UserError(
             f"{self._path} was replaced during training, so nothing more was saved: continue with --resume if the "
             "folder still holds this run, or start over with --set name=NAME"
@@ -92,13 +93,9 @@ def json_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v if not isinstance(v, float) or math.isfinite(v) else None for k, v in values.items()}
 
 
-def has_tensorboard() -> bool:
-    return importlib.util.find_spec("tensorboard") is not None
-
-
 def _summary_writer(folder: Path, update: int) -> Any:
     """TensorBoard's writer, which hides the events of later updates in the folder; None without TensorBoard."""
-    if not has_tensorboard():
+    if importlib.util.find_spec("tensorboard") is None:
         return None
     from torch.utils.tensorboard import SummaryWriter
 

@@ -22,37 +22,25 @@ _RENAME = "choose another name with --set name=NAME"
 _ANOTHER = "Start another run: --set name=NAME"
 
 
-def refuse_used(folder: Path) -> None:
-    """Raise `UserError` if a run has left anything in the folder, or if it is not a folder."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is not a folder: move it, or {_RENAME}")
-    names = _names(folder)
-    if not names or (names == {event_log.NAME} and (folder / event_log.NAME).stat().st_size == 0):
-        return
-    if names.isdisjoint((event_log.NAME, LAST, PREVIOUS, BEST)):
-        raise UserError(f"{folder} holds other files, such as {min(names)}: move them, or {_RENAME}")
-    raise UserError(f"{folder} already holds a run: continue it with --resume, or {_RENAME}")
+def require_folder(folder: Path, *, resume: bool) -> None:
+    """Raise `UserError` unless a new run may use the folder, or with `resume` the one that it holds may continue.
 
-
-def refuse_other_files(folder: Path) -> None:
-    """Raise `UserError` if a folder without checkpoints holds more than a run leaves before its first one."""
-    names = _names(folder)
-    if "last.pt" in names and LAST not in names:
+    Without a checkpoint, no more may be in it than a run leaves before its first one.
+    """
+    names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    holds_run = not names.isdisjoint((LAST, PREVIOUS, BEST))
+    if resume and "last.pt" in names and LAST not in names:
         raise UserError(f"{folder} holds a run of nmt 0.3 or older: convert it with nmt migrate {folder} {folder}")
-    if not names.isdisjoint((LAST, PREVIOUS, BEST)):
+    if resume and holds_run:
         return  # errors in a run's own checkpoints are reported when they are loaded
     expected = {event_log.NAME, LOG}
     if event_log.NAME in names:  # which comes first
+        holds_run = holds_run or (folder / event_log.NAME).stat().st_size > 0
         expected |= {CONFIG, event_log.TENSORBOARD}
-    if unexpected := [name for name in names - expected if not name.endswith(files.TEMPORARY)]:
-        raise UserError(
-            f"{folder} has no {LAST} to resume from, but other files, such as {min(unexpected)}: move them, "
-            f"or {_RENAME}"
-        )
-
-
-def _names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if holds_run and not resume:
+        raise UserError(f"{folder} already holds a run: continue it with --resume, or {_RENAME}")
+    if others := [name for name in names - expected if not name.endswith(files.TEMPORARY)]:
+        raise UserError(f"{folder} has no {LAST}, but other files, such as {min(others)}: move them, or {_RENAME}")
 
 
 @contextmanager
@@ -86,18 +74,8 @@ def load_last_intact(folder: Path, device: torch.device) -> tuple[Loaded | None,
 
 
 def keep_checkpoint(folder: Path, update: int, count: int) -> None:
-    """Copy `last.safetensors` to `update_N.safetensors`, and keep only the `count` latest of such files.
-
-    Older ones are removed first, so that a crash leaves at most `count` of them.
-    """
-    path = folder / f"update_{update:06d}.safetensors"
-    older = [old for _, old in sorted(kept_checkpoints(folder).items()) if old != path]
-    for old in older[: max(0, len(older) + 1 - count)]:
-        old.unlink(missing_ok=True)
-    files.write(path, (folder / LAST).read_bytes())
-
-
-def kept_checkpoints(folder: Path) -> dict[int, Path]:
-    """The files of `keep_checkpoint` by their updates."""
-    by_number = ((path.stem.removeprefix("update_"), path) for path in folder.glob("update_*.safetensors"))
-    return {int(number): path for number, path in by_number if number.isdecimal()}
+    """Copy `last.safetensors` to `update_N.safetensors`, and keep only the `count` latest of such files."""
+    files.write(folder / f"update_{update:06d}.safetensors", (folder / LAST).read_bytes())
+    kept = {int(path.stem[7:]): path for path in folder.glob("update_*.safetensors") if path.stem[7:].isdecimal()}
+    for number in sorted(kept)[:-count]:
+        kept[number].unlink()

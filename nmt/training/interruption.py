@@ -14,11 +14,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from types import FrameType
 from typing import Any
 
-_STOPPING = b"\nStopping after this update, then saving. Press Ctrl-C again to stop immediately.\n"
-
-
-class Interrupted(BaseException):
-    """Raised by a signal during work that can be abandoned and repeated. No `except Exception` catches it."""
+_STOPPING = b"\nStopping after this update or validation, then saving. Press Ctrl-C again to stop immediately.\n"
 
 
 class StopSignals:
@@ -26,7 +22,6 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.requested = False
-        self._abandon = False
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -41,25 +36,6 @@ class StopSignals:
             for number, handler in previous.items():
                 signal.signal(number, handler)
 
-    @contextmanager
-    def abandoning(self) -> Iterator[None]:
-        """Inside the block, which must change nothing before it ends, a signal raises `Interrupted` immediately.
-
-        Where a library drops that, or turns it into an error of its own, it is raised at the end of the block.
-        """
-        self._abandon = True
-        try:
-            if self.requested:
-                raise Interrupted
-            yield
-        except Exception:
-            if not self.requested:
-                raise
-        finally:
-            self._abandon = False
-        if self.requested:
-            raise Interrupted
-
     def _handle(self, _number: int, _: FrameType | None) -> None:
         self.requested = True
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -68,8 +44,6 @@ class StopSignals:
         if sys.stderr is not None:  # closed at the start
             with suppress(OSError):  # its reader has ended
                 os.write(sys.stderr.fileno(), _STOPPING)  # Python's streams refuse it during another write
-        if self._abandon:
-            raise Interrupted
 
 
 def _stop_now(number: int, frame: FrameType | None) -> None:

@@ -18,23 +18,47 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from nmt.config.run import Config
 from nmt.data.batching import Batch, Batches, collate
+from nmt.data.training_set import TrainingSet
 from nmt.schedules.learning_rate import ScheduleStep
 from nmt.system.device import report_out_of_memory
-from nmt.system.errors import UserError
-from nmt.training.checkpointing import advice, refuse_infinite, save, save_best, selection_of
-from nmt.training.counters import total_updates
-from nmt.training.interruption import Interrupted
+from nmt.text.corpus import ParallelText
+from nmt.training.checkpointing import refuse_infinite, save, selection_of, write
+from nmt.training.counters import Counters, total_updates
+from nmt.training.distributed import ProcessGroup
+from nmt.training.event_log import EventLog
+from nmt.training.folder import BEST
+from nmt.training.interruption import StopSignals
 from nmt.training.loss import perplexity
 from nmt.training.prepare import batches_of
-from nmt.training.progress import Tokens, describe_speed, describe_validation
-from nmt.training.trainer import Trainer
+from nmt.training.progress import Progress, ThroughputMeter, Tokens, describe_speed, describe_validation
+from nmt.training.train_state import TrainState
 from nmt.training.update import update
 from nmt.training.validation import describe_batch, sample_translations, validate
 
-MAX_SKIPPED = 10  # updates in a row
+
+class Trainer(NamedTuple):
+    """A run's settings, text and folder, and the values that change from update to update."""
+
+    config: Config
+    pairs: TrainingSet
+    validation: ParallelText
+    folder: Path
+    group: ProcessGroup
+    progress: Progress
+    stop: StopSignals
+    train_state: TrainState
+    counters: Counters
+    log: EventLog
+    meter: ThroughputMeter
+
+    def log_event(self, event: str, **values: Any) -> dict[str, Any]:
+        """Add an event of this moment to `metrics.jsonl`, and return it."""
+        return self.log.write(event, self.counters.update, self.counters.epoch_number, **values)
 
 
 def train(trainer: Trainer) -> None:
@@ -62,7 +86,7 @@ def train(trainer: Trainer) -> None:
         seconds = time.monotonic() - started
         counters.seconds += seconds
         trainer.meter.record_update(tokens, seconds)
-        left = _seconds_left(trainer, len(batches))
+        left = counters.seconds_left(config, len(batches))
         trainer.progress.update(counters.epoch_number, describe_speed(counters.mean_loss, trainer.meter.speed, left))
         if counters.update % config.log_every == 0:
             _log_train_event(trainer, len(batches))
@@ -72,7 +96,8 @@ def _make_update(trainer: Trainer, batches: Batches) -> Tokens:
     """Make the epoch's next update, record it, and return its tokens, of all processes together."""
     counters, train_state, group, config = trainer.counters, trainer.train_state, trainer.group, trainer.config.training
     indices = range(counters.batch, min(counters.batch + config.accumulate, len(batches)))
-    shards = [_shard(trainer, batches[i], f"{config.seed} {counters.epoch} {i}") for i in indices]
+    parts = [(group.shard(batches[i]), f"{config.seed} {counters.epoch} {i}") for i in indices]
+    shards = [collate(trainer.pairs.examples(part, draw)) if part else None for part, draw in parts]
     lengths = [(shard.source_tokens, shard.target_tokens) for shard in shards if shard]
     tokens = Tokens(*group.total(sum(source for source, _ in lengths), sum(target for _, target in lengths)))
     fraction = counters.fraction_completed(config, len(batches))
@@ -87,19 +112,8 @@ def _make_update(trainer: Trainer, batches: Batches) -> Tokens:
         return tokens
     text = f"update {counters.update} skipped: its loss or gradient is not finite"
     trainer.progress.report("skipped", {"update": counters.update}, text)
-    if counters.skipped_in_row == MAX_SKIPPED or not train_state.is_finite:
-        raise UserError(
-            f"training.learning_rate ({rate:g}) is too high: up to update {counters.update}, "
-            f"{counters.skipped_in_row} in a row had a loss or gradient that is not finite; lower it, and "
-            f"{advice(trainer.folder)}"
-        )
+    refuse_infinite(trainer)
     return tokens
-
-
-def _shard(trainer: Trainer, indices: Sequence[int], draw: str) -> Batch | None:
-    """This process's shard of a batch, unless it is empty."""
-    shard = trainer.group.shard(indices, trainer.pairs.lengths[1])
-    return collate(trainer.pairs.examples(shard, draw)) if shard else None
 
 
 def out_of_memory(batches: Sequence[Batch | None], number: int) -> str:
@@ -114,33 +128,26 @@ def out_of_memory(batches: Sequence[Batch | None], number: int) -> str:
 def _validate_and_save(trainer: Trainer) -> bool:
     """Validate and save if that is due; returns whether to stop now."""
     counters, config = trainer.counters, trainer.config.training
-    started = time.monotonic()
     due = counters.validation_is_due(config)
     if due and counters.validated == 0:
         save(trainer)  # so that there is never a best.safetensors without a last.safetensors to continue from
-    validated = due and _validate(trainer)
+    if due:
+        _validate(trainer)
     [stops] = trainer.group.total(trainer.stop.requested)
-    if validated or counters.why_end(config) is not None or stops or counters.checkpoint_is_due(config):
+    if due or counters.why_end(config) is not None or stops or counters.checkpoint_is_due(config):
         save(trainer)
-    if validated:
-        trainer.meter.validation_seconds = time.monotonic() - started
     return stops > 0
 
 
-def _validate(trainer: Trainer) -> bool:
-    """Validate, record and report it, save the best model. False if a stop came first: resuming validates again."""
+def _validate(trainer: Trainer) -> None:
+    """Validate, record and report it, save the best model."""
     counters, config, pairs = trainer.counters, trainer.config, trainer.pairs
     refuse_infinite(trainer)
     started = time.monotonic()
     model, selection = trainer.train_state.result, selection_of(trainer)
-    try:
-        # Several processes work in step, and none can leave alone.
-        with trainer.stop.abandoning() if trainer.group.size == 1 else nullcontext():
-            loss, bleu, hypotheses = validate(
-                model, pairs.source, pairs.target, config, trainer.validation, trainer.group, selection
-            )
-    except Interrupted:
-        return False
+    loss, bleu, hypotheses = validate(
+        model, pairs.source, pairs.target, config, trainer.validation, trainer.group, selection
+    )
     trainer.log.refuse_removed()  # before this validation is counted, whose best.safetensors would not be saved
     counters.record_validation(loss, bleu, config.training)
     counters.seconds += time.monotonic() - started
@@ -153,13 +160,12 @@ def _validate(trainer: Trainer) -> bool:
         "validation", {**event, "best": best}, describe_validation(event, best=best, bleu_name=name)
     )
     if best and trainer.group.is_main:
-        save_best(trainer)
-    return True
+        write(trainer, BEST, trainer.train_state.result)
 
 
 def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
     """Write the `train` event of the updates since the last one."""
-    counters, speed = trainer.counters, trainer.meter.speed
+    counters, speed, config = trainer.counters, trainer.meter.speed, trainer.config.training
     event = trainer.log_event(
         "train",
         loss=counters.mean_loss,
@@ -169,15 +175,9 @@ def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
         target_tokens_per_second=speed.target,
         skipped=counters.skipped,
     )
-    left, total = _seconds_left(trainer, batches_per_epoch), total_updates(trainer.config.training, batches_per_epoch)
+    left, total = counters.seconds_left(config, batches_per_epoch), total_updates(config, batches_per_epoch)
     measured = describe_speed(counters.mean_loss, speed, left)
     text = f"epoch {counters.epoch_number}, update {counters.update}/{total}: {measured}"
     trainer.progress.report("train", {**event, "seconds_left": left}, text)
     counters.reset_loss()
-    trainer.meter.reset_speed()
-
-
-def _seconds_left(trainer: Trainer, batches_per_epoch: int) -> float:
-    counters, config = trainer.counters, trainer.config.training
-    updates = total_updates(config, batches_per_epoch) - counters.update
-    return trainer.meter.seconds_left(max(0, updates), counters.validations_left(config, batches_per_epoch))
+    trainer.meter.reset()

@@ -28,7 +28,6 @@ from nmt.system.errors import UserError
 from nmt.system.processor import Precision
 from nmt.system.startup import without_garbage_collection
 from nmt.text.corpus import ParallelText, read_pairs
-from nmt.text.limits import most_characters
 from nmt.text.vocabulary import UNK
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup, local_device
 from nmt.training.folder import load_last_intact
@@ -84,17 +83,9 @@ def batches_of(pairs: TrainingSet, config: TrainingConfig, epoch: int, group: Pr
     return epoch_batches(pairs.lengths, group.size * config.batch_size, config.batch_unit, config.seed, epoch)
 
 
-class PrecisionChoice(NamedTuple):
-    precision: Precision
-    reason: str | None  # why it was chosen; None if the config names it
-
-
 def choose_precision(
-    config: Config,
-    device: torch.device,
-    recorded: str | None = None,
-    group: ProcessGroup = SINGLE_PROCESS,
-) -> PrecisionChoice:
+    config: Config, device: torch.device, recorded: str | None = None, group: ProcessGroup = SINGLE_PROCESS
+) -> Precision:
     """The precision that `training.precision` names; for `auto` `recorded`, or else what the device multiplies faster.
 
     `recorded` is the precision of the checkpoint that training continues from, with the same bits. On a GPU bf16 was
@@ -102,18 +93,12 @@ def choose_precision(
     """
     training, attention = config.training, config.model.attention
     in_graphs = group.size == 1 and (attention.wiring == "none" or attention.scope == "global")
-    if training.precision != "auto":
-        choice = PrecisionChoice(training.precision, None)
-    elif recorded in TRAINABLE:
-        choice = PrecisionChoice(recorded, "as before")
-    elif device.type != "cpu" and not in_graphs:
-        choice = PrecisionChoice("float32", "bf16 was not measured without CUDA graphs")
-    else:
-        precision = acceleration.resolve_precision("auto", device, "training", fast=training.fast)
-        reason = "multiplied faster here" if precision == "bf16" else "bf16 is not known to be faster here"
-        choice = PrecisionChoice(precision, reason if training.fast else "plain PyTorch")
-    [index] = group.total(group.is_main * TRAINABLE.index(choice.precision))
-    return choice._replace(precision=TRAINABLE[int(index)])
+    precision = training.precision if training.precision != "auto" or recorded is None else recorded
+    if precision == "auto" and device.type != "cpu" and not in_graphs:
+        precision = "float32"
+    resolved = acceleration.resolve_precision(precision, device, "training", fast=training.fast)
+    [index] = group.total(group.is_main * TRAINABLE.index(resolved))
+    return TRAINABLE[int(index)]
 
 
 def with_precision(config: Config, precision: Precision) -> Config:
@@ -123,17 +108,11 @@ def with_precision(config: Config, precision: Precision) -> Config:
 
 
 def _validation_text(config: Config) -> ParallelText:
-    """The validation text. Raises `UserError` for a line whose loss would take minutes, or if no pair has text."""
-    paths = split_paths(config.data, "validation")
-    text = read_pairs(*paths)
-    limit = most_characters(config.search.max_source_length)
-    for side, path, lines in zip(_SIDES, paths, (text.source, text.target), strict=True):
-        for number, line in enumerate(lines, start=1):
-            if len(line) > limit:
-                problem = f"{path}, line {number} has more than {limit:,} characters"
-                raise UserError(f"data.{side}.validation: {problem}: split it, or raise search.max_source_length")
+    """The validation text. Raises `UserError` if no pair has text."""
+    source_path, target_path = split_paths(config.data, "validation")
+    text = read_pairs(source_path, target_path)
     if not any(source.strip() and target.strip() for source, target in zip(text.source, text.target, strict=True)):
-        raise UserError(f"{paths[0]} and {paths[1]}: no pair has text on both sides: give another validation set")
+        raise UserError(f"{source_path} and {target_path}: no pair has text on both sides: give another validation set")
     return text
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import resource
 import sys
+from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from nmt.checkpoint.contents import Loaded
 from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.data.batching import Batch, collate
@@ -16,18 +19,17 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.system import files
 from nmt.system.device import memory, report_out_of_memory
 from nmt.system.errors import UserError
-from nmt.training.checkpointing import load_last, restore, save_before_exit, seed_processes, state_to_continue
-from nmt.training.counters import Counters
+from nmt.system.wording import counted
+from nmt.training.checkpointing import load_last, restore, save
+from nmt.training.counters import Counters, total_updates
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.event_log import EventLog, RemovedFile
-from nmt.training.folder import CONFIG, LAST, PREVIOUS, load_last_intact, lock_folder, refuse_other_files, refuse_used
+from nmt.training.folder import CONFIG, LAST, lock_folder, require_folder
 from nmt.training.interruption import StopSignals
-from nmt.training.loop import out_of_memory, train
+from nmt.training.loop import Trainer, out_of_memory, train
 from nmt.training.prepare import Prepared, batches_of, choose_precision, first_model, prepare, with_precision
-from nmt.training.progress import Progress, TextProgress, ThroughputMeter
-from nmt.training.summary import summarize, summary_text
+from nmt.training.progress import Progress, ThroughputMeter
 from nmt.training.train_state import new_train_state
-from nmt.training.trainer import Trainer
 from nmt.training.update import update
 from nmt.training.validation import describe_batch
 
@@ -45,42 +47,37 @@ def run(
     """Train what `config` describes and return the run's folder, `output_dir/name`. `progress` is text by default.
 
     A new run needs a new folder; `resume` continues from the folder's `last.safetensors`, or starts from the beginning
-    if there is none yet. Raises `UserError` before anything is written if config, data or folder do not fit, and
-    `Interrupted` if a stop is requested while the data is prepared.
+    if there is none yet. Raises `UserError` before anything is written if config, data or folder do not fit. From the
+    first update on, signals end it by `stop`.
     """
     folder = Path(config.output_dir) / config.name
-    progress = (progress or TextProgress()) if group.is_main else Progress()
-    (refuse_other_files if resume else refuse_used)(folder)
-    with stop.abandoning():
-        prepared = prepare(config, group, folder if resume else None)
+    progress = (progress or Progress("text")) if group.is_main else Progress()
+    require_folder(folder, resume=resume)
+    prepared = prepare(config, group, folder if resume else None)
     with lock_folder(folder) if group.is_main else nullcontext():
-        last = load_last(config, prepared, folder, group) if resume else None
+        last = load_last(config, prepared, folder, group, repair=True) if resume else None
         if not resume and group.is_main:
-            refuse_used(folder)  # once more: another run may have ended there meanwhile
-        torch.manual_seed(config.training.seed)
+            require_folder(folder, resume=False)  # once more: another run may have ended there meanwhile
         loaded, saved = last or (None, None)
-        model = loaded.model if loaded else first_model(config, prepared)
-        recorded = loaded.config.training.precision if loaded else None
-        precision = choose_precision(config, prepared.device, recorded, group)
         if group.is_main:
             files.write(folder / CONFIG, to_yaml(config).encode())
-            summary = summarize(config, folder, prepared, model, precision, group)
-            progress.report("start", summary, summary_text(summary))
-        config = with_precision(config, precision.precision)
+        config, model = _begin(config, folder, prepared, loaded, progress, group)
         pairs = prepared.pairs
         train_state = new_train_state(model, config.training, group, pairs.target_counts)
         counters, metrics_size = (saved.state, saved.metrics_size) if saved else (Counters(), 0)
         if saved:
             restore(train_state, saved, folder / LAST, group)
-        else:
-            seed_processes(config.training.seed, group)
         log = EventLog(folder if group.is_main else None, metrics_size, counters.update)
-        of_run = config, pairs, prepared.validation, folder, group, progress, stop
-        with closing(Trainer(*of_run, train_state, counters, log, ThroughputMeter())) as trainer:
+        with closing(log), closing(progress), stop.installed():
+            of_run = config, pairs, prepared.validation, folder, group, progress, stop
+            trainer = Trainer(*of_run, train_state, counters, log, ThroughputMeter())
             try:
                 train(trainer)
             except RemovedFile as error:
-                raise UserError(f"{error}; {save_before_exit(trainer)}") from None
+                if group.size > 1:  # which would have to save together
+                    raise
+                save(trainer)
+                raise UserError(f"{error}, from update {counters.update}: its state is saved") from None
     return folder
 
 
@@ -89,25 +86,14 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
 
     Nothing else is trained, and no folder is made. Raises `UserError` where a run would.
     """
-    progress = progress or TextProgress()
+    progress = progress or Progress("text")
     folder = Path(config.output_dir) / config.name
-    (refuse_other_files if resume else refuse_used)(folder)
+    require_folder(folder, resume=resume)
     files.require_writable(folder, "output_dir")
     prepared = prepare(config, resumed=folder if resume else None)
-    recorded = None
-    if resume:
-        loaded, damaged = load_last_intact(folder, torch.device("cpu"))
-        if damaged is not None:
-            print(f"{damaged}. A run would continue from {folder / PREVIOUS}", file=sys.stderr)
-        if loaded is not None:
-            state_to_continue(config, prepared, loaded, folder / LAST)
-            recorded = loaded.config.training.precision
-    torch.manual_seed(config.training.seed)
-    model = first_model(config, prepared)
-    precision = choose_precision(config, prepared.device, recorded)
-    summary = summarize(config, folder, prepared, model, precision)
-    progress.report("start", summary, summary_text(summary))
-    used, batch = _memory_of_an_update(with_precision(config, precision.precision), prepared, model)
+    loaded, _ = (load_last(config, prepared, folder, repair=False) if resume else None) or (None, None)
+    config, model = _begin(config, folder, prepared, loaded, progress)
+    used, batch = _memory_of_an_update(config, prepared, model)
     is_gpu = prepared.device.type == "cuda"
     total = torch.cuda.get_device_properties(prepared.device).total_memory if is_gpu else memory()
     for text in (
@@ -115,6 +101,66 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
         f"Everything checked out. The run would be saved in {folder}",
     ):
         progress.report("message", {"text": text}, text)
+
+
+def _begin(
+    config: Config,
+    folder: Path,
+    prepared: Prepared,
+    loaded: Loaded | None,
+    progress: Progress,
+    group: ProcessGroup = SINGLE_PROCESS,
+) -> tuple[Config, Seq2Seq]:
+    """The config with the precision that `auto` is here, and the model to train; reports the essentials of both."""
+    torch.manual_seed(config.training.seed + group.rank)  # the first process's initial weights become those of all
+    model = loaded.model if loaded else first_model(config, prepared)
+    recorded = loaded.config.training.precision if loaded else None
+    precision = choose_precision(config, prepared.device, recorded, group)
+    pairs, attention = prepared.pairs, config.model.attention
+    batches = len(batches_of(pairs, config.training, 0, group))
+    summary = {
+        "folder": str(folder),
+        "corpus": config.data.corpus,
+        "languages": (config.data.source.language, config.data.target.language),
+        "training_pairs": len(pairs),
+        "skipped_pairs": str(pairs.skipped),  # how many pairs of the text are not trained on, and why
+        "validation_pairs": len(prepared.validation.source),
+        "source_types": len(pairs.source.vocabulary),
+        "target_types": len(pairs.target.vocabulary),
+        "wiring": attention.wiring,
+        "score": attention.score,
+        "scope": attention.scope,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "updates": total_updates(config.training, batches),  # at most: early stopping may come first
+        "batches_per_epoch": batches,
+        "device": str(prepared.device),
+        "precision": precision,
+        "threads": torch.get_num_threads(),
+        "processes": group.size,
+    }
+    progress.report("start", summary, _summary_text(summary))
+    return with_precision(config, precision), model
+
+
+def _summary_text(summary: Mapping[str, Any]) -> str:
+    """A screen of text."""
+    source, target = summary["languages"]
+    attention = f"{summary['wiring']} wiring, {summary['score']} score, {summary['scope'].replace('_', '-')} scope"
+    if summary["wiring"] == "none":
+        attention = "no attention"
+    processes = summary["processes"]
+    lines = {
+        "Run": f"{summary['folder']} (all settings are in its config.yaml)",
+        "Corpus": f"{summary['corpus']}, {source}→{target}: {counted(summary['training_pairs'], 'training pair')} "
+        f"({summary['skipped_pairs']}), {counted(summary['validation_pairs'], 'validation pair')}",
+        "Vocabulary": f"{summary['source_types']} source tokens, {summary['target_types']} target tokens, "
+        "special ones included",
+        "Model": f"{attention}; {summary['parameters']:,} parameters",
+        "Training": f"{counted(summary['updates'], 'update')}; {summary['batches_per_epoch']} batches per epoch",
+        "Device": f"{summary['device']}, {counted(summary['threads'], 'thread')}"
+        f"{f' in each of {processes} processes' if processes > 1 else ''}, {summary['precision']}",
+    }
+    return "\n".join([*(f"{name:<12}{text}" for name, text in lines.items()), ""])
 
 
 def _memory_of_an_update(config: Config, prepared: Prepared, model: Seq2Seq) -> tuple[int, Batch]:

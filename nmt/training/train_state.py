@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,17 +18,13 @@ from nmt.optimizers import Optimizer
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.loss import BatchLoss
 
-Model = TypeVar("Model", bound=nn.Module)
 
-
-class MovingAverage(Generic[Model]):
+class MovingAverage:
     """A copy of a model with an exponential moving average of its weights (Polyak and Juditsky 1992)."""
 
-    def __init__(self, model: Model, decay: float) -> None:
+    def __init__(self, model: Seq2Seq, decay: float) -> None:
         self.model = deepcopy(model).eval().requires_grad_(False)
-        for module in self.model.modules():
-            if isinstance(module, nn.RNNBase):
-                module.flatten_parameters()  # cuDNN needs the weights in one piece of memory
+        self.model.to(model.device)  # which puts an RNN's weights in one piece of memory, as cuDNN needs them
         self.decay = decay
         self._averages: list[Tensor] = list(self.model.parameters())
         self._weights: list[Tensor] = list(model.parameters())
@@ -50,7 +46,7 @@ class TrainState(NamedTuple):
     add_gradient: acceleration.GradientFunction
     optimizer: torch.optim.Optimizer
     moments: tuple[str, ...]  # the optimizer's, for each weight
-    average: MovingAverage[Seq2Seq] | None
+    average: MovingAverage | None
 
     @property
     def result(self) -> Seq2Seq:

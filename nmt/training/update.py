@@ -10,7 +10,6 @@ step of the optimizer at this learning rate
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Literal
@@ -51,10 +50,9 @@ def update(
     optimizer.zero_grad()
     nll = torch.zeros((), device=model.device)
     for number, batch in enumerate(batches, start=1):
-        shared = random.Random(f"{config.seed} {global_step} {number}") if group.size > 1 else None
         mask = None
         if batch is not None:
-            mask = sample_teacher_forcing_mask(batch.target_input.shape, ratio, forcing.granularity, shared)
+            mask = sample_teacher_forcing_mask(batch.target_input.shape, ratio, forcing.granularity)
         is_last = number == len(batches)  # after which several processes sum their gradients
         with losses.no_sync() if isinstance(losses, DistributedDataParallel) and not is_last else nullcontext():
             nll += train_state.add_gradient(batch, mask)
@@ -96,22 +94,14 @@ def leave_out_unreached(optimizer: torch.optim.Optimizer) -> None:
 
 
 def sample_teacher_forcing_mask(
-    shape: Sequence[int],
-    ratio: float,
-    granularity: Literal["token", "step", "batch"],
-    shared: random.Random | None = None,
+    shape: Sequence[int], ratio: float, granularity: Literal["token", "step", "batch"]
 ) -> Bool[Tensor, "B T"] | None:
     """Where the decoder reads the reference, or None for everywhere.
 
-    One choice is sampled for each token, for each time step of all sentences, or for the whole batch; the last two by
-    `shared`, seeded alike in all processes, each of which has a shard of the batch.
+    One choice is sampled for each token, for each time step of all sentences, or for the whole batch (of each process).
     """
     if ratio >= 1:
         return None
     sentences, steps = shape
     size = {"token": (sentences, steps), "step": (1, steps), "batch": (1, 1)}[granularity]
-    if shared is None or granularity == "token":
-        samples = torch.rand(size)
-    else:
-        samples = torch.tensor([[shared.random() for _ in range(size[1])]])
-    return (samples < ratio).expand(sentences, steps)
+    return (torch.rand(size) < ratio).expand(sentences, steps)

@@ -48,7 +48,7 @@ def validate(
     pairs = [Example(source.encode(x), target.encode(y)) for x, y in zip(text.source, text.target, strict=True)]
     loss = mean_loss(model, pairs, config.search.batch_size, group)
     order = longest_first([pair.source[: config.search.max_source_length] for pair in pairs])
-    shard = group.shard_batches(order, config.search.batch_size)
+    shard = list(chain.from_iterable(group.shard(_batches(order, config.search.batch_size))))
     translations = translator.translate([text.source[i] for i in shard], attention=False)
     by_index = group.gather([(i, translation.text) for i, translation in zip(shard, translations, strict=True)])
     hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(by_index))]
@@ -62,19 +62,24 @@ def mean_loss(
 ) -> float:
     """Negative log-likelihood in nats per target token, EOS counted; up to rounding, the same for any batch size."""
     order = sorted(range(len(examples)), key=lambda i: (len(examples[i].source), len(examples[i].target)))
-    shard = group.shard_batches(order, batch_size)
     nll = 0.0
     was_training = model.training
     model.eval()
     try:
-        for start in range(0, len(shard), batch_size):
-            batch = collate([examples[i] for i in shard[start : start + batch_size]])
-            with report_out_of_memory(partial(_out_of_memory, batch)):
+        for indices in group.shard(_batches(order, batch_size)):
+            batch = collate([examples[i] for i in indices])
+            size = describe_batch(batch, "validation sentence")
+            message = f"data: out of memory for the loss of {size}: split long lines, or lower search.batch_size"
+            with report_out_of_memory(partial(str, message)):
                 nll += BatchLoss(model, smoothing=0.0)(batch).nll.item()
     finally:
         model.train(was_training)
     [total] = group.total(nll)
     return total / sum(len(example.target) + 1 for example in examples)
+
+
+def _batches(order: Sequence[int], batch_size: int) -> list[Sequence[int]]:
+    return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
 
 def sample_translations(text: ParallelText, hypotheses: Sequence[str]) -> list[dict[str, str]]:
@@ -90,8 +95,3 @@ def describe_batch(batch: Batch, noun: str = "sentence") -> str:
     """How large a batch is, for messages about memory."""
     (sentences, source), target = batch.source.shape, batch.target_input.shape[1]
     return f"{counted(sentences, noun)} with up to {source} source and {target} target tokens"
-
-
-def _out_of_memory(batch: Batch) -> str:
-    size = describe_batch(batch, "validation sentence")
-    return f"data: out of memory for the loss of {size}: split the longest lines, or lower search.batch_size"

@@ -123,7 +123,7 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
 
     from nmt.config.reading import parse_config
     from nmt.training import event_log
-    from nmt.training.interruption import Interrupted, StopSignals
+    from nmt.training.interruption import StopSignals
     from nmt.training.run import run
 
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -136,13 +136,10 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
         limit()
     stop = StopSignals()
     try:
-        with stop.installed():
-            run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True)
+        run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
-    except Interrupted:  # before the first update
-        sys.exit(130)
     if stop.requested:
         sys.exit(130)
 

@@ -93,8 +93,7 @@ MUTATIONS = [
         ('"state": asdict(trainer.counters)', '"state": {**asdict(trainer.counters), "batch": 0}'),
         ("average.load_state_dict(saved.average)", "average.state_dict()"),
         ('"optimizer", ', ""),
-        ('if of_parameter.get("step", 1) > 0}', 'if of_parameter.get("step", 1) > 99}'),
-        ("if text != (", "if False and text != ("),
+        ('"trained": text == (', '"trained": True or text == ('),
     ),
     *planted(
         "nmt/evaluation/by_length.py",

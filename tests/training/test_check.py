@@ -88,12 +88,13 @@ def test_what_a_run_would_refuse_is_refused(
     last.write_bytes(b"cut")
     check(make_config(), resume=True)
     printed = capsys.readouterr()
-    assert "A run would continue from" in printed.err
+    assert "Continuing from the checkpoint before it" in printed.err
     assert "Everything checked out" in printed.out
     assert last.read_bytes() == b"cut"
     monkeypatch.setattr(BatchLoss, "forward", lambda *_: torch.empty(2**60))
-    with pytest.raises(UserError, match="out of memory for a batch of 6 sentences"):
-        check(make_config("name=other"), resume=False)
+    for begin in (lambda config: check(config, resume=False), finish):
+        with pytest.raises(UserError, match="update 1: out of memory for a batch of 6 sentences"):
+            begin(make_config("name=other"))
     (corpus / "validation.src").write_text(" \n" * 9, encoding="utf-8")
     with pytest.raises(UserError, match=r"validation\.src and .*validation\.tgt: no pair has text on both sides"):
-        check(make_config("name=other"), resume=False)
+        check(make_config("name=third"), resume=False)

@@ -42,10 +42,6 @@ def files_of(config: Config) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder_of(config).iterdir()}
 
 
-def last_line(config: Config) -> str:
-    return folder_of(config).with_suffix(".log").read_text(encoding="utf-8").rstrip("\n").split("\n")[-1]
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_is_lost_by_random_stops(folder: Path, whole: Path, number: signal.Signals) -> None:
     config = make_config(folder, number.name)
@@ -61,37 +57,25 @@ def test_nothing_is_lost_by_random_stops(folder: Path, whole: Path, number: sign
     assert list(folder_of(config).glob(".*")) == []
 
 
-@pytest.mark.parametrize("share", [0.5, 0.0])
-def test_a_full_disk_leaves_the_last_checkpoint(folder: Path, whole: Path, share: float) -> None:
-    """There is room for half a checkpoint, or for no more metrics."""
-    config = make_config(folder, f"room-{share}")
+@pytest.mark.parametrize("harm", ["room for half a checkpoint", "no room for metrics", "read-only"])
+def test_a_folder_that_cannot_be_written_keeps_the_last_checkpoint(folder: Path, whole: Path, harm: str) -> None:
+    config = make_config(folder, harm.replace(" ", "-"))
     stop_after(config, 9)
     before = files_of(config)
-    size = int(share * len(before["last.safetensors"])) or len(before["metrics.jsonl"]) + 10
-    assert finish(config, partial(limit_file_size, size)) == 2
-    assert last_line(config).startswith("error: ")
-    assert "cannot be written (File too large): free some space or choose another place" in last_line(config)
-    assert {name: files_of(config)[name] for name in ("last.safetensors", "previous.safetensors")} == (
-        {name: before[name] for name in ("last.safetensors", "previous.safetensors")}
-    )
+    size = len(before["last.safetensors"]) // 2 if "half" in harm else len(before["metrics.jsonl"]) + 10
+    limit, reason = partial(limit_file_size, size), "File too large"
+    if harm == "read-only":
+        limit, reason = obey_permissions, "Permission denied"
+        folder_of(config).chmod(0o555)
+    try:
+        assert finish(config, limit) == 2
+    finally:
+        folder_of(config).chmod(0o755)
+    last_line = folder_of(config).with_suffix(".log").read_text(encoding="utf-8").rstrip("\n").split("\n")[-1]
+    assert last_line.startswith("error: ")
+    assert f"cannot be written ({reason}): free some space or choose another place" in last_line
+    after = files_of(config)
+    names = before if harm == "read-only" else ("last.safetensors", "previous.safetensors")
+    assert all(after[name] == before[name] for name in names)
     assert finish(config) == 0
     assert_same_run(folder_of(config), whole)
-
-
-def test_a_read_only_folder_is_named_and_left_alone(folder: Path, whole: Path) -> None:
-    config = make_config(folder, "read-only")
-    stop_after(config, 9)
-    before = files_of(config)
-    place = folder_of(config)
-    place.chmod(0o555)
-    try:
-        assert finish(config, obey_permissions) == 2
-    finally:
-        place.chmod(0o755)
-    said = (
-        f"error: {place / 'config.yaml'} cannot be written (Permission denied): free some space or choose another place"
-    )
-    assert last_line(config) == said
-    assert files_of(config) == before
-    assert finish(config) == 0
-    assert_same_run(place, whole)

@@ -1,24 +1,19 @@
 """Ctrl-C and SIGTERM."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel, model_serializer
 from support.cli import command
-from support.runs import HARD, ConfigMaker, after_update, contents, events
+from support.runs import HARD, ConfigMaker, after_update, contents, events, finish
 
 from nmt.config.reading import to_yaml
-from nmt.system.errors import UserError
-from nmt.training.interruption import Interrupted, StopSignals
-from nmt.training.run import run
+from nmt.training import loop
+from nmt.training.interruption import StopSignals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -48,63 +43,6 @@ class Unfinished:
         raise AttributeError("it was cut off half-way")
 
 
-class Model(BaseModel):
-    """pydantic turns whatever is raised while it writes a model into its own error."""
-
-    @model_serializer
-    def written(self) -> None:
-        signal.raise_signal(signal.SIGTERM)
-
-
-def test_a_signal_breaks_off_what_can_be_abandoned_whatever_a_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    def swallow() -> None:
-        with suppress(BaseException):
-            signal.raise_signal(signal.SIGTERM)
-
-    for work in (lambda: signal.raise_signal(signal.SIGINT), Model().model_dump, swallow):
-        stop = StopSignals()
-        with stop.installed():
-            with pytest.raises(Interrupted), stop.abandoning():
-                work()
-            assert stop.requested
-            with pytest.raises(Interrupted), stop.abandoning():
-                raise AssertionError("work began after a stop was requested")
-    stop = StopSignals()
-    with stop.installed(), pytest.raises(UserError), stop.abandoning():
-        raise UserError("an error without a signal")
-    monkeypatch.setattr(sys, "stderr", None)  # closed before the program started
-    with stop.installed():
-        signal.raise_signal(signal.SIGTERM)
-    assert stop.requested
-
-
-def test_a_signal_may_come_while_standard_error_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As at Ctrl-C on a terminal that Ctrl-S stopped, where a progress bar waits to be drawn."""
-    reading, writing = os.pipe()
-    text = 4096 * ("x" * 1023 + "\n")  # more than a pipe holds
-    received = []
-
-    def interrupt_and_read() -> None:
-        while not select.select([reading], [], [], 1)[0]:
-            pass
-        time.sleep(0.1)  # by now it waits for the reader
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-        time.sleep(0.1)
-        with open(reading, encoding="utf-8") as stream:
-            received.append(stream.read())
-
-    stop = StopSignals()
-    reader = threading.Thread(target=interrupt_and_read)
-    reader.start()
-    with open(writing, "w", encoding="utf-8") as stream, stop.installed():
-        monkeypatch.setattr(sys, "stderr", stream)
-        print(text, end="", file=sys.stderr, flush=True)
-        assert stop.requested
-    reader.join()
-    assert received[0].count("\nStopping after this update") == 1
-    assert received[0].count("x") == text.count("x")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("broken", ["stdout", "stderr"])
 def test_a_stop_saves_though_nobody_listens(tmp_path: Path, make_config: ConfigMaker, broken: str) -> None:
@@ -127,11 +65,18 @@ def test_a_stop_saves_though_nobody_listens(tmp_path: Path, make_config: ConfigM
     assert contents(folder)["training"]["state"]["update"] > 0
 
 
-def test_a_signal_lets_the_update_finish(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("work", ["update", "validation"])
+def test_a_signal_lets_the_update_or_the_validation_finish(
+    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, work: str
+) -> None:
     config = make_config(*HARD)
-    stop = StopSignals()
-    after_update(monkeypatch, 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    with stop.installed():
-        folder = run(config, stop, resume=False)
-    assert contents(folder)["training"]["state"]["update"] == 5
-    assert events(folder, "end") == []
+    if work == "update":
+        after_update(monkeypatch, 4, lambda: signal.raise_signal(signal.SIGTERM))
+    else:
+        real = loop.validate
+        interrupt = lambda *all: signal.raise_signal(signal.SIGINT) or real(*all)  # noqa: E731
+        monkeypatch.setattr(loop, "validate", interrupt)
+    folder = finish(config)
+    state = contents(folder)["training"]["state"]
+    assert (state["update"], state["validated"]) == (4, 4)
+    assert [event["event"] for event in events(folder)][-1] == "validation"

@@ -1,23 +1,19 @@
 """`training.keep_checkpoints`: the last N checkpoints, never more."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 import torch
-from support.runs import HARD, ConfigMaker, Killed, assert_same, assert_same_run, contents, finish, run_and_kill
+from support.runs import ConfigMaker, assert_same, assert_same_run, contents, finish
 
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
-from nmt.system import files
-from nmt.training.folder import keep_checkpoint, kept_checkpoints
+from nmt.training.folder import keep_checkpoint
 
 EVERY_TWO = ["training.max_updates=9", "training.checkpoint_every=2", "training.validate_every=99"]
 
 
 def test_the_last_checkpoints_are_kept_and_can_be_averaged(make_config: ConfigMaker, tmp_path: Path) -> None:
     plain = finish(make_config(*EVERY_TWO, "name=plain"))
-    assert kept_checkpoints(plain) == {}
     folder = finish(make_config(*EVERY_TWO, "training.keep_checkpoints=3"))
     assert_same_run(folder, plain)
     names = [folder / f"update_{number:06d}.safetensors" for number in (6, 8, 9)]
@@ -29,32 +25,6 @@ def test_the_last_checkpoints_are_kept_and_can_be_averaged(make_config: ConfigMa
     averaged = checkpoint_file.read(mean)["model"]["decoder.output.weight"]
     weights = [contents(folder, path.name)["model"]["decoder.output.weight"] for path in names]
     torch.testing.assert_close(averaged, torch.stack(weights).mean(dim=0))
-
-
-@pytest.mark.long
-def test_a_kill_leaves_no_more_than_were_requested(
-    make_config: ConfigMaker, straight: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    often = [*HARD, "training.checkpoint_every=1"]
-    config = make_config(*often, "training.keep_checkpoints=2")
-    real = files.write
-
-    def write(path: Path, content: bytes) -> None:
-        if path.name == "update_000006.safetensors":
-            raise Killed
-        real(path, content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "write", write)
-        with pytest.raises(Killed):
-            finish(config)
-    folder = Path(config.output_dir) / config.name
-    assert sorted(kept_checkpoints(folder)) == [5]
-    run_and_kill(monkeypatch, config, 8, resume=True)
-    assert sorted(kept_checkpoints(folder)) == [6, 7]
-    assert_same_run(finish(make_config(*often, "training.keep_checkpoints=1"), resume=True), straight())
-    assert sorted(kept_checkpoints(folder)) == [10]
-    assert list(folder.glob(".*")) == []
 
 
 def test_the_latest_are_those_of_the_highest_updates(tmp_path: Path) -> None:

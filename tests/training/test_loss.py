@@ -5,8 +5,7 @@ import pytest
 import torch
 from support.losses import batch_loss, random_examples, random_model
 
-from nmt.data.batching import Example, collate
-from nmt.model.seq2seq import Seq2Seq
+from nmt.data.batching import collate
 from nmt.training.loss import perplexity
 from nmt.training.validation import mean_loss
 
@@ -17,44 +16,25 @@ def test_perplexity() -> None:
     assert perplexity(1e6) == math.inf
 
 
-@pytest.fixture
-def model() -> Seq2Seq:
-    return random_model()
-
-
-@pytest.fixture
-def examples() -> list[Example]:
-    return random_examples()
-
-
-def test_mean_loss_is_per_token_for_any_batch_size(model: Seq2Seq, examples: list[Example]) -> None:
-    model.eval()
+def test_mean_loss_is_per_token_for_any_batch_size() -> None:
+    model, examples = random_model().eval(), random_examples()
     with torch.no_grad():
         alone = [batch_loss(model, collate([example]), 0.0).nll.item() for example in examples]
     expected = sum(alone) / sum(len(example.target) + 1 for example in examples)
     by_sentence = sum(nll / (len(e.target) + 1) for nll, e in zip(alone, examples, strict=True)) / len(examples)
     assert abs(by_sentence - expected) > 1e-4  # so that the two means can be told apart
-    for batch_size in (1, 2, 5, 16, 17, 100):
-        assert mean_loss(model, examples, batch_size) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_mean_loss_is_without_dropout_and_leaves_the_mode(
-    model: Seq2Seq, examples: list[Example], training: bool
-) -> None:
-    expected = mean_loss(model.eval(), examples, 4)
-    model.train(training)
     state = torch.get_rng_state()
-    assert mean_loss(model, examples, 4) == expected
-    assert model.training is training
-    assert model.encoder.training is training
+    for batch_size in (1, 2, 5, 16, 17, 100):
+        model.train(batch_size > 5)
+        assert mean_loss(model, examples, batch_size) == pytest.approx(expected, rel=1e-12)
+        assert model.training is model.encoder.training is (batch_size > 5)
     assert torch.equal(torch.get_rng_state(), state)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_loss_is_cross_entropy_with_smoothed_labels(model: Seq2Seq, examples: list[Example], smoothing: float) -> None:
+def test_loss_is_cross_entropy_with_smoothed_labels(smoothing: float) -> None:
+    model, examples = random_model().eval(), random_examples()
     batch = collate(examples[:5])
-    model.eval()
     features, _ = model(batch.source, batch.source_lengths, batch.target_input, batch.loss_positions)
     logits = model.decoder.output(features).detach().numpy()
     log_probabilities = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))

@@ -35,19 +35,24 @@ def be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_each_processor_has_its_fastest_products(
-    name: str, make_config: ConfigMaker, make_translator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    name: str, make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be(monkeypatch, name)
     *_, training, search = PROCESSORS[name]
     auto = make_config("training.precision=auto")
-    assert auto_precision(CPU, "training") == training
+    assert (auto_precision(CPU, "training"), auto_precision(CPU, "search")) == (training, search)
     assert auto_precision(torch.device("cuda"), "search") == "float32"
-    assert choose_precision(auto, CPU).precision == training
-    assert choose_precision(make_config("training.precision=auto", "training.fast=false"), CPU).precision == "float32"
+    assert choose_precision(auto, CPU) == training
+    assert choose_precision(make_config("training.precision=auto", "training.fast=false"), CPU) == "float32"
     for precision in ("float32", "bf16"):
-        assert choose_precision(make_config(f"training.precision={precision}"), CPU, "bf16").precision == precision
-        assert choose_precision(auto, CPU, precision).precision == precision
-    assert choose_precision(auto, CPU, "int8").precision == training  # of nmt 0.3
+        assert choose_precision(make_config(f"training.precision={precision}"), CPU, "bf16") == precision
+        assert choose_precision(auto, CPU, precision) == precision
+
+
+def test_search_in_the_precision_of_the_processor(
+    make_translator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be(monkeypatch, "Zen 4")
     _, tiny = make_translator("search.precision=auto")
     precisions = []
     decode = translator.decoding.decode
@@ -57,11 +62,10 @@ def test_each_processor_has_its_fastest_products(
         return decode(model, sources, search, **options)
 
     monkeypatch.setattr(translator.decoding, "decode", recording)
-    by_rule = tiny.translate(["Ba De"])
-    assert [t.tokens for t in by_rule] == [t.tokens for t in tiny.translate(["Ba De"], precision=search)]
+    tiny.translate(["Ba De"])
     tiny.fast = False
     tiny.translate(["Ba De"])
-    assert precisions == [search, search, "float32"]
+    assert precisions == ["int8", "float32"]
 
 
 @pytest.mark.parametrize(("capability", "products"), [((7, 5), "float32"), ((8, 0), "bf16"), ((9, 0), "bf16")])
@@ -72,15 +76,15 @@ def test_each_gpu_gets_its_fastest_products(
     monkeypatch.setattr(torch.cuda, "get_device_capability", {gpu: capability}.__getitem__)
     auto = make_config("training.precision=auto", "model.attention.wiring=none")
     local = make_config("training.precision=auto", "model.attention.scope=local_m")
-    assert choose_precision(auto, gpu).precision == products
-    assert choose_precision(auto, gpu, "float32").precision == "float32"
-    assert choose_precision(local, gpu).precision == "float32"
+    assert choose_precision(auto, gpu) == products
+    assert choose_precision(auto, gpu, "float32") == "float32"
+    assert choose_precision(local, gpu) == "float32"
     assert auto_precision(torch.device("mps"), "training") == "float32"
     with monkeypatch.context() as patched:
         patched.setattr(torch.version, "hip", "6.4")  # AMD's GPUs count their capabilities otherwise
-        assert choose_precision(auto, gpu).precision == "float32"
+        assert choose_precision(auto, gpu) == "float32"
     monkeypatch.setattr(ProcessGroup, "total", lambda _, *values: values)
-    assert choose_precision(auto, gpu, group=ProcessGroup(0, 2)).precision == "float32"
+    assert choose_precision(auto, gpu, group=ProcessGroup(0, 2)) == "float32"
 
 
 def test_without_its_folder_nothing_is_fast(
@@ -88,21 +92,16 @@ def test_without_its_folder_nothing_is_fast(
 ) -> None:
     be(monkeypatch, "AMX")
     monkeypatch.setattr(acceleration, "find_spec", lambda _: None)
-    assert choose_precision(make_config("training.precision=auto"), CPU).precision == "float32"
+    assert choose_precision(make_config("training.precision=auto"), CPU) == "float32"
     with pytest.raises(UserError, match=r"training\.sampled_softmax needs nmt\.fast"):
         acceleration.for_training(torch.nn.Linear(1, 1), "float32", (torch.ones(3), 2))
     with pytest.raises(UserError, match=r"search\.precision: bf16 needs nmt\.fast, .*: use float32"):
         make_translator()[1].translate(["Ba De"], precision="bf16")
 
 
-@pytest.mark.parametrize("first", ["float32", "bf16"])
-def test_processes_follow_the_first_one(first: str, make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[float] = []
-    monkeypatch.setattr(ProcessGroup, "total", lambda _, *values: (sent.extend(values), [sum(sent)])[1])
-    assert (
-        choose_precision(make_config(f"training.precision={first}"), CPU, group=ProcessGroup(0, 2)).precision == first
-    )
-    assert choose_precision(make_config("training.precision=auto"), CPU, "bf16", ProcessGroup(1, 2)).precision == first
+def test_processes_follow_the_first_one(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProcessGroup, "total", lambda _, value: [value + 1])  # the first one's choice is bf16
+    assert choose_precision(make_config("training.precision=float32"), CPU, group=ProcessGroup(1, 2)) == "bf16"
 
 
 def test_a_resumed_run_keeps_its_precision_on_another_processor(

@@ -1,5 +1,4 @@
 import math
-import random
 from typing import Any
 
 import pytest
@@ -30,11 +29,9 @@ def test_warmup_rises_linearly_to_the_full_rate(kind: str) -> None:
     ("config", "axis", "values", "rates"),
     [
         ({"kind": "constant"}, "update", (1, 10, 10**6), (0.8, 0.8, 0.8)),
-        ({"kind": "constant"}, "reductions", (0, 3), (0.8, 0.8)),
         ({"kind": "plateau", "factor": 0.1}, "reductions", range(4), (0.8, 0.08, 0.008, 0.0008)),
         ({"kind": "plateau", "warmup": 400}, "reductions", (0, 2), (0.2, 0.05)),
         ({"kind": "halving", "start_epoch": 3}, "epoch", range(1, 7), (0.8, 0.8, 0.8, 0.4, 0.2, 0.1)),
-        ({"kind": "halving", "start_epoch": 1, "factor": 0.1}, "epoch", (3,), (0.008,)),
         ({"kind": "inverse_sqrt", "warmup": 100}, "update", (50, 100, 400, 10_000), (0.4, 0.8, 0.4, 0.08)),
         (
             {"kind": "cosine"},
@@ -59,7 +56,6 @@ def test_rates_are_those_of_the_formula(config: dict[str, Any], axis: str, value
 @pytest.mark.parametrize(
     ("config", "updates", "ratios"),
     [
-        ({}, (0, 10**6), (1.0, 1.0)),
         ({"ratio": 0.25}, (0, 10**6), (0.25, 0.25)),
         (
             {"schedule": "linear", "ratio": 0.9, "decay": 0.01, "minimum": 0.2},
@@ -83,13 +79,11 @@ def test_inverse_sigmoid_decay_is_the_papers(k: float) -> None:
 
 
 @pytest.mark.parametrize(("schedule", "decay"), [("linear", 1e-3), ("exponential", 0.99), ("inverse_sigmoid", 50.0)])
-@pytest.mark.parametrize("minimum", [0.0, 0.3])
-def test_ratios_fall_to_the_minimum_and_stay(schedule: str, decay: float, minimum: float) -> None:
-    updates = (*range(0, 2000, 7), 10**6, 10**12, 10**15)
-    points = [ratio(i, minimum=minimum, schedule=schedule, decay=decay) for i in updates]
+def test_ratios_fall_to_the_minimum_and_stay(schedule: str, decay: float) -> None:
+    points = [ratio(i, minimum=0.3, schedule=schedule, decay=decay) for i in (*range(0, 2000, 7), 10**6, 10**15)]
     assert points == sorted(points, reverse=True)
     assert 0.9 < points[0] <= 1
-    assert points[-1] == pytest.approx(minimum)
+    assert points[-1] == pytest.approx(0.3)
 
 
 def mask(*arguments: Any) -> torch.Tensor:
@@ -116,13 +110,3 @@ def test_masks_have_their_granularity_and_ratio() -> None:
     batches = [mask((2, 3), 0.7, "batch") for _ in range(2000)]
     assert all(batch.all() == batch.any() for batch in batches)
     assert abs(sum(batch.all().item() for batch in batches) / 2000 - 0.7) < 0.04
-
-
-def test_processes_share_the_mask_of_a_time_step_and_of_a_batch() -> None:
-    for seed in range(20):
-        for granularity, alike in (("step", True), ("batch", True), ("token", False)):
-            torch.manual_seed(1)
-            one = mask((3, 40), 0.5, granularity, random.Random(seed))
-            torch.manual_seed(2)
-            other = mask((2, 50), 0.5, granularity, random.Random(seed))  # other sentences, and longer ones
-            assert torch.equal(one[0], other[0, :40]) is alike

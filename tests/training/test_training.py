@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Container
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,11 @@ def test_the_moving_average_is_validated_and_kept(make_config: ConfigMaker, monk
     assert not torch.equal(last["model"]["decoder.output.weight"], average["decoder.output.weight"])
 
 
-def test_events_have_their_fields(make_config: ConfigMaker) -> None:
-    folder = finish(make_config("training.log_every=3"))
+def test_the_events_the_screen_and_the_folder_of_a_run(
+    make_config: ConfigMaker, text: dict[str, ParallelText], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = make_config("training.log_every=3")
+    folder = finish(config)
     common = {"event", "update", "epoch"}
     speeds = {"source_tokens_per_second", "target_tokens_per_second"}
     fields = {
@@ -46,12 +48,30 @@ def test_events_have_their_fields(make_config: ConfigMaker) -> None:
     assert [(e["update"], e["epoch"], e["reason"]) for e in end] == [(20, 3, "20 updates")]
     for event in train + validations:
         assert event["perplexity"] == pytest.approx(math.exp(event["loss"]))
-        assert 0 < event["loss"] < 10
     assert all(event["skipped"] == 0 < min(event[speed] for speed in speeds) for event in train)
-    assert all(0 <= event["bleu"] <= 100 for event in validations)
     assert all(e.keys() == {"source", "reference", "hypothesis"} for event in validations for e in event["examples"])
     assert end[0]["best"] == max(event["bleu"] for event in validations)
     assert train[-1]["loss"] < train[0]["loss"]
+    printed = capsys.readouterr().out
+    for fragment in (
+        f"Run         {Path(config.output_dir) / 'tiny'} (all settings are in its config.yaml)",
+        "Corpus      files, de→en: 45 training pairs (skipped 0 pairs: ",
+        "Vocabulary  12 source tokens, 12 target tokens",
+        "Model       bahdanau wiring, additive score, global scope; ",
+        "Training    20 updates; 8 batches per epoch",
+        "Device      cpu, 1 thread, float32",
+        "epoch 1, update 3/20: loss ",
+        "BLEU (lower-cased) ",
+        "    reference   ",
+        "Done: 20 updates, in ",
+    ):
+        assert fragment in printed
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"best.safetensors", "last.safetensors", "previous.safetensors", "metrics.jsonl", "config.yaml"}
+    assert load_config(folder / "config.yaml") == config
+    best = checkpoint.load(folder / "best.safetensors", torch.device("cpu"))
+    assert (best.config, best.training) == (config, None)
+    assert len(Translator.load(folder / "best.safetensors").translate(text["test"].source)) == len(text["test"].source)
 
 
 def test_each_update_is_counted_once_and_made_in_training_mode(
@@ -79,36 +99,7 @@ def test_each_update_is_counted_once_and_made_in_training_mode(
     assert modes == [{True}] * 9
 
 
-def test_the_folder_holds_all_that_it_promises(make_config: ConfigMaker, text: dict[str, ParallelText]) -> None:
-    config = make_config("training.max_updates=3")
-    folder = finish(config)
-    assert folder == Path(config.output_dir) / "tiny"
-    names = {path.name for path in folder.iterdir()}
-    assert names == {"best.safetensors", "last.safetensors", "previous.safetensors", "metrics.jsonl", "config.yaml"}
-    assert load_config(folder / "config.yaml") == config
-    best = checkpoint.load(folder / "best.safetensors", torch.device("cpu"))
-    assert best.config == config
-    assert best.training is None
-    assert len(Translator.load(folder / "best.safetensors").translate(text["test"].source)) == len(text["test"].source)
-
-
-def test_training_learns_its_text_by_heart(make_config: ConfigMaker, corpus: Path) -> None:
-    config = make_config(
-        f"data.source.validation={corpus / 'train.src'}",
-        f"data.target.validation={corpus / 'train.tgt'}",
-        "training.max_updates=160",
-        "training.validate_every=160",
-        "training.learning_rate=0.02",
-        "training.label_smoothing=0",
-        "model={embedding_size: 16, embedding_dropout: 0, encoder: {hidden_size: 16, dropout: 0}, "
-        "decoder: {hidden_size: 32, dropout: 0}}",
-    )
-    (validated,) = events(finish(config), "validation")
-    assert validated["perplexity"] < 1.3
-    assert validated["bleu"] > 80
-
-
-def break_updates(monkeypatch: pytest.MonkeyPatch, updates: Container[int], what: str) -> None:
+def break_updates(monkeypatch: pytest.MonkeyPatch, updates: Container[int], what: str = "loss") -> None:
     """Let the loss or the gradients of these updates not be finite."""
     count = itertools.count(1)
     real = BatchLoss.forward
@@ -154,9 +145,9 @@ def test_weights_that_are_not_finite_are_never_kept(make_config: ConfigMaker, mo
         finish(wild)
     assert {path.name for path in (Path(wild.output_dir) / wild.name).iterdir()} == {"config.yaml", "metrics.jsonl"}
     often = ("name=ten", "training.checkpoint_every=4", "training.validate_every=99", "training.log_every=1")
-    break_updates(monkeypatch, {2, *range(6, 99)}, "loss")
+    break_updates(monkeypatch, {2, *range(6, 99)})
     with pytest.raises(
-        UserError, match=r"learning_rate .* up to update 15, 10 in a row .* resume from .*last\.safetensors"
+        UserError, match=r"learning_rate .* update 15, 10 updates in a row .* resume from .*last\.safetensors"
     ):
         finish(make_config(*often))
     last = contents(Path(wild.output_dir) / "ten")
@@ -174,14 +165,6 @@ def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMake
     assert not Path(make_config().output_dir).exists()
 
 
-def test_a_batch_too_large_for_the_memory_is_named(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BatchLoss, "forward", lambda *_: torch.empty(2**60))
-    with pytest.raises(
-        UserError, match=r"update 1: out of memory for a batch of 6 sentences .* lower training\.batch_"
-    ):
-        finish(make_config())
-
-
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 def test_plain_pytorch_trains_to_the_same_losses(make_config: ConfigMaker, precision: str) -> None:
     fields = [f"model.{part}=0" for part in ("embedding_dropout", "encoder.dropout", "decoder.dropout")]
@@ -191,28 +174,3 @@ def test_plain_pytorch_trains_to_the_same_losses(make_config: ConfigMaker, preci
         folder = finish(make_config("training.max_updates=8", f"name={name}", f"training.fast={fast}", *fields))
         losses.append([event["loss"] for event in events(folder) if "loss" in event])
     assert losses[0] == pytest.approx(losses[1], rel=1e-4 if precision == "float32" else 2e-2)
-
-
-def test_a_run_is_reported_on_one_screen(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:
-    config = make_config("training.max_updates=8")
-    finish(config)
-    out = capsys.readouterr().out
-    for fragment in (
-        f"Run         {Path(config.output_dir) / 'tiny'} (all settings are in its config.yaml)",
-        "Corpus      files, de→en: 45 training pairs (skipped 0 pairs: ",
-        "Vocabulary  12 source tokens, 12 target tokens",
-        "Model       bahdanau wiring, additive score, global scope; ",
-        "Training    8 updates; 8 batches per epoch",
-        "Device      cpu, 1 thread, float32",
-        "epoch 1, update 8, ",
-        "BLEU (lower-cased) ",
-        "the best so far",
-        "    reference   ",
-        "Done: 8 updates, in ",
-    ):
-        assert fragment in out
-    before = out.partition("epoch 1, update 4/8: loss ")[0]
-    assert 7 < before.count("\n") < 24
-    assert "data.corpus=files" in before
-    assert "clip_norm" not in before
-    assert ("Curves" in before) is (find_spec("tensorboard") is not None)

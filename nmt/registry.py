@@ -30,7 +30,6 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     SerializerFunctionWrapHandler,
-    ValidationInfo,
     ValidatorFunctionWrapHandler,
     create_model,
     field_validator,
@@ -40,12 +39,13 @@ from pydantic import (
 from pydantic_core import PydanticKnownError, core_schema
 
 from nmt.system.errors import UserError
+from nmt.system.values import is_unicode, shown
 
 
 def _path(text: str) -> str:
     """A path in which ~ is the home folder, as in a shell."""
-    if "\0" in text:
-        raise ValueError("contains a NUL character, which no path can; remove it")
+    if "\0" in text or not is_unicode(text):
+        raise ValueError(f"no path can be {shown(text)}; remove NUL and halves of characters")
     return os.path.expanduser(text)
 
 
@@ -63,10 +63,7 @@ ENTRY_POINTS = "nmt.components"  # the group, whose values are component classes
 
 
 class Section(BaseModel):
-    """A section of the configuration: immutable, and closed to unknown and to unused fields.
-
-    If the validation context is true, unused fields are dropped instead.
-    """
+    """A section of the configuration: immutable, and closed to unknown and to unused fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # most sections only serve to build others
     choices: ClassVar[Mapping[str, Registry[Any]]] = {}  # of each field that selects a component: its registry
@@ -80,11 +77,11 @@ class Section(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _with_options(cls, values: Any, validate: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+    def _with_options(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
         """The section with its components' options, by their own classes, as further fields."""
         if not isinstance(values, dict):
             return validate(values)
-        values = without_unused(values, cls.unused(values), info)
+        values = cls._without_unused(values)
         if cls.model_config["extra"] == "forbid":
             return validate(values)
         components: list[Any] = []
@@ -93,7 +90,7 @@ class Section(BaseModel):
             components.append(registry[name if name in list(registry) else default])
         # Null is no value for an option.
         values = {field: value for field, value in values.items() if value is not None or field in cls.model_fields}
-        section = validate(dict(_closed(cls, *components).model_validate(values, context=info.context)))
+        section = validate(dict(_closed(cls, *components).model_validate(values)))
         for choice in cls.choices:
             section.component(choice)  # whose class may refuse options that do not go together
         return section
@@ -127,6 +124,14 @@ class Section(BaseModel):
             unused |= {option: why and why + alternatives(names) for option, names in users if name not in names}
         return unused
 
+    @classmethod
+    def _without_unused(cls, values: dict[str, Any]) -> dict[str, Any]:
+        unused = cls.unused(values)
+        set_here = {field: value for field, value in values.items() if value is not None and unused.get(field)}
+        if set_here:
+            raise ValueError("; ".join(f"{f} ({spelled(v)}) has no effect {unused[f]}" for f, v in set_here.items()))
+        return {field: value for field, value in values.items() if field not in unused}
+
     @field_validator("*", mode="wrap")
     @classmethod
     def _no_truth_for_a_number(cls, value: object, validate: ValidatorFunctionWrapHandler) -> object:
@@ -154,20 +159,6 @@ def _closed(section: Any, *components: Any) -> Any:
     closed = create_model(section.__name__, __base__=section, __module__=section.__module__, **fields)
     closed.model_config["extra"] = "forbid"
     return closed
-
-
-def without_unused(
-    values: dict[str, Any], unused: Mapping[str, str | None], info: ValidationInfo, prefix: str = ""
-) -> dict[str, Any]:
-    """The values without the unused fields. Raises ValueError if some are set, unless the context is true."""
-    complaints = [
-        f"{prefix}{field} ({spelled(value)}) has no effect {why}"
-        for field, value in values.items()
-        if (why := unused.get(field)) is not None and value is not None
-    ]
-    if complaints and not info.context:
-        raise ValueError("; ".join(complaints))
-    return {field: value for field, value in values.items() if field not in unused}
 
 
 C = TypeVar("C")

@@ -149,7 +149,7 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
         contents = _Contents.model_validate(values)
     except ValidationError as error:
         raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}; use another copy") from None
-    config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)", stored=True)
+    config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)")
     source = _codec(config.data.source, contents.source, f"{path}: source")
     target = _codec(config.data.target, contents.target, f"{path}: target")
     try:

@@ -147,15 +147,6 @@ class DataConfig(Section):
         """The names and settings of source and target."""
         return ("source", self.source), ("target", self.target)
 
-    @classmethod
-    def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
-        augment = values.get("augment")
-        texts = dict(augment or ()).values() if isinstance(augment, dict | Section) else ()
-        corpus = values.get("corpus", "sample")
-        if corpus == "multi30k" or "multi30k_descriptions" in texts:
-            return {}
-        return {"mirror": f"with corpus: {corpus}; remove it, or set corpus to multi30k"}
-
     @model_validator(mode="after")
     def _sides_fit(self) -> Self:
         if self.corpus == "multi30k" and self.source.language == self.target.language:

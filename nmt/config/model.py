@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, model_validator
 
 from nmt.components import SCOPES, SCORES
-from nmt.model.scopes import LocalOptions
-from nmt.registry import BelowOne, Count, Section, spelled, without_unused
+from nmt.registry import BelowOne, Count, Section, spelled
 
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 
@@ -46,8 +45,6 @@ class AttentionConfig(Section):
         unused = super().unused(values)
         if wiring == "bahdanau":
             unused["input_feeding"] = "with wiring: bahdanau; remove it, or set wiring to luong"
-        for field, why in _without_narrowing(values).items():
-            unused.setdefault(field, why)
         if isinstance(heads := values.get("heads"), int) and heads > 1:
             unused["projected"] = f"with heads: {heads}, which are projected; remove it, or set heads to 1"
         return unused
@@ -63,19 +60,6 @@ class AttentionConfig(Section):
                         f"memory vectors; set {field} to {spelled(default)}, or score to general"
                     )
         return self
-
-
-def _without_narrowing(values: Mapping[str, Any]) -> dict[str, str]:
-    """Why the fields of a window that narrows have no effect where it does not."""
-    options = vars(LocalOptions()) | {field: value for field, value in values.items() if value is not None}
-    window, wide, updates = options["window"], options["narrow_from"], options["narrow_updates"]
-    if isinstance(window, int) and isinstance(wide, int) and wide <= window:
-        why = f"with window: {window}; remove it, or set narrow_from to a number above {window}"
-        return dict.fromkeys(("narrow_from", "narrow_updates", "fixed_above"), why)
-    if updates == 0:
-        why = "with narrow_updates: 0; remove it, or set narrow_updates to a number above 0"
-        return {"narrow_from": why, "fixed_above": why}
-    return {}
 
 
 class EncoderConfig(Section):
@@ -146,25 +130,16 @@ class ModelConfig(Section):
     attention: AttentionConfig = Field(default_factory=AttentionConfig)
     """The attention mechanism."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_field_without_its_wiring(cls, values: Any, info: ValidationInfo) -> Any:
-        attention = values.get("attention") if isinstance(values, dict) else None
-        wiring = attention.get("wiring") if isinstance(attention, dict) else None
-        if wiring == "luong":
-            part, field, fix = "decoder", "readout_size", "bahdanau"
-        elif wiring == "none":
-            part, field, fix = "encoder", "self_attention", "bahdanau or luong"
-        else:
-            return values
-        if isinstance(section := values.get(part), dict) and section.get(field):
-            why = f"with attention.wiring: {wiring}; remove it, or set attention.wiring to {fix}"
-            values = values | {part: without_unused(section, {field: why}, info, f"{part}.")}
-        return values
-
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
         wiring, kind, tied = self.attention.wiring, self.decoder.readout, self.tied_embeddings
+        for field, value, other, fix in (
+            ("decoder.readout_size", self.decoder.readout_size, "luong", "bahdanau"),
+            ("encoder.self_attention", self.encoder.self_attention, "none", "bahdanau or luong"),
+        ):
+            if value and wiring == other:
+                why = f"with attention.wiring: {wiring}; remove it, or set attention.wiring to {fix}"
+                raise ValueError(f"{field} ({value}) has no effect {why}")
         if wiring != "none":
             self._require_fitting_sizes(self.attention, self.decoder.hidden_size)
         if wiring == "luong" and kind != "tanh":

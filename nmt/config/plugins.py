@@ -67,8 +67,8 @@ def load_plugin(path: str | Path) -> Plugin:
 def resolve_plugins(values: dict[str, Any], origin: str, folder: Path | None = None) -> None:
     """Fill in the paths and the digests of the plugins that a config's plain values name.
 
-    They are loaded, relative to `folder`, if one is given. Otherwise they must be loaded already: the same file, or one
-    of its name. A file of another digest is reported. Raises `UserError` for one that is not loaded.
+    They are loaded, relative to `folder`, if one is given. Otherwise files of their names must be loaded already, and
+    another digest is reported. Raises `UserError` for one that is not loaded.
     """
     plugins = values.get("plugins")
     if not isinstance(plugins, list):
@@ -77,17 +77,15 @@ def resolve_plugins(values: dict[str, Any], origin: str, folder: Path | None = N
         entry = path_alone(entry)
         if not isinstance(entry, dict) or not isinstance(path := entry.get("path"), str):
             continue
-        digest = entry.get("sha256")
-        loaded = [p for p in _loaded.values() if p.sha256 == digest or Path(p.path).name == Path(path).name]
         if folder is not None:
-            loaded = [load_plugin(folder / Path(path).expanduser())]
-        if not loaded:
+            path = load_plugin(folder / Path(path).expanduser()).path
+        plugin = {Path(plugin.path).name: plugin for plugin in _loaded.values()}.get(Path(path).name)
+        if plugin is None:
             raise UserError(
                 f"{origin}: it needs the plugin {path}, which is not loaded: if you trust that file, set "
                 f"{VARIABLE}={path} (or where it is now)"
             )
-        plugin = max(loaded, key=lambda plugin: plugin.sha256 == digest)
-        if digest not in (None, plugin.sha256):
+        if entry.get("sha256") not in (None, plugin.sha256):
             print(f"{origin}: the plugin {plugin.path} is not the one it was made with", file=sys.stderr)
         plugins[number] = plugin.model_dump()
 

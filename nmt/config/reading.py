@@ -54,17 +54,16 @@ def read_values(path: str | Path) -> dict[str, Any]:
     return values
 
 
-def parse_config(values: dict[str, Any], origin: str, *, stored: bool = False, overrides: Sequence[str] = ()) -> Config:
+def parse_config(values: dict[str, Any], origin: str, *, overrides: Sequence[str] = ()) -> Config:
     """Validate plain values; `origin` (a file's name) begins the message of the `UserError` raised for bad ones.
 
-    That of a field which one of the `overrides` has set begins with the override. In `stored` values, which a run has
-    written, fields that have no effect are ignored.
+    That of a field which one of the `overrides` has set begins with the override.
     """
     try:
         resolve_plugins(values, origin)
         if addons.is_offered("old_config"):
-            addons.offered("old_config").upgrade(values, origin, quiet=stored)
-        return Config.model_validate(values, context=stored)
+            addons.offered("old_config").upgrade(values, origin)
+        return Config.model_validate(values)
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
     except ValidationError as error:

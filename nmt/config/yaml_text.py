@@ -57,12 +57,3 @@ class _Loader(yaml.SafeLoader):
             if isinstance(inner, yaml.CollectionNode):
                 nodes.extend(chain.from_iterable(inner.value) if isinstance(inner, yaml.MappingNode) else inner.value)
         return node
-
-    def construct_scalar(self, node: Any) -> Any:
-        """Text; JSON writes a character such as an emoji as two escapes, which YAML reads as two halves."""
-        value = super().construct_scalar(node)
-        try:
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le") if isinstance(value, str) else value
-        except UnicodeDecodeError:
-            problem = f"{shown(value)} has half a character"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None

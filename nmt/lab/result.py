@@ -102,7 +102,7 @@ def read(path: Path) -> Result:
     field = "its form"
     try:
         values = json.loads(path.read_bytes())
-        config = parse_config(values["config"], str(path), stored=True)  # which may have names of version 0.3
+        config = parse_config(values["config"], str(path))
         return Result.model_validate(values | {"config": config})
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror or error}): delete it to measure again") from None

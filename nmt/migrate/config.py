@@ -18,7 +18,7 @@ RENAMED = {  # fields, or a value as "field: value", with the new name; None: th
 }
 
 
-def upgrade(values: dict[str, Any], origin: str, quiet: bool) -> None:
+def upgrade(values: dict[str, Any], origin: str, quiet: bool = False) -> None:
     """Give the fields in a config's plain values their new names, and print them, unless `quiet`.
 
     Fields that are gone are dropped; unless `quiet`, raises `UserError` for one that is set.

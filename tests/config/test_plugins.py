@@ -75,13 +75,13 @@ def test_a_checkpoint_does_not_load_a_plugin(folder: Path, capsys: pytest.Captur
     moved = path.rename(folder / "elsewhere" / "steep.py")
     LEARNING_RATE_SCHEDULES._classes.pop("steep")  # as in another process
     plugins.load_plugin(moved)
-    assert parse_config(values, "best.safetensors", stored=True).plugins[0].path == str(moved)
+    assert parse_config(values, "best.safetensors").plugins[0].path == str(moved)
     assert capsys.readouterr().err == ""
     plugins._loaded.clear()
     LEARNING_RATE_SCHEDULES._classes.pop("steep")
     moved.write_text(f"{SCHEDULE}\n# changed\n")
     plugins.load_plugin(moved)
-    parse_config(values, "best.safetensors", stored=True)
+    parse_config(values, "best.safetensors")
     assert capsys.readouterr().err == f"best.safetensors: the plugin {moved} is not the one it was made with\n"
 
 

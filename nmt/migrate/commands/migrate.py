@@ -46,6 +46,7 @@ def _convert(old: Path, new: Path) -> None:
 
     from nmt.checkpoint import contents as checkpoint
     from nmt.checkpoint.file import DamagedFile, read_bytes, write
+    from nmt.migrate.config import upgrade
 
     data = read_bytes(old)
     body, _, digest = data.rpartition(b"sha256:")  # of all bytes before it
@@ -56,6 +57,7 @@ def _convert(old: Path, new: Path) -> None:
         if (number := contents["format"]) != FORMAT:
             raise UserError(f"{old} was written by another nmt (format {number}): train again, or use that version")
         contents["format"] = checkpoint.FORMAT
+        upgrade(contents["config"], str(old), quiet=True)
         contents["config"]["search"]["vocabulary_selection"] = False  # search uses all tokens, as now
         if (training := contents["training"]) is not None:
             moments, of_gpus = training["optimizer"], training["random_cuda"]

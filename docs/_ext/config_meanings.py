@@ -10,12 +10,10 @@ import ast
 import inspect
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from nmt.config.reading import sections_in
-from nmt.config.run import Config
+from nmt.config.reading import sections as sections
 from nmt.registry import Section, alternatives, options_class, options_of
 
 
@@ -33,14 +31,6 @@ class Meaning(NamedTuple):
             return ""
         first, *others = self.defaults
         return "With " + alternatives([f"`{self.choice}: {first}`", *(f"`{name}`" for name in others)])
-
-
-def sections(section: type[Section] = Config, path: str = "") -> Iterator[tuple[str, type[Section]]]:
-    """The dotted path and the class of every section; the whole configuration comes first, with the empty path."""
-    yield path, section
-    for name in section.model_fields:
-        for inner in sections_in(section, name):
-            yield from sections(inner, f"{path}.{name}".lstrip("."))
 
 
 def fields(section: type[Section]) -> dict[str, list[Meaning]]:

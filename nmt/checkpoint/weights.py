@@ -44,18 +44,13 @@ def dequantize(
     """
     real = dict(weights)
     for name, scale in scales.items():
-        weight = weights.get(name)
-        if weight is None or weight.dtype != torch.int8 or not weight.dim():
-            reason = f"belongs to {described(weight)}, not to rows of 8 bits"
-        elif scale.dtype not in _REAL or scale.shape != weight.shape[:1]:
-            reason = f"is {described(scale)}, but {name} is {described(weight)}"
-        elif not (scale.float().isfinite() & (scale.float() > 0)).all():
-            reason = "holds a value that no row can have"
-        else:
-            if name in needed and weight.shape == needed[name].shape:
-                real[name] = weight.float().mul_(scale.float().view(-1, *[1] * (weight.dim() - 1)))
-            continue
-        raise DamagedFile(f"{path}: scales.{name} {reason}: use another copy")
+        weight, kind = weights.get(name), described(weights.get(name))
+        if weight is None or weight.dtype != torch.int8 or not weight.dim() or scale.shape != weight.shape[:1]:
+            raise DamagedFile(f"{path}: scales.{name} is {described(scale)}, but {name} is {kind}: use another copy")
+        if scale.dtype not in _REAL or not (scale.float().isfinite() & (scale.float() > 0)).all():
+            raise DamagedFile(f"{path}: scales.{name} holds a value that no row can have: use another copy")
+        if name in needed and weight.shape == needed[name].shape:
+            real[name] = weight.float().mul_(scale.float().view(-1, *[1] * (weight.dim() - 1)))
     return real
 
 

@@ -164,32 +164,22 @@ def _explain(error: Any, *within: str) -> str:
 
 def _hint(path: Sequence[str]) -> str:
     """What may have been meant by an unknown field: one of that name elsewhere, one of a like name here, or any."""
-    siblings = list(_section_at(path[:-1]).all_fields())
-    same_name = [field for field in all_fields() if field.split(".")[-1] == path[-1]]
-    near = same_name or difflib.get_close_matches(path[-1][:100], siblings, n=1, cutoff=0.5)
+    name, siblings = path[-1], list(_section_at(path[:-1]).all_fields())
+    same_name = [f"{at}.{name}".lstrip(".") for at, section in sections() if name in section.all_fields()]
+    near = same_name or difflib.get_close_matches(name[:100], siblings, n=1, cutoff=0.5)
     return f"did you mean {alternatives(near)}?" if near else "known fields: " + ", ".join(siblings)
 
 
-def all_fields(section: type[Section] = Config, prefix: str = "") -> Iterator[str]:
-    """The dotted names of all fields of a section and of those in it."""
-    for name in section.all_fields():
-        yield f"{prefix}{name}"
-        for inner in sections_in(section, name):
-            yield from all_fields(inner, f"{prefix}{name}.")
-
-
 def _section_at(path: Sequence[str]) -> type[Section]:
-    section: type[Section] = Config
-    for name in (name for name in path if not name.isdecimal()):  # which counts the values of a list
-        section = next(sections_in(section, name))
-    return section
+    return dict(sections())[".".join(name for name in path if not name.isdecimal())]  # which counts a list's values
 
 
-def sections_in(section: type[Section], field: str) -> Iterator[type[Section]]:
-    """The sections that a section's field holds, or may hold."""
-    info = section.model_fields.get(field)  # an option of a component is no field of the section itself
-    types = [info.annotation] if info else []
-    for kind in types:  # which grows
-        if isinstance(kind, type) and get_origin(kind) is None and issubclass(kind, Section):
-            yield kind
-        types.extend(get_args(kind))
+def sections(section: type[Section] = Config, path: str = "") -> Iterator[tuple[str, type[Section]]]:
+    """The dotted path and the class of every section; the whole configuration comes first, with the empty path."""
+    yield path, section
+    for name, info in section.model_fields.items():
+        types = [info.annotation]
+        for kind in types:  # which grows
+            if isinstance(kind, type) and get_origin(kind) is None and issubclass(kind, Section):
+                yield from sections(kind, f"{path}.{name}".lstrip("."))
+            types.extend(get_args(kind))

@@ -39,15 +39,13 @@ def without_garbage_collection() -> Iterator[None]:
     Importing torch and spaCy creates hundreds of thousands of objects. Searching them for garbage takes a third of the
     time that translating one sentence takes.
     """
-    was_enabled = gc.isenabled()
     gc.collect()  # what is garbage by now must not be kept
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        if was_enabled:
-            gc.enable()
+        gc.enable()
 
 
 def stop_imports_on_ctrl_c() -> None:

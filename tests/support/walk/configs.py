@@ -8,13 +8,14 @@ from random import Random
 
 import yaml
 
-from nmt.config.reading import all_fields, load_config, to_yaml
+from nmt.config.reading import load_config, sections, to_yaml
 from nmt.config.run import Config
 from support.cli import write_corpus
 from support.walk.family import Try, command, refused
 from support.walk.odd import ODD, SYNTAX, altered, text
 
-FIELDS = [*all_fields(Config), "x", "data.x", "model.attention.x.y"]
+FIELDS = [f"{at}.{name}".lstrip(".") for at, section in sections() for name in section.all_fields()]
+FIELDS += ["x", "data.x", "model.attention.x.y"]
 _LIKELY = ["1", "2", "4", "0.5", "0.9", "true", "false", "null", "x", "de", "luong", "[]", "0"]
 _KEYS = sorted({part for field in FIELDS for part in field.split(".")})
 

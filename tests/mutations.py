@@ -16,8 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from support.mutation import Mutation
-from support.planted_errors import MUTATIONS
+from support.planted_errors import MUTATIONS, Mutation
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("nmt", "tests", "configs", "data", "scripts", "tools", "benchmarks", "docs", "checkpoints", "pyproject.toml")

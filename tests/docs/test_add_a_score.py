@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "how-to" / "add-a-score.md"
 # Some of the page's `tests`: against the formula, against finite differences, in both wirings, and that it learns.
-TESTED = [f"tests/model/test_{name}.py" for name in ("attention", "attention_gradients", "seq2seq")]
+TESTED = [f"tests/model/test_{name}.py" for name in ("attention", "attention_gradients", "decoder", "seq2seq")]
 
 
 @pytest.fixture(scope="session")

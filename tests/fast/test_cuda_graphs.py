@@ -1,13 +1,14 @@
 """The CUDA graph runner's padded batches against the batches as they are. What it captures: `tests/gpu`."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from support.cuda_graph_cases import ATTENTIONS, BAHDANAU, assert_like, batches, gradient_of_loss, losses_of, model_of
+from support.cuda_graph_cases import BAHDANAU, VARIANTS, assert_like, batches, gradient_of_loss, losses_of, model_of
 
 from nmt.components import SCOPES
 from nmt.fast import cuda_graphs
-from nmt.fast.cuda_graphs import SOURCE_STEP, TARGET_STEP, CUDAGraphRunner, flat, follows_shape, unflat
-from nmt.text.vocabulary import PAD
+from nmt.fast.cuda_graphs import CUDAGraphRunner, follows_shape
 
 
 @pytest.fixture(autouse=True)
@@ -18,10 +19,10 @@ def _without_graphs(monkeypatch):
 
 @pytest.mark.parametrize("sampled", [None, 99])
 @pytest.mark.parametrize("scheduled", [False, True])
-@pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=ATTENTIONS)
-def test_padding_changes_nothing(attention, scheduled, sampled):
-    for cell, layers in (("gru", 1), ("lstm", 2)):
-        losses = losses_of(model_of(attention, cell, layers).double(), sampled)
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_padding_changes_nothing(variant, scheduled, sampled):
+    for one, layers in ((variant, 1), (replace(variant, other="lstm"), 2)):
+        losses = losses_of(model_of(one, layers).double(), sampled)
         runner = CUDAGraphRunner(losses, "float32")
         for batch in batches(4):
             mask = torch.rand(batch.target_input.shape) < 0.5 if scheduled else None
@@ -44,26 +45,10 @@ def test_gradients_of_several_batches_are_summed_until_they_are_reset():
             torch.testing.assert_close(weight.grad, sum(halves), rtol=0, atol=1e-12)
 
 
-def test_a_batch_comes_back_from_one_tensor():
-    for batch in batches(6):
-        mask = torch.rand(batch.target_input.shape) < 0.5
-        shape, values = flat(batch, mask)
-        assert (shape.source % SOURCE_STEP, shape.target % TARGET_STEP, shape.masked) == (0, 0, True)
-        again, mask_again = unflat(shape, values)
-        source, target = batch.source.shape[1], batch.target_input.shape[1]
-        assert torch.equal(again.source[:, :source], batch.source)
-        assert (again.source[:, source:] == PAD).all()
-        assert torch.equal(again.target_input[:, :target], batch.target_input)
-        assert torch.equal(again.target_output[:, :target], batch.target_output)
-        assert torch.equal(again.loss_positions % shape.target, batch.loss_positions % target)
-        assert torch.equal(again.source_lengths, batch.source_lengths)
-        assert torch.equal(mask_again[:, :target], mask)
-
-
 def test_only_operations_that_the_shape_decides_are_captured():
     for scope in SCOPES:
-        assert follows_shape(model_of(BAHDANAU | {"scope": scope})) is (scope == "global")
-    assert follows_shape(model_of({"wiring": "none"}))
+        assert follows_shape(model_of(replace(BAHDANAU, scope=scope))) is (scope == "global")
+    assert follows_shape(model_of(VARIANTS[-1]))
 
 
 @pytest.mark.parametrize(("failing", "most"), [("_capture", 1), ("_compute", 2)])

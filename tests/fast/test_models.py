@@ -14,6 +14,7 @@ from support.tiny_models import (
     WIRINGS,
     Variant,
     config_of,
+    each_crossed,
     parametrised,
     randomise,
     tiny_model,
@@ -67,14 +68,9 @@ def _small_chunks(monkeypatch):
     monkeypatch.setattr(output_loss, "CHUNK", 4)
 
 
-@pytest.mark.parametrize("variant", **parametrised(VARIANTS))
-def test_every_variants_loss_and_gradients_are_the_plain_models(variant):
-    assert_equal_to_plain(tiny_model(variant))
-
-
-@EVERY_SELECTED
-def test_so_they_are_with_two_layers_and_scheduled_sampling(variant):
-    assert_equal_to_plain(tiny_model(variant, layers=2), MASK)
+@each_crossed(layers=[1, 2], sampling=[False, True])
+def test_every_variants_loss_and_gradients_are_the_plain_models(variant, layers, sampling):
+    assert_equal_to_plain(tiny_model(variant, layers), MASK if sampling else None)
 
 
 @EVERY_WIRING

@@ -4,17 +4,17 @@ from copy import deepcopy
 
 import pytest
 import torch
-from support.cuda_graph_cases import ATTENTIONS, BAHDANAU, assert_like, batches, gradient_of_loss, losses_of, model_of
+from support.cuda_graph_cases import BAHDANAU, VARIANTS, assert_like, batches, gradient_of_loss, losses_of, model_of
 
 from nmt.fast.cuda_graphs import CUDAGraphRunner
 
 
 @pytest.mark.parametrize("sampled", [None, 99])
 @pytest.mark.parametrize("scheduled", [False, True])
-@pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=ATTENTIONS)
-def test_replayed_gradients_are_those_of_the_cpu(attention, scheduled, sampled, monkeypatch) -> None:
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_replayed_gradients_are_those_of_the_cpu(variant, scheduled, sampled, monkeypatch) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)  # cuDNN would round to 10 bits
-    model = model_of(attention)
+    model = model_of(variant)
     losses, on_gpu = (losses_of(copy, sampled) for copy in (model, deepcopy(model).cuda()))
     runner = CUDAGraphRunner(on_gpu, "float32")
     assert CUDAGraphRunner.is_possible(on_gpu.model)

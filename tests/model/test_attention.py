@@ -27,6 +27,7 @@ def assert_equal_to_the_formulas(attention, score, query, values, lengths):
             expected = formula(query[b, i].numpy(), vectors, None, t[b, i].item(), seen)
             np.testing.assert_allclose(context[b, i].detach(), expected[0], rtol=0, atol=1e-12)
             np.testing.assert_allclose(weights[b, i, :length].detach(), expected[1], rtol=0, atol=1e-12)
+            assert ((weights[b, i, :length] == 0).numpy() == (expected[1] == 0)).all()
             assert (weights[b, i, length:] == 0).all()
 
 
@@ -48,15 +49,18 @@ def test_weights_and_context_are_those_of_the_formulas(case, window, count):
     case=st.sampled_from(cases.CASES),
     window=st.integers(1, 12),
     count=st.integers(1, 6),
+    position=st.sampled_from(["diagonal", "middle"]),
 )
-@example(lengths=[1], padding=0, case=("additive", "local_p", cases.TOGETHER), window=1, count=3)
-@example(lengths=[1, 1], padding=2, case=("location", "local_m", ()), window=4, count=3)
-@example(lengths=[9, 2], padding=0, case=("general", "local_p", ("heads",)), window=9, count=5)  # D = S
-@example(lengths=[22, 1, 25], padding=1, case=("dot", "local_m", ("coverage",)), window=10, count=1)  # gathered
-def test_any_lengths_and_any_window_give_the_formulas(lengths, padding, case, window, count):
+@example(lengths=[1], padding=0, case=("additive", "local_p", cases.TOGETHER), window=1, count=3, position="middle")
+@example(lengths=[1, 1], padding=2, case=("location", "local_m", ()), window=4, count=3, position="middle")
+@example(lengths=[9, 2], padding=0, case=("general", "local_p", ("heads",)), window=9, count=5, position="middle")
+@example(lengths=[22, 1], padding=1, case=("dot", "local_m", ("coverage",)), window=10, count=1, position="middle")
+def test_any_lengths_and_any_window_give_the_formulas(lengths, padding, case, window, count, position):
     values = cases.draw(len(lengths), max(lengths) + padding, cases.M)
     query = cases.queries(case, batch=len(lengths), count=count)
-    assert_equal_to_the_formulas(cases.make(case, window), case[0], query, values, lengths)
+    attention = cases.make(case, window)
+    attention.scope.initial_position = position
+    assert_equal_to_the_formulas(attention, case[0], query, values, lengths)
 
 
 def test_additive_is_concat_with_its_matrix_split_in_two():
@@ -68,52 +72,6 @@ def test_additive_is_concat_with_its_matrix_split_in_two():
 
 
 # Weights
-
-
-@cases.parametrised(window=[1, 3, 50])
-def test_weights_sum_to_one_over_the_source_and_are_zero_at_padding(case, window):
-    score, scope, extras = case
-    attention = cases.make(case, window)
-    positions = attention.score.positions or cases.S  # that have a score
-    _, weights = cases.run(attention, cases.queries(case))
-    assert weights.shape == (cases.B, cases.T, cases.S)
-    assert (weights >= 0).all()
-    total, is_whole = weights.sum(2), scope in ("global", "hierarchical")
-    if is_whole or (score != "location" and (scope == "local_m" or "hard" in extras)):
-        torch.testing.assert_close(total, torch.ones_like(total), rtol=0, atol=1e-14)
-    elif score != "location":  # the Gaussian takes from them, and nothing is put back
-        assert ((total > 0) & (total < 1)).all()
-    for b, length in enumerate(cases.LENGTHS):
-        assert (weights[b, :, length:] == 0).all()
-        if is_whole and "hard" not in extras:
-            assert (weights[b, :, : min(length, positions)] > 0).all()
-            assert (weights[b, :, positions:] == 0).all()
-        if "hard" in extras and "heads" not in extras:
-            assert ((weights[b] == 0) | (weights[b] == 1)).all()
-
-
-@SPREAD
-def test_what_lies_in_the_padding_does_not_matter(case):
-    attention, query, values = cases.make(case), cases.queries(case), cases.draw(cases.B, cases.S, cases.M)
-    rubbish = values.clone()
-    for b, length in enumerate(cases.LENGTHS):
-        rubbish[b, length:] = 1000.0
-    for one, other in zip(cases.run(attention, query, values), cases.run(attention, query, rubbish), strict=True):
-        assert torch.equal(one, other)
-
-
-@SPREAD
-def test_a_sentence_alone_has_the_weights_that_it_has_in_a_batch(case):
-    attention, query, values = cases.make(case), cases.queries(case), cases.draw(cases.B, cases.S, cases.M)
-    t, coverage = cases.steps(), cases.covered(attention)
-    context, weights = cases.run(attention, query, values)
-    for b, length in enumerate(cases.LENGTHS):
-        own = None if coverage is None else coverage[b : b + 1, :, :length]
-        alone_context, alone_weights = cases.run(
-            attention, query[b : b + 1], values[b : b + 1, :length], (length,), t[b : b + 1], own
-        )
-        torch.testing.assert_close(context[b], alone_context[0], rtol=0, atol=1e-12)
-        torch.testing.assert_close(weights[b, :, :length], alone_weights[0], rtol=0, atol=1e-12)
 
 
 @SPREAD

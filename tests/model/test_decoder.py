@@ -1,35 +1,25 @@
-"""A decoder's step against plain NumPy, its cells against PyTorch's, and that hypotheses share a memory."""
+"""A decoder: its cells against PyTorch's, whole passes against plain NumPy, its gradient, scheduled sampling, steps."""
 
 import numpy as np
 import pytest
 import torch
 from support import tiny_models as tiny
 from support.attention_cases import draw
-from support.decoding import SPREAD, TOLERANCE, random_state, step
-from support.formulas import DecoderState
+from support.gradients import assert_gradients_are_those_of_finite_differences
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
+from nmt.data.batching import pad
 from nmt.decoding.beam_search import select
 from nmt.model.cells import RecurrentStack
-from nmt.text.vocabulary import EOS
+from nmt.text.vocabulary import BOS, EOS, PAD
+
+TOLERANCE = {"rtol": 0, "atol": 1e-12}
+SPREAD = pytest.mark.parametrize("variant", **tiny.parametrised(tiny.EACH_ONCE))
+COVERING = [variant for variant in tiny.VARIANTS if variant.extra == "coverage"]
 
 
-def state_of_sentence(state, b, length):
-    """Row `b` of a state as the formulas want it; `length` is the number of the sentence's source positions."""
-    coverage = None if state.coverage is None else state.coverage[b, :length].detach().numpy()
-    size = state.hidden[0].shape[1]
-    fed = np.zeros(size) if state.attentional is None else state.attentional[b].detach().numpy()
-    return DecoderState([tensor[b].detach().numpy() for tensor in state.hidden], fed, state.t[b].item(), coverage)
-
-
-def assert_same_state(found, expected, **tolerance):
-    assert found.t == expected.t
-    for one, other in zip([*found.hidden, found.fed], [*expected.hidden, expected.fed], strict=True):
-        np.testing.assert_allclose(one, other, **tolerance)
-    assert (found.coverage is None) == (expected.coverage is None)
-    if found.coverage is not None:
-        np.testing.assert_allclose(found.coverage, expected.coverage, **tolerance)
+# Cells
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
@@ -55,57 +45,141 @@ def test_the_stack_is_torchs_taken_step_by_step(cell, kind, layers):
     torch.testing.assert_close(torch.stack(state), torch.cat(last) if cell == "lstm" else last, **TOLERANCE)
 
 
-# Against the formulas
+# Whole passes
 
 
-@tiny.each_crossed(layers=[1, 2])
-def test_one_step_is_that_of_the_formulas(variant, layers):
-    model = tiny.tiny_model(variant, layers)
+def run(model, state, memory, inputs, teacher_forcing_mask=None):
+    """A whole pass: readouts, and the weights of all positions."""
+    readouts, alignment = model.decoder(inputs, state, memory, teacher_forcing_mask)
+    return readouts, alignment.dense(memory.mask.shape[1])
+
+
+@tiny.each_crossed(layers_and_window=[(1, tiny.WINDOW), (2, 1), (1, 50)])
+def test_a_whole_pass_is_that_of_the_formulas(variant, layers_and_window):
+    layers, window = layers_and_window
+    model = tiny.tiny_model(variant, layers, window=window)
     formula = tiny.decoder_weights(model, variant)
     state, memory = tiny.encode(model)
-    state = random_state(state)
-    last = [4, 8, 6]
-    readout, new, weights = step(model, last, state, memory)
-    logits = model.decoder.logits(readout)
+    inputs = tiny.decoder_inputs()
+    readouts, weights = run(model, state, memory, pad(inputs))
+    logits = model.decoder.logits(readouts)
+    assert logits.shape == (3, 5, tiny.TARGET_TYPES)
+    assert weights.shape == (3, 5, 1 if variant.wiring == "none" else 8)
+    for b, (source, tokens) in enumerate(zip(tiny.SOURCES, inputs, strict=True)):
+        expected_logits, expected_weights = formula.decode(tokens, *tiny.encode_alone(model, [*source, EOS]))
+        steps, positions = expected_weights.shape
+        np.testing.assert_allclose(logits[b, :steps].detach(), expected_logits, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(weights[b, :steps, :positions].detach(), expected_weights, rtol=0, atol=1e-11)
+        assert (weights[b, :, positions:] == 0).all()
+
+
+@pytest.mark.parametrize("variant", **tiny.parametrised([*tiny.WIRINGS, *COVERING, *tiny.OTHER]))
+def test_the_gradient_of_a_whole_pass_is_that_of_finite_differences(variant):
+    """It goes from step to step through the states, h̃ and the coverage."""
+    model, inputs, factor = (
+        tiny.tiny_model(variant, window=1),
+        pad(tiny.decoder_inputs()),
+        draw(3, 5, tiny.TARGET_TYPES),
+    )
+
+    def objective():
+        readouts, _ = model.decoder(inputs, *tiny.encode(model))
+        return (model.decoder.logits(readouts) * factor).sum()
+
+    parameters = dict(model.named_parameters())
+    gradients = torch.autograd.grad(objective(), list(parameters.values()))
+    assert_gradients_are_those_of_finite_differences(gradients, parameters, objective)
+
+
+# Scheduled sampling
+
+
+def choose(share):
+    return torch.rand(3, 5, generator=torch.Generator().manual_seed(1)) < share
+
+
+@tiny.each_crossed(share=[0, 0.3, 0.7, 1])
+def test_elsewhere_the_model_reads_its_own_best_token(variant, share):
+    """And BOS first; where it reads the reference everywhere, that is teacher forcing."""
+    model, teacher_forcing_mask = tiny.tiny_model(variant), choose(share)
+    decoder, inputs = model.decoder, pad(tiny.decoder_inputs())
+    readouts, weights = run(model, *tiny.encode(model), inputs, teacher_forcing_mask)
     for b, source in enumerate(tiny.SOURCES):
-        values, final = tiny.encode_alone(model, [*source, EOS])
-        before, after = (state_of_sentence(s, b, len(values)) for s in (state, new))
-        expected_logits, expected_weights, expected = formula.step(last[b], before, values, final)
-        if variant.wiring == "luong" and not variant.input_feeding:
-            expected.fed = after.fed  # which nobody reads
-        positions = len(expected_weights)
-        np.testing.assert_allclose(logits[b].detach(), expected_logits, **TOLERANCE)
-        np.testing.assert_allclose(weights[b, :positions].detach(), expected_weights, **TOLERANCE)
-        assert (weights[b, positions:] == 0).all()
-        assert_same_state(after, expected, **TOLERANCE)
-    assert len(new.hidden) == model.decoder.states
-    assert (new.coverage is not None) == (variant.extra == "coverage")
-    assert (new.attentional is not None) == variant.input_feeding
+        formula, (values, final) = tiny.decoder_weights(model, variant), tiny.encode_alone(model, [*source, EOS])
+        state, best = formula.initial(values, final), BOS
+        for t in range(5):
+            last = int(inputs[b, t]) if teacher_forcing_mask[b, t] and t > 0 else best
+            logits, expected, state = formula.step(last, state, values, final)
+            possible = logits.copy()
+            possible[[PAD, BOS]] = -np.inf  # no target holds them
+            best = int(np.argmax(possible))
+            np.testing.assert_allclose(decoder.logits(readouts[b, t]).detach(), logits, rtol=0, atol=1e-11)
+            np.testing.assert_allclose(weights[b, t, : len(expected)].detach(), expected, rtol=0, atol=1e-11)
 
 
-# What a step is given
-
-
-@SPREAD
-def test_hypotheses_of_one_sentence_share_its_memory(variant):
-    model = tiny.tiny_model(variant, layers=2)
-    beam = 4
-    state, memory = tiny.encode(model)
-    rows = torch.arange(len(tiny.SOURCES)).repeat_interleave(beam)
-    state = random_state(select(state, rows))
-    last = torch.arange(len(rows)) % tiny.TARGET_TYPES
-    shared = step(model, last, state, memory)
-    repeated = step(model, last, state, select(memory, rows))
-    for one, other in zip(tree_leaves(shared), tree_leaves(repeated), strict=True):
-        torch.testing.assert_close(one, other, **TOLERANCE)
-
-
-@SPREAD
-def test_a_step_does_not_change_its_arguments(variant):
+@pytest.mark.parametrize("variant", **tiny.parametrised(tiny.WIRINGS))
+def test_it_reads_what_greedy_search_would_take(variant):
+    """Whatever the output layer thinks of PAD and BOS; and the choice draws no dropout: the output layer's, the only
+    one there is here, is drawn once, for the loss."""
     model = tiny.tiny_model(variant)
+    decoder, inputs = model.decoder, pad(tiny.decoder_inputs())
+    with torch.no_grad():
+        decoder.output.bias[[PAD, BOS]] = 100.0
     state, memory = tiny.encode(model)
-    inputs = model.decoder.embed(torch.tensor([4, 8, 6]))
-    arguments = [leaf for leaf in tree_leaves((inputs, state, memory)) if leaf is not None]
-    copies = [tensor.clone() for tensor in arguments]
-    model.decoder.step(inputs, state, memory)
-    assert all(torch.equal(one, other) for one, other in zip(arguments, copies, strict=True))
+    expected, _ = run(model, state, memory, inputs, choose(0))
+    assert not torch.isin(decoder.best(expected.flatten(0, 1)), torch.tensor([PAD, BOS])).any()
+    decoder.dropout.train().p = 0.9
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    found, _ = run(model, state, memory, inputs, choose(0))
+    assert torch.equal(found, expected)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+# Steps
+
+
+@SPREAD
+def test_hypotheses_of_one_sentence_share_its_memory_and_a_step_changes_no_argument(variant):
+    model = tiny.tiny_model(variant, layers=2)
+    decoder, (state, memory) = model.decoder, tiny.encode(model)
+    rows = torch.arange(len(tiny.SOURCES)).repeat_interleave(4)
+    inputs = decoder.embed(torch.arange(len(rows)) % tiny.TARGET_TYPES)
+    _, state, _ = decoder.step(inputs, select(state, rows), memory)
+    arguments = tree_leaves((inputs, state, memory))
+    copies = [None if leaf is None else leaf.clone() for leaf in arguments]
+    shared, repeated = (decoder.step(inputs, state, of_rows) for of_rows in (memory, select(memory, rows)))
+    for one, other in zip(tree_leaves(shared[:2]), tree_leaves(repeated[:2]), strict=True):
+        torch.testing.assert_close(one, other, **TOLERANCE)
+    weights, expected = (alignment.dense(memory.mask.shape[1]) for *_, alignment in (shared, repeated))
+    torch.testing.assert_close(weights, expected, **TOLERANCE)
+    assert all(one is None or torch.equal(one, other) for one, other in zip(arguments, copies, strict=True))
+
+
+# Modules hold parameters only
+
+
+def everything_in(model):
+    """Each module's attributes by identity, and what its containers hold."""
+    held = {}
+    for name, module in model.named_modules():
+        for key, value in vars(module).items():
+            items = list(value.values() if isinstance(value, dict) else value) if isinstance(value, dict | list) else []
+            held[name, key] = (id(value), [id(item) for item in items])
+    return held
+
+
+@SPREAD
+def test_running_a_model_leaves_nothing_in_it(variant):
+    for training in (False, True):
+        model, inputs = tiny.tiny_model(variant, layers=2).train(training), pad(tiny.decoder_inputs())
+        before = everything_in(model)
+        state, memory = tiny.encode(model)
+        first = run(model, state, memory, inputs)
+        model.decoder(inputs, state, memory, choose(0.5))
+        readout, *_ = model.decoder.step(model.decoder.embed(inputs[:, 0]), state, memory)
+        model.decoder.logits(readout)
+        assert everything_in(model) == before
+        if not training:
+            for one, other in zip(first, run(model, *tiny.encode(model), inputs), strict=True):
+                assert torch.equal(one, other)

@@ -1,17 +1,14 @@
-"""Hierarchical attention: what a segment is, that one segment is global attention, and how both levels are shown."""
+"""Hierarchical attention: what a segment is, and how both levels are shown."""
 
 import json
 from argparse import Namespace
 
 import pytest
 import torch
-from support.all_pairs import all_pairs
-from support.attention_cases import LENGTHS, B, M, S, draw, encoded, is_valid, make, queries, steps
 from support.tiny_models import ENDS, SOURCES, Variant, encode_alone, tiny_codecs, tiny_model
 
 from nmt.build import segment_ends
 from nmt.commands.output import format_lines
-from nmt.components import SCORES
 from nmt.config.model import AttentionConfig
 from nmt.config.search import SearchConfig
 from nmt.model.variants.hierarchical import segments
@@ -36,22 +33,6 @@ A, DOT, MARK = 8, 5, 7  # a word, and two ids that end a segment
 def test_a_segment_ends_behind_an_end_that_a_word_follows(source, numbers):
     assert segments(torch.tensor([source]), (DOT, MARK)).tolist() == [numbers]
     assert segments(torch.tensor([source]), ()).tolist() == [[0] * len(source)]
-
-
-@pytest.mark.parametrize(("score", "extras"), all_pairs(SCORES, [(), ("heads",), ("hard",)], valid=is_valid))
-def test_with_one_segment_it_is_global_attention(score, extras):
-    """Bit for bit, also beside sentences of several segments."""
-    case, query, values = (score, "hierarchical", extras), queries((score, "global", extras)), draw(B, S, M)
-    attention, flat = make(case), make((score, "global", extras))
-    flat.load_state_dict({name: p for name, p in attention.state_dict().items() if not name.startswith("scope")})
-    source = encoded(values, LENGTHS)
-    one = source._replace(source=torch.cat([torch.full((1, S), A), source.source[1:]]))
-    context, alignment = attention(query, attention.prepare(one), steps())
-    expected, expected_alignment = flat(query, flat.prepare(one), steps())
-    assert torch.equal(alignment.weights[0], expected_alignment.weights[0])
-    assert torch.equal(context[0], expected[0])
-    if score != "linear" and extras != ("hard",):
-        assert not torch.allclose(alignment.weights[1], expected_alignment.weights[1])
 
 
 def test_the_ends_are_found_among_the_source_tokens():

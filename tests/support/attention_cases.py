@@ -23,27 +23,23 @@ def is_valid(score, extras, *_):
     return SCORES[score].reads_memory or extras in ((), ("hard",))
 
 
-def spread(*axes, valid=is_valid):
-    """Cases of a score, a scope and a set of extras, and values of further axes: each two of them meet."""
-    cases = all_pairs(SCORES, EXTRA_SETS, SCOPES, *axes, valid=valid)
-    return [((score, scope, extras), *values) for score, extras, scope, *values in cases]
-
-
 def parametrised(**axes):
-    """Parametrizes a test by `case` and further axes, pairwise. Only local scopes have windows but the first."""
+    """Parametrizes a test by `case` (score, scope, set of extras) and further axes, pairwise.
+
+    Only local scopes have windows but the first.
+    """
     names = tuple(axes)
 
     def valid(score, extras, scope, *values):
         window, windows = dict(zip(names, values, strict=True)).get("window"), axes.get("window", [None])
         return is_valid(score, extras) and (scope in LOCAL or window == windows[0])
 
-    cases = spread(*axes.values(), valid=valid)
+    pairs = all_pairs(SCORES, EXTRA_SETS, SCOPES, *axes.values(), valid=valid)
+    cases = [((score, scope, extras), *values) for score, extras, scope, *values in pairs]
     ids = ["-".join([case[0], case[1], *case[2], *map(str, values)]) for case, *values in cases]
     return pytest.mark.parametrize(("case", *names), cases, ids=ids)
 
 
-# Without further axes, each score meets each set of extras; and all that is valid, for random choices
-PAIRWISE_CASES = [case for (case,) in spread()]
 CASES = [
     (score, scope, extras) for score, scope, extras in product(SCORES, SCOPES, EXTRA_SETS) if is_valid(score, extras)
 ]

@@ -1,67 +1,61 @@
 """Models, batches and comparisons for the tests of `nmt.fast.cuda_graphs`."""
 
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor
 
 from nmt.build import build_model
-from nmt.config.model import ModelConfig
-from nmt.data.batching import Batch, Example, collate
+from nmt.data.batching import Example, collate
 from nmt.fast.modules import replace_modules
 from nmt.fast.output_loss import FastBatchLoss
 from nmt.fast.sampled_softmax import VocabularySampler
-from nmt.model.seq2seq import Seq2Seq
+from support.tiny_models import ENDS, SOURCE_TYPES, TARGET_TYPES, Variant, config_of
 
-TYPES = 12, 11
-BAHDANAU = {"wiring": "bahdanau", "score": "additive"}
-ATTENTIONS: dict[str, dict[str, Any]] = {
-    "bahdanau": BAHDANAU,
-    "coverage": BAHDANAU | {"coverage": True},
-    "luong": {"wiring": "luong", "score": "general"},
-    "feeding": {"wiring": "luong", "score": "dot", "input_feeding": True},
-    "heads": {"wiring": "luong", "score": "additive", "heads": 2},
-    "none": {"wiring": "none"},
-}
+BAHDANAU = Variant("bahdanau")
+VARIANTS = [
+    BAHDANAU,
+    Variant("bahdanau", extra="coverage"),
+    Variant("luong", "general"),
+    Variant("luong", "dot", input_feeding=True),
+    Variant("luong", "general", extra="heads"),
+    Variant("none"),
+]
 
 
-def model_of(attention: dict[str, Any], cell: str = "gru", layers: int = 1) -> Seq2Seq:
+def model_of(variant, layers=1):
+    """In training mode, but without dropout."""
     torch.manual_seed(1)
-    sizes = {
-        "embedding_size": 6,
-        "embedding_dropout": 0.0,
-        "cell": cell,
-        "encoder": {"hidden_size": 4, "layers": layers, "dropout": 0.0},
-        "decoder": {"hidden_size": 8, "layers": layers, "dropout": 0.0},
-        "attention": attention,
-    }
-    return build_model(ModelConfig.model_validate(sizes), *TYPES, segment_ends=(5,)).train()
+    model = build_model(config_of(variant, layers), SOURCE_TYPES, TARGET_TYPES, ENDS).train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        elif isinstance(module, torch.nn.RNNBase):
+            module.dropout = 0.0
+    return model
 
 
-def losses_of(model: Seq2Seq, sampled: int | None = None) -> FastBatchLoss:
+def losses_of(model, sampled=None):
     """The fast losses, with the tokens of a sampled softmax on the model's device."""
     losses = FastBatchLoss(model, 0.1)
     replace_modules(model)
     if sampled is not None:
-        losses.sampler = VocabularySampler(torch.ones(len(model.decoder.output.weight), device=model.device), sampled)
+        losses.sampler = VocabularySampler(torch.ones(TARGET_TYPES, device=model.device), sampled)
     return losses
 
 
-def batches(count: int) -> list[Batch]:
+def batches(count):
     """Batches of five sentences, whose longest ones differ."""
     generator = torch.Generator().manual_seed(2)
 
-    def ids(types: int, length: int) -> list[int]:
+    def ids(types, length):
         return torch.randint(4, types, (length,), generator=generator).tolist()
 
     return [
-        collate([Example(ids(TYPES[0], 1 + (n + i) % 8), ids(TYPES[1], 1 + (3 * n + i) % 9)) for i in range(5)])
+        collate([Example(ids(SOURCE_TYPES, 1 + (n + i) % 8), ids(TARGET_TYPES, 1 + (3 * n + i) % 9)) for i in range(5)])
         for n in range(count)
     ]
 
 
-def gradient_of_loss(losses: FastBatchLoss, batch: Batch, mask: Tensor | None) -> tuple[float, list[Tensor | None]]:
+def gradient_of_loss(losses, batch, mask):
     """The NLL and the gradient as they are computed without a runner."""
     losses.zero_grad()
     loss = losses(batch, mask)
@@ -69,9 +63,7 @@ def gradient_of_loss(losses: FastBatchLoss, batch: Batch, mask: Tensor | None) -
     return loss.nll.item(), [None if weight.grad is None else weight.grad.clone() for weight in losses.parameters()]
 
 
-def assert_like(
-    losses: FastBatchLoss, actual: float, expected: tuple[float, list[Tensor | None]], rounding: float
-) -> None:
+def assert_like(losses, actual, expected, rounding):
     nll, gradients = expected
     assert actual == pytest.approx(nll, rel=rounding)
     largest = max(float(gradient.abs().max()) for gradient in gradients if gradient is not None)
@@ -79,5 +71,4 @@ def assert_like(
         if gradient is None:
             assert weight.grad is None
         else:
-            assert weight.grad is not None
             assert float((weight.grad - gradient).abs().max()) <= rounding * largest

@@ -51,11 +51,11 @@ def assert_all_close(tensors, expected):
 
 
 class Made(TorchDispatchMode):
-    """Notes the size of each tensor that an operation returns, and whether its memory is still held."""
+    """Notes the size of each tensor that an operation returns, whether its memory is still held, and conversions."""
 
     def __init__(self):
         super().__init__()
-        self.sizes, self._storages = [], []
+        self.sizes, self._storages, self.conversions = [], [], []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         made = function(*args, **(kwargs or {}))
@@ -63,6 +63,8 @@ class Made(TorchDispatchMode):
             if isinstance(tensor, torch.Tensor):
                 self.sizes.append(tensor.untyped_storage().nbytes() // tensor.element_size())
                 self._storages.append(StorageWeakRef(tensor.untyped_storage()))
+                if function is torch.ops.aten._to_copy.default:
+                    self.conversions.append((tensor.dtype, *tensor.shape))
         return made
 
     def count(self, size):

@@ -1,53 +1,77 @@
-"""A few of each family of odd inputs; `python -m support.walk` takes a million (docs/explanation/reliability.md)."""
+"""A few of each family of odd inputs: whatever comes in, there is a result or one clear line.
 
-import json
+A long walk takes about an hour, and prints how many inputs of each family were tried and refused
+(docs/explanation/reliability.md): `NMT_WALK=1000000 python -m pytest -n auto -rP tests/test_walk.py`
+"""
+
+import io
 import os
+import resource
 import signal
-import time
+from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 from random import Random
 
 import pytest
-from support.walk import runner
-from support.walk.families import FAMILIES
-from support.walk.family import Family
+from support.walk import checkpoints, configs, texts
+from support.walk.family import Try
+
+from nmt.translator import Translator
 
 pytestmark = pytest.mark.long
+INPUTS = int(os.environ.get("NMT_WALK", "0"))
+WAIT = 60  # seconds that one input may take on a busy machine
+MEMORY = 6 << 30  # bytes that the process may allocate
+# Of each family: the share of a long walk's inputs that are left to chance, and how many of them the suite tries.
+FAMILIES = [
+    (configs.begin_fields, 0, 25),
+    (configs.begin_settings, 0.25, 150),
+    (configs.begin_yaml, 0.19, 150),
+    (configs.begin_options, 0.003, 40),
+    (checkpoints.begin_loaded, 0.003, 80),
+    (checkpoints.begin_resumed, 0, 10),
+    (checkpoints.begin_checksummed, 0.04, 60),
+    (checkpoints.begin_subwords, 0.01, 40),
+    (texts.begin_lines, 0.3 / texts.LINES, 4),
+    (texts.begin_corpora, 0.2, 60),
+]
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize(("begin", "share", "few"), FAMILIES, ids=[begin.__name__ for begin, *_ in FAMILIES])
 def test_whatever_comes_in_there_is_a_result_or_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: Family
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begin: Callable[[Path], tuple[Try, int]], share: float, few: int
 ) -> None:
+    """A crash, or an input that takes too long, ends the process, which pytest's workers report."""
     monkeypatch.chdir(tmp_path)
-    attempt, systematic = family.begin(tmp_path)
-    chance = Random(1)
-    for number in range(family.few):
-        is_systematic = systematic and (number % 4 or not family.by_chance)
-        place = chance.randrange(systematic) if is_systematic else systematic + number
-        attempt(place, Random(f"1 {family.name} {place}"))
+    attempt, systematic = begin(tmp_path)
+    chance, refused = Random(1), 0
+    numbers = list(range(systematic + round(share * INPUTS)))
+    if not INPUTS:  # three of four are systematic, if there are such ones
+        numbers = [systematic + n for n in range(few)]
+        numbers = [chance.randrange(systematic) if systematic and (n % 4 or not share) else n for n in numbers]
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, before[1]))
+    try:
+        for number in numbers:
+            signal.alarm(WAIT)
+            refused += attempt(number, Random(f"1 {begin.__name__} {number}"))
+    except BaseException as error:
+        error.add_note(f"input {number} of the family")
+        raise
+    finally:
+        signal.alarm(0)
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+    print(f"{begin.__name__}: {len(numbers):,} inputs, {refused:,} refused")
 
 
-def test_a_crash_a_hang_and_a_traceback_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "HANG", 0.3)
-    monkeypatch.setattr(runner, "WAIT", 1.0)
-
-    def attempt(number: int, _: Random) -> bool:
-        while number == 1:
-            pass
-        if number == 3:
-            time.sleep(60)
-        if number == 5:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if number == 6:
-            raise ValueError("a bug")
-        return number == 7
-
-    family = Family("bad", "inputs that are all bad", 1, lambda _: (attempt, 0), 1)
-    counts = runner.walk(family, 0, 9, 1, tmp_path, tmp_path / "failures.jsonl")
-    assert (counts.inputs, counts.refused, counts.failures) == (9, 1, 4)
-    lines = (tmp_path / "failures.jsonl").read_text(encoding="utf-8").splitlines()
-    failures = {failure["number"]: failure["what"] for failure in map(json.loads, lines)}
-    assert failures.keys() == {1, 3, 5, 6}
-    assert failures[5] == "the process ended with exit code -9"
-    assert failures[6].endswith("ValueError: a bug\n")
+def test_huge_sentences(tmp_path: Path) -> None:
+    sentences = [" " * 1_000_000, "ba " * 10_000, "ba" * 50_000, "👩🏽" * 10_000, "\u0301" * 10_000, "." * 10_000]
+    for path in checkpoints.models(tmp_path).values():
+        translator = Translator.load(path, device="cpu")
+        for sentence in sentences:
+            with redirect_stderr(io.StringIO()) as errors:
+                [translation] = translator.translate([sentence])
+            assert "\n" not in translation.text
+            assert len(translation.source_tokens) <= 13
+            assert ("cut off after 12 tokens " in errors.getvalue()) is (len(translation.source_tokens) == 13)

@@ -18,13 +18,13 @@ TARGETS = ["the dog runs", "the cat sleeps", "the dog sleeps", "the cat runs", "
 def write_corpus(folder: Path) -> dict:
     """A tiny corpus of files; returns a config for it, whose run takes a second."""
     folder.mkdir(parents=True, exist_ok=True)
+    for ending, lines in (("de", SOURCES), ("en", TARGETS), ("align", LINKS)):
+        (folder / f"text.{ending}").write_text("".join(line + "\n" for line in lines * 4), encoding="utf-8")
     sides = {}
-    for side, language, lines in (("source", "de", SOURCES), ("target", "en", TARGETS)):
-        path = folder / f"text.{language}"
-        path.write_text("".join(line + "\n" for line in lines * 4), encoding="utf-8")
-        splits = dict.fromkeys(("train", "validation", "test"), str(path))
-        (folder / "text.align").write_text("".join(line + "\n" for line in LINKS * 4), encoding="utf-8")
+    for side, language in (("source", "de"), ("target", "en")):
+        splits = dict.fromkeys(("train", "validation", "test"), str(folder / f"text.{language}"))
         sides[side] = {"language": language, "tokenizer": "whitespace", "lowercase": False, **splits}
+    training = {"max_epochs": 1, "batch_size": 4, "log_every": 2, "learning_rate": 0.01, "threads": 1, "device": "cpu"}
     return {
         "name": "tiny",
         "output_dir": str(folder / "runs"),
@@ -35,7 +35,7 @@ def write_corpus(folder: Path) -> dict:
             "encoder": {"hidden_size": 8, "dropout": 0.0},
             "decoder": {"hidden_size": 16, "dropout": 0.0},
         },
-        "training": {"max_epochs": 1, "batch_size": 4, "log_every": 2, "threads": 1, "learning_rate": 0.01},
+        "training": training,
         "search": {"beam_size": 3, "max_length": 12},
     }
 

@@ -1,4 +1,4 @@
-"""Training in separate processes, killed at random moments; `PYTHONPATH=tests python -m support.crashes 200` is longer.
+"""Training in separate processes, killed at random moments.
 
 Each run trains the tiny model of a made-up language and saves after every update, so that many a kill meets a save.
 """
@@ -6,14 +6,12 @@ Each run trains the tiny model of a made-up language and saves after every updat
 from __future__ import annotations
 
 import ctypes
-import itertools
 import multiprocessing
 import os
 import random
 import resource
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -142,27 +140,3 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
         sys.exit(2)
     if stop.requested:
         sys.exit(130)
-
-
-def main(times: int) -> None:
-    """Kill trainings so many times, 10 times each, let each come to its end, and compare it with an undisturbed one."""
-    from support.runs import assert_same_run
-
-    folder = Path(tempfile.mkdtemp(prefix="crashes-"))
-    write_corpus(folder)
-    whole = make_config(folder, "whole")
-    assert finish(whole) == 0
-    started, left = time.monotonic(), times
-    for number in itertools.count():
-        config = make_config(folder, f"killed-{number}")
-        for _ in stop_again_and_again(config, signal.SIGKILL, min(left, 10), seed=number):
-            left -= 1
-        assert finish(config) == 0
-        assert_same_run(folder_of(config), folder_of(whole))
-        print(f"{times - left} kills, nothing lost, {time.monotonic() - started:.0f} s", flush=True)
-        if left == 0:
-            return
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

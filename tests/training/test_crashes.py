@@ -1,5 +1,6 @@
-"""Training processes that are killed, stopped, and out of room: nothing is lost."""
+"""Training processes that are killed, stopped, and out of room: nothing is lost (`NMT_KILLS=200` kills more often)."""
 
+import os
 import signal
 from functools import partial
 from pathlib import Path
@@ -42,11 +43,12 @@ def files_of(config: Config) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder_of(config).iterdir()}
 
 
+@pytest.mark.parametrize("seed", range(1, 1 + int(os.environ.get("NMT_KILLS", "10")) // 10))
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_is_lost_by_random_stops(folder: Path, whole: Path, number: signal.Signals) -> None:
-    config = make_config(folder, number.name)
+def test_nothing_is_lost_by_random_stops(folder: Path, whole: Path, number: signal.Signals, seed: int) -> None:
+    config = make_config(folder, f"{number.name}-{seed}")
     updates = set()
-    for code in stop_again_and_again(config, number, 10, seed=1):
+    for code in stop_again_and_again(config, number, 10, seed):
         assert code in ((-9,) if number == signal.SIGKILL else (-15, 130))  # -15: before it listens for signals
         if (folder_of(config) / "last.safetensors").exists():
             updates.add(contents(folder_of(config))["training"]["state"]["update"])

@@ -1,4 +1,4 @@
-"""Checkpoints: any value anywhere in them, loaded and resumed; cut, flipped, with a right checksum and a wrong one."""
+"""Checkpoints with a right checksum: any value anywhere in them, loaded and resumed; cut, flipped, tampered with."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -21,12 +21,9 @@ from nmt.config.run import Config
 from nmt.data.shortlist import Shortlist
 from nmt.data.training_set import load_training_set
 from nmt.text.corpus import ParallelText
-from nmt.training import loop
-from nmt.training.interruption import StopSignals
-from nmt.training.run import run
-from nmt.training.update import update
 from nmt.translator import Translator
 from support.checkpoint_bytes import header_and_data, joined, with_right_checksum
+from support.runs import finish, run_and_stop
 from support.texts import data_config
 from support.walk.family import Try, refused
 from support.walk.odd import altered, text
@@ -71,12 +68,9 @@ def places(contents: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
     """The way to every value in nested dictionaries and lists; of a long list to its ends."""
     if path:
         yield path
-    if isinstance(contents, dict):
-        for key, value in contents.items():
-            yield from places(value, (*path, key))
-    elif isinstance(contents, list):
-        for key in sorted({0, 1, 4, len(contents) - 1} & {*range(len(contents))}):
-            yield from places(contents[key], (*path, key))
+    ends = sorted({0, 1, 4, len(contents) - 1} & {*range(len(contents))}) if isinstance(contents, list) else ()
+    for key in contents if isinstance(contents, dict) else ends:
+        yield from places(contents[key], (*path, key))
 
 
 def _tensor(change: Callable[[Tensor], Any]) -> Callable[[Any], Any]:
@@ -102,7 +96,7 @@ PLANTED: list[Callable[[Any], Any]] = [
     _tensor(lambda old: torch.full_like(old, 1e30 if old.is_floating_point() else 127)),
     _tensor(lambda old: torch.full_like(old, 255 if old.dtype != torch.int8 else -128)),
 ]
-_NOTHING = len(PLANTED)  # stands for leaving the value out
+CHANGES = len(PLANTED) + 1  # the last one leaves the value out
 
 
 def plant(contents: dict[str, Any], place: tuple[Any, ...], number: int) -> None:
@@ -115,103 +109,71 @@ def plant(contents: dict[str, Any], place: tuple[Any, ...], number: int) -> None
         old = holder[last]
     except (KeyError, IndexError, TypeError):
         return  # something else was planted on the way
-    if number < _NOTHING and isinstance(holder, list | dict):
+    if isinstance(holder, dict) and number == len(PLANTED):
+        del holder[last]
+    elif isinstance(holder, list | dict) and number < len(PLANTED):
         value = PLANTED[number](old)
         if isinstance(holder, dict) or not _has_tensor(value):  # a list cannot hold one in a file
             holder[last] = value
-    elif isinstance(holder, dict):
-        del holder[last]
 
 
 def _has_tensor(value: Any) -> bool:
     return isinstance(value, Tensor) or (isinstance(value, list) and any(map(_has_tensor, value)))
 
 
-def planted(good: Path, path: Path, choices: list[tuple[tuple[Any, ...], int]]) -> None:
-    """Write the checkpoint with other values in some places, and a checksum that is right."""
-    contents = checkpoint_file.read(good)
-    for place, number in choices:
-        plant(contents, place, number)
-    checkpoint_file.write(path, contents)
+def _planter(good: dict[str, Path]) -> tuple[Callable[[int, Random, Path], None], int]:
+    """How to write a checkpoint with other values in some places, and a right checksum; and how many have one value."""
+    of = {kind: list(places(checkpoint_file.read(path))) for kind, path in good.items()}
+    cases = [(kind, place, number) for kind in good for place in of[kind] for number in range(CHANGES)]
 
+    def write(number: int, chance: Random, path: Path) -> None:
+        if number < len(cases):
+            kind, *change = cases[number]
+            changes: list[Any] = [change]
+        else:
+            kind = chance.choice(list(good))
+            changes = [(chance.choice(of[kind]), chance.randrange(CHANGES)) for _ in range(chance.randrange(1, 4))]
+        contents = checkpoint_file.read(good[kind])
+        for place, value in changes:
+            plant(contents, place, value)
+        checkpoint_file.write(path, contents)
 
-def _choices(of: list[tuple[Any, ...]], number: int, chance: Random) -> list[tuple[tuple[Any, ...], int]]:
-    if number < len(of) * (_NOTHING + 1):
-        return [(of[number // (_NOTHING + 1)], number % (_NOTHING + 1))]
-    return [(chance.choice(of), chance.randrange(_NOTHING + 1)) for _ in range(chance.randrange(1, 4))]
+    return write, len(cases)
 
 
 def begin_loaded(folder: Path) -> tuple[Try, int]:
     """Every place × every planted value; what loads, translates."""
-    good = models(folder)
-    of = {kind: list(places(checkpoint_file.read(good[kind]))) for kind in KINDS}
-    counts = [len(of[kind]) * (_NOTHING + 1) for kind in KINDS]
+    write, count = _planter(models(folder))
     path = folder / "planted.safetensors"
 
     def attempt(number: int, chance: Random) -> bool:
-        for name, count in zip(KINDS, counts, strict=True):  # noqa: B007
-            if number < count:
-                break
-            number -= count
-        else:
-            name = chance.choice(KINDS)
-            number += len(of[name]) * (_NOTHING + 1)
-        planted(good[name], path, _choices(of[name], number, chance))
+        write(number, chance, path)
         return refused(lambda: Translator.load(path, device="cpu").translate(["ba DE x"]), path)
 
-    return attempt, sum(counts)
+    return attempt, count
 
 
 def begin_resumed(folder: Path) -> tuple[Try, int]:
-    """Every place × every planted value in the checkpoint of a run that is resumed."""
-    config = _stopped(folder)
-    good = Path(config.output_dir) / config.name / "last.safetensors"
+    """Every place × every planted value in the checkpoint of a run of three updates that is resumed after two."""
+    training = {"max_updates": 3, "batch_size": 3, "checkpoint_every": 1, "moving_average": 0.9, "threads": 1}
+    training |= {"device": "cpu", "schedule": {"kind": "plateau"}, "optimizer": "adamw"}
+    config = _config("stopped", folder, "whitespace", output_dir=str(folder / "runs"), training=training)
+    with pytest.MonkeyPatch.context() as patch:
+        write, count = _planter({"stopped": run_and_stop(patch, config, 2) / "last.safetensors"})
     resumed = config.model_copy(update={"output_dir": str(folder / "resumed")})
     place = Path(resumed.output_dir) / config.name
-    of = list(places(checkpoint_file.read(good)))
 
     def attempt(number: int, chance: Random) -> bool:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        planted(good, place / "last.safetensors", _choices(of, number, chance))
-        return refused(lambda: run(resumed, StopSignals(), resume=True), place, "training.learning_rate")
+        write(number, chance, place / "last.safetensors")
+        return refused(lambda: finish(resumed, resume=True), place, "training.learning_rate")
 
-    return attempt, len(of) * (_NOTHING + 1)
-
-
-def _stopped(folder: Path) -> Config:
-    """A run of three updates that has made two."""
-    training = {"max_updates": 3, "batch_size": 3, "checkpoint_every": 1, "moving_average": 0.9, "threads": 1}
-    training |= {"device": "cpu", "schedule": {"kind": "plateau"}, "optimizer": "adamw"}
-    config = _config("stopped", folder, "whitespace", output_dir=str(folder / "runs"), training=training)
-    if (Path(config.output_dir) / config.name / "last.safetensors").exists():
-        return config
-    stop = StopSignals()
-
-    def stopping(*arguments: Any) -> float:
-        stop.requested = arguments[4] == 1
-        return update(*arguments)
-
-    with patch.object(loop, "update", stopping):
-        assert not refused(lambda: run(config, stop, resume=False))
-    return config
-
-
-def begin_bytes(folder: Path) -> tuple[Try, int]:
-    """Cut, flipped, moved bytes, whose checksum is wrong."""
-    whole = models(folder)["char"].read_bytes()
-    path = folder / "changed.safetensors"
-
-    def attempt(_: int, chance: Random) -> bool:
-        path.write_bytes(altered(whole, chance))
-        assert refused(lambda: checkpoint.load(path, CPU), path), "it was accepted"
-        return True
-
-    return attempt, 0
+    return attempt, count
 
 
 def begin_checksummed(folder: Path) -> tuple[Try, int]:
-    """The same bytes changed and the checksum made right: anywhere, in the header, or in the JSON within it."""
+    """Bytes changed and the checksum made right: anywhere, in the header, or in the JSON within it."""
     path = folder / "checksummed.safetensors"
     good = models(folder)["whitespace"]
     header, data = header_and_data(good)
@@ -235,15 +197,13 @@ def begin_checksummed(folder: Path) -> tuple[Try, int]:
 def begin_subwords(folder: Path) -> tuple[Try, int]:
     """A sentencepiece model that was tampered with, in a checkpoint whose checksum is right; what loads, translates."""
     contents = checkpoint_file.read(models(folder)["sentencepiece"])
-    whole = {side: bytes(contents[side]["subword_model"].numpy()) for side in ("source", "target")}
     path = folder / "tampered.safetensors"
 
     def attempt(_: int, chance: Random) -> bool:
         side = chance.choice(["source", "target"])
-        tampered = {s: altered(model, chance) if s == side else model for s, model in whole.items()}
-        for name, model in tampered.items():
-            contents[name]["subword_model"] = torch.frombuffer(bytearray(model), dtype=torch.uint8)
-        checkpoint_file.write(path, contents)
+        tampered = bytearray(altered(bytes(contents[side]["subword_model"].numpy()), chance))
+        subwords = contents[side] | {"subword_model": torch.frombuffer(tampered, dtype=torch.uint8)}
+        checkpoint_file.write(path, contents | {side: subwords})
         return refused(lambda: Translator.load(path, device="cpu").translate(["ba DE ½ ﬁ", text(chance)]), path)
 
     return attempt, 0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from random import Random
 
 import yaml
 
+from nmt.cli import COMMANDS, module_of
 from nmt.config.reading import load_config, sections, to_yaml
 from nmt.config.run import Config
-from support.cli import write_corpus
+from support.cli import write_config, write_corpus
 from support.walk.family import Try, command, refused
 from support.walk.odd import ODD, SYNTAX, altered, text
 
@@ -20,18 +20,9 @@ _LIKELY = ["1", "2", "4", "0.5", "0.9", "true", "false", "null", "x", "de", "luo
 _KEYS = sorted({part for field in FIELDS for part in field.split(".")})
 
 
-def tiny(folder: Path) -> Path:
-    """A config file that trains a tiny model."""
-    values = write_corpus(folder)
-    values["training"]["device"] = "cpu"
-    path = folder / "tiny.yaml"
-    path.write_text(yaml.safe_dump(values), encoding="utf-8")
-    return path
-
-
 def begin_fields(folder: Path) -> tuple[Try, int]:
     """Every field × every odd value, as `nmt train CONFIG --check --set FIELD=VALUE`."""
-    path = str(tiny(folder))
+    path = str(write_config(folder))
 
     def attempt(number: int, _chance: Random) -> bool:
         field, value = FIELDS[number // len(ODD)], ODD[number % len(ODD)]
@@ -43,31 +34,22 @@ def begin_fields(folder: Path) -> tuple[Try, int]:
 
 def begin_settings(folder: Path) -> tuple[Try, int]:
     """Several fields with odd values, as they are read; what is accepted is written and read again."""
-    path, again = folder / "name.yaml", folder / "again.yaml"
+    path = folder / "name.yaml"
     path.write_text("name: good\n", encoding="utf-8")
 
-    def attempt(_: int, chance: Random) -> bool:
-        overrides = [_override(chance) for _ in range(chance.randrange(1, 4))]
-        return _read_twice(path, again, overrides)
+    def override(chance: Random) -> str:
+        value = chance.choice([chance.choice(ODD), chance.choice(_LIKELY), chance.choice(_LIKELY), text(chance)])
+        likely = f"{chance.choice(FIELDS)}={value}"
+        return chance.choice([text(chance), f"{text(chance)}={text(chance)}", *[likely] * 18])
 
-    return attempt, 0
-
-
-def _override(chance: Random) -> str:
-    match chance.randrange(20):
-        case 0:
-            return text(chance)
-        case 1:
-            return f"{text(chance)}={text(chance)}"
-        case _:
-            value = chance.choice([chance.choice(ODD), chance.choice(_LIKELY), chance.choice(_LIKELY), text(chance)])
-            return f"{chance.choice(FIELDS)}={value}"
+    return lambda _, chance: _read_twice(path, [override(chance) for _ in range(chance.randrange(1, 4))]), 0
 
 
-def _read_twice(path: Path, again: Path, overrides: list[str]) -> bool:
+def _read_twice(path: Path, overrides: list[str]) -> bool:
     read: list[Config] = []
     if refused(lambda: read.append(load_config(path, overrides)), path, *(f"--set {text}" for text in overrides)):
         return True
+    again = path.with_name("again.yaml")
     again.write_text(to_yaml(read[0]), encoding="utf-8")
     assert load_config(again) == read[0]
     return False
@@ -75,12 +57,12 @@ def _read_twice(path: Path, again: Path, overrides: list[str]) -> bool:
 
 def begin_yaml(folder: Path) -> tuple[Try, int]:
     """YAML and what is not quite YAML as a config file."""
-    path, again = folder / "any.yaml", folder / "again.yaml"
+    path = folder / "any.yaml"
     good = yaml.safe_dump({k: v for k, v in write_corpus(folder).items() if k != "data"}).encode()
 
     def attempt(_: int, chance: Random) -> bool:
         path.write_bytes(_any_yaml(chance, good))
-        return _read_twice(path, again, [])
+        return _read_twice(path, [])
 
     return attempt, 0
 
@@ -95,24 +77,18 @@ def _any_yaml(chance: Random, good: bytes) -> bytes:
             return altered(good, chance)
         case 3:
             return (text(chance) + "\n" + text(chance)).encode("utf-16" if chance.random() < 0.2 else "utf-8")
-        case _:
-            lines = ["name: good"]
-            for _ in range(chance.randrange(6)):
-                value = chance.choice([chance.choice(ODD), chance.choice(_LIKELY), "", ""])
-                lines.append("  " * chance.randrange(3) + f"{chance.choice(_KEYS)}: {value}")
-            return "\n".join(lines).encode("utf-8", "surrogatepass")
+    lines = ["name: good"]
+    for _ in range(chance.randrange(6)):
+        value = chance.choice([chance.choice(ODD), chance.choice(_LIKELY), "", ""])
+        lines.append("  " * chance.randrange(3) + f"{chance.choice(_KEYS)}: {value}")
+    return "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
 def begin_options(folder: Path) -> tuple[Try, int]:
     """Every option of every command with every odd value, and arguments of any kind."""
-
-    from nmt.cli import COMMANDS, module_of
-
-    path = str(tiny(folder))
+    path = str(write_config(folder))
+    assert command("train", path)[0] is False
     best = str(folder / "runs" / "tiny" / "best.safetensors")
-    if not os.path.exists(best):
-        refusal, _ = command("train", path)
-        assert not refusal
     needed = {
         "train": [path, "--check"],
         "translate": [best, "ba de"],
@@ -127,7 +103,7 @@ def begin_options(folder: Path) -> tuple[Try, int]:
     cases = []
     for name in COMMANDS:
         for action in module_of(name).parser()._actions:
-            for option in {*action.option_strings} - {"-h", "--help", "--attention"}:
+            for option in sorted({*action.option_strings} - {"-h", "--help", "--attention"}):
                 cases += [(name, option, value) for value in (ODD if action.nargs != 0 else [""])]
 
     def attempt(number: int, chance: Random) -> bool:
@@ -140,7 +116,7 @@ def begin_options(folder: Path) -> tuple[Try, int]:
             arguments = [name, *(text(chance) for _ in range(chance.randrange(4)))]
             arguments.insert(1, best if name == "translate" else "missing.yaml")  # or all mechanisms would be trained
         try:
-            refusal, _ = command(*arguments, stdin=b"")
+            refusal, _ = command(*arguments)
         except SystemExit as end:  # --help and --version
             if end.code:
                 raise

@@ -1,4 +1,4 @@
-"""What a family of inputs is, and what may come of an input: a result, or one line that says what is wrong."""
+"""What may come of an input: a result, or one line that says what is wrong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 from unittest.mock import patch
 
 from nmt.cli import main
@@ -16,23 +15,6 @@ from nmt.system.errors import LIMIT, UserError
 
 Try = Callable[[int, Random], bool]
 """Try the input of a number; returns whether it was refused. Raises AssertionError, or anything, if neither is true."""
-
-
-class Family(NamedTuple):
-    """Inputs of one kind, each with a number. The first `systematic` ones are all there are of a kind; then chance."""
-
-    name: str
-    what: str
-    share: float
-    """Of all inputs of a walk that are left to chance."""
-    begin: Callable[[Path], tuple[Try, int]]
-    """Make what the inputs need in a folder; returns how to try one, and how many are systematic."""
-    few: int
-    """Numbers that the suite tries."""
-    together: int = 1
-    """Inputs (lines) that are tried with one number."""
-    by_chance: bool = True
-    """Whether there are more than the systematic ones."""
 
 
 def refused(function: Callable[[], object], *beginnings: object) -> bool:
@@ -59,17 +41,17 @@ def check_line(line: str) -> None:
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in line), repr(line)
 
 
-def command(*arguments: str, stdin: bytes | None = None) -> tuple[bool, str]:
+def command(*arguments: str, stdin: bytes = b"") -> tuple[bool, str]:
     """Whether a command refused, and its standard output. Exit codes other than 0 and 2, and tracebacks, are errors."""
-    out, errors = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors), patch.object(sys, "stdin", None):
-        if stdin is None:
-            code = main(arguments)
-        else:
-            path = Path("standard-input")
-            path.write_bytes(stdin)
-            with path.open(encoding="utf-8") as file, patch.object(sys, "stdin", file):
-                code = main(arguments)
+    out, errors, path = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO(), Path("standard-input")
+    path.write_bytes(stdin)
+    with (
+        path.open(encoding="utf-8") as file,
+        patch.object(sys, "stdin", file),
+        redirect_stdout(out),
+        redirect_stderr(errors),
+    ):
+        code = main(arguments)
     out.flush()
     messages = errors.getvalue()
     assert code in (0, 2), f"exit code {code}"

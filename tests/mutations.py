@@ -12,9 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
 
 from support.planted_errors import MUTATIONS, Mutation
 
@@ -25,27 +23,20 @@ SECONDS = 600  # for the tests of one mutation, which may also never end
 
 def main(words: list[str]) -> int:
     mutations = [m for m in MUTATIONS if not words or any(word in f"{m.file} {m.old}" for word in words)]
-    workers = max(1, (os.cpu_count() or 2) // 2)
     with tempfile.TemporaryDirectory() as folder:
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(workers):
-            copies.put(copy_project(Path(folder) / str(number)))
-        project = copies.get()
+        project = copy_project(Path(folder))
         outcome = run_tests(project, {test for m in mutations for test in m.tests}, len(mutations) * SECONDS)
         if outcome != "passed":
             print(f"Without any mutation: {outcome}")
             return 1
-        copies.put(project)
         print("| noticed | file | error | by |\n| --- | --- | --- | --- |", flush=True)
-        with ThreadPoolExecutor(workers) as threads:
-            noticed = list(threads.map(lambda mutation: plant(copies, mutation), mutations))
+        noticed = [plant(project, mutation) for mutation in mutations]
     print(f"{sum(noticed)} of {len(mutations)} planted errors are noticed.")
     return int(not all(noticed))
 
 
-def plant(copies: SimpleQueue[Path], mutation: Mutation) -> bool:
-    """Whether a test notices the error in one of the copies; prints a line about it."""
-    project = copies.get()
+def plant(project: Path, mutation: Mutation) -> bool:
+    """Whether a test notices the error in a copy of the project; prints a line about it."""
     path = project / mutation.file
     original = path.read_text(encoding="utf-8") if path.exists() else ""
     if (count := original.count(mutation.old)) == 1:
@@ -54,7 +45,6 @@ def plant(copies: SimpleQueue[Path], mutation: Mutation) -> bool:
         path.write_text(original, encoding="utf-8")
     else:
         outcome = f"its text is {count} times in the file"
-    copies.put(project)
     change = f"{mutation.old.strip()} → {mutation.new.strip()}".replace("\n", " ")
     print(f"| {'yes' if '::' in outcome else 'NO'} | {mutation.file} | {change} | {outcome} |", flush=True)
     return "::" in outcome

@@ -18,30 +18,26 @@ from nmt.translator import Translator
 
 ROOT = Path(nmt.__file__).parent
 ROOMS = ("fast", "page", "export", "lab", "augment", "migrate")  # can be taken away: each imports the core alone
-LAYERS = [  # the core's folders from the bottom to the top; an import points to a folder further up in this list
-    ("model",),
-    ("system",),
-    ("registry", "addons"),
-    ("text", "schedules", "optimizers", "components"),
-    ("config",),
-    ("build",),
-    ("plots",),
-    ("data",),
-    ("checkpoint",),
-    ("decoding", "acceleration"),
-    ("translator",),
-    ("evaluation",),
-    ("training",),
-    ("commands",),
-    ("cli",),
-    ("__main__",),
-]
-LAYER = {folder: number for number, folders in enumerate(LAYERS) for folder in folders}
-LIMITS = {  # lines of ours that an import may load
-    "nmt.model.seq2seq": 1600,
-    "nmt.training.update": 3400,
-    "nmt.translator": 4300,
-}
+# The core's folders from the bottom to the top; an import points to a folder of the same line or of one further up.
+LAYERS = """
+model
+system
+registry addons
+text schedules optimizers components
+config
+build
+plots
+data
+checkpoint
+decoding acceleration
+translator
+evaluation
+training
+commands
+cli
+__main__"""
+LAYER = {folder: number for number, folders in enumerate(LAYERS.splitlines()) for folder in folders.split()}
+LIMITS = {"nmt.model.seq2seq": 1600, "nmt.training.update": 3400, "nmt.translator": 4300}  # lines an import may load
 NO_CONFIG = [
     *("nmt.decoding.beam_search", "nmt.text.tokenizers", "nmt.text.vocabulary", "nmt.text.corpus"),
     *("nmt.text.unknown_words", "nmt.data.blocks", "nmt.data.store", "nmt.data.batching"),
@@ -128,6 +124,8 @@ def test_start_up_imports_only_what_is_needed() -> None:
     loaded = loaded_by("import nmt.config.run, nmt.translator")
     assert "nmt.translator" in loaded
     assert not loaded & heavy
+    detect = "from nmt.text.language import likeliest_language; likeliest_language('Ein Hund', ['de', 'en'])"
+    assert not loaded_by(detect) & heavy  # spaCy's rules are read without it
     assert not loaded_by("import nmt") & {"torch", "numpy", "yaml", "pydantic", "nmt.translator"}
 
 

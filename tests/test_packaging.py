@@ -66,15 +66,3 @@ def test_the_wheel_translates_from_an_empty_folder(installed: Path, tmp_path: Pa
     assert translated.stdout == "A dog runs through the grass.\n"
     assert translated.stderr == ""
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.long
-def test_without_a_path_the_wheel_loads_its_own_model(installed: Path, tmp_path: Path) -> None:
-    code = (
-        "import nmt; from nmt.system import bundled\n"
-        "[translation] = nmt.Translator.load().translate(['Zwei Hunde spielen.'])\n"
-        "print(bundled.MODEL, translation.text, sep='\\n')"
-    )
-    model, text = python_from(installed, tmp_path, "-c", code).stdout.splitlines()
-    assert Path(model).is_relative_to(installed)
-    assert text == "Two dogs are playing."

@@ -2,11 +2,9 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -103,15 +101,6 @@ def test_what_cannot_be_read_is_one_line(best: str, tmp_path: Path) -> None:
         assert (done.returncode, done.stderr.decode()) == (2, f"error: {message}\n")
 
 
-CHILD = """
-import sys
-from nmt.commands import sentences
-from nmt.cli import main
-sentences.BLOCK = 2
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 def stop_after(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
     """Press Ctrl-C when so many blocks are written."""
     real, count = output.format_lines, 0
@@ -149,23 +138,6 @@ def test_resuming_gives_the_bytes_of_an_undisturbed_run(
     assert out.read_text(encoding="utf-8") == printed
     assert not note_path(out).exists()
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.long
-def test_a_killed_process_is_continued(best: str, source: Path, tmp_path: Path) -> None:
-    source.write_text("\n".join(SOURCES * 20), encoding="utf-8")
-    whole, out = tmp_path / "whole", tmp_path / "out"
-    assert translate(best, source, "--output", str(whole)) == 0
-    arguments = ["translate", best, "--input", str(source), "--output", str(out), "--threads", "1"]
-    with subprocess.Popen([sys.executable, "-c", CHILD, *arguments], stderr=subprocess.PIPE) as process:
-        while process.poll() is None and not (out.exists() and out.stat().st_size):
-            time.sleep(0.002)
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
-    assert 0 < out.stat().st_size < whole.stat().st_size
-    assert note_path(out).exists()
-    assert translate(best, source, "--output", str(out), "--resume") == 0
-    assert out.read_bytes() == whole.read_bytes()
 
 
 def test_what_is_refused_before_the_first_line_leaves_nothing_in_the_way(

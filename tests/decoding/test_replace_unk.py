@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.cli import error_of
 from torch import Tensor
 
 from nmt.checkpoint.contents import save
@@ -101,25 +102,6 @@ def test_unknown_words_are_replaced_by_the_raw_word_attended_most(
                 torch.testing.assert_close(after.attention, old.attention)
 
 
-@pytest.mark.parametrize(
-    ("weights", "word"),
-    [
-        ([0.6, 0.3, 0.1, 0.0], "BÄ"),
-        ([0.1, 0.2, 0.1, 0.6], "Straße"),
-        ([0.0, 0.0, 1e-9, 1.0], "Ölü"),
-    ],
-)
-def test_the_best_real_word_keeps_its_capitals_and_umlauts(
-    make_translator: Maker, monkeypatch: pytest.MonkeyPatch, weights: list[float], word: str
-) -> None:
-    translator = unknowing(make_translator()[1])
-    attend(monkeypatch, lambda _: weights)
-    for dictionary, expected in (({}, word), ({word.lower(): "hit"}, "hit")):
-        (translation,) = translator.translate(["BÄ Straße Ölü"], replace_unk=True, dictionary=dictionary)
-        assert translation.source_tokens == ["bä", "straße", "ölü", "<eos>"]  # what the model reads
-        assert words_of(translation.tokens) == {expected}
-
-
 def test_padding_is_never_copied(make_translator: Maker) -> None:
     translator = unknowing(make_translator(*KINDS["local"])[1])
     together = translator.translate(["Qu", "a b c d e f g"], replace_unk=True, batch_size=2)
@@ -155,51 +137,29 @@ def test_a_dictionary_serves_replacement_alone(make_translator: Maker) -> None:
     assert (known.tokens, known.text) == (again.tokens, again.text)  # words that the model knows stay
 
 
-# The command line
-
-
-@pytest.fixture
-def checkpoint(make_translator: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Of an unknowing translator, with two dictionaries in the same folder, the current one."""
+def test_the_command_line_replaces_in_text_and_json(
+    make_translator: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     config, translator = make_translator("model.attention.wiring=luong")
     unknowing(translator)
     monkeypatch.chdir(tmp_path)
+    save(Path("unknowing.safetensors"), config, translator.source, translator.target, translator.model)
     Path("words.txt").write_text("übermut\telation\n\nÜBERMUT\tELATION\n", encoding="utf-8")
     Path("bad.txt").write_text("Hai shark\nUhu eagle owl\n", encoding="utf-8")
-    save(tmp_path / "unknowing.safetensors", config, translator.source, translator.target, translator.model)
-    return "unknowing.safetensors"
-
-
-@pytest.mark.parametrize("more", ["--attention picture.svg", "--n-best 2"])
-def test_the_command_line_replaces_in_text_and_json(
-    checkpoint: str, capsys: pytest.CaptureFixture[str], more: str
-) -> None:
+    command = ["translate", "unknowing.safetensors", "Übermut"]
     for options, word in (([], "Übermut"), (["--dictionary", "words.txt"], "elation")):
-        command = ["translate", checkpoint, "Übermut", "--replace-unk", *options, *more.split()]
-        assert main([*command, "--json"]) == 0
+        assert main([*command, "--replace-unk", *options, "--n-best", "2", "--json"]) == 0
         entry = json.loads(capsys.readouterr().out)
         assert entry["source_tokens"] == ["übermut", "<eos>"]
-        for translation in (entry, *entry.get("n_best", [])):
+        for translation in (entry, *entry["n_best"]):
             assert words_of(translation["tokens"]) >= {word}
             assert translation["text"] == " ".join(token for token in translation["tokens"] if token != "<eos>")
-        assert main(command) == 0
+        assert main([*command, "--replace-unk", *options]) == 0
         assert entry["text"] in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--replace-unk --dictionary bad.txt", ["bad.txt, line 2", "not two columns", "tab"]),
-        ("--replace-unk --dictionary none.txt", ["none.txt does not exist"]),
-        ("--dictionary bad.txt", ["--dictionary", "--replace-unk", "give both"]),
-    ],
-)
-def test_bad_dictionaries_are_one_line_and_code_2(
-    checkpoint: str, capsys: pytest.CaptureFixture[str], options: str, words: list[str]
-) -> None:
-    assert main(["translate", checkpoint, "Uhu", *options.split()]) == 2
-    output, error = capsys.readouterr()
-    assert output == ""
-    assert error.startswith("error: ")
-    assert error.count("\n") == 1
-    assert all(word in error for word in words)
+    for bad, words in (
+        (["--replace-unk", "--dictionary", "bad.txt"], "bad.txt, line 2: not two columns"),
+        (["--replace-unk", "--dictionary", "none.txt"], "none.txt does not exist"),
+        (["--dictionary", "bad.txt"], "--replace-unk"),
+    ):
+        assert main([*command, *bad]) == 2
+        assert words in error_of(capsys)

@@ -5,8 +5,6 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-import pytest
-
 from nmt.checkpoint import file as checkpoint_file
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import Bucket
@@ -19,10 +17,6 @@ def named(heading: str, text: str = PAGE) -> set[str]:
     """What is in code marks in a section of the page."""
     section = re.split(r"^## ", text.split(f"\n## {heading}\n")[1], flags=re.MULTILINE)[0]
     return set(re.findall(r"`([^`]+)`", section))
-
-
-def names(kind: type) -> set[str]:
-    return {field.name for field in fields(kind)}
 
 
 def test_each_event_of_the_metrics_has_its_fields(runs: Path) -> None:
@@ -38,29 +32,17 @@ def test_each_event_of_the_metrics_has_its_fields(runs: Path) -> None:
         assert documented == written, kind
 
 
-def test_an_evaluation_has_its_fields(runs: Path) -> None:
-    evaluation = json.loads((runs / "bahdanau" / "evaluation.json").read_text(encoding="utf-8"))
-    documented = named("evaluation.json")
-    assert evaluation.keys() <= documented
-    assert evaluation["models"][0].keys() <= documented
-    assert names(Bucket) | names(AlignmentScore) | names(Comparison) <= documented
-
-
-def test_the_csv_has_its_columns(runs: Path) -> None:
-    header = (runs / "bahdanau" / "bleu_by_length.csv").read_text(encoding="utf-8").splitlines()[0]
+def test_the_runs_files_and_what_is_in_them_are_documented(runs: Path) -> None:
+    folder = runs / "bahdanau"
+    evaluation = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
+    dataclasses = {field.name for kind in (Bucket, AlignmentScore, Comparison) for field in fields(kind)}
+    assert evaluation.keys() | evaluation["models"][0].keys() | dataclasses <= named("evaluation.json")
+    header = (folder / "bleu_by_length.csv").read_text(encoding="utf-8").splitlines()[0]
     assert set(header.split(",")) <= named("bleu_by_length.csv")
-
-
-@pytest.mark.parametrize("name", ["best.safetensors", "last.safetensors"])
-def test_a_checkpoint_has_its_keys(runs: Path, name: str) -> None:
-    contents = checkpoint_file.read(runs / "bahdanau" / name)
-    documented = named("Checkpoint")
-    assert contents.keys() | contents["source"].keys() <= documented
-    assert (contents["training"] or {}).keys() <= documented
-    assert (contents["training"] is None) == (name == "best.safetensors")
-
-
-def test_the_runs_folder_has_its_files(runs: Path) -> None:
-    written = {path.name for path in (runs / "bahdanau").iterdir()}
+    for name in ("best.safetensors", "last.safetensors"):
+        contents = checkpoint_file.read(folder / name)
+        keys = contents.keys() | contents["source"].keys() | (contents["training"] or {}).keys()
+        assert keys <= named("Checkpoint")
+        assert (contents["training"] is None) == (name == "best.safetensors")
     documented = {name.rstrip("/") for name in named("The run's folder")} | {"bleu_by_length.png", "bleu_by_length.svg"}
-    assert written <= documented, written - documented
+    assert {path.name for path in folder.iterdir()} <= documented

@@ -1,6 +1,5 @@
 """What pages name exists, and what the reference takes from the code is up to date."""
 
-import argparse
 import ast
 import re
 import tomllib
@@ -8,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from generated_parts import PART, written
 
 import nmt
-from nmt.cli import COMMANDS, module_of
 
 ROOT = Path(__file__).parents[2]
 # Outside `docs/`, whose links the documentation's build checks.
@@ -72,37 +71,10 @@ def test_every_mistake_names_tests_that_exist() -> None:
     assert [mistake.splitlines()[0] for mistake in mistakes if "- `tests/" not in mistake] == []
 
 
-@pytest.fixture
-def extensions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
-
-
-@pytest.mark.usefixtures("extensions")
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated_parts_are_up_to_date(name: str) -> None:
-    from generated_parts import PART, written
-
     page = read(f"docs/reference/{name}.md")
     assert {part["name"] for part in PART.finditer(page)} == GENERATED[name]
     assert written(page) == page, "run make reference"
     changed = PART.sub(lambda part: part[0].replace("\n\n", "\n\nold\n\n", 1), page)
     assert written(changed) == page != changed
-
-
-@pytest.mark.usefixtures("extensions")
-def test_every_option_is_named_with_its_help() -> None:
-    import command_line
-
-    reference = command_line.markdown()
-    for name in COMMANDS:
-        page = reference.partition(f"## nmt {name}\n")[2].partition("\n## ")[0]
-        options = [option for action in module_of(name).parser()._actions for option in action.option_strings]
-        assert page
-        assert len(options) >= 2
-        for option in set(options) - {"-h", "--help"}:
-            assert f'<a id="nmt-{name}-{option.lstrip("-")}"></a>' in page
-            assert f"`{option}`" in page or f"`{option} " in page
-    parser = argparse.ArgumentParser(prog="nmt x", description="Does x.")
-    parser.add_argument("--silent")
-    with pytest.raises(ValueError, match="silent has no help"):
-        command_line._argument("nmt x", parser._actions[-1])

@@ -260,16 +260,12 @@ def decoder_weights(model, variant: Variant) -> DecoderWeights:
 
 def rnn_weights(rnn: torch.nn.RNNBase):
     """For each layer (forward, backward): W_ih, b_ih, W_hh, b_hh."""
-    return [
-        tuple(
-            tuple(
-                _array(getattr(rnn, f"{kind}_l{layer}{direction}"))
-                for kind in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-            )
-            for direction in ("", "_reverse")
-        )
-        for layer in range(rnn.num_layers)
-    ]
+    names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+
+    def of(suffix):
+        return tuple(_array(getattr(rnn, f"{name}_{suffix}")) for name in names)
+
+    return [(of(f"l{layer}"), of(f"l{layer}_reverse")) for layer in range(rnn.num_layers)]
 
 
 def encode_alone(model, source: Sequence[int]):

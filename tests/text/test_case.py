@@ -17,7 +17,6 @@ from nmt.text.tokenizers.case import CAPITALS, MARKS, SMALL, TITLE, marked, unma
 from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from nmt.text.tokenizers.sentencepiece_cased import CasedSentencePieceTokenizer
 from nmt.text.unknown_words import replacements
-from nmt.text.vocabulary import UNK
 
 LINES = [
     "Ein Hund läuft über die Wiese.",
@@ -45,13 +44,8 @@ def tokenizer() -> CasedSentencePieceTokenizer:
         ("hund", [("", "hund")]),
         ("Hund", [(TITLE, "hund")]),
         ("„Hund", [(TITLE, "„hund")]),
-        ("I", [(TITLE, "i")]),
-        ("USA", [(CAPITALS, "usa")]),
-        ("U.S.", [(CAPITALS, "u.s.")]),
         ("GROß", [(CAPITALS, "groß")]),
-        ("T-Shirt", [(CAPITALS, "t-"), (TITLE, "shirt")]),
         ("USA-Reise", [(CAPITALS, "usa-"), (TITLE, "reise")]),
-        ("iPhone", [("", "i"), (TITLE, "phone")]),
         ("McDonald", [(TITLE, "mc"), (TITLE, "donald")]),
         ("PCs", [(CAPITALS, "pc"), (SMALL, "s")]),
         ("İ1ẞ", [("", "İ1ẞ")]),
@@ -87,9 +81,8 @@ def test_words_share_their_subwords_whatever_their_case(model: str) -> None:
     for line in LINES:
         pieces = [token for token in tokenizer.tokenize(line.title()) if token not in MARKS]
         assert pieces == [token for token in tokenizer.tokenize(line.title().lower()) if token not in MARKS]
-    assert TITLE in tokenizer.tokenize("Hund")
-    assert tokenizer.tokenize("hund") == tokenizer.tokenize("Hund")[1:]
-    assert set(tokenizer.tokenize(" ".join(LINES))) <= set(tokenizer.subwords())
+        assert set(tokenizer.tokenize(line)) <= set(tokenizer.subwords())
+    assert tokenizer.tokenize("Hund") == [TITLE, *tokenizer.tokenize("hund")]
 
 
 def test_surfaces_are_the_raw_text(tokenizer: CasedSentencePieceTokenizer) -> None:
@@ -105,16 +98,10 @@ def test_surfaces_are_the_raw_text(tokenizer: CasedSentencePieceTokenizer) -> No
 def test_pairs_of_cased_text(tmp_path: Path) -> None:
     text = ParallelText([line.title() for line in MORE], [line.upper() for line in MORE])
     pairs = learn(tmp_path, text, "sentencepiece_cased", 30, joint=True, lowercase=False)
-    for codec, lines in ((pairs.source, text.source), (pairs.target, text.target)):
-        for line in lines:
-            assert UNK not in codec.encode(line)
-            assert codec.decode(codec.encode(line)) == line
-    drawn = [example.target for example in everything(pairs)]
-    assert list(map(pairs.target.decode, drawn)) == text.target
-    assert CAPITALS in pairs.target.vocabulary.decode(drawn[0])
-
-
-def test_lower_case_would_lose_it() -> None:
+    examples = everything(pairs)
+    assert [pairs.source.decode(example.source) for example in examples] == text.source
+    assert [pairs.target.decode(example.target) for example in examples] == text.target
+    assert CAPITALS in pairs.target.vocabulary.decode(examples[0].target)
     with pytest.raises(ValueError, match="set lowercase to false, or tokenizer to sentencepiece"):
         DataConfig.model_validate({"source": {"tokenizer": "sentencepiece_cased"}})
 

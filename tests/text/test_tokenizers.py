@@ -116,12 +116,10 @@ def test_spacy_tokens_are_spacys_own_and_come_back(language: str, sentences: lis
         ("en", "a t - shirt , is n't it ?", "a t-shirt, isn't it?"),
         ("en", "he ca n’t see the dog ’s “ bed ” .", "he can’t see the dog’s “bed”."),
         ("en", "- a man - made lake -", "- a man-made lake -"),
-        ("en", "n't", "n't"),
         ("en", "a b - , c", "a b -, c"),
         ("en", "&amp; &lt; 5", "&amp; &lt; 5"),  # a user's text, no escapes of Moses
         ("de", "eins - zwei - drei", "eins - zwei - drei"),
         ("de", "„ ja “ , sagt er .", "„ja“, sagt er."),
-        ("de", "<unk> und <unk> .", "<unk> und <unk>."),
     ],
 )
 def test_spacy_detokenization(language: str, tokens: str, sentence: str) -> None:
@@ -177,22 +175,15 @@ def test_sentencepiece_round_trip_without_control_symbols(model: bytes) -> None:
         assert any(len(token) > 2 for token in tokenizer.tokenize(sentence))
 
 
-def test_sentencepiece_training_is_deterministic_and_quiet(capfd: pytest.CaptureFixture[str]) -> None:
-    for model_type in ("unigram", "bpe"):
-        first = train_sentencepiece(iter(GERMAN), 100, model_type, lowercase=True)
-        assert train_sentencepiece(GERMAN, 100, model_type, lowercase=True) == first
-        assert train_sentencepiece(GERMAN, 100, model_type, lowercase=False) != first
-    printed = capfd.readouterr()
-    assert printed.out + printed.err == ""
-
-
 def test_sentencepiece_learns_from_long_lines() -> None:
     model = train_sentencepiece(["kurz", "äöüß" * 3000 + " lang"], 16, "bpe", lowercase=False)  # room for letters only
     assert SentencePieceTokenizer(model, False).tokenize("äöüß") == ["▁", "ä", "ö", "ü", "ß"]  # unknown: one "äöüß"
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-def test_sentencepiece_vocabulary_has_a_smallest_and_a_largest_size(model_type: Literal["unigram", "bpe"]) -> None:
+def test_sentencepiece_vocabulary_has_a_smallest_and_a_largest_size(
+    model_type: Literal["unigram", "bpe"], capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(UserError, match=r"vocabulary_size: 5 is too small") as raised:
         train_sentencepiece(GERMAN, 5, model_type, lowercase=True)
     limit = int(next(word for word in reversed(str(raised.value).split()) if word.isdigit()))
@@ -202,19 +193,16 @@ def test_sentencepiece_vocabulary_has_a_smallest_and_a_largest_size(model_type: 
     largest = train_sentencepiece(GERMAN, 30_000, model_type, lowercase=True)
     size = SentencePieceProcessor(model_proto=largest).get_piece_size()
     assert size < 30_000
-    assert train_sentencepiece(GERMAN, size, model_type, lowercase=True) == largest
+    assert train_sentencepiece(iter(GERMAN), size, model_type, lowercase=True) == largest  # and it is deterministic
     for lines in ([], [""], [" \u2028", "▁"]):
         with pytest.raises(UserError, match="found no words in the training text"):
             train_sentencepiece(lines, 100, model_type, lowercase=True)
+    assert capfd.readouterr() == ("", "")
 
 
+# The size of the trie, an offset far behind its end, and a leaf whose text lies behind the end
 @pytest.mark.parametrize(
-    ("offset", "content"),
-    [
-        (0, b"\xff\xff\xff\x7f"),  # the size of the trie
-        (4, b"\xff\xff\xff\x7f"),  # an offset far behind its end
-        (8, b"\xff\xff\xff\xff"),  # a leaf whose text lies behind the end
-    ],
+    ("offset", "content"), [(0, b"\xff" * 3 + b"\x7f"), (4, b"\xff" * 3 + b"\x7f"), (8, b"\xff" * 4)]
 )
 def test_sentencepiece_follows_no_damaged_table(model: bytes, offset: int, content: bytes) -> None:
     """Its table for normalising text is a trie of offsets. Following one out of the table would end the process."""

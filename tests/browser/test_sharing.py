@@ -26,6 +26,7 @@ def test_an_address_shows_the_same_to_everybody(open_page: Opener) -> None:
     assert_shared()
     page.go_back()
     expect(page.locator("#told")).not_to_contain_text("begins with")
+    page.keyboard.press("Escape")  # the word is open again
     page.locator("#tab-attention").click()
     page.get_by_label("whole words").uncheck()
     assert_shared()

@@ -132,15 +132,16 @@ def workers_of(process: int) -> set[int]:
 
 @pytest.mark.long
 def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
+    token = {"authorization": "Bearer a-token-for-this-test"}
     with serving(best, "--workers", "2", "--token", "a-token-for-this-test") as (process, address):
         assert address.endswith("/?token=a-token-for-this-test")
-        client = httpx.Client(headers={"authorization": "Bearer a-token-for-this-test"}, timeout=60)
         workers = workers_of(process.pid)
         assert len(workers) == 2
         killed = min(workers)
         os.kill(killed, signal.SIGKILL)
         for _ in range(20):
-            assert len(client.get(f"{address.partition('?')[0]}api/models").json()) == 1
+            answer = httpx.get(f"{address.partition('?')[0]}api/models", headers=token, timeout=60)
+            assert len(answer.json()) == 1
         for _ in range(300):  # until another has taken its place
             if len(workers_of(process.pid) - {killed}) == 2:
                 return

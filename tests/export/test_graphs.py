@@ -24,35 +24,31 @@ BATCHES = [
 BEAM, STEPS = 4, 5
 
 
-class Runner:
-    """Both graphs with what is between them: the state, and which hypotheses go on."""
-
-    def __init__(self, graphs: dict[str, onnx.ModelProto]) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.log_severity_level = 1, 4
-        self.encoder, self.step = (
-            onnxruntime.InferenceSession(g.SerializeToString(), options) for g in graphs.values()
-        )
-        self.read = {value.name for value in self.step.get_inputs()}
-
-    def encode(self, source: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
-        names = [value.name for value in self.encoder.get_outputs()]
-        return dict(zip(names, self.encoder.run(names, {"source": source, "lengths": lengths}), strict=True))
-
-    def __call__(self, tokens: np.ndarray, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        names = [value.name for value in self.step.get_outputs()]
-        inputs = {name: value for name, value in values.items() if name in self.read}
-        return dict(zip(names, self.step.run(names, {"tokens": tokens, **inputs}), strict=True))
+Values = dict[str, np.ndarray]
 
 
-def compare(models: list, runner: Runner, sources: list[list[int]]) -> None:
+def sessions(graphs: dict[str, onnx.ModelProto]) -> list[onnxruntime.InferenceSession]:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    return [onnxruntime.InferenceSession(graph.SerializeToString(), options) for graph in graphs.values()]
+
+
+def run(session: onnxruntime.InferenceSession, values: Values) -> Values:
+    """A graph's outputs by their names, from those of the values that it reads."""
+    names = [value.name for value in session.get_outputs()]
+    inputs = {value.name: values[value.name] for value in session.get_inputs()}
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def compare(models: list, graphs: list[onnxruntime.InferenceSession], sources: list[list[int]]) -> None:
     """Steps of the models and of the graphs, between which hypotheses change their places."""
+    encoder, step = graphs
     source, lengths = pad_source(sources)
     generator = np.random.default_rng(1)
     rows = np.arange(len(sources))[:, None]
     encoded = [model.encode(source, lengths) for model in models]
     states, memories = [state for state, _ in encoded], [memory for _, memory in encoded]
-    values = runner.encode(source.numpy(), lengths.numpy())
+    values = run(encoder, {"source": source.numpy(), "lengths": lengths.numpy()})
     tokens = np.full((len(sources), 1), BOS)
     for _ in range(STEPS):
         beam = tokens.shape[1]
@@ -62,7 +58,7 @@ def compare(models: list, runner: Runner, sources: list[list[int]]) -> None:
             readout, states[number], alignment = model.decoder.step(embedded, states[number], memory)
             probabilities.append(model.decoder.logits(readout).softmax(dim=1).numpy())
             weights.append(alignment.dense(source.shape[1] if model.has_attention else 1).numpy())
-        got = runner(tokens, values)
+        got = run(step, values | {"tokens": tokens})
         expected = np.log(np.mean(probabilities, axis=0)).reshape(len(sources), beam, TARGET_TYPES)
         np.testing.assert_allclose(got["log_probabilities"], expected, rtol=0, atol=1e-4)
         if models[0].has_attention:
@@ -86,9 +82,9 @@ MODELS = [
 @torch.no_grad()
 def test_the_graphs_give_the_models_numbers(variants: tuple[Variant, ...], layers: int) -> None:
     models = [tiny_model(variant, layers, seed).float() for seed, variant in enumerate(variants)]
-    runner = Runner(trace(models[0] if len(models) == 1 else Ensemble(models)))
+    graphs = sessions(trace(models[0] if len(models) == 1 else Ensemble(models)))
     for sources in BATCHES:
-        compare(models, runner, sources)
+        compare(models, graphs, sources)
 
 
 def test_the_step_takes_nothing_that_it_does_not_read() -> None:

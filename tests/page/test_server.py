@@ -149,10 +149,14 @@ def test_when_a_worker_is_killed_the_others_go_on(best: str) -> None:
         pytest.fail(f"{killed} was killed, and nothing came in its place")
 
 
-def test_wrong_options_are_one_line(best: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_options_are_one_line(
+    best: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(bundled, "MODEL", tmp_path / "none" / "model.safetensors")
     names = ("https://translate.example", "translate.example/page", "translate.example:80", "")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         for options, error in (
+            ([], "is missing: give a CHECKPOINT"),
             (["--host", "0.0.0.0"], "0.0.0.0 lets everybody who can reach this machine use the models: add --token"),
             (["--token", "short"], "--token: give 16 to 200 letters"),
             (["--token", "a token with spaces in it"], "--token: give 16 to 200 letters"),
@@ -167,11 +171,3 @@ def test_wrong_options_are_one_line(best: str, capsys: pytest.CaptureFixture[str
         ):
             assert main(["serve", *options]) == 2
             assert error in error_of(capsys)
-
-
-def test_without_any_model_it_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(bundled, "MODEL", tmp_path / "none" / "model.safetensors")
-    assert main(["serve", "--port", "0"]) == 2
-    assert "is missing: give a CHECKPOINT" in error_of(capsys)

@@ -14,21 +14,22 @@ from support.serving import asked, served
 
 from nmt.cli import main
 from nmt.config.run import Config
-from nmt.evaluation import checkpoints
 from nmt.evaluation.alignment import best_links, score_alignment, word_pairs
+from nmt.evaluation.checkpoints import TestSet as Set
 from nmt.page import test_sets
 from nmt.page.test_sets import load_set
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
+Models = dict[str, tuple[str, Translator]]
 SOURCE = ["Ba de Fi Go", "Hu ja", "Ba", "ke li Ba de Fi Go Hu", "li", "Ba Ba Fi", "de", "Go Hu", "ja ke li", "Fi"]
 LANGUAGES = ("de", "en")
 CASED = "data.target.lowercase=false"
 
 
 @pytest.fixture
-def translators(make_translator: Maker) -> dict[str, tuple[str, Translator]]:
+def translators(make_translator: Maker) -> Models:
     """Two models, and one of another language, which is not scored."""
     fields = {"1": ["bahdanau", CASED], "2": ["none", CASED], "3": ["bahdanau", "data.target.language=fr"]}
     return {
@@ -37,7 +38,7 @@ def translators(make_translator: Maker) -> dict[str, tuple[str, Translator]]:
 
 
 @pytest.fixture
-def test_set(tmp_path: Path, translators: dict[str, tuple[str, Translator]]) -> checkpoints.TestSet:
+def test_set(tmp_path: Path, translators: Models) -> Set:
     """References are the first model's own translations, two of them changed."""
     references = [one.text or "kip" for one in translators["1"][1].translate(SOURCE)]
     references[0], references[3] = "Kip lom mun", references[3] + " kip"
@@ -49,7 +50,7 @@ def test_set(tmp_path: Path, translators: dict[str, tuple[str, Translator]]) -> 
 
 
 @pytest.fixture
-def address(translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet) -> Iterator[str]:
+def address(translators: Models, test_set: Set) -> Iterator[str]:
     with served(translators, sets={"1": test_set}) as address:
         yield address
 
@@ -63,9 +64,7 @@ def finished(address: str) -> Any:
     raise AssertionError(f"not done: {progress}")
 
 
-def test_each_sentence_is_scored_as_sacrebleu_does(
-    address: str, translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet
-) -> None:
+def test_each_sentence_is_scored_as_sacrebleu_does(address: str, translators: Models, test_set: Set) -> None:
     assert asked(address, "/api/sets") == [{"id": "1", "name": "set.src", "sentences": 10, "aligned": True}]
     progress = finished(address)
     assert progress["lowercase"] is False
@@ -87,7 +86,7 @@ def test_each_sentence_is_scored_as_sacrebleu_does(
 
 
 def test_attention_and_its_error_rate_are_those_of_nmt_evaluate(
-    address: str, translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet
+    address: str, translators: Models, test_set: Set
 ) -> None:
     gold = test_set.words
     assert gold is not None
@@ -107,9 +106,7 @@ def test_attention_and_its_error_rate_are_those_of_nmt_evaluate(
     assert model["error_rate"] == pytest.approx(score_alignment(links[:1], gold.links[:1]).error_rate)
 
 
-def test_others_are_answered_meanwhile_and_unknown_ids_are_refused(
-    address: str, translators: dict[str, tuple[str, Translator]]
-) -> None:
+def test_others_are_answered_meanwhile_and_unknown_ids_are_refused(address: str, translators: Models) -> None:
     assert any(model["summary"] is None for model in asked(address, "/api/sets/1")["models"])
     [expected] = translators["1"][1].translate(["Hu ja"])
     assert asked(address, "/api/translate", {"text": "Hu ja"})["text"] == expected.text
@@ -119,7 +116,7 @@ def test_others_are_answered_meanwhile_and_unknown_ids_are_refused(
 
 
 def test_a_defect_with_one_model_keeps_nobody_waiting(
-    translators: dict[str, tuple[str, Translator]], test_set: checkpoints.TestSet, monkeypatch: pytest.MonkeyPatch
+    translators: Models, test_set: Set, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translate = test_sets._translate
 
@@ -139,7 +136,7 @@ def test_capitals_count_only_where_all_models_write_them(make_translator: Maker)
     lower = make_translator("data.target.lowercase=true")[1]
     [translation] = lower.translate(["Ba de"])
     text = ParallelText(["Ba de"], [translation.text.upper()])
-    one = checkpoints.TestSet("x", "x", text, word_pairs(text, LANGUAGES))
+    one = Set("x", "x", text, word_pairs(text, LANGUAGES))
     with served({"1": ("lower", lower)}, sets={"1": one}) as address:
         progress = finished(address)
         assert progress["lowercase"] is True

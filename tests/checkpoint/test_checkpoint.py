@@ -192,22 +192,13 @@ def test_one_file_is_enough_to_translate_anywhere(
     tmp_path: Path, corpus: Path, save: Saver, make_translator: Maker, text: dict[str, ParallelText]
 ) -> None:
     _, translator = make_translator(*JOINT)
-    elsewhere = tmp_path / "else where"
-    elsewhere.mkdir()
-    save("kept", *JOINT).rename(elsewhere / "kept.safetensors")
+    (tmp_path / "else where").mkdir()
+    save("kept", *JOINT).rename(tmp_path / "else where" / "kept.safetensors")
     for path in corpus.iterdir():
         path.unlink()
-    program = (
-        "import nmt, sys; print(nmt.Translator.load('kept.safetensors', device='cpu').translate(sys.argv[1:])[0].text)"
-    )
     sentence = text["test"].source[0]
-    result = subprocess.run(
-        [sys.executable, "-c", program, sentence],
-        cwd=elsewhere,
-        env=os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parent.parent), "PYTHONUTF8": "1"},
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    )
-    assert result.stdout == translator.translate([sentence])[0].text + "\n"
-    assert result.stderr == ""
+    program = f"import nmt; print(nmt.Translator.load('kept.safetensors').translate([{sentence!r}])[0].text)"
+    environment = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parent.parent), "PYTHONUTF8": "1"}
+    options = {"cwd": tmp_path / "else where", "env": environment, "capture_output": True, "encoding": "utf-8"}
+    result = subprocess.run([sys.executable, "-c", program], check=True, **options)
+    assert (result.stdout, result.stderr) == (translator.translate([sentence])[0].text + "\n", "")

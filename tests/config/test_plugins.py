@@ -110,12 +110,7 @@ def test_a_package_names_a_component_as_an_entry_point(folder: Path) -> None:
     (site / "steep-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: steep\nVersion: 1\n")
     (site / "steep-1.dist-info" / "entry_points.txt").write_text("[nmt.components]\nfalling = a_schedule:Steep\n")
     (site / "a_schedule.py").write_text(SCHEDULE)
-    program = (
-        "from nmt.config.training import ScheduleConfig as S\n"
-        "print(S(kind='falling').model_dump(), 'falling' in S.choices['kind'])"
-    )
+    program = "from nmt.config.training import ScheduleConfig; print(ScheduleConfig(kind='falling'))"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
-    printed = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
-    assert printed.stdout == "{'kind': 'falling', 'warmup': 0, 'slope': 2.0} True\n"
+    printed = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True).stdout
+    assert printed.decode() == "kind='falling' warmup=0 slope=2.0\n"

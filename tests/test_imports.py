@@ -18,25 +18,12 @@ from nmt.translator import Translator
 
 ROOT = Path(nmt.__file__).parent
 ROOMS = ("fast", "page", "export", "lab", "augment", "migrate")  # can be taken away: each imports the core alone
-# The core's folders from the bottom to the top; an import points to a folder of the same line or of one further up.
-LAYERS = """
-model
-system
-registry addons
-text schedules optimizers components
-config
-build
-plots
-data
-checkpoint
-decoding acceleration
-translator
-evaluation
-training
-commands
-cli
-__main__"""
-LAYER = {folder: number for number, folders in enumerate(LAYERS.splitlines()) for folder in folders.split()}
+# The core's folders from the bottom to the top: an import points to the same level or to a lower one.
+LEVELS = (
+    "model < system < registry addons < text schedules optimizers components < config < build < plots < data"
+    " < checkpoint < decoding acceleration < translator < evaluation < training < commands < cli < __main__"
+)
+LEVEL = {folder: number for number, folders in enumerate(LEVELS.split(" < ")) for folder in folders.split()}
 LIMITS = {"nmt.model.seq2seq": 1600, "nmt.training.update": 3400, "nmt.translator": 4300}  # lines an import may load
 NO_CONFIG = [
     *("nmt.decoding.beam_search", "nmt.text.tokenizers", "nmt.text.vocabulary", "nmt.text.corpus"),
@@ -85,7 +72,7 @@ def test_the_core_imports_no_room_a_room_no_other_and_imports_in_the_core_point_
         if below in ROOMS:
             assert above == below, f"{name} imports {other}"
         elif above not in ROOMS and above != below:
-            assert LAYER[below] <= LAYER[above], f"{name} imports {other}"
+            assert LEVEL[below] <= LEVEL[above], f"{name} imports {other}"
 
 
 def test_packages_import_nothing_by_themselves() -> None:

@@ -81,17 +81,9 @@ def valued(random: Random) -> bytes:
         *("x" * 30_000, "Ba " * 3000, ["x" * 501], ["Ba"] * 1001, float("nan"), float("inf"), "\ud800", "\x00"),
     ]
     question = {"text": "Ba"} | {random.choice(fields): random.choice(values) for _ in range(random.randint(1, 3))}
-    texts: list[bytes] = [
-        json.dumps(question).encode(),
-        json.dumps(question, ensure_ascii=False).encode("utf-8", "surrogatepass"),
-        json.dumps(question).encode("utf-16"),
-        b"\xef\xbb\xbf" + json.dumps(question).encode(),
-        json.dumps(question).encode()[: random.randint(0, 20)],
-        random.choice([b"[", b'{"a":', b'"']) * random.randint(1, 30_000),
-        b'{"text": "Ba", "text": 1}',
-        random.randbytes(random.randint(0, 60)),
-        b" " * random.choice([1, 65_536, 65_537]),
-    ]
+    content = json.dumps(question).encode()
+    texts = [content, content[: random.randint(0, 20)], b"\xef\xbb\xbf" + content, content.decode().encode("utf-16")]
+    texts += [b"[" * random.randint(1, 30_000), b'{"text": "Ba", "text": 1}', random.randbytes(60), b" " * 65_537]
     return request(random.choice(texts), random.choice(PATHS))
 
 

@@ -52,19 +52,13 @@ def test_a_small_file_holds_no_block_that_a_gpu_keeps_weights_in(tmp_path: Path,
     views = block.split([weight.numel() for weight in rnn.parameters()])
     for weight, view in zip(rnn.parameters(), views, strict=True):
         weight.data = view.view_as(weight)  # as cuDNN has them
+    with torch.no_grad():
+        translator.model.decoder.embedding.weight[5] = 0
     paths = tmp_path / "whole.safetensors", tmp_path / "small.safetensors"
     for path, int8 in zip(paths, (False, True), strict=True):
         checkpoint.save(path, config, translator.source, translator.target, translator.model, int8=int8)
     assert paths[1].stat().st_size < 0.5 * paths[0].stat().st_size
-
-
-def test_a_row_of_zeros_comes_back(tmp_path: Path, make_translator: Maker) -> None:
-    config, translator = make_translator()
-    with torch.no_grad():
-        translator.model.decoder.embedding.weight[5] = 0
-    path = tmp_path / "zeros.safetensors"
-    checkpoint.save(path, config, translator.source, translator.target, translator.model, int8=True)
-    assert not weights(path)[EMBEDDING][5].any()
+    assert not weights(paths[1])[EMBEDDING][5].any()  # a row of zeros comes back
 
 
 def test_a_quarter_of_the_space_and_what_is_shared_once(save: Saver) -> None:
@@ -140,7 +134,6 @@ def scaled(change: Callable[[torch.Tensor], object]) -> Alter:
             "score.memory.weight is torch.int8 of shape (7, 10), but real numbers of shape (7, 10)",
         ),
         (lambda c: c["scales"].pop(EMBEDDING), f"{EMBEDDING} is torch.int8 of shape (12, 6), but real numbers"),
-        (lambda c: c.update(scales={EMBEDDING: 1.0}), f"scales.{EMBEDDING}: input should be an instance of Tensor"),
         (lambda c: c["scales"].update(more=torch.ones(2)), "scales.more is real numbers of shape (2,), but more is"),
         (lambda c: c["scales"].update({BIAS: torch.ones(12)}), f"shape (12,), but {BIAS} is real numbers of shape"),
         (lambda c: c["model"].pop(EMBEDDING), f"but {EMBEDDING} is nothing"),
@@ -151,7 +144,6 @@ def scaled(change: Callable[[torch.Tensor], object]) -> Alter:
         ),
         (scaled(lambda scale: scale[:-1]), f"scales.{EMBEDDING} is real numbers of shape (11,), but {EMBEDDING} is"),
         (scaled(lambda scale: scale.int()), f"scales.{EMBEDDING} holds a value that no row can have"),
-        (scaled(lambda scale: scale * torch.nan), f"scales.{EMBEDDING} holds a value that no row can have"),
         (scaled(lambda scale: scale.double() * 1e300), f"scales.{EMBEDDING} holds a value that no row can have"),
         (scaled(lambda scale: torch.full_like(scale, 3e38)), f"{EMBEDDING} holds a value that is not finite"),
     ],

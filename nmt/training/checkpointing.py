@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -20,17 +20,19 @@ from nmt.config.reading import differences, explain
 from nmt.config.run import Config
 from nmt.config.search import SearchConfig
 from nmt.data.shortlist import Shortlist
+from nmt.data.training_set import TrainingSet
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError
 from nmt.system.files import report_write_errors
+from nmt.text.corpus import ParallelText
 from nmt.training.counters import Counters, Number
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
+from nmt.training.event_log import EventLog
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, keep_checkpoint, load_last_intact
+from nmt.training.interruption import StopSignals
 from nmt.training.prepare import Prepared, batches_of
+from nmt.training.progress import Progress, ThroughputMeter
 from nmt.training.train_state import TrainState
-
-if TYPE_CHECKING:
-    from nmt.training.loop import Trainer
 
 MAX_SKIPPED = 10  # updates in a row
 
@@ -48,6 +50,26 @@ _FIXED: Any = {
 _FILES: Any = {"train", "validation", "test", "extra"}  # what is read from them is compared instead
 _AUGMENT = {"source_monolingual", "target_monolingual"}
 _PATHS: Any = {"data": {"source": _FILES, "target": _FILES, "augment": _AUGMENT}}
+
+
+class Trainer(NamedTuple):
+    """A run's settings, text and folder, and the values that change from update to update."""
+
+    config: Config
+    pairs: TrainingSet
+    validation: ParallelText
+    folder: Path
+    group: ProcessGroup
+    progress: Progress
+    stop: StopSignals
+    train_state: TrainState
+    counters: Counters
+    log: EventLog
+    meter: ThroughputMeter
+
+    def log_event(self, event: str, **values: Any) -> dict[str, Any]:
+        """Add an event of this moment to `metrics.jsonl`, and return it."""
+        return self.log.write(event, self.counters.update, self.counters.epoch_number, **values)
 
 
 class TrainingState(BaseModel):

@@ -18,47 +18,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
 
-from nmt.config.run import Config
 from nmt.data.batching import Batch, Batches, collate
-from nmt.data.training_set import TrainingSet
 from nmt.schedules.learning_rate import ScheduleStep
 from nmt.system.device import report_out_of_memory
-from nmt.text.corpus import ParallelText
-from nmt.training.checkpointing import refuse_infinite, save, selection_of, write
-from nmt.training.counters import Counters, total_updates
-from nmt.training.distributed import ProcessGroup
-from nmt.training.event_log import EventLog
+from nmt.training.checkpointing import Trainer, refuse_infinite, save, selection_of, write
+from nmt.training.counters import total_updates
 from nmt.training.folder import BEST
-from nmt.training.interruption import StopSignals
 from nmt.training.loss import perplexity
 from nmt.training.prepare import batches_of
-from nmt.training.progress import Progress, ThroughputMeter, Tokens, describe_speed, describe_validation
-from nmt.training.train_state import TrainState
+from nmt.training.progress import Tokens, describe_speed, describe_validation
 from nmt.training.update import update
 from nmt.training.validation import describe_batch, sample_translations, validate
-
-
-class Trainer(NamedTuple):
-    """A run's settings, text and folder, and the values that change from update to update."""
-
-    config: Config
-    pairs: TrainingSet
-    validation: ParallelText
-    folder: Path
-    group: ProcessGroup
-    progress: Progress
-    stop: StopSignals
-    train_state: TrainState
-    counters: Counters
-    log: EventLog
-    meter: ThroughputMeter
-
-    def log_event(self, event: str, **values: Any) -> dict[str, Any]:
-        """Add an event of this moment to `metrics.jsonl`, and return it."""
-        return self.log.write(event, self.counters.update, self.counters.epoch_number, **values)
 
 
 def train(trainer: Trainer) -> None:

@@ -20,13 +20,13 @@ from nmt.system import files
 from nmt.system.device import memory, report_out_of_memory
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
-from nmt.training.checkpointing import load_last, restore, save
+from nmt.training.checkpointing import Trainer, load_last, restore, save
 from nmt.training.counters import Counters, total_updates
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.event_log import EventLog, RemovedFile
 from nmt.training.folder import CONFIG, LAST, lock_folder, require_folder
 from nmt.training.interruption import StopSignals
-from nmt.training.loop import Trainer, out_of_memory, train
+from nmt.training.loop import out_of_memory, train
 from nmt.training.prepare import Prepared, batches_of, choose_precision, first_model, prepare, with_precision
 from nmt.training.progress import Progress, ThroughputMeter
 from nmt.training.train_state import new_train_state

@@ -31,7 +31,7 @@ from nmt.build import build_model
 from nmt.config.run import Config
 from nmt.data.batching import collate
 from nmt.data.training_set import load_training_set
-from nmt.system.device import describe_machine
+from nmt.lab.machine import describe_machine
 from nmt.training.prepare import batches_of
 from nmt.training.train_state import new_train_state
 from nmt.training.update import update

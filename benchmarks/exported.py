@@ -29,8 +29,8 @@ import torch
 from nmt.config.data import DataConfig
 from nmt.data.splits import load_split
 from nmt.export.commands.export import PRECISIONS
+from nmt.lab.machine import describe_machine
 from nmt.system import bundled
-from nmt.system.device import describe_machine
 
 SENTENCE = "Ein Hund läuft über die Wiese."
 

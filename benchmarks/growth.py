@@ -45,7 +45,7 @@ from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
-from nmt.system.device import describe_machine
+from nmt.lab.machine import describe_machine
 from nmt.training.train_state import TrainState, new_train_state
 from nmt.training.update import update
 

@@ -32,7 +32,7 @@ from nmt.config.run import Config
 from nmt.data.batching import collate
 from nmt.data.splits import load_split, split_paths
 from nmt.data.training_set import load_training_set
-from nmt.system.device import describe_machine
+from nmt.lab.machine import describe_machine
 from nmt.system.startup import without_garbage_collection
 from nmt.training.prepare import batches_of
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from nmt.config.reading import load_config
-from nmt.system.device import describe_machine
+from nmt.lab.machine import describe_machine
 
 ROOT = Path(__file__).parent.parent
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

@@ -33,8 +33,9 @@ import torch
 
 from nmt.config.reading import load_config
 from nmt.data.splits import load_split
+from nmt.lab.machine import describe_machine
 from nmt.registry import PrecisionOption
-from nmt.system.device import choose_device, describe_machine
+from nmt.system.device import choose_device
 from nmt.training.interruption import StopSignals
 from nmt.training.run import run
 from nmt.translator import Translator

@@ -30,7 +30,7 @@ from nmt.build import build_model
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.reading import load_config
 from nmt.data.training_set import load_training_set
-from nmt.system.device import describe_machine
+from nmt.lab.machine import describe_machine
 from nmt.text.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parent.parent

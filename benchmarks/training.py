@@ -34,8 +34,9 @@ from nmt.config.run import Config
 from nmt.data.batching import Example, collate
 from nmt.data.training_set import load_training_set
 from nmt.fast.products import multiply
+from nmt.lab.machine import describe_machine
 from nmt.registry import PrecisionOption
-from nmt.system.device import choose_device, describe_machine
+from nmt.system.device import choose_device
 from nmt.training.prepare import batches_of, choose_precision, with_precision
 from nmt.training.train_state import TrainState, new_train_state
 from nmt.training.update import update

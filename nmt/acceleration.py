@@ -6,20 +6,20 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.system.errors import UserError
-from nmt.system.processor import Precision, auto_precision
 
 if TYPE_CHECKING:
     from nmt.data.batching import Batch
     from nmt.data.shortlist import Shortlist
     from nmt.decoding.ensemble import TranslationModel
 
+Precision: TypeAlias = Literal["float32", "bf16", "int8"]
 GradientFunction: TypeAlias = "Callable[[Batch | None, Bool[Tensor, 'B T'] | None], Float[Tensor, '']]"
 """Adds the gradient of a batch's summed loss to the weights', and returns the summed NLL, in nats."""
 
@@ -65,7 +65,8 @@ def resolve_precision(precision: str, device: torch.device, purpose: str, *, fas
     """What `auto` is for training or search on this device; any other precision itself."""
     if precision != "auto":
         return precision  # type: ignore[return-value]
-    return auto_precision(device, purpose) if fast and _room() is not None else "float32"
+    room = _room() if fast else None
+    return "float32" if room is None else room.auto_precision(device, purpose)
 
 
 def _room() -> ModuleType | None:

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nmt import acceleration
+from nmt.acceleration import Precision
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example
 from nmt.data.shortlist import Shortlist, joined
@@ -26,7 +27,6 @@ from nmt.model.variants.hierarchical import segments
 from nmt.system import bundled
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
-from nmt.system.processor import Precision
 from nmt.system.values import is_unicode, sentences_of
 from nmt.text.codec import Codec
 from nmt.text.limits import read

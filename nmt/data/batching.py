@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nmt.text.vocabulary import BOS, EOS, PAD
+
+Batches: TypeAlias = "list[NDArray[np.int32]]"  # of an epoch, as the indices of the examples in each of them
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,6 @@ class Batch:
         """The indices of the N target positions that carry loss, in the flattened (B T)."""
         return self.real.flatten().nonzero().squeeze(1)
 
-    def shard(self, number: int, count: int) -> Batch:
-        """Every `count`-th sentence from `number` on, without the padding that these do not need."""
-        source, source_lengths, *targets, target_lengths = (x[number::count] for x in vars(self).values())
-        target_input, target_output = (x[:, : int(target_lengths.max())].contiguous() for x in targets)
-        source = source[:, : int(source_lengths.max())].contiguous()
-        return Batch(source, source_lengths.contiguous(), target_input, target_output, target_lengths.contiguous())
-
     def to(self, device: torch.device) -> Batch:
         """The batch with its ids on another device."""
         ids = {name: send(x, device) for name, x in vars(self).items() if not name.endswith("lengths")}
@@ -101,19 +96,6 @@ def collate(examples: Sequence[Example]) -> Batch:
     )
 
 
-@dataclass(frozen=True)
-class Batches:
-    """The batches of an epoch, as the indices of the examples in them."""
-
-    indices: list[NDArray[np.int32]]
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def __getitem__(self, number: int) -> list[int]:
-        return self.indices[number].tolist()
-
-
 def epoch_batches(
     lengths: tuple[NDArray[np.int32], NDArray[np.int32]],
     batch_size: int,
@@ -142,7 +124,7 @@ def epoch_batches(
         else:
             ends += [begin + batch_end for batch_end in _batch_ends(longest[pool], batch_size)]
     batches = np.split(order, ends[:-1])
-    return Batches([batches[number] for number in random.permutation(len(ends))])
+    return [batches[number] for number in random.permutation(len(ends))]
 
 
 def _pool_ends(cells: NDArray[np.int32] | None, count: int, batch_size: int) -> list[int]:

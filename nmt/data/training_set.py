@@ -110,7 +110,7 @@ class TrainingSet:
             if (size := codec.tokenizer.size) is not None and size < (side.vocabulary_size or 0)
         ]
 
-    def examples(self, indices: Sequence[int], draw: str) -> list[Example]:
+    def examples(self, indices: Sequence[int] | NDArray[np.int32], draw: str) -> list[Example]:
         """The pairs with these indices, as augmentation changes their text and ids: alike for the same `draw`.
 
         The lengths are those of the text as it is.

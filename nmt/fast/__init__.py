@@ -7,7 +7,12 @@ results stay as they are. What each piece gains is in docs/explanation/performan
 from importlib import import_module
 from typing import Any
 
-_MODULES = {"accelerate": "training", "prepare_for_inference": "inference", "ShortlistModel": "inference"}
+_MODULES = {
+    "accelerate": "training",
+    "auto_precision": "processor",
+    "prepare_for_inference": "inference",
+    "ShortlistModel": "inference",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -20,8 +20,9 @@ import torch
 from jaxtyping import Bool, Float, Int, Int8
 from torch import Tensor, nn
 
+from nmt.acceleration import Precision
 from nmt.checkpoint.weights import in_bytes
-from nmt.data.shortlist import Shortlist, tokens_of
+from nmt.data.shortlist import Shortlist
 from nmt.decoding.ensemble import Ensemble, TranslationModel
 from nmt.fast import torch_internals
 from nmt.fast.modules import FastGRUCell, FastLSTMCell, replace_modules
@@ -32,7 +33,7 @@ from nmt.model.cells import Cell
 from nmt.model.decoder import DecoderState
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError
-from nmt.system.processor import Precision
+from nmt.text.vocabulary import SPECIALS
 
 
 def prepare_for_inference(model: TranslationModel, precision: Precision) -> TranslationModel:
@@ -199,6 +200,13 @@ class ShortlistModel(Ensemble):
 
     def attention_weights(self, tokens: Int[Tensor, "B T"], state: Any, memory: Any) -> Float[Tensor, "B T S"]:
         return super().attention_weights(tokens, state, memory[0])
+
+
+def tokens_of(shortlist: Shortlist, sources: Int[Tensor, "B S"]) -> Int[Tensor, "B C"]:
+    """The target tokens that a translation of each sentence may have, some of them twice. `sources` are on the CPU."""
+    always = torch.cat([torch.arange(len(SPECIALS)), shortlist.frequent.long()])
+    likely = shortlist.likeliest[sources].flatten(1).long()
+    return torch.cat([always.expand(len(sources), -1), likely], dim=1)
 
 
 def _with_rows(layer: nn.Module, rows: Int[Tensor, " U"]) -> nn.Module:

@@ -23,8 +23,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from nmt.fast import torch_internals
+from nmt.fast.processor import Processor, this_processor
 from nmt.fast.shared_gradients import collect
-from nmt.system.processor import Processor, this_processor
 
 _ROUNDED: ContextVar[dict[Any, tuple[Tensor, Tensor]] | None] = ContextVar("rounded", default=None)
 

@@ -6,16 +6,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from nmt.acceleration import GradientFunction
+from nmt.acceleration import GradientFunction, Precision
 from nmt.data.batching import Batch
 from nmt.fast.cuda_graphs import CUDAGraphRunner
 from nmt.fast.modules import replace_modules
 from nmt.fast.output_loss import FastBatchLoss
 from nmt.fast.products import is_fast, products_in
 from nmt.fast.sampled_softmax import VocabularySampler
-from nmt.fast.worker import Shard, Worker, loss_of_shard
+from nmt.fast.worker import Shard, Worker, half_of, loss_of_shard
 from nmt.model.scopes import LocalScope
-from nmt.system.processor import Precision
 from nmt.training.loss import BatchLoss, Loss
 
 SENTENCES = 16  # of a half: with fewer, what is done for each weight takes longer than it saves
@@ -73,7 +72,7 @@ class FastGradient:
         global_step = next((x.global_step for x in losses.modules() if isinstance(x, LocalScope)), 0)
         shards = []
         for first, seed in enumerate(torch.randint(2**63 - 1, (2,)).tolist()):
-            half = batch.shard(first, 2)
+            half = half_of(batch, first)
             half_mask = None if mask is None else mask[first::2, : half.target_input.shape[1]].contiguous()
             shards.append(Shard(half, half_mask, seed, global_step))
         worker.send(shards[1])

@@ -24,12 +24,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from nmt.acceleration import Precision
 from nmt.data.batching import Batch
 from nmt.fast.products import products_in
 from nmt.system.device import configure_process
 from nmt.system.errors import UserError
 from nmt.system.process_pool import child_environment
-from nmt.system.processor import Precision
 from nmt.training.loss import BatchLoss, Loss
 from nmt.training.update import set_global_step
 
@@ -43,6 +43,14 @@ class Shard(NamedTuple):
     teacher_forcing_mask: Bool[Tensor, "B T"] | None
     seed: int
     global_step: int
+
+
+def half_of(batch: Batch, first: int) -> Batch:
+    """Every other sentence, without the padding that these do not need."""
+    source, source_lengths, *targets, target_lengths = (x[first::2] for x in vars(batch).values())
+    target_input, target_output = (x[:, : int(target_lengths.max())].contiguous() for x in targets)
+    source = source[:, : int(source_lengths.max())].contiguous()
+    return Batch(source, source_lengths.contiguous(), target_input, target_output, target_lengths.contiguous())
 
 
 def loss_of_shard(losses: BatchLoss, shard: Shard) -> Loss:

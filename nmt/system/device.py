@@ -1,16 +1,16 @@
-"""Which device to compute on, what to say when its memory runs out, and the machine that measured times belong to."""
+"""Which device to compute on, what to say when its memory runs out, and what Linux says about its CPU."""
 
 import ctypes
 import os
-import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 
 import torch
 
 from nmt.system.errors import UserError
-from nmt.system.processor import cpuinfo
 from nmt.system.values import shown
 
 _OUT_OF_MEMORY = ("can't allocate memory", "bad_alloc", "overflow", "negative dimension")  # the last two: of sizes
@@ -60,11 +60,11 @@ def configure_process() -> None:
         mallopt(-3, 2**25)  # M_MMAP_THRESHOLD
 
 
-def describe_machine(device: torch.device) -> str:
-    """The machine and the versions that a measured time belongs to, as text."""
-    from nmt.system.process_pool import cores
-
-    machine = f"{cores()} cores of {cpuinfo().get('model name') or platform.processor() or platform.machine()}"
-    if device.type == "cuda":
-        machine += f", {torch.cuda.get_device_name(device)}"
-    return f"{machine}; Python {platform.python_version()}, PyTorch {torch.__version__}"
+@cache
+def cpuinfo() -> dict[str, str]:
+    """What Linux says about the cores of this CPU, which are alike; nothing on other systems."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}

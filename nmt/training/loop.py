@@ -67,7 +67,7 @@ def _make_update(trainer: Trainer, batches: Batches) -> Tokens:
     """Make the epoch's next update, record it, and return its tokens, of all processes together."""
     counters, train_state, group, config = trainer.counters, trainer.train_state, trainer.group, trainer.config.training
     indices = range(counters.batch, min(counters.batch + config.accumulate, len(batches)))
-    parts = [(group.shard(batches[i]), f"{config.seed} {counters.epoch} {i}") for i in indices]
+    parts = [(group.shard(batches[i].tolist()), f"{config.seed} {counters.epoch} {i}") for i in indices]
     shards = [collate(trainer.pairs.examples(part, draw)) if part else None for part, draw in parts]
     lengths = [(shard.source_tokens, shard.target_tokens) for shard in shards if shard]
     tokens = Tokens(*group.total(sum(source for source, _ in lengths), sum(target for _, target in lengths)))

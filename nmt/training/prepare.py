@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 
 from nmt import acceleration
+from nmt.acceleration import Precision
 from nmt.build import build_model, segment_ends
 from nmt.checkpoint.contents import Loaded, load, weight_differences
 from nmt.config.reading import differences
@@ -25,7 +26,6 @@ from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
-from nmt.system.processor import Precision
 from nmt.system.startup import without_garbage_collection
 from nmt.text.corpus import ParallelText, read_pairs
 from nmt.text.vocabulary import UNK

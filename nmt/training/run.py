@@ -169,9 +169,7 @@ def _memory_of_an_update(config: Config, prepared: Prepared, model: Seq2Seq) -> 
     train_state = new_train_state(model, training, target_counts=pairs.target_counts)
     source, target = pairs.lengths
     batches = batches_of(pairs, training, epoch=0)
-    largest = max(
-        (batches[i] for i in range(len(batches))), key=lambda x: len(x) * int(source[x].max() + target[x].max())
-    )
+    largest = max(batches, key=lambda indices: len(indices) * int(source[indices].max() + target[indices].max()))
     batch = collate(pairs.examples(largest, "check"))
     accumulated = [batch] * min(training.accumulate, 2)  # a third one would take no more memory
     updates = 1 if device.type == "cpu" else 2  # the second one may be captured, in memory of its own

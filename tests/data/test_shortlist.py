@@ -9,7 +9,7 @@ from support.texts import rows_of
 
 from nmt.data import ibm1
 from nmt.data.ibm1 import learn_shortlist, translations
-from nmt.data.shortlist import Shortlist, joined, tokens_of
+from nmt.data.shortlist import Shortlist, joined
 from nmt.text.vocabulary import PAD, SPECIALS, Vocabulary
 
 PAIRS = [([4, 5], [7, 8]), ([4], [7]), ([6, 5, 4], [9, 8, 7, 7]), ([], [5]), ([6], [])]
@@ -53,48 +53,26 @@ def test_a_long_text_is_read_at_equal_distances_and_where_a_token_comes_first(mo
     assert set(translations(text, text).source.tolist()) == {4, 5, 6, 7}
 
 
-def learnt(monkeypatch, likeliest, frequent):
-    for name, value in (("LIKELIEST", likeliest), ("FREQUENT", frequent), ("SMALL", 10)):
+@pytest.mark.parametrize(("likeliest", "least"), [(2, 1e-4), (4, 0.3)])
+def test_the_likeliest_the_namesake_and_the_frequent_are_selected(monkeypatch, likeliest, least):
+    values = {"LIKELIEST": likeliest, "FREQUENT": 2, "SMALL": 10, "LEAST_PROBABILITY": least}
+    for name, value in values.items():
         monkeypatch.setattr(ibm1, name, value)
-    return learn_shortlist(SOURCE, TARGET, WORDS)
-
-
-def test_the_likeliest_the_namesake_and_the_frequent_are_selected(monkeypatch):
-    shortlist = learnt(monkeypatch, 2, 2)
-    p = by_hand(ibm1.ITERATIONS)
+    shortlist, p = learn_shortlist(SOURCE, TARGET, WORDS), by_hand(ibm1.ITERATIONS)
     for s in range(8):
-        ranked = sorted((t for other, t in p if other == s), key=lambda t: -p[s, t])
+        ranked = sorted((t for other, t in p if other == s and p[s, t] >= least), key=lambda t: -p[s, t])
         namesake = {5: {9}, 7: {7}}.get(s, set())  # b and d
-        assert set(shortlist.likeliest[s].tolist()) - {PAD} == {*ranked[:2], *namesake}
+        assert set(shortlist.likeliest[s].tolist()) - {PAD} == {*ranked[:likeliest], *namesake}
     assert set(shortlist.frequent.tolist()) == {7, 8}
     assert {ids.dtype for ids in shortlist} == {torch.int16}
     monkeypatch.setattr(ibm1, "SMALL", 11)
     assert learn_shortlist(SOURCE, TARGET, WORDS) is None
 
 
-def test_unlikely_tokens_are_not_selected(monkeypatch):
-    monkeypatch.setattr(ibm1, "LEAST_PROBABILITY", 0.3)
-    shortlist, p = learnt(monkeypatch, 4, 1), by_hand(ibm1.ITERATIONS)
-    for s in (4, 5, 6):
-        likely = {t for other, t in p if other == s and p[s, t] >= 0.3}
-        assert set(shortlist.likeliest[s].tolist()) - {PAD} == likely | ({9} if s == 5 else set())  # b, its namesake
-
-
-def test_a_shortlist_is_that_of_the_sentence_alone(monkeypatch):
-    shortlist = learnt(monkeypatch, 2, 1)
-    sources = [[4, 5, 3], [6, 3], [7, 0, 3], [3]]
-    padded = torch.tensor([row + [PAD] * (3 - len(row)) for row in sources])
-    for row, source in zip(tokens_of(shortlist, padded).tolist(), sources, strict=True):
-        expected = {0, 1, 2, 3, *shortlist.frequent.tolist()}.union(*shortlist.likeliest[source].tolist())
-        assert set(row) == expected == set(tokens_of(shortlist, torch.tensor([source])).flatten().tolist())
-
-
 def test_several_models_select_what_any_of_them_does():
     one = Shortlist(torch.tensor([[4, 5], [6, PAD]]), torch.tensor([7]))
     other = Shortlist(torch.tensor([[8], [6]]), torch.tensor([7, 9]))
-    both = joined([one, other])
-    assert both.likeliest.tolist() == [[8, 5, 4], [6, PAD, PAD]]
-    assert both.frequent.tolist() == [7, 9]
-    assert all(map(torch.equal, joined([both, other, one]), both))
-    assert joined([one, Shortlist(*(ids.clone() for ids in one))]) is one
+    both = joined([one, other, Shortlist(*(ids.clone() for ids in one))])  # the same twice is of no use
+    assert both.likeliest.tolist() == [[4, 5, 8], [6, PAD, 6]]
+    assert both.frequent.tolist() == [7, 7, 9]
     assert joined([one, None]) is joined([None]) is None

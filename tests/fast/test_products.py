@@ -7,8 +7,8 @@ from support.all_pairs import all_pairs
 from support.attention_cases import draw
 from support.twins import LAYOUTS, assert_twins
 
+from nmt.fast.processor import Processor
 from nmt.fast.products import linear, multiply, prefers_onednn, weight_gradient
-from nmt.system.processor import Processor
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from support.runs import HARD, ConfigMaker, assert_same_run, finish, run_and_sto
 from nmt import acceleration, translator
 from nmt.checkpoint.contents import load
 from nmt.config.search import SearchConfig
-from nmt.system import processor as cpu
+from nmt.fast import processor as cpu
+from nmt.fast.processor import Processor, auto_precision
 from nmt.system.errors import UserError
-from nmt.system.processor import Processor, auto_precision
 from nmt.training.distributed import ProcessGroup
 from nmt.training.prepare import choose_precision
 

@@ -3,12 +3,12 @@ does the same. What was measured on which CPU is in docs/explanation/performance
 
 import platform
 from functools import cache
-from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import torch
 
-Precision: TypeAlias = Literal["float32", "bf16", "int8"]
+from nmt.acceleration import Precision
+from nmt.system.device import cpuinfo
 
 
 class Processor(NamedTuple):
@@ -31,16 +31,6 @@ def auto_precision(device: torch.device, purpose: str, processor: Processor | No
     if purpose == "search" and "amx_bf16" not in features and features & {"avx512_vnni", "avx_vnni"}:
         return "int8"
     return "bf16" if features & {"amx_bf16", "avx512_bf16"} else "float32"
-
-
-@cache
-def cpuinfo() -> dict[str, str]:
-    """What Linux says about the cores of this CPU, which are alike; nothing on other systems."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return {}
-    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 @cache

@@ -31,8 +31,9 @@ from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.data.batching import Batch, Example, collate
 from nmt.fast import modules, output_loss, torch_internals, worker
+from nmt.lab.machine import describe_machine
 from nmt.model import cells, encoder, scores
-from nmt.system.device import choose_device, describe_machine
+from nmt.system.device import choose_device
 from nmt.training.loss import BatchLoss
 from nmt.training.prepare import with_precision
 from nmt.training.train_state import TrainState, new_train_state

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt.commands import options as shared
-from nmt.commands.options import Parser, positive
+from nmt.commands.options import Parser
 from nmt.system import files
 from nmt.system.errors import UserError
 from nmt.system.startup import output_is_closed
@@ -26,17 +26,13 @@ def parser() -> Parser:
     test_set = parser.add_argument_group("test set")
     text = test_set.add_mutually_exclusive_group().add_argument
     text("--split", metavar="NAME", help="test (default), validation, train, or one of Multi30k: test_2017_flickr, …")
-    text("--sacrebleu", metavar="NAME", help="sacreBLEU's own copy of a test set, such as multi30k/2016 or wmt14")
     text("--source", type=Path, metavar="FILE", help="translate this file instead of a split")
     test_set.add_argument("--reference", type=Path, metavar="FILE", help="the reference translation of --source")
     shared.add_data_folder(test_set)
     add("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
     add("--output", type=Path, metavar="DIR", help="write evaluation.json, CSV, figures and translations there")
     add("--alignment", type=Path, metavar="FILE", help="score attention against these gold word links (0-0 1?2 …)")
-    add("--alignment-words", choices=("spacy", "whitespace"), help="of --alignment and --heat-map (default: spacy)")
-    add("--heat-map", type=positive, metavar="LINE", help="draw every model's attention for that line, counted from 1")
-    metric = "also compute this learned score, if its package is installed; may be repeated"
-    add("--metric", action="append", choices=("comet", "bertscore"), default=[], help=metric)
+    add("--alignment-words", choices=("spacy", "whitespace"), help="words that its links count (default: spacy)")
     shared.add_search_options(parser)
     add("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
     return parser
@@ -47,7 +43,6 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.checkpoint import contents as checkpoint
     from nmt.evaluation import checkpoints
-    from nmt.evaluation.mechanisms import mechanism
     from nmt.system.device import choose_device
     from nmt.translator import Translator
 
@@ -65,9 +60,6 @@ def run(options: argparse.Namespace) -> int:
         name: Translator.of({path: loaded[path] for path in paths}, fast=not options.plain)
         for name, paths in systems.items()
     }
-    mechanisms = {path: mechanism(configs[path].model) for path in options.checkpoints}
-    if options.heat_map is not None:
-        checkpoints.check_heat_map(translators, test_set, options.heat_map)
     table = checkpoints.evaluate(
         translators,
         test_set,
@@ -75,15 +67,8 @@ def run(options: argparse.Namespace) -> int:
         edges=options.buckets or first.evaluation.length_edges,
         output=options.output,
         search=shared.search_settings(options),
-        mechanisms=mechanisms,
-        metrics=tuple(dict.fromkeys(options.metric)),
     )
     print(table)
-    if options.heat_map is not None:
-        figures = checkpoints.heat_maps(
-            translators, test_set, options.heat_map, languages=languages, mechanisms=mechanisms
-        )
-        print("Written:", *checkpoints.write_heat_maps(figures, options.heat_map, options.output))
     return 0
 
 
@@ -91,42 +76,33 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config], languages
     """The test set that the options name, with the words of its pairs if they are needed."""
     from nmt.evaluation import checkpoints
     from nmt.evaluation.alignment import word_pairs
-    from nmt.evaluation.published import published_test_set
 
     checkpoints.check_same_languages(configs)
-    if options.sacrebleu is not None:
-        test_set = published_test_set(options.sacrebleu, languages)
-    elif options.source is not None:
+    if options.source is not None:
         test_set = checkpoints.file_test_set(options.source, options.reference)
     else:
         split, first = options.split or "test", next(iter(configs.values()))
         checkpoints.check_same_corpus(configs, split)
         data = shared.split_config(options, first)
         test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": data}), split)
-    if options.alignment is None and options.heat_map is None:
+    if options.alignment is None:
         return test_set
-    return replace(
-        test_set, words=word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
-    )
+    words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
+    return replace(test_set, words=words)
 
 
 def _check(options: argparse.Namespace) -> None:
     """Raise `UserError` if options exclude each other, before anything is loaded."""
     from nmt.evaluation.by_length import check_edges
-    from nmt.evaluation.learned import check_installed
 
     check_edges(options.buckets or ())
-    for metric in options.metric:
-        check_installed(metric)
     if not options.checkpoints and not options.ensemble:
         raise UserError("no CHECKPOINT given: name one, or several with --ensemble")
     shared.refuse_twice(options.checkpoints)
     shared.refuse_twice(options.ensemble)
-    shared.refuse_alone(options, {"source": "reference", "reference": "source", "heat_map": "output"})
-    if options.data_folder is not None and (options.source or options.sacrebleu):
+    shared.refuse_alone(options, {"source": "reference", "reference": "source", "alignment_words": "alignment"})
+    if options.data_folder is not None and options.source:
         raise UserError("--data-folder is for a split of the corpus: leave it out")
-    if options.alignment_words is not None and options.alignment is None and options.heat_map is None:
-        raise UserError("--alignment-words goes with --alignment or --heat-map: add one of them, or leave it out")
     if options.output is not None:
         if (options.output / "evaluation.json").exists():
             raise UserError(f"{options.output} already holds an evaluation: choose another --output, or remove it")

@@ -81,7 +81,6 @@ def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progr
 def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progress) -> None:
     """Score the best checkpoint, and print commands that use it."""
     from nmt.evaluation.checkpoints import evaluate
-    from nmt.evaluation.mechanisms import mechanism
     from nmt.training.folder import BEST
     from nmt.translator import Translator
 
@@ -92,7 +91,6 @@ def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progres
         languages=(config.data.source.language, config.data.target.language),
         edges=config.evaluation.length_edges,
         output=folder,
-        mechanisms={best: mechanism(config.model)},
     )
     example = min(test_set.text.source, key=lambda sentence: abs(len(sentence) - 40))
     commands = [

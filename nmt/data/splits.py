@@ -35,7 +35,12 @@ def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
         raise UserError(f"split {split!r}: this corpus has no such split; it has {', '.join(names)}")
     match config.corpus:
         case "sample":
-            return _sample_paths(config, split, source, target)
+            if {source, target} != {"de", "en"}:
+                message = f"the sample corpus is German and English, not {source} and {target}; use de and en"
+                raise UserError(f"data: {message}")
+            copy = Path(config.folder) / "sample"
+            folder = copy if (copy / f"{split}.{source}").exists() else bundled.SAMPLE
+            return folder / f"{split}.{source}", folder / f"{split}.{target}"
         case "multi30k":
             name, folder = MULTI30K_NAMES.get(split, split), Path(config.folder) / "multi30k"
             source_path = multi30k.fetch(name, source, folder, config.mirror)
@@ -48,18 +53,3 @@ def training_paths(config: DataConfig) -> list[tuple[Path, Path]]:
     """The files, source and target, of all training pairs: first the corpus's own, then those of `extra`."""
     extra = zip(config.source.extra, config.target.extra, strict=True)
     return [split_paths(config, "train"), *((Path(source.path), Path(target)) for source, target in extra)]
-
-
-def gold_links(config: DataConfig, split: str) -> Path | None:
-    """The file of a split's gold word alignment, which only the sample corpus has."""
-    if config.corpus != "sample":
-        return None
-    return _sample_paths(config, split, "de", "en")[0].with_suffix(".align")
-
-
-def _sample_paths(config: DataConfig, split: str, source: str, target: str) -> tuple[Path, Path]:
-    if {source, target} != {"de", "en"}:
-        raise UserError(f"data: the sample corpus is German and English, not {source} and {target}; use de and en")
-    copy = Path(config.folder) / "sample"
-    folder = copy if (copy / f"{split}.{source}").exists() else bundled.SAMPLE
-    return folder / f"{split}.{source}", folder / f"{split}.{target}"

@@ -1,4 +1,4 @@
-"""From checkpoints to an evaluation: translate a test set with each of them, score, compare, draw, write."""
+"""From checkpoints to an evaluation: translate a test set with each of them, score, compare, write."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from nmt.config.run import Config
 from nmt.data.splits import load_split
 from nmt.evaluation import alignment, by_length, report, scores
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
-from nmt.evaluation.learned import learned_score
 from nmt.plots.labels import language_name
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
 
 if TYPE_CHECKING:
-    from nmt.plots.style import NotebookFigure
     from nmt.translator import Translator
 
 
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 class TestSet:
     """Raw text to translate and to score against. `corpus` and `split` name it in tables and figures.
 
-    `words` are needed to draw attention; with gold links among them, `evaluate` scores it.
+    With gold links among the `words`, `evaluate` scores attention.
     """
 
     corpus: str
@@ -59,14 +57,11 @@ def evaluate(
     edges: Sequence[int],
     output: Path | None = None,
     search: Mapping[str, Any] | None = None,
-    mechanisms: Mapping[str, str] | None = None,
-    metrics: Sequence[str] = (),
 ) -> str:
     """Evaluate every model (checkpoint → translator) on one test set; returns the table for the terminal.
 
     `languages` are the codes of source and target, `edges` the upper ends of the length buckets, `search` arguments of
-    `Translator.translate`, `mechanisms` the names of the models' attention (checkpoint → name) in figures. With
-    `output`, scores, figures and translations are written there.
+    `Translator.translate`. With `output`, scores, figures and translations are written there.
     """
     by_length.check_edges(edges)
     text = test_set.text
@@ -79,14 +74,11 @@ def evaluate(
             scores=scores.score(hypotheses, text.target, languages[1]),
             by_length=by_length.bleu_by_length(hypotheses, text.target, lengths, edges),
             alignment=alignment_score(translators[name], test_set),
-            mechanism=(mechanisms or {}).get(name),
-            learned=tuple(learned_score(m, text.source, hypotheses, text.target, languages[1]) for m in metrics),
         )
         for name, hypotheses in outputs.items()
     ]
     comparisons = scores.compare(outputs, text.target)
-    is_aligned = test_set.words is not None and test_set.words.links is not None
-    table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons, alignment=is_aligned)}"
+    table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons)}"
     if output is not None:
         try:
             paths = [report.write_translations(output, text, outputs)]
@@ -103,69 +95,6 @@ def _translate(name: str, translator: Translator, sentences: Sequence[str], sear
     precision = f"{translator.fastest_precision}, chosen by auto" if precision == "auto" else precision
     print(f"Translating {len(sentences)} sentences with {name} ({precision})", file=sys.stderr, flush=True)
     return [translation.text for translation in translator.translate(sentences, attention=False, **search)]
-
-
-def check_heat_map(translators: Mapping[str, Translator], test_set: TestSet, line: int) -> None:
-    """Raise `UserError` unless some model has attention and both sides of that line (from 1) have words."""
-    if not any(translator.has_attention for translator in translators.values()):
-        raise UserError("--heat-map: no model here has attention (model.attention.wiring: none); add one that does")
-    assert test_set.words is not None
-    count = len(test_set.words.source)
-    if not 1 <= line <= count:
-        raise UserError(f"--heat-map {line}: the test set has {count} lines; give a number from 1 to {count}")
-    if not test_set.words.source[line - 1] or not test_set.words.target[line - 1]:
-        raise UserError(f"--heat-map {line}: a side of that line has no words; choose another line")
-
-
-def heat_maps(
-    translators: Mapping[str, Translator],
-    test_set: TestSet,
-    line: int,
-    *,
-    languages: tuple[str, str],
-    mechanisms: Mapping[str, str] | None = None,
-) -> list[NotebookFigure]:
-    """Draw the attention of all models that have any to the reference of one line (from 1), a few to a figure.
-
-    `check_heat_map` has accepted the line. The models (checkpoint → translator) are shown by word; gold links, if
-    `test_set.words` has them, are outlined. `languages` and `mechanisms` are those of `evaluate`.
-    """
-    from nmt.plots import heat_map
-
-    assert test_set.words is not None
-    one = slice(line - 1, line)
-    text = ParallelText(test_set.text.source[one], test_set.text.target[one])
-    words = WordPairs(test_set.words.source[one], test_set.words.target[one])
-    names = [report.shortened(name, 30) for name in report.display_names(list(translators))]
-    titles = report.legend([(mechanisms or {}).get(name) for name in translators], names)
-    models = [(title, t) for title, t in zip(titles, translators.values(), strict=True) if t.has_attention]
-    gold = None if test_set.words.links is None else test_set.words.links[line - 1]
-    return heat_map.heat_maps(
-        [weights for _, translator in models for weights in alignment.attend_words(translator, text, words)],
-        words.source[0],
-        words.target[0],
-        titles=[title for title, _ in models],
-        heading="Attention to the reference translation",
-        subheading=f"{report.described(test_set.corpus, test_set.split)}, line {line}",
-        source_label=f"{language_name(languages[0])} (source)",
-        target_label=f"{language_name(languages[1])} (reference)",
-        sure=gold.sure if gold else (),
-        possible=gold.possible if gold else (),
-    )
-
-
-def write_heat_maps(figures: Sequence[NotebookFigure], line: int, folder: Path) -> list[Path]:
-    """Write figures as `attention_LINE.png` and `.svg`, further ones as `attention_LINE_2.png`, …; return the paths."""
-    from nmt.plots.style import save
-
-    numbers = ["", *(f"_{number}" for number in range(2, len(figures) + 1))]
-    paths = {
-        folder / f"attention_{line}{number}.{suffix}": figure
-        for (number, figure), suffix in product(zip(numbers, figures, strict=True), ("png", "svg"))
-    }
-    for path, figure in paths.items():
-        save(figure, path)
-    return list(paths)
 
 
 def alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore | None:

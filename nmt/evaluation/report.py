@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, count
@@ -11,12 +10,10 @@ from pathlib import Path, PurePath
 
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
-from nmt.evaluation.learned import LearnedScore
 from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, Comparison, Scores
 from nmt.system import files
 from nmt.text.corpus import ParallelText
 
-WIDTH = 100  # columns of the terminal's table
 MODELS_PER_ROW = 4
 NO_SPLIT = "given"  # the split of a text that was not taken from a corpus
 FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowercase": "BLEU tok lc", "chrf": "chrF"}
@@ -26,8 +23,7 @@ FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowerca
 class ModelEvaluation:
     """What one checkpoint scored on one split of a corpus.
 
-    `alignment` is None without gold links, and for a model without attention. `mechanism` names the model's attention
-    in figures; None: the name that tables use.
+    `alignment` is None without gold links, and for a model without attention.
     """
 
     checkpoint: str
@@ -35,8 +31,6 @@ class ModelEvaluation:
     scores: Scores
     by_length: list[Bucket]
     alignment: AlignmentScore | None = None
-    mechanism: str | None = None
-    learned: tuple[LearnedScore, ...] = ()
 
 
 def write(
@@ -49,9 +43,8 @@ def write(
     from nmt.plots.curves import bleu_by_length as draw
     from nmt.plots.style import render
 
-    names = [shortened(name, 30) for name in display_names([e.checkpoint for e in evaluations])]
     figure = draw(
-        legend([evaluation.mechanism for evaluation in evaluations], names),
+        [shortened(name, 30) for name in display_names([e.checkpoint for e in evaluations])],
         [evaluation.by_length for evaluation in evaluations],
         title="BLEU by source length",
         subtitle=described(corpus_label, evaluations[0].split),
@@ -80,23 +73,16 @@ def write_translations(folder: Path, text: ParallelText, outputs: Mapping[str, S
     return _write_all(folder / "translations", lines)[0].parent
 
 
-def table(
-    evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison] = (), *, alignment: bool = False
-) -> str:
-    """The scores for a terminal, in plain text of at most 100 columns for the usual labels and counts.
-
-    With `alignment`, the alignment error rates are part of it.
-    """
+def table(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison] = ()) -> str:
+    """The scores for a terminal, in plain text of at most 100 columns for the usual labels and counts."""
     names = display_names([e.checkpoint for e in evaluations])
     blocks = [_score_table(evaluations, names)]
-    if evaluations[0].learned:
-        blocks.append(_learned_table(evaluations, names))
     for start in range(0, len(evaluations), MODELS_PER_ROW):
         row = slice(start, start + MODELS_PER_ROW)
         blocks.append(_length_table(evaluations[row], names[row]))
     if any(bucket.is_small for bucket in evaluations[0].by_length):
         blocks[-1] += f"\n* fewer than {FEW_SENTENCES} sentences: too few for a reliable score"
-    if alignment:
+    if any(evaluation.alignment for evaluation in evaluations):
         blocks.append(_alignment_table(evaluations, names))
     if comparisons:
         blocks.append(_significance_table(comparisons, names))
@@ -123,15 +109,6 @@ def display_names(checkpoints: Sequence[str]) -> list[str]:
     return [str(PurePath(*paths[name])) if name in paths else name for name in checkpoints]
 
 
-def legend(mechanisms: Sequence[str | None], names: Sequence[str]) -> list[str]:
-    """Labels of models in figures: the mechanism, with the name where two share one; the name where that is None."""
-    counts = Counter(mechanisms)
-    return [
-        name if kind is None else kind if counts[kind] == 1 else f"{kind} ({name})"
-        for kind, name in zip(mechanisms, names, strict=True)
-    ]
-
-
 def shortened(name: str, width: int) -> str:
     """The name in at most `width` characters: the end of a long one is what distinguishes models."""
     return name if len(name) <= width else f"...{name[3 - width :]}"
@@ -146,7 +123,6 @@ def _write_all(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
 def _as_json(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison]) -> str:
     models = []
     for entry in map(asdict, evaluations):
-        del entry["mechanism"]
         head = {field: entry.pop(field) for field in ("checkpoint", "split")}
         models.append(head | entry.pop("scores") | entry)
     content = {"models": models, "significance": [asdict(comparison) for comparison in comparisons]}
@@ -171,8 +147,7 @@ def _score_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -
     ]
     notes = {label: first.scores.signatures[flavour] for flavour, label in FLAVOURS.items()}
     notes["length"] = "tokens of the translations / of the references; below 1, BLEU has a brevity penalty"
-    width = WIDTH - sum(max(7, len(label)) + 2 for label in heads[1:])
-    lines = [_model_table(heads, names, cells, width), "", *(f"{label:<11}  {note}" for label, note in notes.items())]
+    lines = [_model_table(heads, names, cells), "", *(f"{label:<11}  {note}" for label, note in notes.items())]
     return "\n".join(lines)
 
 
@@ -185,26 +160,19 @@ def _length_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) 
     return f"BLEU (95 % bootstrap interval) by source length in spaCy tokens, n sentences\n{_aligned(rows)}"
 
 
-def _learned_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
-    learned = evaluations[0].learned
-    cells = [[f"{score.score:.4f}" for score in e.learned] for e in evaluations]
-    signatures = [f"{score.name:<11}  {score.signature}" for score in learned]
-    return "\n".join([_model_table(["", *(score.name for score in learned)], names, cells, 50), *signatures])
-
-
 def _alignment_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
-    cells = []
-    for result in (evaluation.alignment for evaluation in evaluations):
-        if result is None:
-            cells.append(["-"] * 4)
-            continue
-        interval = f"{100 * result.ci_low:.1f}-{100 * result.ci_high:.1f}"
-        rates = [result.error_rate, result.precision, result.recall]
-        error_rate, *others = ["-" if rate is None else f"{100 * rate:.1f}" for rate in rates]
-        cells.append([error_rate, interval, *others])
+    def percent(rate: float | None) -> str:
+        return "-" if rate is None else f"{100 * rate:.1f}"
+
+    cells = [
+        [percent(a.error_rate), f"{percent(a.ci_low)}-{percent(a.ci_high)}", percent(a.precision), percent(a.recall)]
+        if (a := evaluation.alignment)
+        else ["-"] * 4
+        for evaluation in evaluations
+    ]
     caption = "Alignment error rate (AER) of the attention to the reference, with precision and recall, in percent"
     heads = ["", "AER", "95 % interval", "precision", "recall"]
-    return f"{caption}\n{_model_table(heads, names, cells, 50)}"
+    return f"{caption}\n{_model_table(heads, names, cells)}"
 
 
 def _significance_table(comparisons: Sequence[Comparison], names: Sequence[str]) -> str:
@@ -213,16 +181,16 @@ def _significance_table(comparisons: Sequence[Comparison], names: Sequence[str])
     cells = [[f"{c.system_score - c.baseline_score:+.2f}", p] for c, p in zip(comparisons, p_values, strict=True)]
     lines = [
         f"Against {shortened(names[0], 40)}, {comparisons[0].test}",
-        _model_table(["", "BLEU", "p"], names[1:], cells, 70),
+        _model_table(["", "BLEU", "p"], names[1:], cells),
     ]
     lines += [f"p: {ONE_SIDED}"] if any(p != "-" for p in p_values) else []
     lines += [f"-: {MEANINGLESS}"] if "-" in p_values else []
     return "\n".join(lines)
 
 
-def _model_table(heads: Sequence[str], names: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> str:
-    """A row of cells for each model, whose name takes at most `width` columns."""
-    return _aligned([heads, *([shortened(name, width), *row] for name, row in zip(names, cells, strict=True))])
+def _model_table(heads: Sequence[str], names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """A row of cells for each model."""
+    return _aligned([heads, *([shortened(name, 50), *row] for name, row in zip(names, cells, strict=True))])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
+from typing import Any
 
-from nmt.evaluation.checkpoints import TestSet, heat_maps
-from nmt.evaluation.mechanisms import is_plain, mechanism
-from nmt.evaluation.report import described, legend
+from matplotlib.patches import Rectangle
+
+from nmt.evaluation.alignment import Links, WordPairs, attend_words
+from nmt.evaluation.checkpoints import TestSet
+from nmt.evaluation.report import described
+from nmt.lab.mechanisms import is_plain, mechanism
 from nmt.lab.result import Result, best_of
 from nmt.plots import curves
-from nmt.plots.style import render
+from nmt.plots.heat_map import heat_maps
+from nmt.plots.labels import language_name
+from nmt.plots.style import COLOURS, NotebookFigure, render
+from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 
 MOST_CURVES = 7  # in one figure; of more models, the scores and the variants get a figure each
@@ -59,22 +67,41 @@ def _heat_map_figures(results: Sequence[Result], test_set: TestSet) -> Figures:
     line = _heat_map_line(test_set)
     if not attentive or line is None:
         return {}
+    assert test_set.words is not None
+    one = slice(line - 1, line)
+    text = ParallelText(test_set.text.source[one], test_set.text.target[one])
+    words = WordPairs(test_set.words.source[one], test_set.words.target[one])
+    gold = Links(frozenset(), frozenset()) if test_set.words.links is None else test_set.words.links[line - 1]
     config = attentive[0].config
-    paths = {str(best_of(result.config)): result for result in attentive}
+    models = (Translator.load(best_of(result.config), device=config.training.device) for result in attentive)
     drawn = heat_maps(
-        {path: Translator.load(path, device=config.training.device) for path in paths},
-        test_set,
-        line,
-        languages=(config.data.source.language, config.data.target.language),
-        mechanisms=dict(zip(paths, _titles(attentive), strict=True)),
+        [weights for model in models for weights in attend_words(model, text, words)],
+        words.source[0],
+        words.target[0],
+        titles=_titles(attentive),
+        heading="Attention to the reference translation",
+        subheading=f"{described(test_set.corpus, test_set.split)}, line {line}; gold links are outlined",
+        source_label=f"{language_name(config.data.source.language)} (source)",
+        target_label=f"{language_name(config.data.target.language)} (reference)",
     )
+    for figure in drawn:
+        _outline(figure, gold)
     names = ["heat_maps.png", *(f"heat_maps_{number}.png" for number in range(2, len(drawn) + 1))]
     return {name: (HEAT_MAPS, render(figure, "png")) for name, figure in zip(names, drawn, strict=True)}
 
 
+def _outline(figure: NotebookFigure, gold: Links) -> None:
+    """Outline the gold links (source, target) in each panel; the last axes are those of the colour bar."""
+    for axes, (s, t) in product(figure.axes[:-1], sorted(gold.possible)):
+        dashes: Any = "-" if (s, t) in gold.sure else (0, (2, 1.5))
+        inside = (s + 0.08, t + 0.08)  # or neighbours would share a line
+        axes.add_patch(Rectangle(inside, 0.84, 0.84, fill=False, edgecolor=COLOURS[1], linewidth=1.5, linestyle=dashes))
+
+
 def _titles(results: Sequence[Result]) -> list[str]:
     """What figures call each result: its mechanism, with the run's name where two share one."""
-    return legend([mechanism(result.config.model) for result in results], [r.name for r in results])
+    names = [mechanism(result.config.model) for result in results]
+    return [n if names.count(n) == 1 else f"{n} ({result.name})" for n, result in zip(names, results, strict=True)]
 
 
 def _heat_map_line(test_set: TestSet) -> int | None:

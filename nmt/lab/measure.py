@@ -17,15 +17,15 @@ from jaxtyping import Float
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
 from nmt.data.batching import Example
-from nmt.data.splits import gold_links
+from nmt.data.splits import split_paths
 from nmt.evaluation import report
 from nmt.evaluation.alignment import AlignmentScore, WordPairs, attend_words, best_links, score_alignment, word_pairs
 from nmt.evaluation.by_length import bleu_by_length, bootstrap_interval, source_lengths
 from nmt.evaluation.checkpoints import TestSet, corpus_test_set
-from nmt.evaluation.mechanisms import mechanism
 from nmt.evaluation.scores import Scores, bleu_statistics, score
+from nmt.lab.machine import describe_machine
 from nmt.lab.result import Result, best_of, folder_of
-from nmt.system.device import choose_device, describe_machine
+from nmt.system.device import choose_device
 from nmt.text.corpus import ParallelText
 from nmt.training import event_log
 from nmt.training.loss import perplexity
@@ -38,11 +38,12 @@ SENTENCE_ENDS = (".", "!", "?")
 def test_set_of(config: Config) -> TestSet:
     """The corpus's test set with its words and, if there are such, their gold links. Raises `UserError` if unreadable.
 
-    Gold links count the words of spaCy, whatever the model reads.
+    Only the sample corpus has links. They count the words of spaCy, whatever the model reads.
     """
-    test_set = corpus_test_set(config, "test")
-    languages = (config.data.source.language, config.data.target.language)
-    return replace(test_set, words=word_pairs(test_set.text, languages, "spacy", gold_links(config.data, "test")))
+    test_set, data = corpus_test_set(config, "test"), config.data
+    links = split_paths(data, "test")[0].with_suffix(".align") if data.corpus == "sample" else None
+    words = word_pairs(test_set.text, (data.source.language, data.target.language), "spacy", links)
+    return replace(test_set, words=words)
 
 
 def measure(config: Config) -> Result:
@@ -64,7 +65,6 @@ def measure(config: Config) -> Result:
         scores=score(hypotheses, text.target, config.data.target.language),
         by_length=bleu_by_length(hypotheses, text.target, lengths, config.evaluation.length_edges),
         alignment=alignment,
-        mechanism=mechanism(config.model),
     )
     report.write(folder, [evaluation], [], test_set.corpus)
     pairs = zip(text.source, text.target, strict=True)

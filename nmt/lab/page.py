@@ -15,8 +15,8 @@ from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
 from nmt.evaluation.checkpoints import TestSet
-from nmt.evaluation.mechanisms import variants
 from nmt.lab.figures import figures
+from nmt.lab.mechanisms import variants
 from nmt.lab.result import Result
 from nmt.lab.seeds import Mechanism, base_of, difference, mean_and_deviation, mechanisms
 from nmt.system import files

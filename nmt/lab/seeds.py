@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nmt.config.run import Config
-from nmt.evaluation.mechanisms import is_plain
+from nmt.lab.mechanisms import is_plain
 from nmt.lab.result import Result
 
 

@@ -5,7 +5,7 @@ Source tokens run along the top, target tokens down the side, as in Bahdanau et 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
@@ -16,15 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import FigureBase
-from matplotlib.patches import Patch, Rectangle
 
 from nmt.plots.labels import TokenLabel, notes_on, token_labels
 from nmt.plots.style import COLOURS, NORMAL, QUIET, SMALL, WIDTH, NotebookFigure, drawing, fix_layout, new_figure
 
 SMALLEST_CELL, LARGEST_CELL, SLANTED_CELL = 0.17, 0.4, 0.27  # inches; source words of smaller cells are vertical
-GOLD = COLOURS[1]
-DASHES: Any = (0, (2, 1.5))
-Link = tuple[int, int]
 
 
 def heat_maps(
@@ -37,20 +33,16 @@ def heat_maps(
     subheading: str | None = None,
     source_label: str = "source",
     target_label: str = "translation",
-    sure: Iterable[Link] = (),
-    possible: Iterable[Link] = (),
 ) -> list[NotebookFigure]:
     """Draw several models' attention between the same tokens as panels, on as many figures as it takes.
 
-    A figure has at most four panels, two side by side if they fit, with one title per matrix and the same colours. The
-    cells of `sure` and `possible` gold links (source, target), counted from 0, are outlined, only possible ones dashed.
+    A figure has at most four panels, two side by side if they fit, with one title per matrix and the same colours.
     """
     for weights in matrices:
         if weights.shape != (len(target), len(source)) or not weights.size:
             raise ValueError(f"{weights.shape} weights for {len(target)} target, {len(source)} source tokens")
     largest = max(0.1, ceil(10 * max(float(weights.max()) for weights in matrices) - 1e-6) / 10)
     labels = token_labels(source), token_labels(target)
-    links = {"-": set(sure), DASHES: set(possible) - set(sure)}
     beside = 0.08 * max(len(label.text) for label in labels[1]) + 1.3  # inches that target words and margins take
     columns = 2 if len(matrices) > 1 and WIDTH - beside >= 2 * len(source) * SMALLEST_CELL else 1
     cell = min(LARGEST_CELL, max(SMALLEST_CELL, (WIDTH - beside) / (columns * len(source))))
@@ -63,7 +55,7 @@ def heat_maps(
             figure, body = new_figure(max(width, 5.0), height, heading, subheading)
             grid = body.subplots(rows, columns, squeeze=False)
             for axes, (weights, title) in zip(grid.flat, panels, strict=False):
-                cells = _draw_panel(axes, weights, largest, title, links)
+                cells = _draw_panel(axes, weights, largest, title)
                 _name_tokens(axes, *labels, cell)
             for axes in grid.flat[len(panels) :]:
                 axes.remove()
@@ -73,25 +65,19 @@ def heat_maps(
                 axes.set_ylabel(target_label, color=QUIET)
             for axes in grid[:, 1:].flat:
                 axes.tick_params(labelleft=False)  # target words are at the left alone
-            _explain(body, cells, list(grid.flat[: len(panels)]), notes_on([*labels[0], *labels[1]]), links)
+            _explain(body, cells, list(grid.flat[: len(panels)]), notes_on([*labels[0], *labels[1]]))
             fix_layout(figure)
         figures.append(figure)
     return figures
 
 
-def _draw_panel(
-    axes: Axes, weights: Float[np.ndarray, "T S"], largest: float, title: str | None, links: dict[Any, set[Link]]
-) -> QuadMesh:
-    """Draw one matrix with its outlines, and return what the colour bar explains."""
+def _draw_panel(axes: Axes, weights: Float[np.ndarray, "T S"], largest: float, title: str | None) -> QuadMesh:
+    """Draw one matrix, and return what the colour bar explains."""
     blues = ListedColormap(matplotlib.colormaps["Blues"](np.linspace(0.03, 1.0, 256)), name="weights")
     cells = axes.pcolormesh(weights, cmap=blues, vmin=0.0, vmax=largest, edgecolors="white", linewidth=0.8)
     axes.set(aspect="equal", anchor="NW", title=title)
     axes.invert_yaxis()
     axes.spines[:].set_visible(False)
-    for line, positions in links.items():
-        for column, row in sorted(positions):
-            inside = (column + 0.08, row + 0.08)  # or neighbours would share a line
-            axes.add_patch(Rectangle(inside, 0.84, 0.84, fill=False, edgecolor=GOLD, linewidth=1.5, linestyle=line))
     return cells
 
 
@@ -104,23 +90,16 @@ def _name_tokens(axes: Axes, source: Sequence[TokenLabel], target: Sequence[Toke
     axes.xaxis.set_label_position("top")
     for tick, label in zip([*axes.get_xticklabels(), *axes.get_yticklabels()], [*source, *target], strict=True):
         if label.kind == "unknown":
-            tick.set(color=GOLD, fontweight="bold")
+            tick.set(color=COLOURS[1], fontweight="bold")
         elif label.kind != "word":
             tick.set(color=QUIET, fontstyle="italic")
 
 
-def _explain(
-    body: FigureBase, cells: QuadMesh, panels: list[Axes], notes: Sequence[str], links: dict[Any, set[Link]]
-) -> None:
-    """Draw the colour bar, the notes and the meaning of outlines below the panels."""
+def _explain(body: FigureBase, cells: QuadMesh, panels: list[Axes], notes: Sequence[str]) -> None:
+    """Draw the colour bar and the notes below the panels."""
     bar = body.colorbar(cells, ax=panels, location="bottom", anchor=(0, 1), panchor=False, shrink=0.4, aspect=15)
     bar.outline.set_visible(False)
     _, largest = cells.get_clim()
     bar.set_ticks([0, largest / 2, largest], labels=["0", f"{largest / 2:g}", f"{largest:g}"])
     bar.set_label("\n".join(["attention weight", *notes]), fontsize=SMALL, loc="left")
     bar.ax.tick_params(length=2, labelsize=SMALL)
-    names = {"-": "gold link", DASHES: "possible gold link"}
-    patch: Any = {"facecolor": "none", "edgecolor": GOLD, "linewidth": 1.5}
-    outlines = [Patch(label=names[line], linestyle=line, **patch) for line, positions in links.items() if positions]
-    if outlines:
-        body.legend(handles=outlines, loc="outside lower left", ncols=2)

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from support.cli import SOURCES, TARGETS, all_named, error_of
+from support.cli import SOURCES, all_named, error_of
 
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
@@ -30,15 +30,14 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--beam", "1"],
         ["--length-penalty", "0.5"],
         ["--alignment", str(runs.parent / "text.align")],
-        ["--heat-map", "2", "--alignment-words", "whitespace", "--output", "NEW"],
+        ["--alignment", str(runs.parent / "text.align"), "--alignment-words", "whitespace"],
         ["--device", "cpu", "--threads", "1"],
         ["--precision", "bf16"],
         ["--no-vocabulary-selection"],
         ["--vocabulary-selection"],
     ]
     plain = ["--plain", "--precision", "float32"]  # not together with bf16
-    elsewhere = [["--sacrebleu"], ["--metric"], ["--data-folder"]]  # test_published_and_learned.py, and below
-    assert all_named([*sets, *models, *shared, plain, *elsewhere], evaluate.parser())
+    assert all_named([*sets, *models, *shared, plain, ["--data-folder"]], evaluate.parser())  # the last one below
     pairs = [[*test_set, *systems, *itertools.chain(*shared)] for test_set, systems in itertools.product(sets, models)]
     alone = [[best, *options] for options in (*sets, *shared, plain)]
     for n, arguments in enumerate(alone + pairs):  # they hold every pair of options that do not exclude each other
@@ -46,24 +45,17 @@ def test_every_option_runs_alone_and_with_all_others(
         [head] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Scores")]
         scored_on = "" if "--source" in arguments else "on validation" if "--split" in arguments else "on test"
         assert head.split("BLEU")[0].split() == ["Scores", *scored_on.split()]
-    new, text = str(tmp_path / "new"), str(tmp_path / "text")
-    Path(text).write_text("ja\n\n", encoding="utf-8")
     for arguments, words in (
         ([best, "--alignment", "gold.align"], "gold.align does not exist"),
         ([best, "--alignment", files[0]], f"{files[0]}, line 1: 'der' is not a link"),
-        ([best, "--heat-map", "3"], "--heat-map needs --output"),
-        ([best, "--heat-map", "21", "--output", new], "--heat-map 21: the test set has 20 lines"),
-        ([best, "--heat-map", "2", "--output", new, "--source", text, "--reference", text], "--heat-map 2: a side of"),
-        ([none, "--heat-map", "3", "--output", new], "no model here has attention (model.attention.wiring: none)"),
         ([best, *models[1], none], "a checkpoint was given twice"),
-        ([best, "--alignment-words", "spacy"], "--alignment-words goes with --alignment or --heat-map"),
+        ([best, "--alignment-words", "spacy"], "--alignment-words needs --alignment"),
         ([best, "--data-folder", "data"], "this checkpoint has paths of files"),
         ([best, *sets[1], "--data-folder", "data"], "--data-folder is for a split of the corpus"),
         ([best, "--output", str(tmp_path / "3")], f"{tmp_path / '3'} already holds an evaluation"),
     ):
         assert main(["evaluate", *arguments]) == 2
         assert words in error_of(capsys)  # one line: "Translating …" was not said yet
-        assert not Path(new).exists()
 
 
 def test_scores_are_printed_though_no_file_can_be_written_and_what_is_refused_leaves_no_folder(
@@ -75,7 +67,7 @@ def test_scores_are_printed_though_no_file_can_be_written_and_what_is_refused_le
     assert "Scores on test" in printed.out
     assert printed.err.splitlines()[-1].startswith(f"error: {tmp_path / 'bleu_by_length.csv'} cannot be written")
     missing = ["--source", "missing", "--reference", "x"]
-    for arguments in (["missing.safetensors"], [best, "--heat-map", "99"], [best, *missing]):
+    for arguments in (["missing.safetensors"], [best, "--alignment", "missing"], [best, *missing]):
         assert main(["evaluate", *arguments, "--output", str(tmp_path / "new" / "folder")]) == 2
         assert not (tmp_path / "new").exists(), arguments
 
@@ -130,18 +122,16 @@ def test_models_are_compared_and_several_are_an_ensemble(
         assert comparison["p_value"] is None or 0 <= comparison["p_value"] <= 1
     assert "ensemble of 2" in capsys.readouterr().out
     drawn = (tmp_path / "1" / "bleu_by_length.svg").read_text(encoding="utf-8")
-    assert ">Bahdanau, additive</" in drawn
-    assert ">no attention</" in drawn
+    assert ">bahdanau</" in drawn
+    assert ">none</" in drawn
     expected = [t.text for t in Translator.load(best, none).translate(SOURCES)]
     assert main(["translate", best, none, *SOURCES]) == 0
     assert capsys.readouterr().out.splitlines() == expected
 
 
-def test_attention_is_scored_and_drawn(
-    runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_attention_is_scored(runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     none = str(runs / "none" / "best.safetensors")
-    options = ["--alignment", str(runs.parent / "text.align"), "--heat-map", "5", "--output", str(tmp_path)]
+    options = ["--alignment", str(runs.parent / "text.align"), "--output", str(tmp_path)]
     assert main(["evaluate", best, none, *options]) == 0
     printed = capsys.readouterr().out
     _, _, *rows = printed[printed.index("Alignment error rate") :].splitlines()
@@ -152,12 +142,6 @@ def test_attention_is_scored_and_drawn(
     assert [name, cells[0], *cells[2:4]] == ["bahdanau", *shown]
     assert models[1]["alignment"] is None
     assert rows[1].split() == ["none", "-", "-", "-", "-"]
-    assert (tmp_path / "attention_5.png").read_bytes().startswith(b"\x89PNG")
-    drawn = (tmp_path / "attention_5.svg").read_text(encoding="utf-8")
-    assert str(tmp_path / "attention_5.svg") in printed
-    for word in [*SOURCES[4].split(), *TARGETS[4].split(), "possible gold link"]:
-        assert f">{word}</" in drawn
-    assert "no attention" not in drawn
 
 
 def test_a_line_for_each_pair_and_the_perplexity_of_all(

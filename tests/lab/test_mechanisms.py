@@ -3,8 +3,7 @@
 import pytest
 
 from nmt.config.model import ModelConfig
-from nmt.evaluation.mechanisms import mechanism
-from nmt.evaluation.report import legend
+from nmt.lab.mechanisms import mechanism
 
 LSTM = {"cell": "lstm", "encoder": {"self_attention": 4}, "decoder": {"readout": "maxout"}}
 
@@ -25,7 +24,3 @@ LSTM = {"cell": "lstm", "encoder": {"self_attention": 4}, "decoder": {"readout":
 def test_a_mechanism_is_named_by_what_it_is(attention: dict[str, object], others: dict[str, object], name: str) -> None:
     config = {"attention": attention, "decoder": {"hidden_size": 512}} | others
     assert mechanism(ModelConfig.model_validate(config)) == name
-
-
-def test_runs_are_named_where_they_share_a_mechanism() -> None:
-    assert legend(["A", "B", None, "A"], ["a1", "b", "ensemble", "a2"]) == ["A (a1)", "B", "ensemble", "A (a2)"]

@@ -23,15 +23,8 @@ FOLDER = Path("data/multi30k")
 MIRROR_VARIABLE = "NMT_MULTI30K_MIRROR"
 UPSTREAM = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
 TIMEOUT = 30.0  # seconds without an answer
-
-
-def read_checksums(path: Path) -> dict[str, str]:
-    """The SHA-256 of each file that a list in the format of `sha256sum` names."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return {name: checksum for checksum, name in map(str.split, lines)}
-
-
-_SHA256 = read_checksums(Path(__file__).with_suffix(".sha256"))
+_LINES = Path(__file__).with_suffix(".sha256").read_text(encoding="utf-8").splitlines()
+_SHA256 = {name: checksum for checksum, name in map(str.split, _LINES)}
 
 
 def splits(language: str) -> list[str]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -27,7 +26,10 @@ def bleu_by_length(
     """
     with drawing():
         figure, body = new_figure(WIDTH, 4.9 + 0.12 * len(names), title, subtitle)
-        axes = add_axes(body, "y")
+        axes = body.add_subplot()
+        axes.tick_params(length=0)
+        axes.grid(axis="y", linewidth=0.8)
+        axes.spines[["left", "top", "right"]].set_visible(False)
         lines = [  # the first models lie on top: as a rule those that the others are compared with
             _draw_curve(axes, points, colour, marker, 4 - order / len(names))
             for order, (points, colour, marker) in enumerate(zip(curves, cycle(COLOURS), cycle(MARKERS), strict=False))
@@ -46,15 +48,6 @@ def bleu_by_length(
         body.legend(lines, names, loc="outside lower left", ncols=2)
         fix_layout(figure)
     return figure
-
-
-def add_axes(body: FigureBase, grid: Literal["x", "y"]) -> Axes:
-    """Axes with a grid in one direction, and no frame but the line below."""
-    axes = body.add_subplot()
-    axes.tick_params(length=0)
-    axes.grid(axis=grid, linewidth=0.8)
-    axes.spines[["left", "top", "right"]].set_visible(False)
-    return axes
 
 
 def _draw_curve(axes: Axes, points: Sequence[Point], colour: str, marker: str, order: float) -> Line2D:

@@ -49,6 +49,12 @@ def test_jobs_of_a_kind_share_calls_of_a_largest_size() -> None:
     assert [len(call) for call in same.calls] == [AT_ONCE, AT_ONCE, 90 - 2 * AT_ONCE]
 
 
+def test_the_first_comes_first_with_those_of_its_size() -> None:
+    same = Recorded()
+    answers(*(("", same, size, size) for size in (7, *range(100, 100 + AT_ONCE), *range(AT_ONCE - 1))))
+    assert [sorted(sizes) for sizes in same.calls] == [sorted([7, *range(AT_ONCE - 1)]), [*range(100, 100 + AT_ONCE)]]
+
+
 def test_a_job_that_fails_fails_alone_and_answered_ones_are_not_computed_again() -> None:
     seen: list[int] = []
 

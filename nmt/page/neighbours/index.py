@@ -31,7 +31,6 @@ from nmt.translator import Translator
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 SUFFIX = ".index"
-ROWS = 1 << 14  # that are compared at a time
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,12 @@ class Index:
 
     def nearest(self, side: Side, vector: Float[Tensor, " D"], count: int) -> list[Neighbour]:
         """The words whose states point most in this vector's direction, the nearest first."""
-        query = normalize(vector, dim=0)
-        likeness = torch.cat([rows.float() @ query for rows in torch.from_numpy(self.vectors[side]).split(ROWS)])
-        best = likeness.topk(min(count, len(likeness)))
+        query, vectors = normalize(vector, dim=0), torch.from_numpy(self.vectors[side])
+        roughly = (vectors @ query.half()).float()  # fast, and right to three digits
+        near = roughly.topk(min(2 * count, len(vectors))).indices
+        best = (vectors[near].float() @ query).topk(min(count, len(near)))
         neighbours = []
-        for row, alike in zip(best.indices.tolist(), best.values.tolist(), strict=True):
+        for row, alike in zip(near[best.indices].tolist(), best.values.tolist(), strict=True):
             pair = int(np.searchsorted(self.ends[side], row, side="right"))
             begin = int(self.ends[side][pair - 1]) if pair else 0
             neighbours.append(Neighbour(*self.pairs[pair], row - begin, alike))

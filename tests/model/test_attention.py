@@ -13,9 +13,6 @@ from nmt.model.attention import Alignment
 SPREAD = cases.parametrised()
 
 
-# Against the formulas
-
-
 def assert_equal_to_the_formulas(attention, score, query, values, lengths):
     context, weights = cases.run(attention, query, values, lengths)
     t, coverage = cases.steps(*query.shape[:2]), cases.covered(attention, *query.shape[:2], values.shape[1])
@@ -71,18 +68,12 @@ def test_additive_is_concat_with_its_matrix_split_in_two():
         assert torch.equal(one, other)
 
 
-# Weights
-
-
 @SPREAD
 def test_large_scores_do_not_overflow(case):
     attention = cases.make(case)
     context, weights = cases.run(attention, 1e4 * cases.queries(case), 1e4 * cases.draw(cases.B, cases.S, cases.M))
     assert context.isfinite().all()
     assert weights.isfinite().all()
-
-
-# Memory
 
 
 def test_an_alignment_knows_its_place():

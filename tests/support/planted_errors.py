@@ -52,6 +52,17 @@ MUTATIONS = [
         ("return one_hot + (weights - weights.detach())", "return one_hot"),
     ),
     *planted(
+        "model/scopes.py",
+        "model/test_attention_gradients.py",
+        ("self.centre(query, t, lengths).unsqueeze(-1)", "self.centre(query, t, lengths).unsqueeze(-1).detach()"),
+    ),
+    *planted(
+        "model/encoder.py",
+        "model/test_encoder.py",
+        ("pack_padded_sequence(inputs, lengths,", "pack_padded_sequence(inputs, lengths.sort().values,"),
+        ("pack_padded_sequence(inputs, lengths,", "pack_padded_sequence(inputs, 0 * lengths + inputs.shape[1],"),
+    ),
+    *planted(
         "model/decoder.py",
         "model/test_decoder.py",
         ("alignment.added_to(coverage).flatten(0, 1)", "alignment.dense(coverage.shape[-1]).flatten(0, 1)"),

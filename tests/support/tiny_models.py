@@ -57,7 +57,6 @@ OTHERS = {
     "lstm": {"cell": "lstm"},
 }
 LOCAL = [name for name, scope in SCOPES.items() if issubclass(scope, LocalScope)]
-COMBINATIONS = list(product(SCORES, SCOPES))
 # Each score, and each extra with the score that its paper used, or Luong's own
 KINDS = [
     *((score, "") for score in SCORES),

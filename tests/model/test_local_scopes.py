@@ -1,4 +1,4 @@
-"""What sets scores and scopes apart: gathered and narrowing windows, centres at the ends, the query's part."""
+"""Windows of local scopes: gathered, narrowing, at the ends of the source, past all that has a score."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,10 @@ import torch
 from support.all_pairs import all_pairs
 from support.attention_cases import LENGTHS, B, M, S, draw, encoded, make, queries, run, steps
 from support.formulas.scopes.local_p import weights_around
-from support.tiny_models import COMBINATIONS, LOCAL
+from support.tiny_models import LOCAL
 
 from nmt.components import SCORES
 from nmt.model.scopes import LocalPredictiveScope
-
-# Scopes
 
 
 def test_autocast_leaves_positions_exact():
@@ -116,16 +114,3 @@ def test_a_window_past_all_known_positions_has_no_weight_and_a_finite_gradient(s
     context.sum().backward()
     assert values.grad.isfinite().all()
     assert query.grad.isfinite().all()
-
-
-# Scores and variants
-
-
-@pytest.mark.parametrize(("score", "scope"), COMBINATIONS)
-def test_every_other_score_asks_the_query(score, scope):
-    case = (score, scope, ())
-    attention = make(case)
-    _, weights = run(attention, queries(case))
-    _, others = run(attention, queries(case, seed=12))
-    is_same = torch.allclose(weights[:2], others[:2], rtol=0, atol=1e-13)
-    assert is_same == (score == "linear" and scope != "local_p")  # of which a softmax ignores the query's share

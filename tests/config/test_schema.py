@@ -43,14 +43,12 @@ GOOD = [
     {"name": 7},
     {"name": "x", "training": {"teacher_forcing": 0.5}},
     {"name": "x", "model": {"attention": {"scope": "local_m", "window": 3, "size": None}}},
-    {"name": "x", "training": {"schedule": {"kind": "plateau", "factor": 0.7}}},
 ]
 BAD = [
     {"name": "x", "modle": {}},
     {"name": "x", "training": {"batch_size": 0}},
     {"name": "x", "training": {"schedule": {"factor": 0.7}}},
     {"name": "x", "model": {"attention": {"score": "dot", "size": 3}}},
-    {"name": "x", "data": {"source": {"tokenizer": "char", "subword_model": "bpe"}}},
 ]
 
 

@@ -94,12 +94,10 @@ def with_tensor(tensor: torch.Tensor) -> Callable[[dict[str, Any]], object]:
     ("alter", "reason"),
     [
         (lambda c: c.update(format=2), "was written by another nmt (format 2)"),
-        (lambda c: c.pop("config"), "is not an nmt checkpoint: it cannot be read (KeyError: 'config')"),
         (lambda c: c.update(training={"text": ""}), "is not an nmt checkpoint: it cannot be read (KeyError: "),
         (lambda c: c.update(source={}), "source.tokens: field required"),
         (with_tensor(torch.zeros(()).expand(10**6, 10**6)), "decoder.output.bias is real numbers of shape (1000000, "),
         (with_tensor(torch.zeros(12).to_sparse()), "is not an nmt checkpoint: it cannot be read"),
-        (with_tensor(torch.zeros(12, device="meta")), "is not an nmt checkpoint: it cannot be read"),
         (lambda c: c.update(model=Malicious()), "it cannot be read (UnpicklingError"),
     ],
 )

@@ -101,7 +101,7 @@ def test_what_is_pushed_translates_and_what_was_fetched_needs_no_connection(
         assert capsys.readouterr().out == f"{ours}\n"
     (tmp_path / "text").write_text("die Katze\n", encoding="utf-8")
     files = ["--input", str(tmp_path / "text"), "--output", str(tmp_path / "out")]
-    assert main(["back-translate", f"hf://{NAME}", *files]) == 0  # whose note names the file
+    assert main(["translate", f"hf://{NAME}", *files]) == 0  # whose note names the file
     first = client.fetch(f"hf://{NAME}")
     monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
     assert client.fetch(f"hf://{NAME}") == first  # from the cache

@@ -10,7 +10,6 @@ import pytest
 from support.texts import KINDS, TEXT, everything, learn
 
 from nmt.data import training_set
-from nmt.system.errors import UserError
 from nmt.system.files import with_checksum, without_checksum
 from nmt.text.corpus import ParallelText
 
@@ -90,12 +89,6 @@ def test_a_damaged_store_is_reported_and_made_anew(
     assert message.endswith("building it again")
     assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
     assert capsys.readouterr().err == ""
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_bytes(b"")
-    with pytest.raises(UserError, match="cache cannot be created"):
-        learn(tmp_path, TEXT, "whitespace")
 
 
 PROGRAM = """

@@ -5,6 +5,7 @@ serve, by SIGTERM; 1 a bug in nmt (with its traceback). Nothing heavy is importe
 """
 
 import argparse
+import difflib
 import errno
 import io
 import os
@@ -49,10 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nStopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # whoever read the output has gone, as `head` does: there is no use in going on
-        output = select.poll()
-        output.register(sys.stdout.fileno(), 0)
-        if not output.poll(0):  # another pipe
-            raise
+        if sys.platform != "win32":
+            output = select.poll()
+            output.register(sys.stdout.fileno(), 0)
+            if not output.poll(0):  # another pipe
+                raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -102,7 +104,9 @@ def _parser() -> Parser:
 
 
 def _command(name: str) -> str:
-    """The name of a command. Raises `UserError` for one whose add-on is not installed."""
+    """The name of a command. Raises `UserError` for one whose add-on is not installed, or that is misspelt."""
     if name not in COMMANDS and name in addons.HOME:
         raise UserError(f"{name} belongs to the add-on nmt.{addons.HOME[name]}, which is not installed")
+    if name not in COMMANDS and (near := difflib.get_close_matches(name, COMMANDS, n=1)):
+        raise UserError(f"{name} is not a command: did you mean nmt {near[0]}?")
     return name

@@ -48,7 +48,7 @@ def stream_blocks(descriptor: int) -> Iterator[list[str]]:
     rest, at_end, number = bytearray(), False, 0  # a line whose end has not arrived; the number of the last line
     while lines or not at_end:
         # Also where it waits for the first line: a descriptor that does not block has nothing to read before.
-        while not at_end and len(lines) < BLOCK and select.select([descriptor], [], [], 0 if lines else None)[0]:
+        while not at_end and len(lines) < BLOCK and _can_read(descriptor, wait=not lines):
             try:
                 chunk = os.read(descriptor, _CHUNK)
             except OSError as error:  # as nohup has it
@@ -69,6 +69,13 @@ def stream_blocks(descriptor: int) -> Iterator[list[str]]:
             yield [_decoded(line, number + i) for i, line in enumerate(lines[:BLOCK], start=1)]
             number += len(lines[:BLOCK])
             lines = lines[BLOCK:]
+
+
+def _can_read(descriptor: int, *, wait: bool) -> bool:
+    """Whether something can be read; with `wait`, once it can. Windows knows that of sockets alone."""
+    if sys.platform == "win32":
+        return wait
+    return bool(select.select([descriptor], [], [], None if wait else 0)[0])
 
 
 def _decoded(line: bytes, number: int) -> str:

@@ -30,7 +30,20 @@ def choose_device(name: str) -> torch.device:
 
 def memory() -> int:
     """The bytes of the machine's memory."""
+    if sys.platform == "win32":
+        kibibytes = ctypes.c_ulonglong()
+        ctypes.windll.kernel32.GetPhysicallyInstalledSystemMemory(ctypes.byref(kibibytes))
+        return 1024 * kibibytes.value
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has had in memory; on Windows, which needs another package for that, 0."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 @contextmanager

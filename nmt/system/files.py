@@ -1,19 +1,24 @@
 """Files that are either complete or absent: written under a temporary name, flushed to disk, then renamed."""
 
 import errno
-import fcntl
 import hashlib
 import json
 import multiprocessing
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from nmt.system.errors import UserError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 TEMPORARY = ".tmp"
 
@@ -36,11 +41,12 @@ def replace_atomically(path: Path, previous: Path | None = None) -> Iterator[IO[
             if previous is not None and path.exists():
                 path.replace(previous)
             temporary.replace(path)
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            if sys.platform != "win32":  # where a folder cannot be opened
+                folder = os.open(path.parent, os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
         finally:
             _remove(temporary)
 
@@ -117,7 +123,7 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
         file = path.open("ab")
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
         except BlockingIOError:
             if refusal is not None:
                 raise UserError(refusal) from None
@@ -127,11 +133,31 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
                     'code of the script under `if __name__ == "__main__":`'
                 ) from None
             print(f"Waiting for another process, which works in {path.parent}", file=sys.stderr, flush=True)
-            fcntl.flock(file, fcntl.LOCK_EX)
+            _wait_for_lock(file)
         except OSError as error:  # some network file systems know no locks
             reason = error.strerror or error
             raise UserError(f"{path} cannot be locked ({reason}): choose a folder on another file system") from None
         yield file
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Lock a file. Raises `BlockingIOError` if another process has locked it."""
+    if sys.platform == "win32":
+        file.seek(2**40)  # bytes are locked, and those that are written must stay free
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            raise BlockingIOError from None
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _wait_for_lock(file: IO[bytes]) -> None:
+    while True:
+        try:
+            return _lock(file)
+        except BlockingIOError:
+            time.sleep(0.05)
 
 
 def with_checksum(values: Mapping[str, Any]) -> bytes:

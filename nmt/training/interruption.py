@@ -14,6 +14,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from types import FrameType
 from typing import Any
 
+_HANG_UP: signal.Signals | None = getattr(signal, "SIGHUP", None)  # Windows has none
 _STOPPING = b"\nStopping after this update or validation, then saving. Press Ctrl-C again to stop immediately.\n"
 
 
@@ -27,8 +28,8 @@ class StopSignals:
     def installed(self) -> Iterator[None]:
         """Catch SIGINT, SIGTERM and, unless it is ignored as by nohup, SIGHUP inside the block."""
         signals = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            signals.append(signal.SIGHUP)
+        if _HANG_UP is not None and signal.getsignal(_HANG_UP) != signal.SIG_IGN:
+            signals.append(_HANG_UP)
         previous = {number: signal.signal(number, self._handle) for number in signals}
         try:
             yield
@@ -40,7 +41,8 @@ class StopSignals:
         self.requested = True
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stop_now)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that is closed may send it twice
+        if _HANG_UP is not None:
+            signal.signal(_HANG_UP, signal.SIG_IGN)  # a terminal that is closed may send it twice
         if sys.stderr is not None:  # closed at the start
             with suppress(OSError):  # its reader has ended
                 os.write(sys.stderr.fileno(), _STOPPING)  # Python's streams refuse it during another write

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import resource
-import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from nmt.config.run import Config
 from nmt.data.batching import Batch, collate
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system import files
-from nmt.system.device import memory, report_out_of_memory
+from nmt.system.device import memory, peak_memory, report_out_of_memory
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
 from nmt.training.checkpointing import Trainer, load_last, restore, save
@@ -34,6 +33,7 @@ from nmt.training.update import update
 from nmt.training.validation import describe_batch
 
 GIB = 2**30
+TRIED = 10  # updates that tell how long training takes
 
 
 def run(
@@ -82,9 +82,10 @@ def run(
 
 
 def check(config: Config, *, resume: bool, progress: Progress | None = None) -> None:
-    """Report what a run of `config` would train, and how much memory its largest update takes, by making that update.
+    """Report what a run of `config` would train, the memory of its largest update, and how long training takes.
 
-    Nothing else is trained, and no folder is made. Raises `UserError` where a run would.
+    For that, a few updates are made of a model that is not kept. No folder is made. Raises `UserError` where a run
+    would.
     """
     progress = progress or Progress("text")
     folder = Path(config.output_dir) / config.name
@@ -93,11 +94,14 @@ def check(config: Config, *, resume: bool, progress: Progress | None = None) -> 
     prepared = prepare(config, resumed=folder if resume else None)
     loaded, _ = (load_last(config, prepared, folder, repair=False) if resume else None) or (None, None)
     config, model = _begin(config, folder, prepared, loaded, progress)
-    used, batch = _memory_of_an_update(config, prepared, model)
+    used, largest, seconds = _try_updates(config, prepared, model)
     is_gpu = prepared.device.type == "cuda"
     total = torch.cuda.get_device_properties(prepared.device).total_memory if is_gpu else memory()
+    batches = len(batches_of(prepared.pairs, config.training, epoch=0))
+    whole = seconds * total_updates(config.training, batches) * config.training.accumulate / 60
     for text in (
-        f"Memory: {used / GIB:.1f} GiB with the largest batch ({describe_batch(batch)}), of {total / GIB:.1f} GiB",
+        f"Memory: {used / GIB:.1f} GiB with the largest batch ({describe_batch(largest)}), of {total / GIB:.1f} GiB",
+        f"Time: about {seconds * batches / 60:.1f} minutes per epoch, {whole:.1f} in all, and that of validations",
         f"Everything checked out. The run would be saved in {folder}",
     ):
         progress.report("message", {"text": text}, text)
@@ -163,21 +167,26 @@ def _summary_text(summary: Mapping[str, Any]) -> str:
     return "\n".join([*(f"{name:<12}{text}" for name, text in lines.items()), ""])
 
 
-def _memory_of_an_update(config: Config, prepared: Prepared, model: Seq2Seq) -> tuple[int, Batch]:
-    """The most bytes that an update with the largest batch takes, and that batch."""
+def _try_updates(config: Config, prepared: Prepared, model: Seq2Seq) -> tuple[int, Batch, float]:
+    """The most bytes that an update with the largest batch takes, that batch, and the seconds that a batch takes."""
     training, pairs, device = config.training, prepared.pairs, prepared.device
     train_state = new_train_state(model, training, target_counts=pairs.target_counts)
+
+    def make_update(batches: Sequence[Batch]) -> None:
+        with report_out_of_memory(lambda: out_of_memory(batches, 1)):
+            update(train_state, batches, training, rate=0.0, global_step=0)
+
     source, target = pairs.lengths
     batches = batches_of(pairs, training, epoch=0)
     largest = max(batches, key=lambda indices: len(indices) * int(source[indices].max() + target[indices].max()))
     batch = collate(pairs.examples(largest, "check"))
-    accumulated = [batch] * min(training.accumulate, 2)  # a third one would take no more memory
-    updates = 1 if device.type == "cpu" else 2  # the second one may be captured, in memory of its own
-    with report_out_of_memory(lambda: out_of_memory(accumulated, 1)):
-        for _ in range(updates):
-            update(train_state, accumulated, training, rate=0.0, global_step=0)
-    if device.type == "cuda":
-        return torch.cuda.max_memory_reserved(device), batch
+    for _ in range(1 if device.type == "cpu" else 2):  # the second one may be captured, in memory of its own
+        make_update([batch] * min(training.accumulate, 2))  # a third one would take no more memory
+    used = torch.cuda.max_memory_reserved(device) if device.type == "cuda" else peak_memory()
     worker = getattr(train_state.add_gradient, "worker", None)  # of nmt.fast
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return used + (worker.peak_memory if worker else 0), batch
+    used += worker.peak_memory if worker else 0
+    some = [batches[i * len(batches) // TRIED] for i in range(TRIED)]
+    started = time.monotonic()
+    for indices in some:
+        make_update([collate(pairs.examples(indices, "check"))])
+    return used, batch, (time.monotonic() - started) / TRIED

@@ -29,6 +29,7 @@ def test_it_reports_the_run_and_makes_none(make_config: ConfigMaker, capsys: pyt
         "bahdanau wiring",
         "45 training pairs (skipped 0 pairs",
         "GiB with the largest batch (6 sentences with up to 8 source and 8 target tokens), of ",
+        "Time: about ",
         f"Everything checked out. The run would be saved in {Path(config.output_dir) / 'tiny'}",
     ):
         assert fragment in printed
@@ -46,7 +47,8 @@ def test_the_memory_is_that_of_a_real_update(make_config: ConfigMaker, monkeypat
     monkeypatch.setattr(BatchLoss, "forward", forward)
     check(make_config("training.accumulate=3"), resume=False)
     largest = sizes[0]
-    assert sizes == [largest] * 2  # gradients of a third batch are added in place
+    assert sizes[:2] == [largest] * 2  # gradients of a third batch are added in place
+    assert len(sizes) == 2 + 10  # updates that are timed
     sizes.clear()
     finish(make_config("training.max_epochs=1"))
     assert largest == max(sizes)

@@ -1,0 +1,98 @@
+"""What Windows lacks is not used: its modules, calls and signals are taken away, as far as another system can."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import ROOT
+
+SAMPLE = ROOT / "data" / "sample"
+WINDOWS = """
+import ctypes, io, multiprocessing.spawn, os, select, signal, subprocess, sys, types
+import matplotlib.backends.backend_agg, pydantic, sacrebleu, sacremoses, sentencepiece, spacy, torch, torchtext, tqdm
+import torch.nn.parallel, torch.optim, torch.utils.tensorboard
+fcntl = __import__("fcntl")
+for name in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"):
+    sys.modules[name] = None
+for place, names in (
+    (os, "fork forkpty sysconf sched_getaffinity memfd_create getuid geteuid getpgid killpg mkfifo O_DIRECTORY"),
+    (signal, "SIGHUP SIGKILL SIGUSR1 SIGUSR2 SIGALRM SIGSTOP"),
+    (select, "poll epoll"),
+):
+    for name in names.split():
+        delattr(place, name)
+msvcrt = sys.modules["msvcrt"] = types.ModuleType("msvcrt")
+msvcrt.LK_NBLCK = 2
+
+def locking(descriptor, mode, count):
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise PermissionError from None
+
+msvcrt.locking = locking
+select.select = lambda *_: sys.exit("select knows sockets alone")
+real_open = io.open
+
+def open_no_proc(file, *arguments, **more):
+    if str(file).startswith(("/proc", "/dev/shm")):
+        raise FileNotFoundError(2, "No such file or directory", file)
+    return real_open(file, *arguments, **more)
+
+io.open = open_no_proc
+real_os_open = os.open
+
+def open_no_folder(path, *arguments, **more):
+    if os.path.isdir(path):
+        raise PermissionError(13, "Permission denied", path)
+    return real_os_open(path, *arguments, **more)
+
+os.open = open_no_folder
+
+class Kernel:
+    def GetPhysicallyInstalledSystemMemory(self, result):
+        result._obj.value = 8 * 2**20
+
+ctypes.windll = types.SimpleNamespace(kernel32=Kernel())
+sys.platform = "win32"
+from nmt.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def windows(tmp_path: Path):
+    def run(*arguments: object, text: str = "", code: int = 0) -> str:
+        command = [sys.executable, "-c", WINDOWS, *map(str, arguments)]
+        done = subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, timeout=300)
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def test_training_evaluating_translating_and_checking_work_without_posix(windows, tmp_path: Path) -> None:
+    small = {"model.embedding_size": 8, "model.encoder.hidden_size": 8, "model.decoder.hidden_size": 16}
+    small |= {"training.max_updates": 2, "training.device": "cpu", "search.beam_size": 1, "search.max_length": 5}
+    for name in ("train", "validation", "test"):
+        for ending in ("de", "en"):
+            lines = (SAMPLE / f"{name}.{ending}").read_text(encoding="utf-8").split("\n")[:100]
+            (tmp_path / f"{name}.{ending}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            side = {"de": "source", "en": "target"}[ending]
+            small[f"data.{side}.{name}"] = f"{name}.{ending}"
+    options = [word for field, value in small.items() for word in ("--set", f"{field}={value}")]
+    config = [ROOT / "configs" / "quickstart.yaml", "--set", "data.corpus=files", *options]
+    assert "Everything checked out" in windows("train", *config, "--check")
+    assert "Scores on test" in windows("train", *config)
+    best = "checkpoints/quickstart/best.safetensors"
+    assert "BLEU" in windows("evaluate", best, "--split", "validation", "--output", "scores")
+    assert windows("translate", best, "--input", "test.de", "--output", "test.out") is not None
+    assert len((tmp_path / "test.out").read_text(encoding="utf-8").split("\n")) == 101
+    assert "already holds a run" in windows("train", *config, code=2)
+
+
+def test_the_bundled_model_translates_standard_input_and_draws(windows, tmp_path: Path) -> None:
+    assert windows("translate", text="Ein Hund läuft über die Wiese.\n") == "A dog runs through the grass.\n"
+    windows("translate", "Ein Hund läuft.", "--attention", "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 1000

@@ -139,6 +139,8 @@ class Translator:
         """
         [sentences] = sentences_of("translate", sentences)
         settings = self._settings(search)
+        if dictionary is not None:
+            dictionary = {self.source.normalized(word): translation for word, translation in dictionary.items()}
         options = _Options(n_best, replace_unk, dictionary, attention, prefix, watch, found)
         self._check(settings, options)
         return self._translations(sentences, settings, options)
@@ -164,13 +166,13 @@ class Translator:
         """
         sources, targets = sentences_of("score", sources, targets)
         size = self._settings({"batch_size": batch_size}).batch_size
-        _, tokens = read(sources, self.search.max_source_length, self.source.tokenizer)
+        _, tokens = read(sources, self.search.max_source_length, self.source)
         ids = map(self.source.vocabulary.encode, tokens)
         pairs = [Example(source, self.target.encode(text)) for source, text in zip(ids, targets, strict=True)]
         return scoring.score(self.model, pairs, size)
 
     def _translations(self, sentences: Sequence[str], search: SearchConfig, options: _Options) -> list[Translation]:
-        sentences, tokens = read(sentences, search.max_source_length, self.source.tokenizer)
+        sentences, tokens = read(sentences, search.max_source_length, self.source)
         sources = [self.source.vocabulary.encode(sentence_tokens) for sentence_tokens in tokens]
         prefixes = self._prefixes(len(sources), search, options)
         attention, several = options.attention and self.has_attention, options.n_best > 1
@@ -245,8 +247,8 @@ class Translator:
         weights, ends = hypothesis.attention, self.model.segment_ends
         tokens, count = self.target.vocabulary.decode(hypothesis.ids), len(hypothesis.ids)
         if options.replace_unk and weights is not None and UNK_TOKEN in tokens:
-            tokenizers = self.source.tokenizer, self.target.tokenizer
-            tokens = copied(tokens, *replacements(sentence, *tokenizers, options.dictionary or {}), weights)
+            sides = self.source.surfaces(sentence), self.source.tokenizer, self.target.tokenizer
+            tokens = copied(tokens, *replacements(*sides, options.dictionary or {}), weights)
         source_ids = torch.tensor([[*self.source.vocabulary.encode(source), EOS]])
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
         is_searched = search.sampling is None and not any(options.prefix or ())  # as for the threshold

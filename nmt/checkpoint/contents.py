@@ -18,7 +18,6 @@ from nmt.build import build_empty, fill, segment_ends
 from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.file import DamagedFile
 from nmt.checkpoint.weights import check_weights, dequantize, described, quantize
-from nmt.config.data import SideConfig
 from nmt.config.model import ModelConfig
 from nmt.config.reading import differences, explain, parse_config
 from nmt.config.run import Config
@@ -27,6 +26,7 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.values import is_unicode, shown
 from nmt.text.codec import Codec
+from nmt.text.normalization import normalized
 from nmt.text.vocabulary import SPECIALS
 
 FORMAT = 4  # older ones are no safetensors files
@@ -149,9 +149,11 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
         contents = _Contents.model_validate(values)
     except ValidationError as error:
         raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}; use another copy") from None
+    if isinstance(data := contents.config.get("data"), dict):
+        data.setdefault("normalize", all(map(_is_normalized, (contents.source, contents.target))))
     config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)")
-    source = _codec(config.data.source, contents.source, f"{path}: source")
-    target = _codec(config.data.target, contents.target, f"{path}: target")
+    source = _codec(config, "source", contents.source, path)
+    target = _codec(config, "target", contents.target, path)
     try:
         ends = segment_ends(config.model.attention, source.vocabulary)
         model = build_empty(config.model, len(source.vocabulary), len(target.vocabulary), ends)
@@ -164,14 +166,23 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
     return Loaded(config, source, target, model.to(device).eval(), contents.training, selection, contents.threshold)
 
 
-def _codec(side: SideConfig, state: _Side, what: str) -> Codec:
+def _is_normalized(side: _Side) -> bool:
+    """Whether a side of a model from before `data.normalize` has only tokens that normalised text has, too."""
+    before = "o" if side.subword_model is None else ""  # with which an accent that is a token by itself would combine
+    return all(normalized(before + token) == before + token for token in side.tokens)
+
+
+def _codec(config: Config, name: str, state: _Side, path: str) -> Codec:
+    side, what = getattr(config.data, name), f"{path}: {name}"
     _check_tokens(state.tokens, f"{what}.tokens")
     model = state.subword_model
     if model is not None and (model.dtype != torch.uint8 or model.dim() != 1):
         raise DamagedFile(f"{what}.subword_model holds {model.dtype} of shape {tuple(model.shape)}, not bytes")
     try:
         with prefix_errors_with(f"{what}."):
-            codec = Codec.from_state(side.tokenizer, side.language, side.lowercase, state.model_dump())
+            codec = Codec.from_state(
+                side.tokenizer, side.language, side.lowercase, state.model_dump(), config.data.normalize
+            )
         if model is not None:
             codec.tokenizer.subwords()
             codec.encode("a")  # sentencepiece reads its model when it is first used

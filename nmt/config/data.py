@@ -137,6 +137,8 @@ class DataConfig(Section):
     """The target language."""
     joint_vocabulary: bool = False
     """One vocabulary (and one sentencepiece model) for both languages."""
+    normalize: bool = True
+    """Whether all text is normalised: to Unicode's NFC, without soft hyphens and other invisible characters."""
     max_length: Count = 100
     """Training pairs with more tokens than this on either side are skipped, and counted."""
     augment: AugmentConfig = Field(default_factory=AugmentConfig)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.system.process_pool import map_in_processes
-from nmt.text.tokenizers import Tokenizer
+from nmt.text.codec import Codec
 
 LINES = 50_000  # of a block: seconds of work, megabytes of memory
 
@@ -34,23 +34,23 @@ class Block(NamedTuple):
 
 
 def tokenize_pairs(
-    tokenizers: list[Tokenizer], max_length: int, files: Iterable[tuple[Iterator[str], Iterator[str]]], count: int
+    codecs: list[Codec], max_length: int, files: Iterable[tuple[Iterator[str], Iterator[str]]], count: int
 ) -> Iterator[Block]:
     """The blocks of some files with `count` lines, in their order. Pairs have 1 to `max_length` tokens on both sides.
 
     So few lines that one process has them done at once are not spread over several.
     """
 
-    def jobs() -> Iterator[tuple[list[Tokenizer], int, int, list[list[str]]]]:
+    def jobs() -> Iterator[tuple[list[Codec], int, int, list[list[str]]]]:
         for number, (source, target) in enumerate(files):
             while lines := list(islice(source, LINES)):
-                yield tokenizers, max_length, number, [lines, list(islice(target, LINES))]
+                yield codecs, max_length, number, [lines, list(islice(target, LINES))]
 
     return map_in_processes(_tokenize_block, jobs()) if count > LINES else starmap(_tokenize_block, jobs())
 
 
-def _tokenize_block(tokenizers: list[Tokenizer], max_length: int, file: int, lines: list[list[str]]) -> Block:
-    sides = [[one.tokenize(line) for line in side] for one, side in zip(tokenizers, lines, strict=True)]
+def _tokenize_block(codecs: list[Codec], max_length: int, file: int, lines: list[list[str]]) -> Block:
+    sides = [[one.tokenize(line) for line in side] for one, side in zip(codecs, lines, strict=True)]
     full = [pair for pair in zip(*sides, strict=True) if all(pair)]
     usable = [pair for pair in full if max(map(len, pair)) <= max_length]
     tokenized = [_with_indices([pair[side] for pair in usable]) for side in (0, 1)]

@@ -19,6 +19,7 @@ from nmt.data.store import append
 from nmt.system.errors import UserError, prefix_errors_with
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, check_pairs, iterate_lines
+from nmt.text.normalization import normalized
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import Vocabulary, build_vocabulary, with_tags
 
@@ -79,10 +80,10 @@ def build(
     vocabularies = [codec.vocabulary for codec in codecs or ()]
     if not vocabularies:
         for side, text in zip(sides, monolingual, strict=True):
-            tokenizer = side.codec.tokenizer
+            codec = side.codec
             if augmentation.drawn_fields(side.name):  # any subword may be drawn
-                side.counts.update(dict.fromkeys(tokenizer.subwords(), side.config.min_frequency))
-            side.counts.update(token for line in text or () for token in tokenizer.tokenize(line))
+                side.counts.update(dict.fromkeys(codec.tokenizer.subwords(), side.config.min_frequency))
+            side.counts.update(token for line in text or () for token in codec.tokenize(line))
         vocabularies = _vocabularies(config, sides)
     for side, vocabulary in zip(sides, vocabularies, strict=True):
         side.finish(vocabulary)
@@ -108,10 +109,11 @@ def _untrained_codecs(
                 extra = [text for text in map(monolingual.__getitem__, learnt) if text is not None]
                 most = max([lines, *(sum(1 for _ in text) for text in extra)])
                 text = chain(*(iterate_lines(paths[i]) for i in learnt), *extra)
-                some = list(islice(text, 0, None, -(-most // SUBWORD_LINES)))
+                lines_read = islice(text, 0, None, -(-most // SUBWORD_LINES))
+                some = [normalized(line) if config.normalize else line for line in lines_read]
                 model = tokenizer.learn(some, side.lowercase, side.component("tokenizer"))
             made = make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
-        codecs.append(Codec(made, Vocabulary(()), model, side.language))
+        codecs.append(Codec(made, Vocabulary(()), model, side.language, config.normalize))
     return codecs
 
 
@@ -123,7 +125,7 @@ def _tokenize(
     quiet = True if sum(lines) < LINES_WITHOUT_A_BAR else None  # None: where there is no terminal
     pairs, empty, too_long = [0] * len(paths), 0, 0
     with tqdm(total=sum(lines), desc="tokenising", unit="pair", unit_scale=True, disable=quiet) as progress:
-        for block in tokenize_pairs([side.codec.tokenizer for side in sides], max_length, files, sum(lines)):
+        for block in tokenize_pairs([side.codec for side in sides], max_length, files, sum(lines)):
             for side, tokenized in zip(sides, block.sides, strict=True):
                 side.append(tokenized, is_corpus=block.file == 0)
             count = len(block.sides[0].lengths)

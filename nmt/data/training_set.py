@@ -157,7 +157,8 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     for name, side in config.sides:
         model = stored.arrays[f"{name}_model"].tobytes() or None
         tokenizer = make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
-        learnt.append(Codec(tokenizer, Vocabulary(tuple(stored.meta[f"{name}_tokens"])), model, side.language))
+        vocabulary = Vocabulary(tuple(stored.meta[f"{name}_tokens"]))
+        learnt.append(Codec(tokenizer, vocabulary, model, side.language, config.normalize))
     weights = [config.corpus_weight, *([extra.weight, extra.tag] for extra in config.source.extra)]
     content = texts if weights == [1, *[[1, None]] * len(config.source.extra)] else [texts, weights]
     text = hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -186,6 +187,6 @@ def _key(config: DataConfig, augmentation: Augmentation, texts: list[Any]) -> st
         for name, side in config.sides
     ]
     tags = [extra.tag for extra in config.source.extra]
-    settings = [fields, config.joint_vocabulary, config.max_length, tags]
+    settings = [fields, config.joint_vocabulary, config.normalize, config.max_length, tags]
     content = [code, packages, unicodedata.unidata_version, settings, texts]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]

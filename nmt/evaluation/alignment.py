@@ -186,8 +186,8 @@ def attend_words(translator: Translator, text: ParallelText, words: WordPairs) -
         sides = text.source[block], text.target[block], words.source[block], words.target[block]
         attention = translator.forced_attention(*sides[:2])
         for source, target, source_words, target_words, weights in zip(*sides, attention, strict=True):
-            source_shares = token_shares(translator.source.tokenizer.surfaces(source), source_words)
-            target_shares = token_shares(translator.target.tokenizer.surfaces(target), target_words)
+            source_shares = token_shares(translator.source.surfaces(source), source_words)
+            target_shares = token_shares(translator.target.surfaces(target), target_words)
             yield word_attention(weights.numpy(), source_shares, target_shares)
 
 

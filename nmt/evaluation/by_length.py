@@ -15,7 +15,9 @@ FEW_SENTENCES = 20  # below this, a bucket's BLEU says little: tables and figure
 
 @dataclass(frozen=True)
 class Bucket:
-    """BLEU of the sentences of `low` to `high` source tokens (None: or more), its 95 % interval; None without any."""
+    """BLEU of the sentences of `low` to `high` source tokens (None: or more), and its 95 % interval.
+
+    BLEU is None where no reference has four words."""
 
     low: int
     high: int | None
@@ -51,6 +53,7 @@ def bleu_by_length(
     seed: int = 12345,
     *,
     lowercase: bool = False,
+    language: str = "xx",
 ) -> list[Bucket]:
     """Corpus BLEU, cased or of lower-cased text, of the sentences in each bucket of source length, with 95 % intervals.
 
@@ -59,13 +62,14 @@ def bleu_by_length(
     `check_edges` does.
     """
     check_edges(edges)
-    statistics = bleu_statistics(hypotheses, references, lowercase=lowercase)
+    statistics = bleu_statistics(hypotheses, references, lowercase=lowercase, language=language)
     bucket_of = np.searchsorted(np.asarray(edges, dtype=np.int64), np.asarray(lengths, dtype=np.int64), side="left")
     result = []
     for number, (low, high) in enumerate(zip([1, *(edge + 1 for edge in edges)], [*edges, None], strict=True)):
         counts = statistics[bucket_of == number]
-        bleu = bleu_from_statistics(counts.sum(axis=0)) if len(counts) else None
-        interval = bootstrap_interval(counts, samples, seed) if len(counts) else (None, None)
+        is_defined = (counts[:, 1] >= 4).any()
+        bleu = bleu_from_statistics(counts.sum(axis=0)) if is_defined else None
+        interval = bootstrap_interval(counts, samples, seed) if is_defined else (None, None)
         result.append(Bucket(low, high, len(counts), bleu, *interval))
     return result
 

@@ -72,12 +72,12 @@ def evaluate(
             checkpoint=name,
             split=test_set.split,
             scores=scores.score(hypotheses, text.target, languages[1]),
-            by_length=by_length.bleu_by_length(hypotheses, text.target, lengths, edges),
+            by_length=by_length.bleu_by_length(hypotheses, text.target, lengths, edges, language=languages[1]),
             alignment=alignment_score(translators[name], test_set),
         )
         for name, hypotheses in outputs.items()
     ]
-    comparisons = scores.compare(outputs, text.target)
+    comparisons = scores.compare(outputs, text.target, target_language=languages[1])
     table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons)}"
     if output is not None:
         try:

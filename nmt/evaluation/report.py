@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
-from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, Comparison, Scores
+from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, UNDEFINED, Comparison, Scores
 from nmt.system import files
 from nmt.text.corpus import ParallelText
 
@@ -140,15 +140,22 @@ def _as_csv(evaluations: Sequence[ModelEvaluation]) -> str:
 
 def _score_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:
     first = evaluations[0]
-    heads = ["Scores" if first.split == NO_SPLIT else f"Scores on {first.split}", *FLAVOURS.values(), "length"]
+    values = asdict(first.scores)
+    flavours = sorted(FLAVOURS, key=lambda flavour: values[flavour] is None)  # chrF leads where BLEU is undefined
+    labels = [FLAVOURS[flavour] for flavour in flavours]
+    heads = ["Scores" if first.split == NO_SPLIT else f"Scores on {first.split}", *labels, "length"]
     cells = [
-        [*(f"{getattr(e.scores, flavour):.2f}" for flavour in FLAVOURS), f"{e.scores.length_ratio:.3f}"]
+        [*(_number(getattr(e.scores, flavour)) for flavour in flavours), f"{e.scores.length_ratio:.3f}"]
         for e in evaluations
     ]
-    notes = {label: first.scores.signatures[flavour] for flavour, label in FLAVOURS.items()}
+    notes = {FLAVOURS[f]: UNDEFINED if values[f] is None else first.scores.signatures[f] for f in flavours}
     notes["length"] = "tokens of the translations / of the references; below 1, BLEU has a brevity penalty"
     lines = [_model_table(heads, names, cells), "", *(f"{label:<11}  {note}" for label, note in notes.items())]
     return "\n".join(lines)
+
+
+def _number(score: float | None) -> str:
+    return "-" if score is None else f"{score:.2f}"
 
 
 def _length_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:

@@ -1,12 +1,14 @@
 """Corpus scores and the significance of their differences, by sacreBLEU (Post 2018).
 
-BLEU (Papineni et al. 2002), chrF (Popović 2015) and the paired bootstrap (Koehn 2004) of detokenised sentences.
+BLEU (Papineni et al. 2002), chrF (Popović 2015) and the paired bootstrap (Koehn 2004) of detokenised sentences, both
+sides normalised (`nmt.text.normalization`).
 """
 
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -15,8 +17,12 @@ import sacrebleu
 from jaxtyping import Int
 
 from nmt.system.errors import UserError
+from nmt.text.normalization import normalized
 from nmt.text.tokenizers.spacy import SpacyTokenizer
 
+_TOKENIZATION = {"zh": "zh", "yue": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}  # sacreBLEU's; of others it is 13a
+_TOKENIZATION |= dict.fromkeys(("th", "lo", "km", "my", "bo", "dz"), "char")  # without spaces between words
+UNDEFINED = "undefined, since no reference has four words: BLEU counts sequences of four; see chrF"
 ONE_SIDED = "sacreBLEU's p-value, in effect one-sided: below 0.05 for 11 % of pairs of equally good systems"
 MEANINGLESS = "no p-value: hardly any 4-gram matches, so BLEU here is mostly sacreBLEU's smoothing"
 
@@ -25,13 +31,14 @@ MEANINGLESS = "no p-value: hardly any 4-gram matches, so BLEU here is mostly sac
 class Scores:
     """Corpus scores of one system, each from 0 to 100, and per score the sacreBLEU signature that defines it.
 
-    `bleu` is cased sacreBLEU, the one to report; `bleu_tokenized_lowercase` splits both sides with spaCy first.
+    BLEU is None where no reference has four words. `bleu` is cased sacreBLEU, the one to report;
+    `bleu_tokenized_lowercase` splits both sides with spaCy first.
     `length_ratio` is the number of tokens in the hypotheses divided by that in the references, as `bleu` counts them.
     """
 
-    bleu: float
-    bleu_lowercase: float
-    bleu_tokenized_lowercase: float
+    bleu: float | None
+    bleu_lowercase: float | None
+    bleu_tokenized_lowercase: float | None
     chrf: float
     length_ratio: float
     signatures: dict[str, str]
@@ -56,11 +63,12 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     `target_language` is a code such as "en". Raises UserError if the numbers of sentences differ or are 0.
     """
     _check_pairs(hypotheses, references)
-    raw = hypotheses, references
+    by = bleu_tokenization(target_language)
+    raw = _normalized(hypotheses), _normalized(references)
     tokenized = tuple([" ".join(tokens) for tokens in spacy_tokens(side, target_language)] for side in raw)
     metrics: dict[str, tuple[Any, Sequence[Sequence[str]]]] = {
-        "bleu": (sacrebleu.BLEU(), raw),  # without `force` it warns, once, if the hypotheses look tokenised
-        "bleu_lowercase": (sacrebleu.BLEU(lowercase=True, force=True), raw),
+        "bleu": (sacrebleu.BLEU(tokenize=by), raw),  # without `force` it warns, once, if the hypotheses look tokenised
+        "bleu_lowercase": (sacrebleu.BLEU(lowercase=True, tokenize=by, force=True), raw),
         "bleu_tokenized_lowercase": (sacrebleu.BLEU(lowercase=True, tokenize="none", force=True), tokenized),
         "chrf": (sacrebleu.CHRF(), raw),
     }
@@ -68,20 +76,52 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     signatures = {name: metric.get_signature() for name, (metric, _) in metrics.items()}
     # spaCy tokenised, not sacreBLEU, whose signature would say "none".
     signatures["bleu_tokenized_lowercase"].update("tok", f"spacy.blank({_rules(target_language)})-{version('spacy')}")
+    values = {name: result.score for name, result in results.items()}
+    if not is_defined(references, target_language):
+        values |= {"bleu": None, "bleu_lowercase": None}
+    if not any(len(sentence.split()) >= 4 for sentence in tokenized[1]):
+        values["bleu_tokenized_lowercase"] = None
     return Scores(
-        **{name: result.score for name, result in results.items()},
+        **values,
         length_ratio=float(results["bleu"].ratio),
         signatures={name: signature.format() for name, signature in signatures.items()},
     )
 
 
-def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """The `bleu` of `score` alone, without a warning where the hypotheses look tokenised, as early in training."""
+def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str], target_language: str = "xx") -> float:
+    """The `bleu` of `score` alone, 0 where it is undefined, without a warning where the hypotheses look tokenised."""
     _check_pairs(hypotheses, references)
-    return sacrebleu.BLEU(force=True).corpus_score(hypotheses, [references]).score
+    if not is_defined(references, target_language):
+        return 0.0
+    metric = sacrebleu.BLEU(tokenize=bleu_tokenization(target_language), force=True)
+    return metric.corpus_score(_normalized(hypotheses), [_normalized(references)]).score
 
 
-def compare(systems: Mapping[str, Sequence[str]], references: Sequence[str], samples: int = 1000) -> list[Comparison]:
+def chrf_score(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """The `chrf` of `score` alone."""
+    return sacrebleu.CHRF().corpus_score(_normalized(hypotheses), [_normalized(references)]).score
+
+
+@cache
+def bleu_tokenization(language: str) -> str:
+    """SacreBLEU's name for how it tokenises a language: by characters where that takes a package that is not here."""
+    tokenization = _TOKENIZATION.get(language, "13a")
+    try:
+        sacrebleu.BLEU(tokenize=tokenization)
+    except RuntimeError:
+        return "char"
+    return tokenization
+
+
+def is_defined(references: Sequence[str], target_language: str) -> bool:
+    """Whether BLEU is: some reference has four words."""
+    tokenize = sacrebleu.BLEU(tokenize=bleu_tokenization(target_language)).tokenizer
+    return any(len(tokenize(reference).split()) >= 4 for reference in references)
+
+
+def compare(
+    systems: Mapping[str, Sequence[str]], references: Sequence[str], samples: int = 1000, target_language: str = "xx"
+) -> list[Comparison]:
     """Test the BLEU of every system (name → hypotheses) against the first one; an empty list for a single system.
 
     The p-value is that of `sacrebleu --paired-bs` (Koehn 2004, section 4) for the same seed: 12345, or the environment
@@ -99,8 +139,9 @@ def compare(systems: Mapping[str, Sequence[str]], references: Sequence[str], sam
     if not (seed.isdecimal() and int(seed) > 0):
         raise UserError(f"environment variable SACREBLEU_SEED={seed}: unset it, or set it to a positive integer")
     test = f"paired bootstrap, {samples} resamples, seed {int(seed)}"
-    statistics = {name: bleu_statistics(hypotheses, references) for name, hypotheses in systems.items()}
-    metrics = {"BLEU": sacrebleu.BLEU(force=True)}
+    systems, references = {name: _normalized(texts) for name, texts in systems.items()}, _normalized(references)
+    statistics = {name: bleu_statistics(texts, references, language=target_language) for name, texts in systems.items()}
+    metrics = {"BLEU": sacrebleu.BLEU(tokenize=bleu_tokenization(target_language), force=True)}
     paired = PairedTest(list(systems.items()), metrics, [references], test_type="bs", n_samples=samples, n_jobs=1)
     scored: dict[str, Any] = dict(zip(systems, paired()[1]["BLEU"], strict=True))
     baseline, *names = systems
@@ -128,15 +169,17 @@ def _p_value(p_value: Any, one: Int[np.ndarray, "N 10"], other: Int[np.ndarray, 
 
 
 def bleu_statistics(
-    hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bool = False
+    hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bool = False, language: str = "xx"
 ) -> Int[np.ndarray, "N 10"]:
     """Each sentence's sufficient statistics for sacreBLEU (Papineni et al. 2002, section 2.3), cased or lower-cased.
 
     The columns are: hypothesis tokens, reference tokens, matched n-grams for n = 1…4, hypothesis n-grams for n = 1…4.
     Their sums over any set of sentences give the corpus BLEU of that set: see `bleu_from_statistics`.
     """
-    metric = sacrebleu.BLEU(lowercase=lowercase, effective_order=True, force=True)  # the score itself is not used
-    sentences = (metric.sentence_score(h, [r]) for h, r in zip(hypotheses, references, strict=True))
+    by = bleu_tokenization(language)
+    metric = sacrebleu.BLEU(lowercase=lowercase, tokenize=by, effective_order=True, force=True)  # for its counts alone
+    pairs = zip(_normalized(hypotheses), _normalized(references), strict=True)
+    sentences = (metric.sentence_score(hypothesis, [reference]) for hypothesis, reference in pairs)
     return np.array([[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in sentences], dtype=np.int64).reshape(-1, 10)
 
 
@@ -149,7 +192,11 @@ def bleu_from_statistics(total: Int[np.ndarray, "10"]) -> float:
 def spacy_tokens(sentences: Sequence[str], language: str) -> list[list[str]]:
     """Split every sentence by the rules of `spacy.blank`, which need no model; runs of blanks are not tokens."""
     tokenizer = SpacyTokenizer(_rules(language), lowercase=False)
-    return [tokenizer.tokenize(sentence) for sentence in sentences]
+    return [tokenizer.words(sentence) for sentence in sentences]
+
+
+def _normalized(sentences: Sequence[str]) -> list[str]:
+    return [normalized(sentence) for sentence in sentences]
 
 
 def _check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:

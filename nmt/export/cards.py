@@ -57,6 +57,7 @@ def folder_card(config: dict[str, Any], size: int, about: str = "") -> str:
         packages=" sentencepiece" if subwords else "",
     )
     text += "| `source.model` | sentencepiece's model, which cuts text into tokens |\n" if subwords else ""
+    text += "| `normalization.py` | the form of text that the model reads |\n"
     text += "| `case.py` | case as marks between subwords |\n" if "case.py" in config["files"] else ""
     return f"{text}\n## About the model\n\n{_elsewhere(about)}" if about.strip() else text
 

@@ -19,11 +19,12 @@ from nmt.export.graphs import trace
 from nmt.export.precision import Precision, write
 from nmt.system.errors import UserError
 from nmt.system.files import TEMPORARY, make_folder, report_write_errors, require_new
+from nmt.text import normalization
 from nmt.text.tokenizers import TOKENIZERS, case
 
 FORMAT = 1  # of the folder, which `translate.py` names, too
 SCRIPT = Path(__file__).with_name("standalone.py")
-CASE = Path(case.__file__)  # which imports nothing of nmt
+CASE, NORMALIZATION = Path(case.__file__), Path(normalization.__file__)  # which import nothing of nmt
 _BATCH = 32  # sentences: more take more memory, and no less time
 _SEARCH = ("beam_size", "length_penalty", "max_length", "max_source_length", "batch_size")
 
@@ -77,6 +78,7 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
     write_text_files(folder, first)
     if "sentencepiece_cased" in (first.config.data.source.tokenizer, first.config.data.target.tokenizer):
         shutil.copyfile(CASE, folder / "case.py")
+    shutil.copyfile(NORMALIZATION, folder / "normalization.py")
     files = sorted(folder.iterdir())
     search = {name: getattr(first.config.search, name) for name in _SEARCH}
     config: dict[str, Any] = {
@@ -85,7 +87,7 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
         "models": [contents.config.name for contents in loaded.values()],
         "precision": precision,
         "search": search | {"batch_size": min(search["batch_size"], _BATCH)},
-        **{side: described(getattr(first.config.data, side)) for side in ("source", "target")},
+        **{side: described(first, side) for side in ("source", "target")},
         "files": {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
     }
     (folder / "config.json").write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -114,6 +116,8 @@ def write_text_files(folder: Path, loaded: Loaded, *, with_target: bool = False)
     return names
 
 
-def described(side: Any) -> dict[str, Any]:
+def described(loaded: Loaded, name: str) -> dict[str, Any]:
     """What config.json says of a side's text."""
-    return {"language": side.language, "tokenizer": side.tokenizer, "lowercase": side.lowercase}
+    data, side = loaded.config.data, getattr(loaded.config.data, name)
+    of_side = {"language": side.language, "tokenizer": side.tokenizer, "lowercase": side.lowercase}
+    return of_side | {"normalize": data.normalize}

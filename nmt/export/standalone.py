@@ -54,7 +54,8 @@ class Side:
         self.kind, self.lowercase = config["tokenizer"], config["lowercase"]
         self.tokens: list[str] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         self.ids = {token: i for i, token in enumerate(self.tokens) if i > EOS}
-        sys.path.append(str(folder))  # where case.py is
+        sys.path.append(str(folder))  # where case.py and normalization.py are
+        self.normalized: Any = import_module("normalization").normalized if config.get("normalize") else str
         self.case: Any = import_module("case") if self.kind == "sentencepiece_cased" else None
         if self.kind.startswith("sentencepiece") and name == "source":  # a target's pieces are only joined
             from sentencepiece import SentencePieceProcessor
@@ -64,6 +65,7 @@ class Side:
             self.subwords = set(map(self.pieces.id_to_piece, words))
 
     def tokenize(self, text: str) -> Any:
+        text = self.normalized(text)
         if not self.kind.startswith("sentencepiece"):
             tokens = text.split() if self.kind == "whitespace" else [MARKED.get(c, c) for c in " ".join(text.split())]
             return [token.lower() for token in tokens] if self.lowercase else tokens

@@ -70,10 +70,7 @@ def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) 
         "model": offered("static_page").of_model("1", name, Translator.of({name: loaded})),
         "window": scope.window if isinstance(scope, LocalScope) else None,
         "segment_ends": list(model.segment_ends),
-        **{
-            side: described(getattr(loaded.config.data, side)) | {"subwords": subwords[side]}
-            for side in ("source", "target")
-        },
+        **{side: described(loaded, side) | {"subwords": subwords[side]} for side in ("source", "target")},
         "files": {file.relative_to(folder).as_posix(): file.stat().st_size for file in files},
     }
     (model_folder / "model.json").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")

@@ -88,12 +88,13 @@ def _bleu(config: Config, scores: Scores, hypotheses: Sequence[str], text: Paral
     """The fields of BLEU: lower-cased if the target text is, since the model then writes no capitals."""
     lowercase, edges = config.data.target.lowercase, config.evaluation.length_edges
     flavour = "bleu_lowercase" if lowercase else "bleu"
-    counts = bleu_statistics(hypotheses, text.target, lowercase=lowercase)
+    language = config.data.target.language
+    counts = bleu_statistics(hypotheses, text.target, lowercase=lowercase, language=language)
     low, high = bootstrap_interval(counts)
     lengths = source_lengths(text.source, config.data.source.language)
-    by_length = bleu_by_length(hypotheses, text.target, lengths, edges, lowercase=lowercase)
+    by_length = bleu_by_length(hypotheses, text.target, lengths, edges, lowercase=lowercase, language=language)
     return {
-        "bleu": getattr(scores, flavour),
+        "bleu": getattr(scores, flavour) or 0.0,
         "bleu_low": low,
         "bleu_high": high,
         "signature": scores.signatures[flavour],

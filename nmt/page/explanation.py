@@ -91,7 +91,7 @@ def read(translator: Translator, sentence: str, target: str) -> tuple[list[str],
         raise UserError("the translation is not valid Unicode text: convert it to UTF-8")
     sentence = _readable(translator, sentence)
     translator = forced_translator(prepared(translator), sentence, {})
-    tokens, most = translator.target.tokenizer.tokenize(target), translator.search.max_length
+    tokens, most = translator.target.tokenize(target), translator.search.max_length
     if len(tokens) >= most:
         raise UserError(f"the translation has {len(tokens)} tokens; at most {most - 1} are read: shorten it")
     if not translator.source.encode(sentence):

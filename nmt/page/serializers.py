@@ -69,7 +69,7 @@ def of_explanation(translator: Translator, explanation: Explanation) -> dict[str
 
 def of_reading(translator: Translator, text: str, tokens: Sequence[str], steps: Sequence[DecodingStep]) -> Any:
     """The same of a translation that the model was made to write, which has no search."""
-    source = [*translator.source.tokenizer.tokenize(text)[: translator.search.max_source_length], EOS_TOKEN]
+    source = [*translator.source.tokenize(text)[: translator.search.max_source_length], EOS_TOKEN]
     return {
         "source": of_tokens(translator.source.tokenizer, source if tokens else []),
         "target": of_tokens(translator.target.tokenizer, tokens),

@@ -15,7 +15,7 @@ import sacrebleu
 from nmt.evaluation.alignment import Link, WordKind, WordPairs, attend_words, best_links, score_alignment, word_pairs
 from nmt.evaluation.by_length import Bucket, bleu_by_length, source_lengths
 from nmt.evaluation.checkpoints import TestSet, file_test_set
-from nmt.evaluation.scores import sacrebleu_score
+from nmt.evaluation.scores import bleu_tokenization, sacrebleu_score
 from nmt.page.batch_queue import BatchQueue, FullQueue
 from nmt.page.security import Refusal
 from nmt.system.errors import UserError
@@ -167,7 +167,8 @@ class TestSets:
         texts, reference = result.hypotheses, one.text.target
         if self.lowercase:
             texts, reference = ([text.lower() for text in side] for side in (texts, reference))
-        result.bleu, result.chrf, summary = await asyncio.to_thread(_scored, texts, reference, self._lengths[number])
+        lengths, language = self._lengths[number], translator.target.language
+        result.bleu, result.chrf, summary = await asyncio.to_thread(_scored, texts, reference, lengths, language)
         rate = score_alignment(links, gold).error_rate if gold is not None and links else None
         result.summary = summary | {"error_rate": rate}
 
@@ -193,14 +194,15 @@ def _attend(translator: Translator, one: TestSet, part: slice) -> list[tuple[Any
 
 
 def _scored(
-    hypotheses: Sequence[str], references: Sequence[str], lengths: Sequence[int]
+    hypotheses: Sequence[str], references: Sequence[str], lengths: Sequence[int], language: str
 ) -> tuple[list[float], list[float], dict[str, Any]]:
     """BLEU and chrF of each sentence, and those of the whole."""
-    bleu, chrf = sacrebleu.BLEU(effective_order=True, force=True), sacrebleu.CHRF()
+    bleu = sacrebleu.BLEU(tokenize=bleu_tokenization(language), effective_order=True, force=True)
+    chrf = sacrebleu.CHRF()
     pairs = list(zip(hypotheses, references, strict=True))
-    buckets: list[Bucket] = bleu_by_length(hypotheses, references, lengths, EDGES)
+    buckets: list[Bucket] = bleu_by_length(hypotheses, references, lengths, EDGES, language=language)
     summary = {
-        "bleu": sacrebleu_score(hypotheses, references),
+        "bleu": sacrebleu_score(hypotheses, references, language),
         "chrf": chrf.corpus_score(hypotheses, [references]).score,
         "by_length": [asdict(bucket) for bucket in buckets],
     }

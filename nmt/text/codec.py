@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from nmt.text.normalization import normalized
 from nmt.text.tokenizers import Tokenizer, make_tokenizer
 from nmt.text.vocabulary import UNK_TOKEN, Vocabulary
 
@@ -16,21 +17,43 @@ UNKNOWN = "\ue000"  # of private use: no text has it
 
 @dataclass(frozen=True)
 class Codec:
-    """Turns one language's text into ids and back. `language` is its code, or `xx` where none is known."""
+    """Turns one language's text into ids and back. `language` is its code, or `xx` where none is known.
+
+    With `normalize` all text is normalised before it becomes tokens.
+    """
 
     tokenizer: Tokenizer
     vocabulary: Vocabulary
     subword_model: bytes | None = None
     language: str = "xx"
+    normalize: bool = True
+
+    def normalized(self, text: str) -> str:
+        return normalized(text) if self.normalize else text
+
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of a sentence, as the model reads them."""
+        return list(filter(self._is_read, self.tokenizer.tokenize(self.normalized(text))))
+
+    def surfaces(self, text: str) -> list[str]:
+        """For each of `tokenize(text)` the piece of the text behind it."""
+        text = self.normalized(text)
+        pairs = zip(self.tokenizer.tokenize(text), self.tokenizer.surfaces(text), strict=True)
+        return [surface for token, surface in pairs if self._is_read(token)]
 
     def encode(self, text: str) -> list[int]:
         """The ids of a sentence's tokens, without beginning and end tokens."""
-        return self.vocabulary.encode(self.tokenizer.tokenize(text))
+        return self.vocabulary.encode(self.tokenize(text))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text that ids spell. An unknown token becomes a character that is unknown again."""
         tokens = self.vocabulary.decode(ids)
         return self.tokenizer.detokenize([UNKNOWN if token == UNK_TOKEN else token for token in tokens])
+
+    def _is_read(self, token: str) -> bool:
+        """False for a mark of spaces that the vocabulary, once it is learnt, does not have."""
+        tokens = self.vocabulary.tokens
+        return token not in self.tokenizer.spacing or not tokens or token in tokens
 
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint has to store, in types that a checkpoint may hold."""
@@ -40,8 +63,10 @@ class Codec:
         return {"tokens": list(self.vocabulary.tokens), "subword_model": model}
 
     @classmethod
-    def from_state(cls, kind: str, language: str, lowercase: bool, state: dict[str, Any]) -> Codec:
+    def from_state(
+        cls, kind: str, language: str, lowercase: bool, state: dict[str, Any], normalize: bool = True
+    ) -> Codec:
         """The codec of a checkpoint, whose config says what tokenizer it has: kind, language, and case."""
         model = None if state["subword_model"] is None else bytes(state["subword_model"].numpy())
         tokenizer = make_tokenizer(kind, language, lowercase, model)
-        return cls(tokenizer, Vocabulary(tuple(state["tokens"])), model, language)
+        return cls(tokenizer, Vocabulary(tuple(state["tokens"])), model, language, normalize)

@@ -16,8 +16,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from nmt.text.normalization import normalized
+
 _CODE = re.compile("[a-z]{2,3}")
 _WORD = re.compile(r"[^\W\d_]+")
+# Tags, placeholders, addresses, numbers and code say nothing of the language around them.
+_NO_WORDS = re.compile(r"<[^<>]*>|\{[^{}]*\}|\S*(?:[@/\\_=#%*+\d]|\w[.:]\w)\S*")
 _CLEAR = 3.0  # nats: how much likelier a text must be; no word outside of the lists says as much by itself
 _STOP_WORDS = 0.9  # the share of a text's words that are taken for stop words in this mixture
 _CONTEXT = 3  # letters
@@ -49,18 +53,19 @@ class _Statistics(NamedTuple):
 def likeliest_language(text: str, languages: Sequence[str]) -> str | None:
     """The language with the likeliest words; None where that is not clear.
 
-    Words with a capital, which may be names, count only at the beginning of the text, or if there are no others. A
-    language that spaCy has no stop words of is never the answer.
+    Words with a capital, which may be names, count only at the beginning of the text; if there are no others, stop
+    words alone count. A language that spaCy has no stop words of is never the answer.
     """
     statistics = {language: _statistics(language) for language in languages}
     scores = dict.fromkeys(statistics, 0.0)
-    first, *rest = _WORD.findall(text) or [""]
+    first, *rest = _WORD.findall(_NO_WORDS.sub(" ", normalized(text))) or [""]
     small = [word for word in rest if word == word.lower()]
-    for word in [first.lower(), *small] if small else _WORD.findall(text.lower()):
-        if not any(all(letter in one.counts for letter in word) for one in statistics.values()):
-            continue  # in another script
+    for word in map(str.lower, [first, *(small or rest)]):
+        is_listed = any(word in one.stop_words for one in statistics.values())
+        if not is_listed and not (small and any(set(word) <= one.counts.keys() for one in statistics.values())):
+            continue  # perhaps a name, or in another script
         logs = {language: one.log_likelihood(word) for language, one in statistics.items()}
-        least = -math.inf if any(word in one.stop_words for one in statistics.values()) else -_CLEAR
+        least = -math.inf if is_listed else -_CLEAR
         for language, value in logs.items():
             scores[language] += max(value - max(logs.values()), least)
     best, *worse = sorted(scores, key=scores.__getitem__, reverse=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode
 from nmt.system.wording import counted, truncate
-from nmt.text.tokenizers import Tokenizer
+from nmt.text.codec import Codec
 
 
 def most_characters(limit: int) -> int:
@@ -19,13 +19,13 @@ def most_characters(limit: int) -> int:
     return max(10_000, 20 * limit)
 
 
-def read(sentences: Sequence[str], limit: int, tokenizer: Tokenizer) -> tuple[list[str], list[list[str]]]:
+def read(sentences: Sequence[str], limit: int, codec: Codec) -> tuple[list[str], list[list[str]]]:
     """What is read of each sentence, and its tokens, at most as many as the search takes.
 
     Raises `UserError` as `all_readable` does.
     """
     kept = all_readable(sentences, limit)
-    tokens = [tokenizer.tokenize(sentence) for sentence in kept]
+    tokens = [codec.tokenize(sentence) for sentence in kept]
     for sentence, sentence_tokens, whole in zip(kept, tokens, sentences, strict=True):
         is_cut = len(sentence) < len(whole) and len(sentence) < len(" ".join(whole.split()))
         if is_cut or len(sentence_tokens) > limit:

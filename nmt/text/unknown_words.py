@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -38,9 +39,11 @@ def read_dictionary(path: Path) -> dict[str, str]:
 
 
 def replacements(
-    sentence: str, source: Tokenizer, target: Tokenizer, dictionary: Mapping[str, str]
+    surfaces: list[str], source: Tokenizer, target: Tokenizer, dictionary: Mapping[str, str]
 ) -> tuple[list[str], list[int]]:
     """The target tokens that a source sentence offers as replacements, and for each source token its offer's index.
+
+    `surfaces` are those of the source tokens.
 
     - If target tokens are words (spaCy, whitespace), the offers are the raw words of the source. If the source's tokens
       are pieces (sentencepiece, characters), a word consists of all pieces from one "▁" to the next, except for
@@ -51,9 +54,10 @@ def replacements(
     A word is looked up in the dictionary as written, then in lower case, and is copied as written if the dictionary has
     neither. Parts of words are not looked up.
     """
-    surfaces = source.surfaces(sentence)
     offers: list[tuple[str, int]] = []  # tokens, and how many source tokens are behind each
-    for word in words_of(surfaces) if source.pieces else [[surface] for surface in surfaces]:
+    begins = [place for place, surface in enumerate(surfaces) if surface not in source.spacing]
+    words = [surfaces[begin:end] for begin, end in pairwise([*begins, len(surfaces)])]  # with the marks behind them
+    for word in words_of(surfaces) if source.pieces else words:
         raw = _bare("".join(word)) if source.pieces else word[0]
         translation = dictionary.get(raw) or dictionary.get(raw.lower())
         if not (source.pieces and target.pieces):

@@ -116,15 +116,16 @@ def _validate(trainer: Trainer) -> None:
     refuse_infinite(trainer)
     started = time.monotonic()
     model, selection = trainer.train_state.result, selection_of(trainer)
-    loss, bleu, hypotheses = validate(
+    loss, bleu, hypotheses, chrf = validate(
         model, pairs.source, pairs.target, config, trainer.validation, trainer.group, selection
     )
     trainer.log.refuse_removed()  # before this validation is counted, whose best.safetensors would not be saved
-    counters.record_validation(loss, bleu, config.training)
+    counters.record_validation(loss, bleu if chrf is None else chrf, config.training)
     counters.seconds += time.monotonic() - started
     best = counters.since_best == 0
     examples = sample_translations(trainer.validation, hypotheses)
     values = {"loss": loss, "perplexity": perplexity(loss), "bleu": bleu, "seconds": counters.seconds}
+    values |= {} if chrf is None else {"chrf": chrf}
     event = trainer.log_event("validation", **values, examples=examples)
     name = "BLEU (lower-cased)" if config.data.target.lowercase else "BLEU"
     trainer.progress.report(

@@ -6,7 +6,8 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from operator import attrgetter
+from itertools import islice
+from operator import attrgetter, ne
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,19 +22,21 @@ from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
 from nmt.data.augmentation import augmentation_of
 from nmt.data.batching import Batches, epoch_batches
-from nmt.data.splits import split_paths
+from nmt.data.splits import split_paths, training_paths
 from nmt.data.training_set import TrainingSet, load_training_set
+from nmt.evaluation.scores import is_defined, sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
 from nmt.system.startup import without_garbage_collection
-from nmt.text.corpus import ParallelText, read_pairs
+from nmt.text.corpus import ParallelText, iterate_lines, read_pairs
 from nmt.text.vocabulary import UNK
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup, local_device
 from nmt.training.folder import load_last_intact
 
 _TOKEN_FIELDS = {"tokenizer", "language", "lowercase", "vocabulary_size", "subword_model"}
 _SIDES = ("source", "target")
+SAMPLE = 1000  # lines, from all of the text
 TRAINABLE: tuple[Precision, ...] = ("float32", "bf16")
 
 
@@ -64,7 +67,7 @@ def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path 
         validation = _validation_text(config)
         if group.is_main:
             group.wait()
-            for line in pairs.notes:
+            for line in [*pairs.notes, *_lost_text(pairs)]:
                 print(line, file=sys.stderr)
     return Prepared(device, pairs, validation, start, segment_ends(config.model.attention, pairs.source.vocabulary))
 
@@ -107,6 +110,21 @@ def with_precision(config: Config, precision: Precision) -> Config:
     return config.model_copy(update={"training": training})
 
 
+def _lost_text(pairs: TrainingSet) -> Iterator[str]:
+    """What a model without a mistake would get wrong: what the target's tokens lose, by a sample of the corpus."""
+    codec, path = pairs.target, training_paths(pairs.config)[0][1]
+    step = max(1, pairs.store.meta["pairs"][0] // SAMPLE)
+    lines = [line for line in islice(iterate_lines(path), 0, None, step) if line.strip()]
+    texts = (" ".join(codec.normalized(line).split()) for line in lines)
+    references = [text.lower() if pairs.config.target.lowercase else text for text in texts]
+    spelt = [codec.decode(codec.encode(line)) for line in lines]
+    if changed := sum(map(ne, spelt, references)):
+        bleu = sacrebleu_score(spelt, references, codec.language)
+        best = f": {bleu:.1f} BLEU without any other mistake" if is_defined(references, codec.language) else ""
+        share = 100 * changed / len(lines)
+        yield f"data.target: a model cannot write {share:.1f} % of the training lines as they are{best}"
+
+
 def _validation_text(config: Config) -> ParallelText:
     """The validation text. Raises `UserError` if no pair has text."""
     source_path, target_path = split_paths(config.data, "validation")
@@ -144,8 +162,9 @@ def _starting_point(config: Config, resumed: Path | None) -> Loaded | None:
 
 def _fixed_differences(before: Config, now: Config) -> Iterator[str]:
     """The fields that must be the checkpoint's, and are not."""
-    if before.data.joint_vocabulary != now.data.joint_vocabulary:
-        yield "data.joint_vocabulary"
+    for field in ("joint_vocabulary", "normalize"):
+        if getattr(before.data, field) != getattr(now.data, field):
+            yield f"data.{field}"
     for side in _SIDES:
         one, other = (getattr(config.data, side).model_dump(include=_TOKEN_FIELDS) for config in (before, now))
         yield from (f"data.{side}.{field}" for field in differences(one, other))

@@ -81,9 +81,10 @@ class Progress:
 
 def describe_validation(event: Mapping[str, Any], *, best: bool, bleu_name: str) -> str:
     """The text for a `validation` event of `metrics.jsonl`."""
+    score = f"chrF {event['chrf']:.2f} (BLEU is undefined)" if "chrf" in event else f"{bleu_name} {event['bleu']:.2f}"
     lines = [
         f"epoch {event['epoch']}, update {event['update']}, {event['seconds'] / 60:.1f} min: validation "
-        f"loss {event['loss']:.3f}, perplexity {event['perplexity']:.2f}, {bleu_name} {event['bleu']:.2f}"
+        f"loss {event['loss']:.3f}, perplexity {event['perplexity']:.2f}, {score}"
         f"{', the best so far' if best else ''}"
     ]
     for example in event["examples"]:

@@ -13,7 +13,7 @@ from nmt.config.run import Config
 from nmt.data.batching import Batch, Example, collate
 from nmt.data.shortlist import Shortlist
 from nmt.decoding.batches import longest_first
-from nmt.evaluation.scores import sacrebleu_score
+from nmt.evaluation.scores import chrf_score, is_defined, sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import report_out_of_memory
 from nmt.system.wording import counted
@@ -26,8 +26,9 @@ from nmt.translator import Translator
 
 class Validation(NamedTuple):
     loss: float  # nats per target token, not smoothed, over the whole set
-    bleu: float  # sacreBLEU from 0 to 100
+    bleu: float  # sacreBLEU from 0 to 100; 0 where it is undefined
     hypotheses: list[str]
+    chrf: float | None = None  # where BLEU is undefined, and this score takes its place
 
 
 def validate(
@@ -53,7 +54,8 @@ def validate(
     by_index = group.gather([(i, translation.text) for i, translation in zip(shard, translations, strict=True)])
     hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(by_index))]
     references = [line.lower() for line in text.target] if config.data.target.lowercase else text.target
-    return Validation(loss, sacrebleu_score(hypotheses, references), hypotheses)
+    chrf = None if is_defined(references, target.language) else chrf_score(hypotheses, references)
+    return Validation(loss, sacrebleu_score(hypotheses, references, target.language), hypotheses, chrf)
 
 
 @torch.inference_mode()

@@ -21,7 +21,7 @@ def test_every_pair_is_trained_on_and_batches_are_full(tmp_path: Path, monkeypat
     pairs = load_training_set(config)
     assert len(pairs) == 29_000
     assert (pairs.skipped.empty, pairs.skipped.too_long) == (0, 0)
-    assert (len(pairs.source.vocabulary), len(pairs.target.vocabulary)) == (7_851, 5_892)
+    assert (len(pairs.source.vocabulary), len(pairs.target.vocabulary)) == (7_853, 5_894)
     for unit, size in (("sentences", 64), ("tokens", 1024)):
         batches = epoch_batches(pairs.lengths, size, unit, seed=1, epoch=0)
         assert sorted(n for i in range(len(batches)) for n in batches[i]) == list(range(29_000))

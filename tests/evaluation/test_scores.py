@@ -1,6 +1,7 @@
 """Scores against sacreBLEU called directly, its statistics against plain Python, and significance."""
 
 import math
+import unicodedata
 from collections import Counter
 from types import SimpleNamespace
 
@@ -11,7 +12,9 @@ import sacrebleu.significance
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from support.evaluations import HYPOTHESES, REFERENCES, damaged
 
-from nmt.evaluation import scores
+from nmt.evaluation import report, scores
+from nmt.evaluation.by_length import bleu_by_length
+from nmt.evaluation.report import ModelEvaluation
 from nmt.system.errors import UserError
 
 
@@ -33,7 +36,7 @@ def test_the_length_ratio_is_that_of_the_brevity_penalty():
     penalty = math.exp(1 - 1 / result.length_ratio)  # Papineni et al. 2002, section 2.3
     assert sacrebleu.corpus_bleu(shorter, [REFERENCES]).bp == pytest.approx(penalty)
     assert scores.score(["A dog."], [""], "en").length_ratio == 0  # as sacreBLEU has it
-    empty = scores.score(["", ""], ["A dog.", "A hat."], "en")
+    empty = scores.score(["", ""], ["A dog runs.", "A hat."], "en")
     assert (empty.bleu, empty.bleu_lowercase, empty.bleu_tokenized_lowercase, empty.chrf) == (0, 0, 0, 0)
 
 
@@ -59,6 +62,63 @@ def test_signatures_tell_how_each_score_was_made():
     assert "|tok:spacy.blank(en)-" in signatures["bleu_tokenized_lowercase"]
     assert "tok:none" not in signatures["bleu_tokenized_lowercase"]
     assert signatures["chrf"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|{version}"
+
+
+SENTENCES = {
+    "zh": ["我买了两本书，你买了三支笔！", "他在城里看见很多红色的房子。"],
+    "ja": ["今日彼は町でたくさんの赤いりんごを見る。"],
+    "ko": ["나는오늘도시에서책을샀다."],
+    "th": ["วันนี้เขาเห็นแอปเปิลสีแดงมากมายในเมือง"],
+    "km": ["ខ្ញុំស្រឡាញ់ភាសាខ្មែរ"],
+}
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_perfect_model_has_100_bleu_in_every_language(language):
+    texts = SENTENCES[language]
+    name = scores.bleu_tokenization(language)
+    assert name == {"zh": "zh", "ja": "char", "ko": "char", "th": "char", "km": "char"}[language]  # without MeCab
+    result = scores.score(texts, texts, language)
+    assert result.bleu == result.bleu_lowercase == pytest.approx(100)
+    assert f"|tok:{name}|" in result.signatures["bleu"]
+    worse = [text[:-2] for text in texts]
+    expected = sacrebleu.corpus_bleu(worse, [texts], tokenize=name).score
+    assert scores.score(worse, texts, language).bleu == scores.sacrebleu_score(worse, texts, language) == expected > 50
+    (bucket,) = [b for b in bleu_by_length(worse, texts, [1] * len(texts), [10], language=language) if b.count]
+    assert bucket.bleu == pytest.approx(expected)
+    (comparison,) = scores.compare({"a": texts, "b": worse}, texts, samples=20, target_language=language)
+    assert (comparison.baseline_score, comparison.system_score) == (pytest.approx(100), pytest.approx(expected))
+
+
+def test_a_package_of_words_is_used_where_it_is_installed(monkeypatch):
+    monkeypatch.setattr(sacrebleu, "BLEU", lambda **_: None)  # which raises where it is not
+    names = [scores.bleu_tokenization.__wrapped__(code) for code in ("ja", "ko", "de")]
+    assert names == ["ja-mecab", "ko-mecab", "13a"]
+
+
+def test_bleu_is_undefined_where_no_reference_has_four_words():
+    texts = ["каса", "мосты и", "a b c"]
+    for hypotheses in (texts, ["x y z a b"] * 3):
+        result = scores.score(hypotheses, texts, "ru")
+        assert result.bleu is result.bleu_lowercase is result.bleu_tokenized_lowercase is None
+        assert scores.sacrebleu_score(hypotheses, texts, "ru") == 0
+    assert scores.score(texts, texts, "ru").chrf == scores.chrf_score(texts, texts) == 100
+    longer = [*texts, "a b c d"]
+    assert scores.score(longer, longer, "ru").bleu == pytest.approx(100)
+    assert [bucket.bleu for bucket in bleu_by_length(longer, longer, [1, 2, 3, 4], [3])] == [None, pytest.approx(100)]
+    evaluation = ModelEvaluation("m.safetensors", "test", scores.score(texts, texts, "ru"), [])
+    head, line = report.table([evaluation]).splitlines()[:2]
+    assert head.split()[3] == "chrF"
+    assert line.split() == ["m.safetensors", "100.00", "-", "-", "-", "1.000"]
+    assert scores.UNDEFINED in report.table([evaluation])
+
+
+def test_the_same_text_in_another_form_is_the_same():
+    texts = ["Ein müder Mann läuft über die Straße."]
+    other = [unicodedata.normalize("NFD", texts[0]).replace("Mann", "Ma\xadnn")]
+    assert scores.score(other, texts, "de") == scores.score(texts, other, "de") == scores.score(texts, texts, "de")
+    assert scores.sacrebleu_score(other, texts) == pytest.approx(100)
+    np.testing.assert_array_equal(scores.bleu_statistics(other, texts), scores.bleu_statistics(texts, texts))
 
 
 def test_unequal_numbers_of_sentences_and_none_are_refused():

@@ -25,7 +25,7 @@ from nmt.system import bundled
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
-SENTENCES = ["Ba De  Fi ja", "", "ke li Xy", "Hu", "Ba Ba ja De ke Fi li Go Hu"]
+SENTENCES = ["B\xada De  Fi ja", "", "ke li Xy", "Hu", "Ba Ba ja De ke Fi li Go Hu"]
 WHITESPACE = ["data.source.tokenizer=whitespace", "data.target.tokenizer=whitespace"]
 CHAR = ["data.source.tokenizer=char", "data.target.tokenizer=char", "data.source.lowercase=true"]
 PIECES, CASED = (

@@ -88,9 +88,8 @@ def test_words_share_their_subwords_whatever_their_case(model: str) -> None:
 def test_surfaces_are_the_raw_text(tokenizer: CasedSentencePieceTokenizer) -> None:
     text = "Ein „Hund“ ½ USA!"
     assert "".join(tokenizer.surfaces(text)).replace("▁", "") == text.replace(" ", "")
-    words, owners = replacements(
-        "Ein T-Shirt", tokenizer, make_tokenizer("whitespace", "en", False), {"T-Shirt": "tee"}
-    )
+    surfaces, words_alone = tokenizer.surfaces("Ein T-Shirt"), make_tokenizer("whitespace", "en", False)
+    words, owners = replacements(surfaces, tokenizer, words_alone, {"T-Shirt": "tee"})
     assert words[owners[0]] == words[owners[1]] == "Ein"  # a mark belongs to the word behind it
     assert len(owners) == len(tokenizer.tokenize("Ein T-Shirt"))
 

@@ -26,7 +26,7 @@ def piece() -> Tokenizer:
 
 
 def offered(sentence: str, source: Tokenizer, target: Tokenizer, dictionary: dict[str, str] | None = None) -> list[str]:
-    tokens, owners = replacements(sentence, source, target, dictionary or {})
+    tokens, owners = replacements(source.surfaces(sentence), source, target, dictionary or {})
     assert len(owners) == len(source.tokenize(sentence))
     assert owners == sorted(owners)
     assert set(owners) == set(range(len(tokens)))
@@ -40,16 +40,18 @@ def test_raw_words_are_offered_without_the_punctuation_around_them(piece: Tokeni
             assert offered(SENTENCE, source, target) == SPACY
             assert offered("(Wer,!", source, target) == ["(", "Wer", ",", "!"]
     assert offered("हिन्दी, 日本語。", CHAR, WORDS[1]) == ["हिन्दी", ",", "日本語", "。"]
+    assert SOURCE["spacy"].surfaces("Uhu! ”") == ["Uhu", "￭", "!", "▁", "”"]
+    assert offered("Uhu! ”", SOURCE["spacy"], WORDS[1]) == ["Uhu", "!", "”"]  # a mark of spaces is no word
     assert words_of(["▁um", "▁10.", "30"]) == [["▁um"], ["▁10.", "30"]]  # what is no punctuation belongs to its word
     assert words_of(["▁5", "€", "!"]) == [["▁5", "€"], ["!"]]
 
 
 def test_each_piece_belongs_to_its_word(piece: Tokenizer) -> None:
-    words, owners = replacements(SENTENCE, piece, WORDS[1], {})
+    words, owners = replacements(piece.surfaces(SENTENCE), piece, WORDS[1], {})
     for number, word in enumerate(words):
         pieces = [token for token, owner in zip(piece.tokenize(SENTENCE), owners, strict=True) if owner == number]
         assert "".join(pieces).replace("▁", "") == word.lower()
-    words, owners = replacements("Ab (c).", CHAR, WORDS[1], {})
+    words, owners = replacements(CHAR.surfaces("Ab (c)."), CHAR, WORDS[1], {})
     assert (words, owners) == (["Ab", "(", "c", ")", "."], [0, 0, 1, 1, 2, 3, 4])  # a space belongs to what follows it
 
 

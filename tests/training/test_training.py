@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Container
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,25 @@ def test_plain_pytorch_trains_to_the_same_losses(make_config: ConfigMaker, preci
         folder = finish(make_config("training.max_updates=8", f"name={name}", f"training.fast={fast}", *fields))
         losses.append([event["loss"] for event in events(folder) if "loss" in event])
     assert losses[0] == pytest.approx(losses[1], rel=1e-4 if precision == "float32" else 2e-2)
+
+
+def test_what_no_model_can_write_and_what_bleu_cannot_say(
+    make_config: ConfigMaker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, lines in (("short.src", ["Ba De", "Fi Go Hu"]), ("short.tgt", ["lom kip", "pes nar mun"])):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    short = [
+        f"data.{side}.validation={tmp_path / f'short.{end}'}" for side, end in (("source", "src"), ("target", "tgt"))
+    ]
+    config = make_config("training.max_updates=8", "data.target.vocabulary_size=5", *short)
+    log = events(finish(config), "validation")
+    assert all(event["bleu"] == 0 and 0 <= event["chrf"] <= 100 for event in log)
+    printed = capsys.readouterr()
+    assert f"chrF {log[-1]['chrf']:.2f} (BLEU is undefined)" in printed.out
+    target = (Path(config.data.target.train or "")).read_text(encoding="utf-8").splitlines()
+    words = Counter(" ".join(target).split()).most_common(5)
+    writable = [set(line.split()) <= {word for word, _ in words} for line in target]
+    share = 100 * (1 - sum(writable) / len(target))
+    assert f"data.target: a model cannot write {share:.1f} % of the training lines as they are: " in printed.err
+    finish(make_config("name=all", "training.max_updates=8"))
+    assert "cannot write" not in capsys.readouterr().err

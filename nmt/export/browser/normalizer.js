@@ -1,8 +1,18 @@
 // @ts-check
-/** Text as sentencepiece sees it: characters replaced by its table, single spaces, each written as "▁". */
+/** Text in one form, as in nmt/text/normalization.py; and as sentencepiece sees it: characters replaced by its table,
+ * single spaces, each written as "▁". */
 
 export const SPACE_MARK = "▁";
 const SPACE = 32;
+
+const JOINING =
+  String.raw`\u0600-\u109f\u1700-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc` +
+  String.raw`\u{10a00}-\u{11fff}\u{1e900}-\u{1e95f}\u2190-\u2bff\ufe0f\u{1f000}-\u{1faff}`;
+const MARKS = String.raw`\xad\u061c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f`;
+const INVISIBLE = new RegExp(`(?<![${JOINING}])[\u200b-\u200d](?![${JOINING}])|[${MARKS}]`, "gu");
+
+/** In NFC, without characters that nobody sees. @type {(text: string) => string} */
+export const normalized = (text) => text.replace(INVISIBLE, "").normalize("NFC");
 
 /** A function from text to normalised text. The table holds a trie, as in Darts-clone (an array of units of 32 bits: a
  * unit at place i leads to the places i ⊕ offset ⊕ byte), and the texts that its leaves point to, each ended by a 0.

@@ -2,7 +2,7 @@
 /** Text to tokens and back, as each of nmt's tokenizers that needs no rules of a language. */
 
 import { cased, unmarked } from "./case.js";
-import { SPACE_MARK } from "./normalizer.js";
+import { normalized, SPACE_MARK } from "./normalizer.js";
 import { segmenter } from "./segmentation.js";
 
 /** What Python's str.split takes for whitespace. */
@@ -48,9 +48,16 @@ function spelt(tokens) {
 }
 
 /** The two directions of a tokenizer, by its name in a config; `model` is for the kinds that need one.
- * @param {string} kind @param {boolean} lowercase @param {Uint8Array | null} model
+ * @param {string} kind @param {boolean} lowercase @param {Uint8Array | null} model @param {boolean} normalize
  * @returns {{tokenize: Tokenize, detokenize: Detokenize, pieces: boolean}} `pieces`: whether tokens are parts of words */
-export function tokenizerOf(kind, lowercase, model) {
+export function tokenizerOf(kind, lowercase, model, normalize) {
+  const made = rawTokenizer(kind, lowercase, model);
+  return normalize ? { ...made, tokenize: (/** @type {string} */ text) => made.tokenize(normalized(text)) } : made;
+}
+
+/** The same of text as it is. @param {string} kind @param {boolean} lowercase @param {Uint8Array | null} model
+ * @returns {{tokenize: Tokenize, detokenize: Detokenize, pieces: boolean}} */
+function rawTokenizer(kind, lowercase, model) {
   const needed = () => {
     if (model === null) throw new Error(`the tokenizer ${kind} needs its model`);
     return model;

@@ -38,9 +38,10 @@ async function loaded(config) {
   const encoder = await session("encoder");
   const model = translationModel(ort, { encoder, step: await session("step"), trace: await session("trace") });
   const side = (/** @type {string} */ name) => {
-    const { tokenizer, lowercase, subwords } = config[name];
+    const { tokenizer, lowercase, subwords, normalize } = config[name];
     const types = JSON.parse(new TextDecoder().decode(files[`model/${name}.json`]));
-    const tokenizing = tokenizerOf(tokenizer, lowercase, subwords === null ? null : files[`model/${subwords}`]);
+    const model = subwords === null ? null : files[`model/${subwords}`];
+    const tokenizing = tokenizerOf(tokenizer, lowercase, model, normalize);
     return { tokenizer: tokenizing, vocabulary: vocabulary(types) };
   };
   return answering(model, side("source"), side("target"), config);

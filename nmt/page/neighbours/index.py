@@ -74,7 +74,7 @@ def build(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Index:
     model = seq2seq(translator)
     limit = translator.search.max_source_length
     texts = [
-        (translator.source.tokenizer.tokenize(source)[:limit], translator.target.tokenizer.tokenize(target)[:limit])
+        (translator.source.tokenize(source)[:limit], translator.target.tokenize(target)[:limit])
         for source, target in pairs
     ]
     texts = sorted((pair for pair in texts if all(pair)), key=lambda pair: (-len(pair[0]), -len(pair[1])))
@@ -135,7 +135,7 @@ def vector(translator: Translator, source: str, target: Sequence[str], side: Sid
 
     Raises `UserError` if there is no such word.
     """
-    tokens = translator.source.tokenizer.tokenize(source)[: translator.search.max_source_length]
+    tokens = translator.source.tokenize(source)[: translator.search.max_source_length]
     most = len(tokens if side == "source" else target)
     if not (place < most and tokens):
         raise UserError(f"place: {place}, and this {side} has {most} tokens, counted from 0")

@@ -30,6 +30,8 @@ class Tokenizer(ABC):
     marks_words: ClassVar[bool] = False  # whether a word's first piece begins with SPACE_MARK
     keeps_case: ClassVar[bool] = False  # whether text must not be lower-cased before it
     learns: ClassVar[bool] = False  # whether it needs a model, which `learn` makes of the training text
+    # Tokens that only say how others are spaced: a model whose vocabulary lacks them does without.
+    spacing: ClassVar[frozenset[str]] = frozenset()
     # What it needs and the script of an exported model has not got; None if there is nothing.
     beyond_export: ClassVar[str | None] = "rules of its own"
 

@@ -93,7 +93,7 @@ def train_sentencepiece(
     """A sentencepiece model of `vocabulary_size` pieces, trained on the lines: the same bytes every time.
 
     A text that gives fewer pieces is read a second time, for a model of as many as it gives. Every character of the
-    lines gets a piece. Unicode is normalised by sentencepiece's `nmt_nfkc`.
+    lines gets a piece, as it is: sentencepiece normalises nothing.
 
     Raises UserError if `vocabulary_size` is too small for the text's characters, or if the text has no words.
     """
@@ -107,6 +107,7 @@ def train_sentencepiece(
             vocab_size=vocabulary_size,
             model_type=model_type,
             character_coverage=1.0,
+            normalization_rule_name="identity",  # by default (nmt_nfkc) no "m²" could be written
             max_sentence_length=1 << 20,  # by default, lines of more than 4192 bytes are left out without a word
             num_threads=1,  # the result depends on it
             minloglevel=2,

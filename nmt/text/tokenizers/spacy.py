@@ -10,7 +10,9 @@ from typing import Any, Self
 
 from nmt.system.errors import UserError
 from nmt.system.values import shown
-from nmt.text.tokenizers.base import SurfaceTokenizer
+from nmt.text.tokenizers.base import SPACE_MARK, SurfaceTokenizer, lower, single_spaces
+
+JOINT = "￭"  # U+FFED: no space between two tokens where the rules have one; SPACE_MARK is the opposite
 
 # Where spaCy cuts and Moses' rules, made for Moses' own tokens, do not join again.
 _CONTRACTION = re.compile(r"n['’]t|['’](s|m|d|re|ve|ll)", re.IGNORECASE)
@@ -21,12 +23,14 @@ _LONG_WORD, _PIECE = re.compile(r"\S{501,}"), re.compile(".{1,100}")
 
 @dataclass(frozen=True)
 class SpacyTokenizer(SurfaceTokenizer):
-    """The tokens of spaCy's rules for a language (no model), detokenised by Moses' rules.
+    """The tokens of spaCy's rules for a language (no model). Where Moses' rules would space them otherwise, a mark.
 
+    It is a token of its own: "￭" for no space, "▁" for one. A word of the text that is "￭" or "▁" gets another one.
     Raises UserError if spaCy has no rules for the language.
     """
 
     beyond_export = "the package spacy"
+    spacing = frozenset((JOINT, SPACE_MARK))
 
     language: str
     lowercase: bool
@@ -38,14 +42,45 @@ class SpacyTokenizer(SurfaceTokenizer):
     def __post_init__(self) -> None:
         _spacy_rules(self.language)  # a wrong language shows here, not in the middle of a corpus
 
-    def surfaces(self, text: str) -> list[str]:
+    def words(self, text: str) -> list[str]:
+        """spaCy's tokens alone, in the text's own letters."""
         # spaCy takes punctuation off a word one character after the other, and copies the rest each time: 100,000
         # brackets would take half an hour.
         text = _LONG_WORD.sub(lambda word: " ".join(_PIECE.findall(word[0])), text)
-        return [token.text for token in _spacy_rules(self.language)(" ".join(text.split()))]
+        return [token.text for token in _spacy_rules(self.language)(single_spaces(text))]
+
+    def surfaces(self, text: str) -> list[str]:
+        words, surfaces = self.words(text), list[str]()
+        by_rules = self._spaces([lower(word, self.lowercase) for word in words])
+        for word, has_space, expected in zip(words, _spaces_in(single_spaces(text), words), by_rules, strict=True):
+            surfaces.append(word[0] + word if set(word) <= {word[0]} & self.spacing else word)
+            if has_space != expected:
+                surfaces.append(SPACE_MARK if has_space else JOINT)
+        return surfaces
 
     def detokenize(self, tokens: list[str]) -> str:
-        return _moses(self.language).detokenize(_rejoin(tokens, self.language), unescape=False)
+        words, marked = list[str](), dict[int, bool]()
+        for token in tokens:
+            if token in self.spacing:
+                marked[len(words) - 1] = token == SPACE_MARK
+            else:
+                words.append(token[1:] if set(token) <= {token[0]} & self.spacing else token)
+        spaces = dict(enumerate(self._spaces(words))) | marked
+        return "".join(word + " " * spaces[place] for place, word in enumerate(words)).rstrip()
+
+    def _spaces(self, tokens: list[str]) -> list[bool]:
+        """Whether Moses' rules have a space behind each token."""
+        return _spaces_in(_moses(self.language).detokenize(_rejoin(tokens, self.language), unescape=False), tokens)
+
+
+def _spaces_in(text: str, words: list[str]) -> list[bool]:
+    """Whether a text has a space behind each of its words."""
+    spaces, place = [], 0
+    for word in words:
+        place += len(word)
+        spaces.append(text[place : place + 1] == " ")
+        place += spaces[-1]
+    return spaces
 
 
 def _rejoin(tokens: list[str], language: str) -> list[str]:
@@ -89,4 +124,6 @@ def _spacy_rules(language: str) -> Any:
 def _moses(language: str) -> Any:
     from sacremoses import MosesDetokenizer
 
-    return MosesDetokenizer(language)
+    rules = MosesDetokenizer(language)
+    rules.AGGRESSIVE_HYPHEN_SPLIT = (re.compile("(?!)"), "")  # it would rewrite the text " @-@ "
+    return rules

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from nmt.page import serializers
+from nmt.text.normalization import normalized
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.tokenizers.sentencepiece import SentencePieceOptions, train_sentencepiece
 from nmt.text.vocabulary import EOS_TOKEN
@@ -69,7 +70,7 @@ def check(kind: str, lowercase: bool, model: bytes | None, folder: Path) -> None
     tokenizer = TOKENIZERS[kind].make("de", lowercase, model)
     answer = in_javascript(kind, lines, folder, lowercase, model)
     for line, tokens, text, labels in zip(lines, answer["tokens"], answer["texts"], answer["labels"], strict=True):
-        expected = tokenizer.tokenize(line)
+        expected = tokenizer.tokenize(normalized(line))
         assert tokens == expected, line
         assert text == tokenizer.detokenize(expected), line
         assert labels == serializers.of_tokens(tokenizer, [*expected, EOS_TOKEN]), line

@@ -63,7 +63,9 @@ def measure(config: Config) -> Result:
         checkpoint=str(best),
         split=test_set.split,
         scores=score(hypotheses, text.target, config.data.target.language),
-        by_length=bleu_by_length(hypotheses, text.target, lengths, config.evaluation.length_edges),
+        by_length=bleu_by_length(
+            hypotheses, text.target, lengths, config.evaluation.length_edges, language=config.data.target.language
+        ),
         alignment=alignment,
     )
     report.write(folder, [evaluation], [], test_set.corpus)

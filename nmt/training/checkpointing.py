@@ -38,7 +38,7 @@ MAX_SKIPPED = 10  # updates in a row
 
 # What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
 _FIXED: Any = {
-    "data": {"corpus", "source", "target", "joint_vocabulary", "max_length"},
+    "data": {"corpus", "source", "target", "joint_vocabulary", "normalize", "max_length"},
     "model": True,
     "training": {
         **dict.fromkeys(("batch_size", "batch_unit", "seed", "optimizer", "moving_average", "start_from"), True),

@@ -98,6 +98,7 @@ def test_resume_with_other_settings_is_refused(make_config: ConfigMaker) -> None
     for override in (
         *("model.decoder.dropout=0.1", "data.max_length=5", "training.optimizer=adamw", "training.momentum=0.5"),
         *("training.early_stopping.metric=loss", "training.batch_size=12", "search.beam_size=3"),
+        "data.normalize=false",
     ):
         field = override.split("=")[0]
         with pytest.raises(UserError, match=rf"another {field}: resume with the one in .*config\.yaml"):

@@ -107,6 +107,7 @@ def test_what_does_not_fit_is_refused_before_there_is_a_folder(
         (["model.attention.score=general"], "has another model.attention.score: set it to the checkpoint's, additive"),
         (["data.source.lowercase=false"], "has another data.source.lowercase: set it to the checkpoint's, true"),
         (["data.joint_vocabulary=true"], "has another data.joint_vocabulary: set it to the checkpoint's"),
+        (["data.normalize=false"], "has another data.normalize: set it to the checkpoint's"),
         (["training.start_from=gone.safetensors"], "gone.safetensors does not exist"),
         (tagged, "was trained without the tag <BT>"),
     ):

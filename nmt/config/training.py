@@ -107,7 +107,7 @@ class TrainingConfig(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """The seed of all random numbers: initial weights, order of batches, dropout."""
     device: str = "auto"
-    """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …"""
+    """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, `mps`, …"""
     fast: bool = True
     """Use `nmt.fast`, which makes training faster. `false`: plain PyTorch."""
     precision: Literal["auto", "float32", "bf16"] = "auto"

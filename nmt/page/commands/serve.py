@@ -44,7 +44,9 @@ def parser() -> Parser:
     parser.add_argument("--alignment", action="append", default=[], metavar="FILE", help=links)
     words = "the words that links refer to (default: spacy)"
     parser.add_argument("--alignment-words", choices=("spacy", "whitespace"), default="spacy", help=words)
-    parser.add_argument("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, … (default: auto)")
+    parser.add_argument(
+        "--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, mps, … (default: auto)"
+    )
     parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads of each process")
     return parser
 

@@ -146,6 +146,7 @@ def test_spacy_tokens_of_any_text_come_back(language: str, text: str) -> None:
 def test_spaces_that_a_model_marks_anywhere() -> None:
     tokenizer = SpacyTokenizer("en", True)
     assert tokenizer.detokenize(["￭", "a", "￭", "b", "▁", ",", "￭"]) == "ab ,"
+    assert SpacyTokenizer("cs", True).detokenize(["a", "e'", "-", "li", "b"]) == "a e' - li b"  # sacremoses would fail
     assert tokenizer.detokenize(["￭"]) == tokenizer.detokenize([]) == ""
 
 

@@ -70,7 +70,11 @@ class SpacyTokenizer(SurfaceTokenizer):
 
     def _spaces(self, tokens: list[str]) -> list[bool]:
         """Whether Moses' rules have a space behind each token."""
-        return _spaces_in(_moses(self.language).detokenize(_rejoin(tokens, self.language), unescape=False), tokens)
+        try:
+            text = _moses(self.language).detokenize(_rejoin(tokens, self.language), unescape=False)
+        except TypeError:  # a fault of sacremoses in the Czech words "e' - li"
+            text = " ".join(tokens)
+        return _spaces_in(text, tokens)
 
 
 def _spaces_in(text: str, words: list[str]) -> list[bool]:

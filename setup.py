@@ -18,6 +18,7 @@ setup(
     package_data={
         "nmt": ["py.typed"],
         "nmt.data": ["*.sha256"],
+        "nmt.text": ["*.tsv"],
         "nmt.page": ["static/*", "static/vendor/*"],
         "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "multi30k_mechanisms/*.yaml", "schema.json"],
         "nmt.bundled.checkpoints": ["multi30k-??-??/model.safetensors", "multi30k-??-??/README.md"],

@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import import_module
@@ -41,11 +42,18 @@ from pydantic_core import PydanticKnownError, core_schema
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode, shown
 
+_CONTROL = re.compile("[\x01-\x1f\x7f-\x9f\u2028\u2029]")
+_NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
 
 def _path(text: str) -> str:
     """A path in which ~ is the home folder, as in a shell."""
     if "\0" in text or not is_unicode(text):
         raise ValueError(f"no path can be {shown(text)}; remove NUL and halves of characters")
+    if _CONTROL.search(text):
+        raise ValueError(
+            f"a control character, such as YAML makes of \\t in double quotes: write {shown(text)}, in single"
+        )
     return os.path.expanduser(text)
 
 
@@ -65,7 +73,8 @@ ENTRY_POINTS = "nmt.components"  # the group, whose values are component classes
 class Section(BaseModel):
     """A section of the configuration: immutable, and closed to unknown and to unused fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # most sections only serve to build others
+    # A text field takes the digits that YAML read as a number. Most sections only serve to build others.
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, defer_build=True)
     choices: ClassVar[Mapping[str, Registry[Any]]] = {}  # of each field that selects a component: its registry
 
     @classmethod
@@ -134,11 +143,13 @@ class Section(BaseModel):
 
     @field_validator("*", mode="wrap")
     @classmethod
-    def _no_truth_for_a_number(cls, value: object, validate: ValidatorFunctionWrapHandler) -> object:
-        """Python counts true as 1."""
+    def _numbers_are_plain(cls, value: object, validate: ValidatorFunctionWrapHandler) -> object:
+        """Python counts true as 1, and reads 010 and 1_0 as 10."""
         valid = validate(value)
         if isinstance(value, bool) and not isinstance(valid, bool):
             raise ValueError(f"input should be a number (here: {value})")
+        if isinstance(value, str) and type(valid) in (int, float) and not _NUMBER.fullmatch(value):
+            raise PydanticKnownError("int_parsing" if isinstance(valid, int) else "float_parsing")
         return valid
 
     @model_serializer(mode="wrap")

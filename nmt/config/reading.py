@@ -15,11 +15,12 @@ from nmt.config.data import TAG
 from nmt.config.plugins import resolve_plugins
 from nmt.config.run import NAME, Config
 from nmt.config.search import SearchConfig
-from nmt.config.yaml_text import LONGEST, parse_yaml
+from nmt.config.yaml_text import LONGEST, parse_yaml, readings
 from nmt.registry import Section, alternatives
 from nmt.system.errors import UserError
 from nmt.system.files import require_regular
 from nmt.system.values import shown
+from nmt.text.language import code_meant
 
 _PATTERNS = {
     NAME: "a name has letters, digits, '.', '_' and '-', and begins with a letter or digit",
@@ -36,7 +37,12 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     for override in overrides:
         apply_override(override, values)
     resolve_plugins(values, str(path), Path(path).parent)
-    return parse_config(values, str(path), overrides=overrides)
+    config = parse_config(values, str(path), overrides=overrides)
+    for name, side in config.data.sides:
+        if code := code_meant(side.language):
+            origin = _override_of(("data", name, "language"), overrides) or path
+            raise UserError(f"{origin}: data.{name}.language: {shown(side.language)} is no code; write {code}")
+    return config
 
 
 def read_values(path: str | Path) -> dict[str, Any]:
@@ -134,7 +140,11 @@ def explain(error: ValidationError) -> str:
 
 def _reason(error: Any) -> str:
     """What is wrong by one of pydantic's errors, and the value."""
-    return f"{error['msg'][0].lower()}{error['msg'][1:]} (here: {shown(error['input'])})"
+    fix, value = "", error["input"]
+    if isinstance(value, str) and error["type"].startswith(("int_", "float_")):
+        numbers = [str(x) for x in readings(value) if error["type"].startswith("float_") or isinstance(x, int)]
+        fix = f"; write {alternatives(numbers)}" if numbers else ""
+    return f"{error['msg'][0].lower()}{error['msg'][1:]}{fix} (here: {shown(value)})"
 
 
 def _explain(error: Any, *within: str) -> str:
@@ -166,7 +176,8 @@ def _hint(path: Sequence[str]) -> str:
     """What may have been meant by an unknown field: one of that name elsewhere, one of a like name here, or any."""
     name, siblings = path[-1], list(_section_at(path[:-1]).all_fields())
     same_name = [f"{at}.{name}".lstrip(".") for at, section in sections() if name in section.all_fields()]
-    near = same_name or difflib.get_close_matches(name[:100], siblings, n=1, cutoff=0.5)
+    initials = [field for field in siblings if "".join(word[0] for word in field.split("_")) == name]  # lr
+    near = same_name or initials or difflib.get_close_matches(name[:100], siblings, n=1, cutoff=0.5)
     return f"did you mean {alternatives(near)}?" if near else "known fields: " + ", ".join(siblings)
 
 

@@ -23,7 +23,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 class Config(Section):
     """The configuration of a run."""
 
-    name: Annotated[str, Field(pattern=NAME, max_length=100, coerce_numbers_to_str=True)]
+    name: Annotated[str, Field(pattern=NAME, max_length=100)]
     """The run's name. Its folder is `output_dir/name`; a run never overwrites another."""
     output_dir: PathString = "checkpoints"
     """Where the run's folder is created."""

@@ -1,8 +1,12 @@
-"""YAML text → plain values, whatever the text: each key once, and no more values than it seems to have; and back."""
+"""YAML text → plain values, whatever the text: each key once, no more values than it seems to have; and back.
+
+A number that Python would write otherwise stays the text that it is, for a field of text.
+"""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -30,10 +34,22 @@ def parse_yaml(text: str, origin: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark else ""
-        raise UserError(f"{origin}: {where}not valid YAML: {getattr(error, 'problem', None) or error}") from None
-    # For a date that does not exist, a number of too many digits, 3,000 [, !!bool x, !!timestamp x
-    except (ValueError, RecursionError, LookupError, AttributeError, TypeError) as error:
+        problem = str(getattr(error, "problem", None) or error)
+        fix = "; write a text with backslashes in single quotes" if "escape" in problem else ""
+        raise UserError(f"{origin}: {where}not valid YAML: {problem}{fix}") from None
+    except (ValueError, RecursionError, LookupError, TypeError) as error:  # for \udc00, 3,000 [, !!bool x, ? {}
         raise UserError(f"{origin}: not valid YAML ({type(error).__name__}: {error})") from None
+
+
+def readings(text: str) -> list[int | float]:
+    """The numbers that somebody may mean by a text, as Python and YAML 1.1 read it: 10 and 8 by 010, 750 by 12:30."""
+    numbers: list[int | float] = []
+    for read in (int, float, yaml.safe_load) if len(text) < 30 else ():
+        with suppress(ValueError, yaml.YAMLError):
+            number = read(text)
+            if type(number) in (int, float) and math.isfinite(number):
+                numbers.append(int(number) if number == int(number) else number)
+    return list(dict.fromkeys(numbers))
 
 
 class _Loader(yaml.SafeLoader):
@@ -57,3 +73,16 @@ class _Loader(yaml.SafeLoader):
             if isinstance(inner, yaml.CollectionNode):
                 nodes.extend(chain.from_iterable(inner.value) if isinstance(inner, yaml.MappingNode) else inner.value)
         return node
+
+
+def _as_written(loader: _Loader, node: Any) -> int | float | str:
+    text = str(loader.construct_scalar(node))
+    for kind in (int, float):
+        with suppress(ValueError):
+            if str(kind(text)) == text:
+                return kind(text)
+    return text
+
+
+for _kind in ("int", "float", "timestamp"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _as_written)

@@ -6,6 +6,7 @@ import spaCy takes as long as to translate a sentence.
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import runpy
@@ -71,6 +72,14 @@ def likeliest_language(text: str, languages: Sequence[str]) -> str | None:
     best, *worse = sorted(scores, key=scores.__getitem__, reverse=True)
     is_clear = all(scores[best] - scores[other] > _CLEAR for other in worse)
     return best if is_clear and statistics[best].stop_words else None
+
+
+@cache
+def code_meant(name: str) -> str | None:
+    """The ISO 639-1 code that a language's name or longer code stands for, such as german and deu; None if none."""
+    lines = Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()
+    codes = {name: code for code, *names in (line.split("\t") for line in lines) for name in names}
+    return next((codes[near] for near in difflib.get_close_matches(name, codes, n=1, cutoff=0.85)), None)
 
 
 @cache

@@ -32,7 +32,7 @@ CAPTION = "Menschen, die vor einem großen Gebäude im Kreis sitzen."
 
 def draw_attention(path: Path) -> None:
     """A German caption whose verb comes last and whose phrases change places in English."""
-    translation = Translator.load().translate([CAPTION])[0]
+    translation = Translator.load().translate([CAPTION])[0].in_words()
     assert translation.attention is not None
     [figure] = heat_maps(
         [translation.attention.numpy()],

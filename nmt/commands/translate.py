@@ -49,6 +49,7 @@ def parser() -> Parser:
     add("--n-best", type=positive, default=1, metavar="N", help=n_best)
     add("--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention")
     add("--attention", type=Path, metavar="FILE", help="draw the attention of one sentence, as .png, .svg or .pdf")
+    add("--pieces", action="store_true", help="let --attention draw the model's tokens, not whole words")
     add("--replace-unk", action="store_true", help="replace unknown words by the source word with the most attention")
     add("--dictionary", type=Path, metavar="FILE", help="for --replace-unk: two columns, source word and translation")
     add("--prefix", metavar="TEXT", help="begin each translation with this text; the whole vocabulary is searched")
@@ -180,5 +181,5 @@ def _translate_block(
     output.warn(block, translations, number)
     if options.attention is not None:
         with prefix_errors_with("--attention: "):
-            translations[0].plot(options.attention)
+            translations[0].plot(options.attention, pieces=options.pieces)
     return len(block), output.format_lines(translations, number, options)

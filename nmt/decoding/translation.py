@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from nmt.system.errors import UserError
+from nmt.text.words import joined, word_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,10 +55,27 @@ class Translation:
         of_segments = of_segments.index_add(1, numbers, self.attention)
         return of_segments, torch.nan_to_num(self.attention / of_segments[:, numbers])
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw the attention as a heat map: source tokens along the top, the translation's down the side.
+    def in_words(self) -> Translation:
+        """The same translation with the pieces of each word joined: a word's attention is the sum over source pieces,
+        and the mean over target pieces.
+        """
+        if self.attention is None or not self.tokens:
+            return self
+        numbers = source, target = word_numbers(self.source_tokens), word_numbers(self.tokens)
+        columns, rows = (one_hot(torch.tensor(side)).to(self.attention) for side in numbers)
+        return replace(
+            self,
+            tokens=joined(self.tokens, target),
+            source_tokens=joined(self.source_tokens, source),
+            attention=rows.T @ self.attention @ columns / rows.sum(dim=0).unsqueeze(1),
+            segments=self.segments and tuple(self.segments[source.index(word)] for word in range(source[-1] + 1)),
+        )
 
-        Where it knows segments, and there are several, each of its two levels is a heat map.
+    def plot(self, path: str | Path | None = None, *, pieces: bool = False) -> Figure:
+        """Draw the attention as a heat map: source words along the top, the translation's down the side.
+
+        Words are those of `in_words`; with `pieces`, tokens are drawn as they are. Where it knows segments, and
+        there are several, each of its two levels is a heat map.
         Returns the matplotlib figure, which a notebook shows; with `path` it is also written there, as .png, .svg or
         .pdf. Raises `UserError` if there is no attention to draw, the path has another suffix or cannot be written.
         """
@@ -67,12 +86,15 @@ class Translation:
         from nmt.plots.heat_map import heat_maps
         from nmt.plots.style import save
 
-        panels = {"": self.attention}
-        if self.segments is not None and self.segments[-1] > 0 and self.levels is not None:
-            of_segments, within = self.levels
-            panels = {"Which sentence": of_segments[:, list(self.segments)], "Which word of each sentence": within}
-        matrices = [weights.numpy() for weights in panels.values()]
-        [figure] = heat_maps(matrices, self.source_tokens, self.tokens, titles=list(panels))
+        shown = self if pieces else self.in_words()
+        panels = {"": shown.attention}
+        if shown.segments is not None and shown.segments[-1] > 0 and shown.levels is not None:
+            of_segments, within = shown.levels
+            panels = {"Which sentence": of_segments[:, list(shown.segments)], "Which word of each sentence": within}
+        matrices = [weights.numpy() for weights in panels.values() if weights is not None]
+        is_joined = len(shown.tokens) + len(shown.source_tokens) < len(self.tokens) + len(self.source_tokens)
+        notes = ["of a word: the sum over source pieces, the mean over target pieces"] if is_joined else []
+        [figure] = heat_maps(matrices, shown.source_tokens, shown.tokens, titles=list(panels), notes=notes)
         if path is not None:
             save(figure, Path(path))
         return figure

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -18,10 +17,9 @@ from nmt.page.explanation import Explanation
 from nmt.page.neighbours.index import Neighbour
 from nmt.page.steps import DecodingStep
 from nmt.plots.labels import token_labels
-from nmt.text.tokenizers import SPACE_MARK, Tokenizer
-from nmt.text.tokenizers.case import MARKS
-from nmt.text.unknown_words import words_of
+from nmt.text.tokenizers import Tokenizer
 from nmt.text.vocabulary import EOS_TOKEN
+from nmt.text.words import word_numbers
 from nmt.translator import Translator
 
 
@@ -90,14 +88,7 @@ def of_neighbour(translator: Translator, neighbour: Neighbour) -> dict[str, Any]
 
 def of_tokens(tokenizer: Tokenizer, tokens: Sequence[str]) -> list[dict[str, Any]]:
     """Each token, its label, and the number of the word that it is part of."""
-    marks = tokens[-1:] == [EOS_TOKEN]
-    inner = list(tokens[:-1] if marks else tokens)
-    # A mark of case belongs to the word behind it, as a space mark does.
-    ahead = [mark in MARKS and following.startswith(SPACE_MARK) for mark, following in pairwise([*inner, ""])]
-    pieces = [SPACE_MARK if is_ahead else token for is_ahead, token in zip(ahead, inner, strict=True)]
-    words = words_of(pieces) if tokenizer.pieces else [[token] for token in inner]
-    numbers = [number for number, word in enumerate(words) for _ in word]
-    numbers += [len(words)] * marks
+    numbers = word_numbers(tokens, tokenizer.pieces)
     labels = token_labels(tokens)
     return [
         {"token": token, "label": label.text, "kind": label.kind, "word": number}

@@ -33,6 +33,7 @@ def heat_maps(
     subheading: str | None = None,
     source_label: str = "source",
     target_label: str = "translation",
+    notes: Sequence[str] = (),
 ) -> list[NotebookFigure]:
     """Draw several models' attention between the same tokens as panels, on as many figures as it takes.
 
@@ -65,7 +66,7 @@ def heat_maps(
                 axes.set_ylabel(target_label, color=QUIET)
             for axes in grid[:, 1:].flat:
                 axes.tick_params(labelleft=False)  # target words are at the left alone
-            _explain(body, cells, list(grid.flat[: len(panels)]), notes_on([*labels[0], *labels[1]]))
+            _explain(body, cells, list(grid.flat[: len(panels)]), [*notes, *notes_on([*labels[0], *labels[1]])])
             fix_layout(figure)
         figures.append(figure)
     return figures

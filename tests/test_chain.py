@@ -90,7 +90,7 @@ def test_each_step_runs_once_also_after_an_interruption(
     settings: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # To score each run would take longer than all else.
-    monkeypatch.setattr(train, "_evaluate", lambda _, __, folder, ___: (folder / "evaluation.json").touch())
+    monkeypatch.setattr(train, "_evaluate", lambda _, __, folder: (folder / "evaluation.json").touch())
     first: list[list[str]] = []
     with pytest.raises(KeyboardInterrupt):
         doit(chain(settings, first, stop_at=5))

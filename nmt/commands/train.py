@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import sys
@@ -15,7 +14,6 @@ from nmt.commands.options import Parser
 if TYPE_CHECKING:
     from nmt.config.run import Config
     from nmt.evaluation.checkpoints import TestSet
-    from nmt.training.progress import Progress
 
 
 def parser() -> Parser:
@@ -26,7 +24,6 @@ def parser() -> Parser:
     add("--check", action="store_true", help="check config, data, folder and memory, but do not train")
     add("--resume", action="store_true", help="continue from the run's last checkpoint")
     add("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
-    add("--log-format", choices=("text", "json"), default="text", help="json: one object per line, for programs")
     return parser
 
 
@@ -39,22 +36,20 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.evaluation.checkpoints import corpus_test_set
     from nmt.training.interruption import tolerate_closed_output
-    from nmt.training.progress import Progress
 
     has_test = config.data.corpus != "files" or config.data.source.test is not None
     split = config.evaluation.split or ("test" if has_test else "validation")
     test_set = corpus_test_set(config, split)  # now: a missing file should show at once
-    progress = Progress(options.log_format)
     if options.check:
         from nmt.training.run import check
 
-        check(config, resume=options.resume, progress=progress)
+        check(config, resume=options.resume)
         return 0
     with tolerate_closed_output():
-        return _train(config, test_set, options, progress)
+        return _train(config, test_set, options)
 
 
-def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progress: Progress) -> int:
+def _train(config: Config, test_set: TestSet, options: argparse.Namespace) -> int:
     from nmt.training.distributed import connect_processes
     from nmt.training.folder import LAST
     from nmt.training.interruption import StopSignals
@@ -64,21 +59,19 @@ def _train(config: Config, test_set: TestSet, options: argparse.Namespace, progr
     with connect_processes() as group:
         if not group.is_main:
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the command ends
-        folder = run(config, stop, resume=options.resume, group=group, progress=progress)
+        folder = run(config, stop, resume=options.resume, group=group)
     if stop.requested:
         settings = [word for setting in options.set for word in ("--set", setting)]
         settings += ["--plain"] if options.plain else []
-        settings += ["--log-format", "json"] if options.log_format == "json" else []
-        again, checkpoint = _command_line("train", options.config, *settings, "--resume"), str(folder / LAST)
-        text = f"Saved {checkpoint}. To continue: {again}"
-        progress.report("stopped", {"checkpoint": checkpoint, "command": again}, text)
+        again = _command_line("train", options.config, *settings, "--resume")
+        print(f"Saved {folder / LAST}. To continue: {again}", flush=True)
         return 130
     if group.is_main:
-        _evaluate(config, test_set, folder, progress)
+        _evaluate(config, test_set, folder)
     return 0
 
 
-def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progress) -> None:
+def _evaluate(config: Config, test_set: TestSet, folder: Path) -> None:
     """Score the best checkpoint, and print commands that use it."""
     from nmt.evaluation.checkpoints import evaluate
     from nmt.training.folder import BEST
@@ -98,8 +91,7 @@ def _evaluate(config: Config, test_set: TestSet, folder: Path, progress: Progres
         _command_line("translate", best, example, "--attention", "attention.png"),
         _command_line("evaluate", best, "--split", "validation", "--output", "evaluation"),
     ]
-    scores = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
-    progress.report("evaluation", scores, "\n  ".join([f"\n{table}\n\nNext:", *commands]))
+    print("\n  ".join([f"\n{table}\n\nNext:", *commands]))
 
 
 def _command_line(*arguments: str) -> str:

@@ -100,8 +100,6 @@ def save(trainer: Trainer) -> None:
         write(trainer, LAST, trainer.train_state.model, training, previous=trainer.folder / PREVIOUS)
         if (count := trainer.config.training.keep_checkpoints) is not None:
             keep_checkpoint(trainer.folder, trainer.counters.update, count)
-        saved = {"update": trainer.counters.update, "path": str(trainer.folder / LAST)}
-        trainer.progress.report("checkpoint", saved)
 
 
 def write(trainer: Trainer, name: str, model: Seq2Seq, training: Any = None, previous: Path | None = None) -> None:

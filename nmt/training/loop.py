@@ -46,8 +46,8 @@ def train(trainer: Trainer) -> None:
             # After the checkpoint, so that a run resumed with a later end has no end in its middle.
             if counters.tokens or counters.skipped:
                 _log_train_event(trainer, len(batches))
-            event = trainer.log_event("end", reason=end, best=counters.best, seconds=counters.seconds)
-            trainer.progress.report("end", event, f"Done: {end}, in {counters.seconds / 60:.1f} minutes.")
+            trainer.log_event("end", reason=end, best=counters.best, seconds=counters.seconds)
+            trainer.progress.report(f"Done: {end}, in {counters.seconds / 60:.1f} minutes.")
             return
         started = time.monotonic()
         tokens = _make_update(trainer, batches)
@@ -81,8 +81,7 @@ def _make_update(trainer: Trainer, batches: Batches) -> Tokens:
         if train_state.average is not None:
             train_state.average.update(counters.update)
         return tokens
-    text = f"update {counters.update} skipped: its loss or gradient is not finite"
-    trainer.progress.report("skipped", {"update": counters.update}, text)
+    trainer.progress.report(f"update {counters.update} skipped: its loss or gradient is not finite")
     refuse_infinite(trainer)
     return tokens
 
@@ -128,9 +127,7 @@ def _validate(trainer: Trainer) -> None:
     values |= {} if chrf is None else {"chrf": chrf}
     event = trainer.log_event("validation", **values, examples=examples)
     name = "BLEU (lower-cased)" if config.data.target.lowercase else "BLEU"
-    trainer.progress.report(
-        "validation", {**event, "best": best}, describe_validation(event, best=best, bleu_name=name)
-    )
+    trainer.progress.report(describe_validation(event, best=best, bleu_name=name))
     if best and trainer.group.is_main:
         write(trainer, BEST, trainer.train_state.result)
 
@@ -138,7 +135,7 @@ def _validate(trainer: Trainer) -> None:
 def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
     """Write the `train` event of the updates since the last one."""
     counters, speed, config = trainer.counters, trainer.meter.speed, trainer.config.training
-    event = trainer.log_event(
+    trainer.log_event(
         "train",
         loss=counters.mean_loss,
         perplexity=perplexity(counters.mean_loss),
@@ -150,6 +147,6 @@ def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
     left, total = counters.seconds_left(config, batches_per_epoch), total_updates(config, batches_per_epoch)
     measured = describe_speed(counters.mean_loss, speed, left)
     text = f"epoch {counters.epoch_number}, update {counters.update}/{total}: {measured}"
-    trainer.progress.report("train", {**event, "seconds_left": left}, text)
+    trainer.progress.report(text, is_in_bar=True)
     counters.reset_loss()
     trainer.meter.reset()

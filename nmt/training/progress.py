@@ -1,16 +1,14 @@
-"""What a run reports while it trains: text and a progress bar for people, or JSON for programs."""
+"""What a run prints while it trains: text, and a progress bar on a terminal."""
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from nmt.training.event_log import json_values
 from nmt.training.loss import perplexity
 
 
@@ -45,25 +43,23 @@ class ThroughputMeter:
 
 
 class Progress:
-    """Reports to people (`text`, with a bar on a terminal), to programs (`json`: an object per line) or to nobody."""
+    """Prints what a run reports, with a bar on a terminal; a `quiet` one prints nothing."""
 
-    def __init__(self, log_format: Literal["text", "json"] | None = None) -> None:
-        self._format = log_format
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._bar = tqdm(disable=True)  # during training, on a terminal
 
-    def report(self, event: str, values: Mapping[str, Any], text: str | None = None) -> None:
-        """Report an event: its values to programs; its text, if there is one, to people."""
-        if self._format == "json":
-            print(json.dumps({"event": event} | json_values(values), ensure_ascii=False), flush=True)
-        elif self._format == "text" and text is not None and (event != "train" or self._bar.disable):
-            with tqdm.external_write_mode():  # a bar shows the same as a `train` event
+    def report(self, text: str, *, is_in_bar: bool = False) -> None:
+        """Print a text, unless a bar shows the same."""
+        if not self._quiet and (not is_in_bar or self._bar.disable):
+            with tqdm.external_write_mode():
                 print(text, flush=True)
 
     def begin(self, updates: int, total: int) -> None:
         """Training starts or continues, after so many of all updates."""
         columns = shutil.get_terminal_size((100, 24)).columns  # a recorded terminal has none: then 100
         layout = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
-        disable = None if self._format == "text" else True  # None: unless it is a terminal
+        disable = True if self._quiet else None  # None: unless it is a terminal
         self._bar = tqdm(
             initial=updates, total=total, disable=disable, ncols=columns, bar_format=layout, desc="training"
         )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -42,16 +41,15 @@ def run(
     *,
     resume: bool,
     group: ProcessGroup = SINGLE_PROCESS,
-    progress: Progress | None = None,
 ) -> Path:
-    """Train what `config` describes and return the run's folder, `output_dir/name`. `progress` is text by default.
+    """Train what `config` describes and return the run's folder, `output_dir/name`.
 
     A new run needs a new folder; `resume` continues from the folder's `last.safetensors`, or starts from the beginning
     if there is none yet. Raises `UserError` before anything is written if config, data or folder do not fit. From the
     first update on, signals end it by `stop`.
     """
     folder = Path(config.output_dir) / config.name
-    progress = (progress or Progress("text")) if group.is_main else Progress()
+    progress = Progress(quiet=not group.is_main)
     require_folder(folder, resume=resume)
     prepared = prepare(config, group, folder if resume else None)
     with lock_folder(folder) if group.is_main else nullcontext():
@@ -81,30 +79,26 @@ def run(
     return folder
 
 
-def check(config: Config, *, resume: bool, progress: Progress | None = None) -> None:
+def check(config: Config, *, resume: bool) -> None:
     """Report what a run of `config` would train, the memory of its largest update, and how long training takes.
 
     For that, a few updates are made of a model that is not kept. No folder is made. Raises `UserError` where a run
     would.
     """
-    progress = progress or Progress("text")
     folder = Path(config.output_dir) / config.name
     require_folder(folder, resume=resume)
     files.require_writable(folder, "output_dir")
     prepared = prepare(config, resumed=folder if resume else None)
     loaded, _ = (load_last(config, prepared, folder, repair=False) if resume else None) or (None, None)
-    config, model = _begin(config, folder, prepared, loaded, progress)
+    config, model = _begin(config, folder, prepared, loaded, Progress())
     used, largest, seconds = _try_updates(config, prepared, model)
     is_gpu = prepared.device.type == "cuda"
     total = torch.cuda.get_device_properties(prepared.device).total_memory if is_gpu else memory()
     batches = len(batches_of(prepared.pairs, config.training, epoch=0))
     whole = seconds * total_updates(config.training, batches) * config.training.accumulate / 60
-    for text in (
-        f"Memory: {used / GIB:.1f} GiB with the largest batch ({describe_batch(largest)}), of {total / GIB:.1f} GiB",
-        f"Time: about {seconds * batches / 60:.1f} minutes per epoch, {whole:.1f} in all, and that of validations",
-        f"Everything checked out. The run would be saved in {folder}",
-    ):
-        progress.report("message", {"text": text}, text)
+    print(f"Memory: {used / GIB:.1f} GiB with the largest batch ({describe_batch(largest)}), of {total / GIB:.1f} GiB")
+    print(f"Time: about {seconds * batches / 60:.1f} minutes per epoch, {whole:.1f} in all, and that of validations")
+    print(f"Everything checked out. The run would be saved in {folder}")
 
 
 def _begin(
@@ -119,50 +113,28 @@ def _begin(
     torch.manual_seed(config.training.seed + group.rank)  # the first process's initial weights become those of all
     model = loaded.model if loaded else first_model(config, prepared)
     recorded = loaded.config.training.precision if loaded else None
-    precision = choose_precision(config, prepared.device, recorded, group)
-    pairs, attention = prepared.pairs, config.model.attention
-    batches = len(batches_of(pairs, config.training, 0, group))
-    summary = {
-        "folder": str(folder),
-        "corpus": config.data.corpus,
-        "languages": (config.data.source.language, config.data.target.language),
-        "training_pairs": len(pairs),
-        "skipped_pairs": str(pairs.skipped),  # how many pairs of the text are not trained on, and why
-        "validation_pairs": len(prepared.validation.source),
-        "source_types": len(pairs.source.vocabulary),
-        "target_types": len(pairs.target.vocabulary),
-        "wiring": attention.wiring,
-        "score": attention.score,
-        "scope": attention.scope,
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "updates": total_updates(config.training, batches),  # at most: early stopping may come first
-        "batches_per_epoch": batches,
-        "device": str(prepared.device),
-        "precision": precision,
-        "threads": torch.get_num_threads(),
-        "processes": group.size,
-    }
-    progress.report("start", summary, _summary_text(summary))
-    return with_precision(config, precision), model
+    config = with_precision(config, choose_precision(config, prepared.device, recorded, group))
+    progress.report(_summary(config, folder, prepared, model, group))
+    return config, model
 
 
-def _summary_text(summary: Mapping[str, Any]) -> str:
-    """A screen of text."""
-    source, target = summary["languages"]
-    attention = f"{summary['wiring']} wiring, {summary['score']} score, {summary['scope'].replace('_', '-')} scope"
-    if summary["wiring"] == "none":
-        attention = "no attention"
-    processes = summary["processes"]
+def _summary(config: Config, folder: Path, prepared: Prepared, model: Seq2Seq, group: ProcessGroup) -> str:
+    """A screen of text about a run that begins."""
+    pairs, attention, training = prepared.pairs, config.model.attention, config.training
+    kind = f"{attention.wiring} wiring, {attention.score} score, {attention.scope.replace('_', '-')} scope"
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    batches = len(batches_of(pairs, training, 0, group))
     lines = {
-        "Run": f"{summary['folder']} (all settings are in its config.yaml)",
-        "Corpus": f"{summary['corpus']}, {source}→{target}: {counted(summary['training_pairs'], 'training pair')} "
-        f"({summary['skipped_pairs']}), {counted(summary['validation_pairs'], 'validation pair')}",
-        "Vocabulary": f"{summary['source_types']} source tokens, {summary['target_types']} target tokens, "
+        "Run": f"{folder} (all settings are in its config.yaml)",
+        "Corpus": f"{config.data.corpus}, {config.data.source.language}→{config.data.target.language}: "
+        f"{counted(len(pairs), 'training pair')} ({pairs.skipped}), "
+        f"{counted(len(prepared.validation.source), 'validation pair')}",
+        "Vocabulary": f"{len(pairs.source.vocabulary)} source tokens, {len(pairs.target.vocabulary)} target tokens, "
         "special ones included",
-        "Model": f"{attention}; {summary['parameters']:,} parameters",
-        "Training": f"{counted(summary['updates'], 'update')}; {summary['batches_per_epoch']} batches per epoch",
-        "Device": f"{summary['device']}, {counted(summary['threads'], 'thread')}"
-        f"{f' in each of {processes} processes' if processes > 1 else ''}, {summary['precision']}",
+        "Model": f"{'no attention' if attention.wiring == 'none' else kind}; {parameters:,} parameters",
+        "Training": f"{counted(total_updates(training, batches), 'update')}; {batches} batches per epoch",
+        "Device": f"{prepared.device}, {counted(torch.get_num_threads(), 'thread')}"
+        f"{f' in each of {group.size} processes' if group.size > 1 else ''}, {training.precision}",
     }
     return "\n".join([*(f"{name:<12}{text}" for name, text in lines.items()), ""])
 

@@ -1,5 +1,6 @@
-# make train   set up, train configs/quickstart.yaml, and the same without attention, and compare the two
+# make train   set up, train configs/quickstart.yaml on the sample corpus
 #              make train CONFIG=configs/… ARGS="--set name=…"   train and evaluate any config
+# make compare   train the same without attention, and compare the two
 # make translate TEXT="…"   set up, translate German or English with a bundled model (ARGS="--from en" says which)
 # make serve   set up, open a page that shows the bundled models translating (ARGS="--port 9000 …")
 # make demo    set up, write build/demo: that page as static files, whose model runs in the browser (needs npm)
@@ -33,7 +34,7 @@ FAST_TESTS := tests/config tests/text $(wildcard tests/fast) tests/decoding/test
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: multi30k-full reference setup translate train serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo ablation bench
+.PHONY: multi30k-full reference setup translate train compare serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo ablation bench
 setup: .venv/installed $(WITH:%=.venv/%-installed)
 
 .venv/installed: pyproject.toml constraints.txt
@@ -69,11 +70,14 @@ build/npm/node_modules: nmt/export/browser/package-lock.json
 train: setup
 	$(BIN)/python scripts/train.py $(CONFIG) $(ARGS)
 ifeq ($(CONFIG)$(filter-out --resume,$(ARGS)),$(QUICKSTART))
-	$(BIN)/python scripts/train.py configs/quickstart_none.yaml --resume
-	@[ $(COMPARED)/evaluation.json -nt checkpoints/quickstart_none/best.safetensors ] || rm -rf $(COMPARED)
-	[ -e $(COMPARED) ] && echo "Compared before: $(COMPARED)" || $(BIN)/python scripts/evaluate.py \
-	    checkpoints/quickstart/best.safetensors checkpoints/quickstart_none/best.safetensors --output $(COMPARED)
+	@echo "  make compare   (trains the same model without attention, and compares the two by sentence length)"
 endif
+
+compare: setup
+	@[ -e checkpoints/quickstart/best.safetensors ] || { echo "make compare needs the model that make train trains: run it first"; exit 2; }
+	$(BIN)/python scripts/train.py configs/quickstart_none.yaml --resume
+	rm -rf $(COMPARED)
+	$(BIN)/python scripts/evaluate.py checkpoints/quickstart/best.safetensors checkpoints/quickstart_none/best.safetensors --output $(COMPARED)
 
 ablation: setup
 	$(BIN)/python scripts/ablation.py --output docs/ablation $(ARGS)

@@ -3,15 +3,16 @@
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 from support.cli import ROOT
 
 SAMPLE = ROOT / "data" / "sample"
 WINDOWS = """
-import ctypes, io, multiprocessing.spawn, os, select, signal, subprocess, sys, types
+import asyncio, ctypes, io, multiprocessing.spawn, os, select, signal, subprocess, sys, types
 import matplotlib.backends.backend_agg, pydantic, sacrebleu, sacremoses, sentencepiece, spacy, torch, torchtext, tqdm
-import torch.nn.parallel, torch.optim, torch.utils.tensorboard
+import fastapi, torch.nn.parallel, torch.optim, torch.utils.tensorboard, uvicorn.loops.auto
 fcntl = __import__("fcntl")
 for name in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"):
     sys.modules[name] = None
@@ -55,6 +56,7 @@ class Kernel:
         result._obj.value = 8 * 2**20
 
 ctypes.windll = types.SimpleNamespace(kernel32=Kernel())
+asyncio.ProactorEventLoop = asyncio.SelectorEventLoop  # of Windows alone
 sys.platform = "win32"
 from nmt.cli import main
 sys.exit(main(sys.argv[1:]))
@@ -96,3 +98,15 @@ def test_the_bundled_model_translates_standard_input_and_draws(windows, tmp_path
     assert windows("translate", text="Ein Hund läuft über die Wiese.\n") == "A dog runs through the grass.\n"
     windows("translate", "Ein Hund läuft.", "--attention", "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 1000
+
+
+def test_the_page_is_served(tmp_path: Path) -> None:
+    pytest.importorskip("nmt.page")
+    command = [sys.executable, "-c", WINDOWS, "serve", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address = server.stdout.readline().split()[1]
+            request = Request(f"{address}api/translate", b'{"text": "Ein Hund."}', {"Content-Type": "application/json"})
+            assert b"dog" in urlopen(request, timeout=60).read()
+        finally:
+            server.terminate()

@@ -39,7 +39,6 @@ from nmt.text.corpus import read_lines
 from nmt.training import loop
 from nmt.training.loop import Trainer
 from nmt.training.loss import BatchLoss
-from nmt.training.progress import Tokens
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample" / "validation"
 HALF_EPOCH, MIDDLE, TOGETHER = 89, 445, 50  # updates
@@ -140,17 +139,16 @@ def shares(model: Seq2Seq) -> list[float]:
 
 def run(config: str, overrides: Sequence[str]) -> int:
     """Train, and print the tables meanwhile."""
-    make_update: Callable[[Trainer, Batches], Tokens] = loop._make_update
+    make_update: Callable[[Trainer, Batches], None] = loop._make_update
     noted: list[list[float]] = []
 
-    def watched(trainer: Trainer, batches: Batches) -> Tokens:
+    def watched(trainer: Trainer, batches: Batches) -> None:
         if trainer.counters.update == 0:
             tell(trainer, is_last=False)
-        tokens = make_update(trainer, batches)
+        make_update(trainer, batches)
         noted.append(shares(trainer.train_state.model))
         if trainer.counters.update % HALF_EPOCH == 0:
             tell(trainer, is_last=trainer.counters.update == trainer.config.training.max_updates)
-        return tokens
 
     with patch.object(loop, "_make_update", watched):
         code = main(["train", config, *(part for each in overrides for part in ("--set", each))])

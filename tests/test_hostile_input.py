@@ -130,6 +130,7 @@ def test_a_number_of_5000_digits_is_refused_in_every_field(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["hpu", "meta", "xla", "cuda:99", "cpu:-5", "privateuseone", "", "x" * 5000])
 def test_a_device_that_cannot_be_used_is_named(name: str) -> None:
+    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
     others = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
     assert f"cannot be used here; choose {others}" in refusal(lambda: choose_device(name))
 

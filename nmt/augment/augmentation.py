@@ -13,7 +13,6 @@ from nmt.data.augmentation import Augmentation, MonolingualTexts
 from nmt.data.batching import Example
 from nmt.data.store import Rows
 from nmt.system.errors import prefix_errors_with
-from nmt.system.wording import counted
 from nmt.text.codec import Codec
 
 SIDES = ("source", "target")
@@ -45,14 +44,6 @@ class ConfiguredAugmentation(Augmentation):
         name, language = getattr(self.section, f"{side}_monolingual"), getattr(self.config, side).language
         with prefix_errors_with(f"data.augment.{side}_monolingual: "):
             return None if name is None else load_monolingual(name, language, self.config)
-
-    def notes(self, dropped: Sequence[int | None]) -> list[str]:
-        return [
-            f"data.augment.{side}_monolingual: {counted(count, 'line')} left out, equal to one of a validation or test "
-            "set"
-            for side, count in zip(SIDES, dropped, strict=True)
-            if count is not None
-        ]
 
     def rewrite(self, lines: list[str], side: str, chance: Random) -> list[str]:
         probability = self.section.typos

@@ -22,8 +22,6 @@ class MonolingualText(Protocol):
     @property
     def held_out(self) -> frozenset[str]: ...
     def __iter__(self) -> Iterator[str]: ...
-    def dropped(self) -> int:
-        """How many lines are left out because a validation or test set has them."""
 
 
 MonolingualTexts: TypeAlias = tuple[MonolingualText | None, MonolingualText | None]  # of source and target
@@ -46,10 +44,6 @@ class Augmentation:
     def texts(self) -> MonolingualTexts:
         """Text from which subwords and vocabularies are learnt, too. Raises `UserError` if it cannot be read."""
         return None, None
-
-    def notes(self, dropped: Sequence[int | None]) -> list[str]:
-        """What to report of the lines that were left out of these texts."""
-        return []
 
     def rewrite(self, lines: list[str], side: str, chance: Random) -> list[str]:
         """Sentences of a side as they are read in one epoch."""

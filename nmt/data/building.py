@@ -25,7 +25,6 @@ from nmt.text.vocabulary import Vocabulary, build_vocabulary, with_tags
 
 SUBWORD_LINES = 500_000  # of a side, at most, that a subword model is trained on: every n-th line
 BYTES_AT_ONCE = 1 << 24
-LINES_WITHOUT_A_BAR = 100_000
 
 
 @dataclass
@@ -88,8 +87,7 @@ def build(
     for side, vocabulary in zip(sides, vocabularies, strict=True):
         side.finish(vocabulary)
     tokens = {f"{side.name}_tokens": vocabulary.tokens for side, vocabulary in zip(sides, vocabularies, strict=True)}
-    dropped = [text and text.dropped() for text in monolingual]
-    return {**tokens, "skipped": asdict(skipped), "pairs": pairs, "dropped": dropped}
+    return {**tokens, "skipped": asdict(skipped), "pairs": pairs}
 
 
 def _untrained_codecs(
@@ -122,9 +120,8 @@ def _tokenize(
 ) -> tuple[list[int], Skipped]:
     """Append the tokens of all files to the sides. Returns the number of usable pairs of each file, and the others."""
     files = ((iterate_lines(source), iterate_lines(target)) for source, target in paths)
-    quiet = True if sum(lines) < LINES_WITHOUT_A_BAR else None  # None: where there is no terminal
     pairs, empty, too_long = [0] * len(paths), 0, 0
-    with tqdm(total=sum(lines), desc="tokenising", unit="pair", unit_scale=True, disable=quiet) as progress:
+    with tqdm(total=sum(lines), desc="tokenising", unit="pair", unit_scale=True, disable=None, delay=2) as progress:
         for block in tokenize_pairs([side.codec for side in sides], max_length, files, sum(lines)):
             for side, tokenized in zip(sides, block.sides, strict=True):
                 side.append(tokenized, is_corpus=block.file == 0)

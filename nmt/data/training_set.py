@@ -103,8 +103,8 @@ class TrainingSet:
 
     @property
     def notes(self) -> list[str]:
-        """What to report of the text: lines that were left out, and each `vocabulary_size` that it cannot give."""
-        return self.augmentation.notes(self.store.meta["dropped"]) + [
+        """What to report of the text: each `vocabulary_size` that it cannot give."""
+        return [
             f"data.{name}.vocabulary_size: {side.vocabulary_size} is more than this text gives: using {size} pieces"
             for (name, side), codec in zip(self.config.sides, (self.source, self.target), strict=True)
             if (size := codec.tokenizer.size) is not None and size < (side.vocabulary_size or 0)

@@ -1,7 +1,5 @@
 """An evaluation as a whole: the scores of every model, the files that keep them, the table that shows them."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -36,7 +34,7 @@ class ModelEvaluation:
 def write(
     folder: str | Path, evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison], corpus_label: str
 ) -> list[Path]:
-    """Write `evaluation.json` and `bleu_by_length` as .csv, .png and .svg, each whole or not at all; return the paths.
+    """Write `evaluation.json` and `bleu_by_length` as .png and .svg, each whole or not at all; return the paths.
 
     `corpus_label` is the figure's subtitle. Raises UserError where a file cannot be written.
     """
@@ -50,7 +48,6 @@ def write(
         subtitle=described(corpus_label, evaluations[0].split),
     )
     contents = {
-        "bleu_by_length.csv": _as_csv(evaluations).encode(),
         "bleu_by_length.png": render(figure, "png"),
         "bleu_by_length.svg": render(figure, "svg"),
         "evaluation.json": _as_json(evaluations, comparisons).encode(),  # last: with it an evaluation is complete
@@ -127,15 +124,6 @@ def _as_json(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Compa
         models.append(head | entry.pop("scores") | entry)
     content = {"models": models, "significance": [asdict(comparison) for comparison in comparisons]}
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _as_csv(evaluations: Sequence[ModelEvaluation]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("model", "low", "high", "count", "bleu", "ci_low", "ci_high"))
-    for evaluation in evaluations:
-        writer.writerows((evaluation.checkpoint, *asdict(bucket).values()) for bucket in evaluation.by_length)
-    return text.getvalue()
 
 
 def _score_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from nmt.training.folder import BEST
 class Result(Section):
     """One model, trained to the end of its budget, and what it did on the test set."""
 
-    model_config = ConfigDict(ser_json_inf_nan="strings")  # of a training that diverged
+    model_config = ConfigDict(ser_json_inf_nan="constants")  # of a training that diverged
 
     config: Config
     parameters: int

@@ -31,7 +31,7 @@ from nmt.training.event_log import EventLog
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, keep_checkpoint, load_last_intact
 from nmt.training.interruption import StopSignals
 from nmt.training.prepare import Prepared, batches_of
-from nmt.training.progress import Progress, ThroughputMeter
+from nmt.training.progress import Progress
 from nmt.training.train_state import TrainState
 
 MAX_SKIPPED = 10  # updates in a row
@@ -65,7 +65,6 @@ class Trainer(NamedTuple):
     train_state: TrainState
     counters: Counters
     log: EventLog
-    meter: ThroughputMeter
 
     def log_event(self, event: str, **values: Any) -> dict[str, Any]:
         """Add an event of this moment to `metrics.jsonl`, and return it."""

@@ -36,6 +36,8 @@ class Counters:
     seconds: Amount = 0.0  # time spent in updates and validations
     nll: Amount = 0.0  # negative log-likelihood, in nats, of the target tokens since the last `train` event
     tokens: Number = 0  # target tokens since the last `train` event
+    source_tokens: Number = 0  # the same of the source
+    update_seconds: Amount = 0.0  # time spent in updates since the last `train` event
     skipped: Number = 0  # updates since the last `train` event whose loss or gradient was not finite
     skipped_in_row: Number = 0  # the latest updates, without a gap, whose loss or gradient was not finite
 
@@ -49,22 +51,32 @@ class Counters:
         """Of the updates since the last `train` event, in nats per target token; nan if all of them were skipped."""
         return self.nll / self.tokens if self.tokens else math.nan
 
-    def record_update(self, nll: float, tokens: int, batches: int, rate: float) -> None:
-        """Count an update on this many batches. `nll` is summed over the target tokens; nan if it was skipped."""
+    @property
+    def speed(self) -> tuple[float, float]:
+        """Source and target tokens per second since the last `train` event, without padding; nan before an update."""
+        seconds = self.update_seconds or math.nan
+        return self.source_tokens / seconds, self.tokens / seconds
+
+    def record_update(self, nll: float, tokens: tuple[int, int], batches: int, rate: float) -> None:
+        """Count an update on so many tokens of source and target, and so many batches.
+
+        `nll` is summed over the target tokens; nan if the update was skipped.
+        """
         self.update += 1
         self.rate = rate
         self.batch += batches
         if math.isfinite(nll):
             self.skipped_in_row = 0
             self.nll += nll
-            self.tokens += tokens
+            self.source_tokens += tokens[0]
+            self.tokens += tokens[1]
         else:
             self.skipped += 1
             self.skipped_in_row += 1
 
-    def reset_loss(self) -> None:
-        """Start to average the loss for the next `train` event."""
-        self.nll, self.tokens, self.skipped = 0.0, 0, 0
+    def reset_measures(self) -> None:
+        """Start to measure loss and speed for the next `train` event."""
+        self.nll, self.tokens, self.source_tokens, self.update_seconds, self.skipped = 0.0, 0, 0, 0.0, 0
 
     def record_validation(self, loss: float, bleu: float, config: TrainingConfig) -> None:
         """Count a validation: `since_best` is 0 if it is the best so far. A plateau reduces the learning rate."""

@@ -6,10 +6,11 @@ That also works if nothing reads the output.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from types import FrameType
 from typing import Any
@@ -56,36 +57,33 @@ def _stop_now(number: int, frame: FrameType | None) -> None:
 @contextmanager
 def tolerate_closed_output() -> Iterator[None]:
     """Discard what is written inside the block once the reader of the output has ended, as `tee` has after Ctrl-C."""
-    stdout, stderr = (stream and _TolerantStream(stream) for stream in (sys.stdout, sys.stderr))  # None: closed before
+    stdout, stderr = map(_tolerant, (sys.stdout, sys.stderr))
     with redirect_stdout(stdout), redirect_stderr(stderr):
         try:
             yield
         finally:
-            for stream in filter(None, (stdout, stderr)):
-                stream.flush()
+            stdout.flush()
+            stderr.flush()
 
 
-class _TolerantStream:
-    """A text stream that discards what is written once its pipe is broken, or its terminal hung up."""
+class _TolerantFile(io.FileIO):
+    """A file that discards what is written once its pipe is broken, or its terminal hung up."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        self._attempt(self._stream.write, text)
-        return len(text)
-
-    def flush(self) -> None:
-        self._attempt(self._stream.flush)
-
-    def _attempt(self, operation: Callable[..., object], *arguments: str) -> None:
+    def write(self, data: Any) -> int:
         try:
-            operation(*arguments)
+            return super().write(data)
         except OSError as error:
             if error.errno not in (errno.EPIPE, errno.EIO):
                 raise
-            with open(os.devnull, "wb") as null:
-                os.dup2(null.fileno(), self._stream.fileno())
+            return len(data)
+
+
+def _tolerant(stream: Any) -> Any:
+    """A stream like this one, with a tolerant file; in a notebook, which has no file, the same one."""
+    try:
+        stream.flush()
+        file = _TolerantFile(stream.fileno(), "w", closefd=False)
+    except OSError:
+        return stream
+    lines = stream.line_buffering
+    return io.TextIOWrapper(io.BufferedWriter(file), stream.encoding, stream.errors, line_buffering=lines)

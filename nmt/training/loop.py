@@ -27,7 +27,7 @@ from nmt.training.counters import total_updates
 from nmt.training.folder import BEST
 from nmt.training.loss import perplexity
 from nmt.training.prepare import batches_of
-from nmt.training.progress import Tokens, describe_speed, describe_validation
+from nmt.training.progress import describe_speed, describe_validation
 from nmt.training.update import update
 from nmt.training.validation import describe_batch, sample_translations, validate
 
@@ -50,40 +50,38 @@ def train(trainer: Trainer) -> None:
             trainer.progress.report(f"Done: {end}, in {counters.seconds / 60:.1f} minutes.")
             return
         started = time.monotonic()
-        tokens = _make_update(trainer, batches)
+        _make_update(trainer, batches)
         if counters.batch >= len(batches):
             counters.epoch, counters.batch = counters.epoch + 1, 0
             batches = batches_of(trainer.pairs, config, counters.epoch, trainer.group)
         seconds = time.monotonic() - started
-        counters.seconds += seconds
-        trainer.meter.record_update(tokens, seconds)
+        counters.seconds, counters.update_seconds = counters.seconds + seconds, counters.update_seconds + seconds
         left = counters.seconds_left(config, len(batches))
-        trainer.progress.update(counters.epoch_number, describe_speed(counters.mean_loss, trainer.meter.speed, left))
+        trainer.progress.update(counters.epoch_number, describe_speed(counters.mean_loss, counters.speed, left))
         if counters.update % config.log_every == 0:
             _log_train_event(trainer, len(batches))
 
 
-def _make_update(trainer: Trainer, batches: Batches) -> Tokens:
-    """Make the epoch's next update, record it, and return its tokens, of all processes together."""
+def _make_update(trainer: Trainer, batches: Batches) -> None:
+    """Make the epoch's next update, and record it."""
     counters, train_state, group, config = trainer.counters, trainer.train_state, trainer.group, trainer.config.training
     indices = range(counters.batch, min(counters.batch + config.accumulate, len(batches)))
     parts = [(group.shard(batches[i].tolist()), f"{config.seed} {counters.epoch} {i}") for i in indices]
     shards = [collate(trainer.pairs.examples(part, draw)) if part else None for part, draw in parts]
     lengths = [(shard.source_tokens, shard.target_tokens) for shard in shards if shard]
-    tokens = Tokens(*group.total(sum(source for source, _ in lengths), sum(target for _, target in lengths)))
+    source, target = group.total(sum(source for source, _ in lengths), sum(target for _, target in lengths))
     fraction = counters.fraction_completed(config, len(batches))
     step = ScheduleStep(counters.update + 1, counters.epoch + 1, counters.reductions, fraction)
     rate = config.schedule.component("kind").rate(config.learning_rate, step)
     with report_out_of_memory(lambda: out_of_memory(shards, counters.update + 1)):
         nll = update(train_state, shards, config, rate, counters.update, group)
-    counters.record_update(nll, int(tokens.target), len(shards), rate)
+    counters.record_update(nll, (int(source), int(target)), len(shards), rate)
     if math.isfinite(nll):
         if train_state.average is not None:
             train_state.average.update(counters.update)
-        return tokens
-    trainer.progress.report(f"update {counters.update} skipped: its loss or gradient is not finite")
-    refuse_infinite(trainer)
-    return tokens
+    else:
+        trainer.progress.report(f"update {counters.update} skipped: its loss or gradient is not finite")
+        refuse_infinite(trainer)
 
 
 def out_of_memory(batches: Sequence[Batch | None], number: int) -> str:
@@ -134,19 +132,18 @@ def _validate(trainer: Trainer) -> None:
 
 def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
     """Write the `train` event of the updates since the last one."""
-    counters, speed, config = trainer.counters, trainer.meter.speed, trainer.config.training
+    counters, config = trainer.counters, trainer.config.training
     trainer.log_event(
         "train",
         loss=counters.mean_loss,
         perplexity=perplexity(counters.mean_loss),
         learning_rate=counters.rate,
-        source_tokens_per_second=speed.source,
-        target_tokens_per_second=speed.target,
+        source_tokens_per_second=counters.speed[0],
+        target_tokens_per_second=counters.speed[1],
         skipped=counters.skipped,
     )
     left, total = counters.seconds_left(config, batches_per_epoch), total_updates(config, batches_per_epoch)
-    measured = describe_speed(counters.mean_loss, speed, left)
+    measured = describe_speed(counters.mean_loss, counters.speed, left)
     text = f"epoch {counters.epoch_number}, update {counters.update}/{total}: {measured}"
     trainer.progress.report(text, is_in_bar=True)
-    counters.reset_loss()
-    trainer.meter.reset()
+    counters.reset_measures()

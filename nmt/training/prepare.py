@@ -104,12 +104,6 @@ def choose_precision(
     return TRAINABLE[int(index)]
 
 
-def with_precision(config: Config, precision: Precision) -> Config:
-    """The config as it is kept in checkpoints, from which a resumed run takes its precision."""
-    training = config.training.model_copy(update={"precision": precision})
-    return config.model_copy(update={"training": training})
-
-
 def _lost_text(pairs: TrainingSet) -> Iterator[str]:
     """What a model without a mistake would get wrong: what the target's tokens lose, by a sample of the corpus."""
     codec, path = pairs.target, training_paths(pairs.config)[0][1]

@@ -2,44 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from tqdm import tqdm
 
 from nmt.training.loss import perplexity
-
-
-class Tokens(NamedTuple):
-    """Numbers of tokens, or tokens per second; padding is not counted."""
-
-    source: float
-    target: float
-
-
-class ThroughputMeter:
-    """The tokens per second since the last `train` event."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Start to measure the speed for the next `train` event."""
-        self._source = self._target = self._seconds = 0.0
-
-    def record_update(self, tokens: Tokens, seconds: float) -> None:
-        """Count an update's tokens and its duration."""
-        self._source += tokens.source
-        self._target += tokens.target
-        self._seconds += seconds
-
-    @property
-    def speed(self) -> Tokens:
-        """Tokens per second; nan before the first update."""
-        seconds = self._seconds or math.nan
-        return Tokens(self._source / seconds, self._target / seconds)
 
 
 class Progress:
@@ -88,9 +57,7 @@ def describe_validation(event: Mapping[str, Any], *, best: bool, bleu_name: str)
     return "\n".join(lines)
 
 
-def describe_speed(loss: float, speed: Tokens, seconds_left: float) -> str:
-    """The loss, in nats per target token, the speed, in tokens per second, and the time left."""
-    losses = f"loss {loss:.3f}, ppl {perplexity(loss):.4g}"
-    if not math.isfinite(speed.target):  # no update since the run was resumed
-        return losses
-    return f"{losses}, {speed.source:.0f} src/s, {speed.target:.0f} tgt/s, {tqdm.format_interval(seconds_left)} left"
+def describe_speed(loss: float, speed: tuple[float, float], seconds_left: float) -> str:
+    """The loss, in nats per target token, the speed, in source and target tokens per second, and the time left."""
+    losses, (source, target) = f"loss {loss:.3f}, ppl {perplexity(loss):.4g}", speed
+    return f"{losses}, {source:.0f} src/s, {target:.0f} tgt/s, {tqdm.format_interval(seconds_left)} left"

@@ -25,8 +25,8 @@ from nmt.training.event_log import EventLog, RemovedFile
 from nmt.training.folder import CONFIG, LAST, lock_folder, require_folder
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import out_of_memory, train
-from nmt.training.prepare import Prepared, batches_of, choose_precision, first_model, prepare, with_precision
-from nmt.training.progress import Progress, ThroughputMeter
+from nmt.training.prepare import Prepared, batches_of, choose_precision, first_model, prepare
+from nmt.training.progress import Progress
 from nmt.training.train_state import new_train_state
 from nmt.training.update import update
 from nmt.training.validation import describe_batch
@@ -68,7 +68,7 @@ def run(
         log = EventLog(folder if group.is_main else None, metrics_size, counters.update)
         with closing(log), closing(progress), stop.installed():
             of_run = config, pairs, prepared.validation, folder, group, progress, stop
-            trainer = Trainer(*of_run, train_state, counters, log, ThroughputMeter())
+            trainer = Trainer(*of_run, train_state, counters, log)
             try:
                 train(trainer)
             except RemovedFile as error:
@@ -113,7 +113,8 @@ def _begin(
     torch.manual_seed(config.training.seed + group.rank)  # the first process's initial weights become those of all
     model = loaded.model if loaded else first_model(config, prepared)
     recorded = loaded.config.training.precision if loaded else None
-    config = with_precision(config, choose_precision(config, prepared.device, recorded, group))
+    precision = {"precision": choose_precision(config, prepared.device, recorded, group)}
+    config = config.model_copy(update={"training": config.training.model_copy(update=precision)})
     progress.report(_summary(config, folder, prepared, model, group))
     return config, model
 

@@ -61,11 +61,11 @@ def test_every_option_runs_alone_and_with_all_others(
 def test_scores_are_printed_though_no_file_can_be_written_and_what_is_refused_leaves_no_folder(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "bleu_by_length.csv").mkdir()
+    (tmp_path / "bleu_by_length.png").mkdir()
     assert main(["evaluate", best, "--output", str(tmp_path)]) == 2
     printed = capsys.readouterr()
     assert "Scores on test" in printed.out
-    assert printed.err.splitlines()[-1].startswith(f"error: {tmp_path / 'bleu_by_length.csv'} cannot be written")
+    assert printed.err.splitlines()[-1].startswith(f"error: {tmp_path / 'bleu_by_length.png'} cannot be written")
     missing = ["--source", "missing", "--reference", "x"]
     for arguments in (["missing.safetensors"], [best, "--alignment", "missing"], [best, *missing]):
         assert main(["evaluate", *arguments, "--output", str(tmp_path / "new" / "folder")]) == 2

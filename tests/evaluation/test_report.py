@@ -1,6 +1,5 @@
 """What an evaluation shows and leaves behind: files against their schema, a table, short names."""
 
-import csv
 import json
 from dataclasses import replace
 
@@ -31,7 +30,7 @@ def three():
 def test_files_have_the_promised_fields_and_json_is_written_last(three, tmp_path):
     evaluations, comparisons = three
     folder = tmp_path / "new" / "folder"
-    names = ["bleu_by_length.csv", "bleu_by_length.png", "bleu_by_length.svg", "evaluation.json"]
+    names = ["bleu_by_length.png", "bleu_by_length.svg", "evaluation.json"]
     assert [path.name for path in report.write(folder, evaluations, comparisons, "toy corpus")] == names
     assert sorted(path.name for path in folder.iterdir()) == names  # no temporary file is left
     text = (folder / "evaluation.json").read_text(encoding="utf-8")
@@ -56,14 +55,6 @@ def test_files_have_the_promised_fields_and_json_is_written_last(three, tmp_path
         assert list(entry) == ["baseline", "system", "metric", "baseline_score", "system_score", "p_value", "test"]
         assert (entry["baseline"], entry["system"]) == (evaluations[0].checkpoint, model["checkpoint"])
     assert "ä0" in text  # letters, not escapes
-    with (folder / "bleu_by_length.csv").open(encoding="utf-8", newline="") as file:
-        header, *rows = list(csv.reader(file))
-    assert header == ["model", "low", "high", "count", "bleu", "ci_low", "ci_high"]
-    assert len(rows) == 12
-    bucket = evaluations[0].by_length[0]
-    assert rows[0][:4] == ["runs/ä0/best.safetensors", "1", "10", str(bucket.count)]
-    assert [float(cell) for cell in rows[0][4:]] == [bucket.bleu, bucket.ci_low, bucket.ci_high]
-    assert rows[3] == ["runs/ä0/best.safetensors", "31", "", "0", "", "", ""]
     drawn = (folder / "bleu_by_length.svg").read_text(encoding="utf-8")
     assert all(f">{text}</text>" in drawn for text in ("ä0", "ä2", "toy corpus, valid split"))
     (tmp_path / "other" / "bleu_by_length.svg").mkdir(parents=True)  # which no file replaces

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support.texts import LANGUAGES, SAMPLE
+from support.texts import SAMPLE
 from support.tiny_config import WORDS
 
 from nmt.config.run import Config
 from nmt.evaluation import alignment
-from nmt.evaluation.alignment import Links, WordPairs, best_links, score_alignment, token_shares, word_pairs
+from nmt.evaluation.alignment import Links, WordPairs, best_links, score_alignment, token_shares
 from nmt.evaluation.scores import spacy_tokens
 from nmt.text.corpus import ParallelText
 from nmt.text.tokenizers import Tokenizer
@@ -106,22 +106,6 @@ def test_weight_is_conserved(tokenizer: Tokenizer, text: str, by_spacy: bool, se
     by_word = alignment.word_attention(attention, shares, np.eye(3))
     np.testing.assert_allclose(by_word.sum(axis=1) + attention[:3, -1], attention[:3].sum(axis=1))
     assert (by_word >= 0).all()
-
-
-@pytest.mark.parametrize("tokenizer", ["whitespace", "char"])
-def test_models_of_any_tokens_give_words(
-    make_translator: Callable[..., tuple[Config, Translator]], text: dict[str, ParallelText], tokenizer: str
-) -> None:
-    _, translator = make_translator(*(f"data.{side}.tokenizer={tokenizer}" for side in ("source", "target")))
-    pairs = ParallelText([*text["test"].source, "", "Ba", ""], [*text["test"].target, "kip", "", ""])
-    words = word_pairs(pairs, LANGUAGES, "whitespace")
-    by_word = alignment.attend_words(translator, pairs, words)
-    by_token = translator.forced_attention(pairs.source, pairs.target)
-    for weights, matrix, source, target in zip(by_word, by_token, words.source, words.target, strict=True):
-        assert weights.shape == (len(target), len(source))
-        assert len(best_links(weights)) == (len(target) if source else 0)
-        if tokenizer == "whitespace":
-            np.testing.assert_allclose(weights, matrix[:-1, :-1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("wiring", ["bahdanau", "luong"])

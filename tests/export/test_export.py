@@ -173,20 +173,6 @@ def test_ctrl_c_keeps_what_is_written_and_shows_no_traceback(small: Path) -> Non
     assert (process.returncode, said) == (130, b"")
 
 
-def test_the_command_says_whose_description_it_takes(
-    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model, readme = tmp_path / "model.safetensors", tmp_path / "README.md"
-    shutil.copy(best, model)
-    readme.write_text("---\nlanguage: de\n---\n\n# Its title\n\nA model of toys", encoding="utf-8")
-    about = (exported(tmp_path, str(model)) / "README.md").read_text(encoding="utf-8")
-    assert f"Description of the model: taken from {readme}" in capsys.readouterr().err
-    assert about.endswith("## About the model\n\nA model of toys\n")
-    (tmp_path / "pyproject.toml").touch()  # which the README.md is then about
-    assert main(["export", str(model), "--output", str(tmp_path / "other")]) == 0
-    assert "Description of the model" not in capsys.readouterr().err
-
-
 def test_what_the_command_refuses(
     small: Path, best: str, make_translator: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

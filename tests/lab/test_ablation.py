@@ -20,7 +20,6 @@ from nmt.cli import main
 from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.lab import result, runs
-from nmt.lab.measure import measure
 from nmt.system import files
 
 PAIRS = {"train": 60, "validation": 10, "test": 30}
@@ -107,17 +106,6 @@ def test_a_result_holds_what_was_measured(finished: Path) -> None:
     assert results["none"].alignment is None
     assert results["luong"].alignment is not None
     assert results["luong"].parameters != results["none"].parameters
-
-
-def test_scores_are_cased_unless_the_text_is_lower_cased(finished: Path, copy: Path) -> None:
-    cased = measure(load_config(copy / "luong.yaml", ["data.target.lowercase=false"]))
-    (model,) = json.loads((copy / "runs" / "luong" / "evaluation.json").read_text(encoding="utf-8"))["models"]
-    assert cased.bleu == model["bleu"] < model["bleu_lowercase"]
-    assert cased.bleu_low <= cased.bleu <= cased.bleu_high
-    assert cased.signature == model["signatures"]["bleu"]
-    assert [bucket.bleu for bucket in cased.by_length] == [bucket["bleu"] for bucket in model["by_length"]]
-    pairs = zip(cased.by_length, results_of(finished)["luong"].by_length, strict=True)
-    assert any(one.bleu is not None and other.bleu is not None and one.bleu < other.bleu for one, other in pairs)
 
 
 def test_the_page_says_it_all(finished: Path) -> None:

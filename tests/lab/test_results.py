@@ -1,6 +1,5 @@
 """What one run of the comparison measures, how it is kept, and with what it ends."""
 
-import json
 import os
 import threading
 import time
@@ -8,30 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt.config.run import Config
 from nmt.evaluation.alignment import Links, WordPairs
 from nmt.lab import result
 from nmt.lab.child import stop_at_end
-from nmt.lab.measure import _events, _validation_bleu, right_sentence
+from nmt.lab.measure import right_sentence
 from nmt.training.interruption import StopSignals
 
 RESULTS = Path(__file__).parents[2] / "docs" / "ablation" / "results"
-
-
-def test_any_character_may_be_in_the_examples_of_a_run(tmp_path: Path) -> None:
-    recorded = [{"event": "validation", "source": "ein\u2028Hund\u0085"}, {"event": "end", "seconds": 1.5}]
-    lines = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in recorded)
-    (tmp_path / "metrics.jsonl").write_text(lines, encoding="utf-8")
-    assert _events(tmp_path) == recorded
-
-
-def test_the_best_validation_is_that_of_the_metric() -> None:
-    """The log has null for a loss that is not finite."""
-    measured = zip([0.0, 1.0, 2.0], [None, 2.5, 3.0], strict=True)
-    events = [{"event": "validation", "bleu": bleu, "loss": loss} for bleu, loss in measured]
-    for metric, bleu in (("bleu", 2.0), ("loss", 1.0)):
-        config = Config.model_validate({"name": "x", "training": {"early_stopping": {"metric": metric}}})
-        assert _validation_bleu(events, config) == bleu
 
 
 def test_a_diverged_run_has_a_result(tmp_path: Path) -> None:

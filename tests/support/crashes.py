@@ -121,6 +121,7 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
 
     from nmt.config.reading import parse_config
     from nmt.training import event_log
+    from nmt.training.distributed import connect_processes
     from nmt.training.interruption import StopSignals
     from nmt.training.run import run
 
@@ -134,7 +135,8 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
         limit()
     stop = StopSignals()
     try:
-        run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True)
+        with connect_processes() as group:
+            run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True, group=group)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -88,7 +88,8 @@ def contents(folder: Path, name: str = "last.safetensors") -> dict[str, Any]:
     """A checkpoint's weights and training state, but for times and the run's name."""
     checkpoint = checkpoint_file.read(folder / name)
     if checkpoint["training"] is not None:
-        checkpoint["training"]["state"].pop("seconds")
+        for name in ("seconds", "update_seconds"):
+            checkpoint["training"]["state"].pop(name)
         checkpoint["training"].pop("metrics_size")
     return {"model": dict(checkpoint["model"]), "training": checkpoint["training"]}
 

@@ -9,13 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 import nmt
 from nmt.config.reading import load_config
 from nmt.system import bundled
-from nmt.system.device import choose_device
-from nmt.system.errors import UserError
 from nmt.system.process_pool import cores
 from nmt.system.startup import without_garbage_collection
 
@@ -103,16 +100,6 @@ def test_cores_are_those_that_the_process_may_use() -> None:
     assert cores() == len(allowed)
     program = "import os; from nmt.system.process_pool import cores; os.sched_setaffinity(0, {%d}); print(cores())"
     assert printed_by(program % min(allowed)) == "1\n"
-
-
-def test_only_devices_that_exist_can_be_chosen() -> None:
-    assert choose_device("cpu") == torch.device("cpu")
-    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
-    choices = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
-    for name in ("gpu", "cuda:99", "", "meta"):
-        with pytest.raises(UserError) as refused:
-            choose_device(name)
-        assert str(refused.value) == f"device: '{name}' cannot be used here; choose {choices}"
 
 
 CONFIGURED = """

@@ -98,40 +98,15 @@ Die Tänzerin ruft ihren Sohn an.
 The dancer is calling her son.
 0-0 1-1 2-2 2-3 3-4 4-5 5-2 5-3 6-6
 
-It is joined in a subordinate clause, and the comma is German.
-Der Mann sieht, dass der Bär wegläuft.
-The man sees that the bear is running away.
-0-0 1-1 2-2 4-3 5-4 6-5 7-6 7-7 7-8 8-9
-
-A modal has its infinitive at the end.
-Die Katze will weglaufen.
-The cat wants to run away.
-0-0 1-1 2-2 2-3 3-4 3-5 4-6
-
 The verb stays second after an adverbial, the participle is last, and "im" is two words.
 Im Park ist ein brauner Hund hingefallen.
 In the park, a brown dog fell down.
 0-0 0-1 1-2 2-7 2-8 3-4 4-5 5-6 6-7 6-8 7-9
 
-The verb closes a relative clause.
-Ein Radfahrer, der einen Traktor repariert, geht ins Haus.
-A cyclist who is repairing a tractor is walking into the house.
-0-0 1-1 3-2 4-5 5-6 6-3 6-4 8-7 8-8 9-9 9-10 10-11 11-12
-
 "Um zu" goes inside a separable verb, and a compound is two words.
 Der Fußballspieler läuft über die Wiese, um den fleißigen Radfahrer einzuladen.
 The football player is running across the meadow to invite the hardworking cyclist.
 0-0 1-1 1-2 2-3 2-4 3-5 4-6 5-7 7-8 8-10 9-11 10-12 11-8 11-9 12-13
-
-A subordinate clause in front takes the first position.
-Obwohl eine Tänzerin glücklich war, hat sie geweint.
-Although a dancer was happy, she cried.
-0-0 1-1 2-2 3-4 4-3 5-5 6-7 7-6 8-7 9-8
-
-An habitual present is simple in English; a pronoun agrees.
-Jeden Abend ruft ein mutiger Straßenhändler seinen Bruder an.
-Every evening, a brave street vendor calls his brother.
-0-0 1-1 2-7 3-3 4-4 5-5 5-6 6-8 7-9 8-7 9-10
 
 A weak noun has its ending in the dative.
 Jeden Sonntag folgt ein Pferd dem starken Bären.

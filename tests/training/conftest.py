@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from support.crashes import write_corpus
 from support.runs import HARD, ConfigMaker, finish
 from support.tiny_config import config_maker, write_splits
 
@@ -31,3 +32,11 @@ def straight(shared_config: ConfigMaker) -> Callable[..., Path]:
         return finish(shared_config(*HARD, *overrides, f"name=straight-{next(numbers)}"))
 
     return trained
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the runs of `support.crashes`, with their corpus."""
+    folder = tmp_path_factory.mktemp("processes")
+    write_corpus(folder)
+    return folder

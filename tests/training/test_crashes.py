@@ -15,20 +15,12 @@ from support.crashes import (
     obey_permissions,
     stop_after,
     stop_again_and_again,
-    write_corpus,
 )
 from support.runs import assert_same_run, contents
 
 from nmt.config.run import Config
 
 pytestmark = pytest.mark.long
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("crashes")
-    write_corpus(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -1,23 +1,22 @@
 """Several processes train one model as one process would; started by torchrun, or here by what torchrun does."""
 
-import multiprocessing
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from support.crashes import folder_of, make_config, write_corpus
-from support.runs import assert_same_run, contents, events, without_times
+from support.crashes import begin, folder_of, make_config
+from support.runs import after_update, assert_same_run, contents, events, without_times
 
 from nmt.config.reading import load_config, to_yaml
 from nmt.config.run import Config
-from nmt.training.distributed import ProcessGroup, connect_processes
+from nmt.training.distributed import ProcessGroup
 
 ROOT = Path(__file__).parents[2]
 NO_DROPOUT = [
@@ -36,13 +35,6 @@ def test_shards_are_a_whole() -> None:
             assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("world")
-    write_corpus(folder)
-    return folder
-
-
 def configured(folder: Path, name: str, *overrides: str) -> tuple[Path, Config]:
     """A config file and its config. The run's folder is `output_dir/name`."""
     path = folder / f"{name}.yaml"
@@ -52,49 +44,27 @@ def configured(folder: Path, name: str, *overrides: str) -> tuple[Path, Config]:
     return path, config
 
 
-def _train(yaml_text: str, environment: dict[str, str], stop_at: int | None) -> None:
-    import yaml
-
-    from nmt.config.reading import parse_config
-    from nmt.training import event_log, loop
-    from nmt.training.interruption import StopSignals
-    from nmt.training.run import run
-
-    os.environ.update(environment)
-    event_log._summary_writer = lambda *_: None
-    torch.set_num_threads(1)
-    stop = StopSignals()
-    real = loop.update
-
-    def update(*arguments: Any) -> float:
-        nll = real(*arguments)
-        if arguments[4] + 1 == stop_at and environment["RANK"] == "1":  # a stop is requested in one alone
-            stop.requested = True
-        return nll
-
-    loop.update = update
-    with connect_processes() as group:
-        run(parse_config(yaml.safe_load(yaml_text), "config"), stop, resume=True, group=group)
-
-
 def train(config: Config, count: int, stop_at: int | None = None) -> Path:
     """Train to the end, or until a stop is requested in one process; returns the run's folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "same"}
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["nmt.training.run", "sacrebleu", "torch._dynamo"])
+    one_stops = [stop_at if rank == 1 else None for rank in range(count)]
     processes = [
-        context.Process(target=_train, args=(to_yaml(config), shared | {"RANK": str(rank)}, stop_at))
-        for rank in range(count)
+        begin(config, partial(_become, shared | {"RANK": str(rank)}, stop_at)) for rank, stop_at in enumerate(one_stops)
     ]
     for process in processes:
-        process.start()
-    for process in processes:
         process.join()
-    assert [process.exitcode for process in processes] == [0] * count
+    assert [process.exitcode for process in processes] == [130 if stop_at else 0 for stop_at in one_stops]
     return folder_of(config)
+
+
+def _become(environment: dict[str, str], stop_at: int | None) -> None:
+    """One of several processes, in which a stop is requested in an update."""
+    os.environ.update(environment)
+    if stop_at is not None:
+        after_update(pytest.MonkeyPatch(), stop_at, lambda: signal.raise_signal(signal.SIGTERM))
 
 
 @pytest.mark.parametrize("unit", ["sentences", "tokens"])
@@ -117,7 +87,7 @@ def test_n_processes_make_the_updates_of_one_with_n_times_the_batch(folder: Path
 
 def test_several_processes_stop_and_resume_as_one_does(folder: Path) -> None:
     (_, whole), (_, stopped) = (
-        configured(folder, name, "training.max_updates=16", "model.cell=lstm") for name in ("whole", "stopped")
+        configured(folder, name, "training.max_updates=16", "model.cell=lstm") for name in ("lstm", "lstm-stopped")
     )
     run = train(stopped, 2, stop_at=11)
     assert contents(run)["training"]["state"]["update"] == 11

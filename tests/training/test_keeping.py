@@ -7,7 +7,6 @@ from support.runs import ConfigMaker, assert_same, assert_same_run, contents, fi
 
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
-from nmt.training.folder import keep_checkpoint
 
 EVERY_TWO = ["training.max_updates=9", "training.checkpoint_every=2", "training.validate_every=99"]
 
@@ -25,14 +24,3 @@ def test_the_last_checkpoints_are_kept_and_can_be_averaged(make_config: ConfigMa
     averaged = checkpoint_file.read(mean)["model"]["decoder.output.weight"]
     weights = [contents(folder, path.name)["model"]["decoder.output.weight"] for path in names]
     torch.testing.assert_close(averaged, torch.stack(weights).mean(dim=0))
-
-
-def test_the_latest_are_those_of_the_highest_updates(tmp_path: Path) -> None:
-    (tmp_path / "last.safetensors").write_bytes(b"weights")
-    (tmp_path / "update_of_mine.safetensors").write_bytes(b"")
-    for update in (999_999, 1_000_000, 1_000_001):
-        keep_checkpoint(tmp_path, update, 2)
-    assert sorted(path.name for path in tmp_path.glob("update*")) == [
-        *("update_1000000.safetensors", "update_1000001.safetensors", "update_of_mine.safetensors")
-    ]
-    assert (tmp_path / "update_1000001.safetensors").read_bytes() == b"weights"

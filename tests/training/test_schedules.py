@@ -78,14 +78,6 @@ def test_inverse_sigmoid_decay_is_the_papers(k: float) -> None:
         assert ratio(i, schedule="inverse_sigmoid", decay=k, ratio=0.5) == pytest.approx(expected / 2)
 
 
-@pytest.mark.parametrize(("schedule", "decay"), [("linear", 1e-3), ("exponential", 0.99), ("inverse_sigmoid", 50.0)])
-def test_ratios_fall_to_the_minimum_and_stay(schedule: str, decay: float) -> None:
-    points = [ratio(i, minimum=0.3, schedule=schedule, decay=decay) for i in (*range(0, 2000, 7), 10**6, 10**15)]
-    assert points == sorted(points, reverse=True)
-    assert 0.9 < points[0] <= 1
-    assert points[-1] == pytest.approx(0.3)
-
-
 def mask(*arguments: Any) -> torch.Tensor:
     sampled = sample_teacher_forcing_mask(*arguments)
     assert sampled is not None

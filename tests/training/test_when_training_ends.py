@@ -77,3 +77,13 @@ def test_the_share_of_training_that_is_done_and_the_time_left(limits: dict[str, 
     counters = Counters(update=5, batch=5, seconds=60.0)
     assert counters.fraction_completed(config, batches_per_epoch=8) == pytest.approx(share)
     assert counters.seconds_left(config, batches_per_epoch=8) == pytest.approx(60 / share - 60)
+
+
+def test_speed_is_that_since_the_last_train_event() -> None:
+    counters = Counters()
+    for seconds in (10.0, 4.0, 6.0):
+        counters.record_update(1.0, (30, 20), 1, 0.1)
+        counters.update_seconds += seconds
+        if seconds == 10:
+            counters.reset_measures()
+    assert counters.speed == (6, 4)

@@ -56,10 +56,7 @@ def fill(model: Seq2Seq, config: ModelConfig, weights: Mapping[str, Tensor]) -> 
 
 
 def segment_ends(config: AttentionConfig, source: Vocabulary) -> tuple[int, ...]:
-    """The ids of the source tokens that end a segment; none for an attention that knows no segments.
-
-    Raises `UserError` if it does, and there are no such tokens.
-    """
+    """The ids of the source tokens that end a segment, if the attention has segments. `UserError` if there are none."""
     if config.wiring == "none" or not SCOPES[config.scope].has_segments:
         return ()
     texts = config.component("scope").segment_ends

@@ -21,10 +21,7 @@ def model_name(path: str | Path) -> str:
 
 
 def local(path: str | Path) -> str:
-    """The path of a checkpoint's file; that of an address is downloaded into a cache unless it is there.
-
-    Raises `UserError` if the address is invalid, if there is no such file, or if it cannot be downloaded.
-    """
+    """A checkpoint's path; that of an address is downloaded unless it is there. Raises `UserError` if it cannot be."""
     if not is_address(path):
         return str(path)
     if not addons.is_offered("hub"):

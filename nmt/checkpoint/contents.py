@@ -89,10 +89,7 @@ def save(
     *,
     int8: bool = False,
 ) -> None:
-    """Write a checkpoint so that `path` holds, at any moment, the old file or the new one whole.
-
-    The old file is then found under the name `previous`, if one is given. `int8` stores matrices in 8 bits.
-    """
+    """Write a checkpoint as `nmt.checkpoint.file.write` does. `int8` stores matrices in 8 bits."""
     weights: dict[str, Tensor] = dict(model.state_dict())
     weights, scales = quantize(weights) if int8 else (weights, {})
     source_side, target_side = source.state(), target.state()
@@ -134,10 +131,7 @@ def check_same_tokens(path: str, one: Loaded, other_path: str, other: Loaded) ->
 
 
 def load(path: str | Path, device: torch.device) -> Loaded:
-    """Read a checkpoint onto a device, in evaluation mode.
-
-    Raises `UserError` if there is none, or one of another version of nmt, `DamagedFile` if it is not what was written.
-    """
+    """Read a checkpoint onto a device, in evaluation mode. Raises what `nmt.checkpoint.file.read` and `parse` do."""
     return parse(checkpoint_file.read(path), str(path), device)
 
 

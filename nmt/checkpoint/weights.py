@@ -38,10 +38,7 @@ def in_bytes(rows: Tensor) -> tuple[Tensor, Tensor]:
 def dequantize(
     path: str, needed: Mapping[str, Tensor], weights: Mapping[str, Tensor], scales: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """The weights with real values for integers that have scales.
-
-    Those of a shape that is not needed stay as they are. Raises `DamagedFile` for impossible scales.
-    """
+    """The weights with real values for integers that have scales. Raises `DamagedFile` for impossible scales."""
     real = dict(weights)
     for name, scale in scales.items():
         weight, kind = weights.get(name), described(weights.get(name))

@@ -77,12 +77,12 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config], languages
     from nmt.evaluation import checkpoints
     from nmt.evaluation.alignment import word_pairs
 
-    checkpoints.check_same_languages(configs)
-    if options.source is not None:
+    split = None if options.source else options.split or "test"
+    checkpoints.check_comparable(configs, split)
+    if split is None:
         test_set = checkpoints.file_test_set(options.source, options.reference)
     else:
-        split, first = options.split or "test", next(iter(configs.values()))
-        checkpoints.check_same_corpus(configs, split)
+        first = next(iter(configs.values()))
         data = shared.split_config(options, first)
         test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": data}), split)
     if options.alignment is None:

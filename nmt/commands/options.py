@@ -65,10 +65,7 @@ def add_data_folder(parser: argparse._ActionsContainer, what: str = "the corpus 
 
 
 def search_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `Translator.translate` that the options above set. None: the checkpoint's setting.
-
-    Raises `UserError` for a seed without sampling.
-    """
+    """Arguments of `Translator.translate`; None: the checkpoint's setting. Raises `UserError` for a seed alone."""
     sampling = {name: value for name in SAMPLING if (value := getattr(options, name, None)) is not None}
     if sampling.keys() == {"seed"}:
         raise UserError("--seed is for sampling: add --temperature 1 or --top-k, or leave it out")

@@ -4,7 +4,6 @@ The perplexity of all is printed on standard error.
 """
 
 import argparse
-import math
 import sys
 from pathlib import Path
 
@@ -34,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("standard output is closed, so the scores would be lost: redirect it (> FILE)")
 
     from nmt.text.corpus import read_pairs
+    from nmt.training.loss import perplexity
     from nmt.translator import Translator
 
     text = read_pairs(options.source, options.target)
@@ -46,7 +46,6 @@ def run(options: argparse.Namespace) -> int:
             total, tokens = total + score.log_probability, tokens + score.tokens
             print(f"{score.log_probability / (score.tokens if options.per_token else 1):.6f}")
         sys.stdout.flush()
-    pairs, mean = counted(len(text.source), "pair"), -total / tokens
-    perplexity = math.exp(mean) if mean < 700 else math.inf
-    print(f"{pairs}, {counted(tokens, 'token')}, perplexity {perplexity:.4g}", file=sys.stderr)
+    pairs, target = counted(len(text.source), "pair"), counted(tokens, "token")
+    print(f"{pairs}, {target}, perplexity {perplexity(-total / tokens):.4g}", file=sys.stderr)
     return 0

@@ -36,9 +36,9 @@ class Block(NamedTuple):
 def tokenize_pairs(
     codecs: list[Codec], max_length: int, files: Iterable[tuple[Iterator[str], Iterator[str]]], count: int
 ) -> Iterator[Block]:
-    """The blocks of some files with `count` lines, in their order. Pairs have 1 to `max_length` tokens on both sides.
+    """The blocks of some files with `count` lines, in order; few lines take no other process.
 
-    So few lines that one process has them done at once are not spread over several.
+    Pairs have 1 to `max_length` tokens on both sides.
     """
 
     def jobs() -> Iterator[tuple[list[Codec], int, int, list[list[str]]]]:

@@ -93,10 +93,7 @@ def build(
 def _untrained_codecs(
     config: DataConfig, paths: tuple[Path, Path], monolingual: MonolingualTexts, lines: int
 ) -> list[Codec]:
-    """Each side's tokenizer, and the subword model that it has learnt; with a joint vocabulary one and the same model.
-
-    The vocabularies are empty.
-    """
+    """Each side's tokenizer, with the subword model that it has learnt (a joint one for both), and no vocabulary."""
     codecs: list[Codec] = []
     for n, (name, side) in enumerate(config.sides):
         tokenizer = TOKENIZERS[side.tokenizer]

@@ -35,11 +35,8 @@ def splits(language: str) -> list[str]:
 def fetch(split: str, language: str, folder: Path = FOLDER, mirror: str | None = None) -> Path:
     """The path of one file of Multi30k, `folder/split.language.gz`, after fetching it unless it is there already.
 
-    It comes from the environment variable NMT_MULTI30K_MIRROR, else from `mirror` (each a folder or a URL that
-    holds the file), else from the public repository. It is written whole or not at all.
-
-    Raises UserError for an unknown split or language, and if the file cannot be fetched, is not upstream's
-    (by SHA-256), or cannot be written.
+    It comes from the environment variable NMT_MULTI30K_MIRROR, else from `mirror` (each a folder or a URL), else from
+    the public repository. Raises UserError if there is no such file, or if it cannot be fetched, checked or written.
     """
     name = f"{split}.{language}.gz"
     if name not in _SHA256:
@@ -55,10 +52,7 @@ def origin_of(mirror: str | None) -> str:
 
 
 def fetch_file(path: Path, checksum: str, origins: Sequence[str], upstream: str) -> Path:
-    """The path, after fetching its file, unless it is there already, from the first of the origins that has it.
-
-    Raises UserError as `fetch` does; it names `upstream`, where people can get the file.
-    """
+    """The path, after fetching its file from the first origin that has it, if necessary. Errors name `upstream`."""
     if path.is_file():
         if hashlib.sha256(_read(str(path))).hexdigest() == checksum:
             return path

@@ -81,10 +81,7 @@ def open_store(path: Path, *, quiet: bool = False) -> Store | None:
 
 
 def build_store(path: Path, fill: Callable[[Path], dict[str, Any]]) -> Store:
-    """The store at `path`, of arrays that `fill` appends in a folder, and of the plain values that it returns.
-
-    Another run that builds a store in the same place is waited for; if it was this one, it is not built again.
-    """
+    """The store of the arrays and values that `fill` makes in a folder. Another run that builds it is waited for."""
     with locked(path.parent / LOCK, None):
         if (store := open_store(path, quiet=True)) is not None:
             return store

@@ -86,10 +86,7 @@ class TrainingSet:
 
     @cached_property
     def selection(self) -> Shortlist | None:
-        """The target tokens that search considers for each source token. Learning them takes seconds.
-
-        Those of the checkpoint that training starts from stay: the text may be too little to learn all of them anew.
-        """
+        """The target tokens that search considers for each source token, with those of the checkpoint to start from."""
         return joined([*self.start, learn_shortlist(*self.rows, (self.source.vocabulary, self.target.vocabulary))])
 
     @cached_property
@@ -139,8 +136,7 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     """The training set of a corpus, which `data.folder/cache` keeps from one run to the next.
 
     Tokens are learnt from the text, unless `codecs` of source and target have them. Raises `UserError` if the corpus
-    cannot be fetched, if a file cannot be read, if their numbers of lines differ, if no pair is left, if the text
-    cannot give the vocabulary that is asked for, or if the folder cannot be written.
+    cannot be read, has no usable pair, or cannot give the vocabulary that is asked for.
     """
     paths = training_paths(config)
     texts = _digests(chain.from_iterable(paths))

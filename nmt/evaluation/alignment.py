@@ -62,19 +62,14 @@ class AlignmentScore:
 
 
 def read_links(path: Path) -> list[Links]:
-    """Read a file of gold links, plain or .gz: a line per pair, "0-0 1?2" for a sure and a possible link, source first.
-
-    Raises UserError where the file cannot be read or a link is malformed.
-    """
+    """Gold links from a file, plain or .gz: a line per pair, "0-0 1?2" for a sure and a possible link, source first."""
     result = []
     for number, line in enumerate(read_lines(path), start=1):
         links: dict[str, set[Link]] = {"-": set(), "?": set()}
         for text in line.split():
             if (match := _LINK.fullmatch(text)) is None:
-                raise UserError(
-                    f"{path}, line {number}: {text!r} is not a link; write source-target, as in 0-2 for a sure "
-                    "and 0?2 for a possible link, words counted from 0"
-                )
+                advice = "write source-target, words counted from 0: 0-2 for a sure link, 0?2 for a possible one"
+                raise UserError(f"{path}, line {number}: {text!r} is not a link; {advice}")
             links[match[2]].add((int(match[1]), int(match[3])))
         result.append(Links(frozenset(links["-"]), frozenset(links["-"] | links["?"])))
     return result
@@ -83,10 +78,7 @@ def read_links(path: Path) -> list[Links]:
 def word_pairs(
     text: ParallelText, languages: tuple[str, str], kind: WordKind = "spacy", links_path: Path | None = None
 ) -> WordPairs:
-    """Both sides' words, by spaCy's rules for the two languages or by whitespace, and their gold links.
-
-    Raises UserError where `read_links` does, and if the links do not fit the text or none is sure.
-    """
+    """Both sides' words, by spaCy's rules or whitespace, and their gold links. Raises UserError if these do not fit."""
     source, target = (
         spacy_tokens(side, language) if kind == "spacy" else [sentence.split() for sentence in side]
         for side, language in zip((text.source, text.target), languages, strict=True)
@@ -95,10 +87,7 @@ def word_pairs(
         return WordPairs(source, target)
     links = read_links(links_path)
     if len(links) != len(source):
-        raise UserError(
-            f"{links_path} has {len(links)} lines but the text has {len(source)} pairs: "
-            "line n must have the links of pair n; give the alignment of this text"
-        )
+        raise UserError(f"{links_path} has {len(links)} lines, and the text {len(source)} pairs: give its own links")
     other = "whitespace" if kind == "spacy" else "spacy"
     for number, (pair, source_words, target_words) in enumerate(zip(links, source, target, strict=True), start=1):
         for s, t in sorted(pair.possible):
@@ -196,10 +185,7 @@ def _letters(text: str) -> str:
 
 
 def _positions(text: str, other: str) -> list[int]:
-    """For each character of `text`, and for its end, the corresponding position in `other`, which is not empty.
-
-    Equal characters correspond. Others spread over those in their place, or correspond to the next one.
-    """
+    """The place in `other`, not empty, of each character of `text` and of its end: its equal, or one near it."""
     last = len(other) - 1
     if text == other:
         return [*range(len(other)), last]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.config.run import Config
-from nmt.data.splits import load_split
+from nmt.data.splits import SPLITS, load_split
 from nmt.evaluation import alignment, by_length, report, scores
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
 from nmt.plots.labels import language_name
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TestSet:
-    """Raw text to translate and to score against. `corpus` and `split` name it in tables and figures.
-
-    With gold links among the `words`, `evaluate` scores attention.
-    """
+    """Raw text to translate and to score against, and its names in tables. `words` may have gold links."""
 
     corpus: str
     split: str
@@ -105,20 +102,14 @@ def alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore
     return alignment.score_alignment(links, test_set.words.links)
 
 
-def check_same_languages(configs: Mapping[str, Config]) -> None:
-    """Raise `UserError` unless all checkpoints translate from one language to one other."""
-    _check_same(configs, ["source.language", "target.language"], "evaluate them separately")
-
-
-def check_same_corpus(configs: Mapping[str, Config], split: str) -> None:
-    """Raise `UserError` unless all checkpoints were trained on one corpus, so that its `split` means one thing."""
-    paths = [f"source.{split}", f"target.{split}"] if split in ("train", "validation", "test") else []
-    _check_same(configs, ["corpus", *paths], "name the text by --source FILE --reference FILE")
-
-
-def _check_same(configs: Mapping[str, Config], fields: Sequence[str], advice: str) -> None:
+def check_comparable(configs: Mapping[str, Config], split: str | None) -> None:
+    """Raise `UserError` unless all checkpoints are of the same two languages, and of one corpus if a split is named."""
+    advice = dict.fromkeys(("source.language", "target.language"), "evaluate them separately")
+    if split is not None:
+        files = (f"source.{split}", f"target.{split}") if split in SPLITS else ()
+        advice |= dict.fromkeys(("corpus", *files), "name the text by --source FILE --reference FILE")
     (first, config), *others = configs.items()
-    for (checkpoint, other), field in product(others, fields):
+    for (checkpoint, other), field in product(others, advice):
         one, two = attrgetter(field)(config.data), attrgetter(field)(other.data)
         if one != two:
-            raise UserError(f"{first} and {checkpoint} differ in data.{field} ({one}, {two}): {advice}")
+            raise UserError(f"{first} and {checkpoint} differ in data.{field} ({one}, {two}): {advice[field]}")

@@ -19,10 +19,7 @@ FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowerca
 
 @dataclass(frozen=True)
 class ModelEvaluation:
-    """What one checkpoint scored on one split of a corpus.
-
-    `alignment` is None without gold links, and for a model without attention.
-    """
+    """What one checkpoint scored on one split of a corpus; `alignment` is None without gold links or attention."""
 
     checkpoint: str
     split: str
@@ -34,10 +31,7 @@ class ModelEvaluation:
 def write(
     folder: str | Path, evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison], corpus_label: str
 ) -> list[Path]:
-    """Write `evaluation.json` and `bleu_by_length` as .png and .svg, each whole or not at all; return the paths.
-
-    `corpus_label` is the figure's subtitle. Raises UserError where a file cannot be written.
-    """
+    """Write `evaluation.json` and the figure `bleu_by_length`; return the paths. Raises UserError if that fails."""
     from nmt.plots.curves import bleu_by_length as draw
     from nmt.plots.style import render
 
@@ -92,10 +86,7 @@ def described(corpus_label: str, split: str) -> str:
 
 
 def display_names(checkpoints: Sequence[str]) -> list[str]:
-    """Short names for tables and legends: the paths without the leading and trailing folders that all of them share.
-
-    A single checkpoint keeps its folder and file name. An ensemble's name stays as it is.
-    """
+    """Short names for tables and legends: the paths without the leading and trailing folders that all of them share."""
     paths = {name: PurePath(name).parts for name in checkpoints if name.endswith(".safetensors")}
     if len(paths) < 2:
         paths = {name: parts[-2:] for name, parts in paths.items()}

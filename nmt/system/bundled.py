@@ -30,10 +30,7 @@ def missing() -> UserError:
 
 
 def find_config(name: str | Path) -> Path:
-    """The file that a command's CONFIG names: a path, or else the name of a bundled config, which standard error names.
-
-    `quickstart` and `configs/quickstart.yaml` are the same bundled config.
-    """
+    """The file of a command's CONFIG: a path, or a bundled config's name (`quickstart`), which is then printed."""
     configs = {path.relative_to(CONFIGS).with_suffix("").as_posix(): path for path in CONFIGS.rglob("*.yaml")}
     path = configs.get(Path(name).as_posix().removeprefix("configs/").removesuffix(".yaml"))
     if path is None or Path(name).is_file():

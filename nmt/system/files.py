@@ -91,10 +91,7 @@ def require_writable(path: Path, option: str = "--output") -> None:
 
 
 def require_regular(path: Path) -> None:
-    """Raise `OSError` for anything but a file or a folder: reading a pipe or a device may never end.
-
-    Also raises what opening the file would, such as `FileNotFoundError`.
-    """
+    """Raise `OSError` for anything but a file or folder, as opening might: reading a pipe or a device may never end."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))

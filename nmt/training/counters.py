@@ -1,7 +1,4 @@
-"""How far training has come between two updates, and what is due there.
-
-A checkpoint holds the fields of `Counters`, so that training resumes with the same bits.
-"""
+"""How far training has come between two updates, as checkpoints keep it, and what is due there."""
 
 from __future__ import annotations
 
@@ -58,10 +55,7 @@ class Counters:
         return self.source_tokens / seconds, self.tokens / seconds
 
     def record_update(self, nll: float, tokens: tuple[int, int], batches: int, rate: float) -> None:
-        """Count an update on so many tokens of source and target, and so many batches.
-
-        `nll` is summed over the target tokens; nan if the update was skipped.
-        """
+        """Count an update on so many source and target tokens, and batches. `nll` is their sum, or nan if skipped."""
         self.update += 1
         self.rate = rate
         self.batch += batches

@@ -58,10 +58,7 @@ SINGLE_PROCESS = ProcessGroup()
 
 @contextmanager
 def connect_processes() -> Iterator[ProcessGroup]:
-    """Connect to the processes that torchrun has started, until the block ends.
-
-    Raises `UserError` if the connection to one of them is lost.
-    """
+    """Connect to the processes that torchrun has started, until the block ends. Raises `UserError` if one is lost."""
     if not distributed.is_torchelastic_launched() or os.environ["WORLD_SIZE"] == "1":
         yield SINGLE_PROCESS
         return

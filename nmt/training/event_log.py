@@ -8,7 +8,6 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -50,10 +49,11 @@ class EventLog:
 
     def write(self, event: str, update: int, epoch: int, **values: Any) -> dict[str, Any]:
         """Add an event, and return it. Raises `UserError` if the disk is full, and as `refuse_removed` does."""
-        entry = {"event": event, "update": update, "epoch": epoch} | values
+        finite = {k: v if not isinstance(v, float) or math.isfinite(v) else None for k, v in values.items()}
+        entry = {"event": event, "update": update, "epoch": epoch} | finite  # JSON lacks infinity and nan
         self.refuse_removed()
         with report_write_errors(self._path):
-            self._file.write(json.dumps(json_values(entry), ensure_ascii=False).encode() + b"\n")
+            self._file.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
             self._file.flush()
         try:
             for name, value in values.items():
@@ -86,11 +86,6 @@ class EventLog:
         with suppress(OSError):
             if self._tensorboard is not None:
                 self._tensorboard.close()
-
-
-def json_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values, with None for infinity and nan, which JSON lacks."""
-    return {k: v if not isinstance(v, float) or math.isfinite(v) else None for k, v in values.items()}
 
 
 def _summary_writer(folder: Path, update: int) -> Any:

@@ -52,10 +52,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def load_last_intact(folder: Path, device: torch.device) -> tuple[Loaded | None, DamagedFile | None]:
-    """The last checkpoint, or the one before it and the damage to the last one; None before the first.
-
-    Raises `UserError` if there is a model, but no checkpoint to continue from.
-    """
+    """The last checkpoint, or the one before it and the last one's damage; None before the first."""
     last, previous, best = folder / LAST, folder / PREVIOUS, folder / BEST
     if not last.exists() and not previous.exists():
         if not best.exists():

@@ -1,7 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal: finish the update, save, and say how to continue.
-
-That also works if nothing reads the output.
-"""
+"""Ctrl-C, SIGTERM and a closed terminal: finish the update, save, and say how to continue, even if nothing reads it."""
 
 from __future__ import annotations
 

@@ -33,10 +33,7 @@ from nmt.training.validation import describe_batch, sample_translations, validat
 
 
 def train(trainer: Trainer) -> None:
-    """Train until the config says so or a stop is requested.
-
-    Leaves `best.safetensors`, `last.safetensors` and `metrics.jsonl` in the run's folder.
-    """
+    """Train until the config says so or a stop is requested, and leave checkpoints and metrics in the run's folder."""
     config, counters = trainer.config.training, trainer.counters
     batches = batches_of(trainer.pairs, config, counters.epoch, trainer.group)
     trainer.progress.begin(counters.update, total_updates(config, len(batches)))

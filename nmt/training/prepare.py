@@ -129,10 +129,7 @@ def _validation_text(config: Config) -> ParallelText:
 
 
 def _starting_point(config: Config, resumed: Path | None) -> Loaded | None:
-    """The checkpoint that `training.start_from` names, if any; for a resumed run its last one, with the same tokens.
-
-    Raises `UserError` if it cannot be read, or has another model or other tokenizers.
-    """
+    """The checkpoint to start from, if any; for a resumed run its last one. Raises `UserError` if it does not fit."""
     path = config.training.start_from
     if path is None:
         return None

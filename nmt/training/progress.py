@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,11 +25,10 @@ class Progress:
 
     def begin(self, updates: int, total: int) -> None:
         """Training starts or continues, after so many of all updates."""
-        columns = shutil.get_terminal_size((100, 24)).columns  # a recorded terminal has none: then 100
         layout = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
         disable = True if self._quiet else None  # None: unless it is a terminal
         self._bar = tqdm(
-            initial=updates, total=total, disable=disable, ncols=columns, bar_format=layout, desc="training"
+            initial=updates, total=total, disable=disable, dynamic_ncols=True, bar_format=layout, desc="training"
         )
 
     def update(self, epoch: int, measured: str) -> None:

@@ -96,10 +96,7 @@ def leave_out_unreached(optimizer: torch.optim.Optimizer) -> None:
 def sample_teacher_forcing_mask(
     shape: Sequence[int], ratio: float, granularity: Literal["token", "step", "batch"]
 ) -> Bool[Tensor, "B T"] | None:
-    """Where the decoder reads the reference, or None for everywhere.
-
-    One choice is sampled for each token, for each time step of all sentences, or for the whole batch (of each process).
-    """
+    """Where the decoder reads the reference (None: everywhere): one choice per token, time step of all, or batch."""
     if ratio >= 1:
         return None
     sentences, steps = shape

@@ -12,7 +12,7 @@ from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.commands import evaluate
 from nmt.config.reading import load_config
-from nmt.evaluation.checkpoints import check_same_corpus
+from nmt.evaluation.checkpoints import check_comparable
 from nmt.system.errors import UserError
 from nmt.translator import Translator
 
@@ -95,9 +95,9 @@ def test_models_of_another_text_or_language_are_not_compared(
     first = load_config(Path(best).with_name("config.yaml"))
     files = first.data.source.model_copy(update={"validation": "other"})
     second = first.model_copy(update={"data": first.data.model_copy(update={"source": files})})
-    check_same_corpus({"A": first, "B": second}, "test")
+    check_comparable({"A": first, "B": second}, "test")
     with pytest.raises(UserError, match=r"A and B differ in data\.source\.validation .*other"):
-        check_same_corpus({"A": first, "B": second}, "validation")
+        check_comparable({"A": first, "B": second}, "validation")
     other, text = tmp_path / "other.safetensors", tmp_path / "text"
     contents = checkpoint_file.read(best)
     contents["config"]["data"]["source"]["language"] = "fr"

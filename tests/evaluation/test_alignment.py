@@ -67,7 +67,7 @@ def test_malformed_links_are_refused(tmp_path: Path, link: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("0-0\n\n", "has 2 lines but the text has 3 pairs"),
+        ("0-0\n\n", "has 2 lines, and the text 3 pairs"),
         ("0-0 4-1\n\n0-0\n", "line 1: link 4-1 .* 4 source and 4 target words.*--alignment-words whitespace"),
         ("0-0\n0-0\n0?0\n", "line 2: link 0-0 points outside a pair of 0 source and 0 target words"),
         ("0?0\n\n0?0\n", "no sure link"),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from nmt import acceleration
@@ -22,14 +23,17 @@ from nmt.decoding import scoring
 from nmt.decoding.beam_search import Candidates, Hypothesis, length_penalty
 from nmt.decoding.ensemble import Ensemble, TranslationModel
 from nmt.decoding.scoring import Scored
-from nmt.decoding.translation import Translation
+from nmt.decoding.translation import Translation, joined_texts
 from nmt.model.variants.hierarchical import segments
 from nmt.system import bundled
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode, sentences_of
+from nmt.text.checks import begins_word, number_differences, repeats
 from nmt.text.codec import Codec
-from nmt.text.limits import read
+from nmt.text.limits import Readable, check_unicode, read
+from nmt.text.sentences import Sentences
+from nmt.text.sentences import split as split_text
 from nmt.text.unknown_words import copied, replacements
 from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK, UNK_TOKEN, without_end
 
@@ -47,9 +51,7 @@ class _Options:
     replace_unk: bool
     dictionary: Mapping[str, str] | None
     attention: bool
-    prefix: str | Sequence[str | Sequence[str]] | None
     watch: Callable[[Candidates], None] | None
-    found: Callable[[int, Translation], None] | None
 
 
 @dataclass(eq=False, repr=False)
@@ -125,25 +127,40 @@ class Translator:
 
         Sentences of similar length share a batch, which changes no result (with few bits: only by rounding). An empty
         sentence has an empty translation. One with more than `search.max_source_length` tokens is cut off there, and a
-        line on standard error says so.
+        line on standard error says so. The sentences of a text with several are translated one by one and joined, by
+        models of single sentences, or with `split=True`.
 
         `search` are settings in the place of the checkpoint's own, such as `beam_size=5`, `length_penalty`,
-        `max_length`, `batch_size`, `precision`, `vocabulary_selection` (needs `nmt.fast`, and a checkpoint with a
-        shortlist), or `sampling={"temperature": 0.9, "top_k": 20, "seed": 1}`: it draws `n_best` translations at
-        random, in the order of drawing; a `beam_size` turns the checkpoint's off. `replace_unk` replaces each `<unk>`
-        by the raw source word with the largest attention weight, or by the one that `dictionary` has for it;
-        `attention=False` saves the time that its weights take. `prefix` is how translations begin, one text for all, or
-        for each its text or its tokens; the search goes on from there, among all words. `watch` is called with each
-        step of a beam search, `found` with each sentence's index and translation once known (soonest without
-        `attention`). Raises `UserError` for text that is not Unicode, and for options that do not fit.
+        `max_length`, `batch_size`, `precision`, `split`, `block_repeats`, `vocabulary_selection` (needs `nmt.fast`, and
+        a checkpoint with a shortlist), or `sampling={"temperature": 0.9, "top_k": 20, "seed": 1}`: it draws `n_best`
+        translations at random, in the order of drawing; a `beam_size` turns the checkpoint's off. `replace_unk`
+        replaces each `<unk>` by the raw source word with the largest attention weight, or by the one that `dictionary`
+        has for it; `attention=False` saves the time that its weights take. `prefix` is how translations begin, one text
+        for all, or for each its text or its tokens (of several sentences, how the first begins); the search goes on
+        from there, among all words. `watch` is called with each step of a beam search, `found` with each sentence's
+        index and translation once known (soonest without `attention`). Raises `UserError` for text that is not Unicode,
+        and for options that do not fit.
         """
         [sentences] = sentences_of("translate", sentences)
         settings = self._settings(search)
         if dictionary is not None:
             dictionary = {self.source.normalized(word): translation for word, translation in dictionary.items()}
-        options = _Options(n_best, replace_unk, dictionary, attention, prefix, watch, found)
+        options = _Options(n_best, replace_unk, dictionary, attention, watch)
         self._check(settings, options)
-        return self._translations(sentences, settings, options)
+        check_unicode(sentences)
+        prefixes = [prefix] * len(sentences) if isinstance(prefix, str) else prefix or []
+        if prefixes and len(prefixes) != len(sentences):
+            raise UserError(f"prefix: {len(prefixes)} for {len(sentences)} sentences; give one text, or one for each")
+        split = not self.model.segment_ends if settings.split is None else settings.split
+        texts = [split_text(text, *self.languages) if split else Sentences([text], []) for text in sentences]
+        begun = [x for first, text in zip(prefixes, texts, strict=False) for x in (first, *[""] * len(text.gaps))]
+        parts = list(chain.from_iterable(text.sentences for text in texts))
+        whole: dict[int, Translation] = {}
+        for number, translation in joined_texts(texts, self._translations(parts, begun, settings, options)):
+            whole[number] = translation
+            if found is not None:
+                found(number, translation)
+        return [whole[number] for number in range(len(texts))]
 
     def forced_attention(self, sources: Iterable[str], targets: Iterable[str]) -> list[Float[Tensor, "T S"]]:
         """The attention with which the model would write the given target texts: one matrix per pair, in their order.
@@ -166,35 +183,48 @@ class Translator:
         """
         sources, targets = sentences_of("score", sources, targets)
         size = self._settings({"batch_size": batch_size}).batch_size
-        _, tokens = read(sources, self.search.max_source_length, self.source)
-        ids = map(self.source.vocabulary.encode, tokens)
+        readable = read(sources, self.search.max_source_length, self.source)
+        ids = (self.source.vocabulary.encode(source.tokens) for source in readable)
         pairs = [Example(source, self.target.encode(text)) for source, text in zip(ids, targets, strict=True)]
         return scoring.score(self.model, pairs, size)
 
-    def _translations(self, sentences: Sequence[str], search: SearchConfig, options: _Options) -> list[Translation]:
-        sentences, tokens = read(sentences, search.max_source_length, self.source)
-        sources = [self.source.vocabulary.encode(sentence_tokens) for sentence_tokens in tokens]
-        prefixes = self._prefixes(len(sources), search, options)
+    def _translations(
+        self,
+        sentences: Sequence[str],
+        prefixes: Sequence[str | Sequence[str]],
+        search: SearchConfig,
+        options: _Options,
+    ) -> Iterator[tuple[int, Translation]]:
+        """Each sentence's index and translation, as soon as it is known."""
+        readable = read(sentences, search.max_source_length, self.source)
+        sources = [self.source.vocabulary.encode(sentence.tokens) for sentence in readable]
+        begun = self._prefix_lists(prefixes, search)
         attention, several = options.attention and self.has_attention, options.n_best > 1
         empty = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
-        translations = [replace(empty, n_best=(empty,) if several else ())] * len(sentences)
+        yield from ((i, replace(empty, n_best=(empty,) if several else ())) for i, x in enumerate(sources) if not x)
         results = decoding.decode(
             self._prepared_model(search.precision),
             sources,
             search,
-            shortlist=self.shortlist if search.vocabulary_selection and self.fast and not prefixes else None,
+            shortlist=self.shortlist if search.vocabulary_selection and self.fast and not begun else None,
             n_best=options.n_best,
             attention=attention or options.replace_unk,
-            prefixes=prefixes,
+            prefixes=begun,
+            not_thrice=self._word_mask if search.block_repeats else None,
             watch=options.watch,
         )
-        for i, hypotheses in chain(((i, []) for i, source in enumerate(sources) if not source), results):
-            ranked = tuple(self._translation(sentences[i], tokens[i], h, search, options) for h in hypotheses)
-            if ranked:
-                translations[i] = replace(ranked[0], n_best=ranked if several else ())
-            if options.found is not None:
-                options.found(i, translations[i])
-        return translations
+        for i, hypotheses in results:
+            is_searched = search.sampling is None and not (begun and begun[i])  # as for the threshold
+            ranked = tuple(self._translation(readable[i], h, search, options, is_searched) for h in hypotheses)
+            yield i, replace(ranked[0], n_best=ranked if several else ())
+
+    @cached_property
+    def _word_mask(self) -> Bool[Tensor, " V"]:
+        """The target tokens that are not written three times in a row, nor end what is."""
+        is_pieces = self.target.tokenizer.pieces
+        words = [begins_word(token, is_pieces) for token in self.target.vocabulary.tokens]
+        words[UNK] = False  # which may be another word each time
+        return torch.tensor(words, device=self.model.device)
 
     def _prepared_model(self, precision: str) -> TranslationModel:
         """The model prepared for search in a precision."""
@@ -220,11 +250,8 @@ class Translator:
         if options.dictionary is not None and not options.replace_unk:
             raise UserError("dictionary is only used by replace_unk: turn replace_unk on, or leave dictionary out")
 
-    def _prefixes(self, count: int, search: SearchConfig, options: _Options) -> list[list[int]]:
-        """The ids that each of so many translations begins with; none at all if nothing is fixed."""
-        prefixes = [options.prefix] * count if isinstance(options.prefix, str) else options.prefix or []
-        if prefixes and len(prefixes) != count:
-            raise UserError(f"prefix: {len(prefixes)} for {count} sentences; give one text, or one for each")
+    def _prefix_lists(self, prefixes: Sequence[str | Sequence[str]], search: SearchConfig) -> list[list[int]]:
+        """The ids that each translation begins with; none at all if nothing is fixed."""
         ids = [self._prefix_ids(prefix) for prefix in prefixes]
         longest, most = max(map(len, ids), default=0), search.max_length
         if longest >= most:
@@ -242,23 +269,28 @@ class Translator:
         return ids
 
     def _translation(
-        self, sentence: str, source: Sequence[str], hypothesis: Hypothesis, search: SearchConfig, options: _Options
+        self, source: Readable, hypothesis: Hypothesis, search: SearchConfig, options: _Options, is_searched: bool
     ) -> Translation:
         weights, ends = hypothesis.attention, self.model.segment_ends
         tokens, count = self.target.vocabulary.decode(hypothesis.ids), len(hypothesis.ids)
         if options.replace_unk and weights is not None and UNK_TOKEN in tokens:
-            sides = self.source.surfaces(sentence), self.source.tokenizer, self.target.tokenizer
+            sides = self.source.surfaces(source.text), self.source.tokenizer, self.target.tokenizer
             tokens = copied(tokens, *replacements(*sides, options.dictionary or {}), weights)
-        source_ids = torch.tensor([[*self.source.vocabulary.encode(source), EOS]])
+        source_ids = torch.tensor([[*self.source.vocabulary.encode(source.tokens), EOS]])
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
-        is_searched = search.sampling is None and not any(options.prefix or ())  # as for the threshold
+        text = self.target.tokenizer.detokenize(tokens[:-1] if hypothesis.ids[-1] == EOS else tokens)
+        missing, new = number_differences(source.text, text)
         return Translation(
-            text=self.target.tokenizer.detokenize(tokens[:-1] if hypothesis.ids[-1] == EOS else tokens),
+            text=text,
             tokens=tokens,
-            source_tokens=[*source, EOS_TOKEN],
+            source_tokens=[*source.tokens, EOS_TOKEN],
             score=hypothesis.score,
             attention=weights if options.attention else None,
             segments=tuple(segments(source_ids, ends)[0].tolist()) if ends else None,
             mean_log_probability=mean,
-            is_unlike_training=is_searched and self.threshold is not None and mean < self.threshold,
+            is_unlike_training=mean < self.threshold if is_searched and self.threshold is not None else None,
+            is_source_cut=source.is_cut,
+            missing_numbers=missing,
+            new_numbers=new,
+            is_repetitive=repeats(text) and not repeats(source.text),
         )

@@ -1,7 +1,8 @@
 """Write a checkpoint with the mean of several checkpoints' weights.
 
-It can translate, but training cannot be resumed from it, and a score threshold is not kept. All must come from one run
-(different seeds are refused), or from runs that started from the same checkpoint (training.start_from).
+It can translate, but training cannot be resumed from it. A score threshold is fitted to the validation text, if that
+is here. All must come from one run (different seeds are refused), or from runs that started from the same checkpoint
+(training.start_from).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nmt.system.errors import UserError
 
 if TYPE_CHECKING:
     from nmt.checkpoint.contents import Loaded
+    from nmt.config.data import DataConfig
 
 
 def parser() -> Parser:
@@ -45,8 +47,25 @@ def run(options: argparse.Namespace) -> int:
     model = mean.model.half() if options.half else mean.model
     sides = mean.source, mean.target
     checkpoint.save(options.output, mean.config, *sides, model, selection=mean.selection, int8=options.int8)
+    if (sources := _validation_sources(mean.config.data)) is not None:
+        from nmt.evaluation.calibration import store_threshold
+        from nmt.translator import Translator
+
+        print(store_threshold(options.output, Translator.load(options.output, device="cpu"), sources))
     print(f"Written: {options.output} ({options.output.stat().st_size / 1e6:.1f} MB)")
     return 0
+
+
+def _validation_sources(config: DataConfig) -> list[str] | None:
+    """The source side of the validation text, if it is here; nothing is fetched."""
+    from nmt.data.splits import load_split
+
+    if config.corpus == "multi30k" and not (Path(config.folder) / "multi30k").is_dir():
+        return None
+    try:
+        return load_split(config, "validation").source
+    except UserError:
+        return None
 
 
 def mean_of(loaded: Mapping[str, Loaded]) -> Loaded:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nmt.config.run import Config
 
 DEFAULT = "(default: the checkpoint's setting)"
-SETTINGS = ("length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size")
+SETTINGS = ("length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size", "split")
 SAMPLING = ("temperature", "top_k", "seed")
 CONTENT_OPTIONS = ("beam", *SETTINGS, *SAMPLING)  # all that decide what the translations are
 
@@ -37,6 +37,7 @@ def add_decoding_options(parser: Parser) -> None:
     add = parser.add_argument
     add("--max-length", type=positive, metavar="N", help=f"longest translation, in tokens {DEFAULT}")
     add("--batch-size", type=positive, metavar="N", help=f"sentences translated at once {DEFAULT}")
+    add("--split", action=argparse.BooleanOptionalAction, help=f"translate each sentence of a line by itself {DEFAULT}")
     add_search_options(parser)
     add("--temperature", type=float, metavar="T", help="sample translations from p^(1/T) instead of searching")
     add("--top-k", type=positive, metavar="K", help="sample each token from the K most probable ones")

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from nmt import __version__
 from nmt.system import files
 from nmt.system.errors import UserError
-from nmt.system.wording import counted, truncate
-from nmt.text.vocabulary import EOS_TOKEN
+from nmt.system.wording import truncate
 
 if TYPE_CHECKING:
     from nmt.decoding.translation import Translation
@@ -39,7 +38,7 @@ def format_lines(translations: Sequence[Translation], first: int, options: argpa
         return [json.dumps(_json_object(translation), ensure_ascii=False) for translation in translations]
     if options.n_best > 1:
         return [
-            f"{number} ||| {t.text} ||| {t.score:.4f}"
+            f"{number} ||| {t.text.replace(chr(10), ' ')} ||| {t.score:.4f}"
             for number, translation in enumerate(translations, first)
             for t in translation.n_best or (translation,)
         ]
@@ -48,11 +47,14 @@ def format_lines(translations: Sequence[Translation], first: int, options: argpa
 
 def _json_object(translation: Translation) -> dict[str, Any]:
     entry: dict[str, Any] = {name: getattr(translation, name) for name in ("text", "tokens", "source_tokens", "score")}
+    entry |= translation.checks
     entry["attention"] = None if translation.attention is None else translation.attention.tolist()
     if translation.levels is not None:
         of_segments, within = translation.levels
         entry["segments"] = list(translation.segments or ())
         entry["segment_attention"], entry["word_attention"] = of_segments.tolist(), within.tolist()
+    if translation.sentences:
+        entry["sentences"] = [_json_object(sentence) for sentence in translation.sentences]
     if translation.n_best:
         entry["n_best"] = [_json_object(alternative) for alternative in translation.n_best]
     return entry
@@ -61,14 +63,8 @@ def _json_object(translation: Translation) -> dict[str, Any]:
 def warn(sentences: Sequence[str], translations: Sequence[Translation], first: int) -> None:
     """Report doubtful translations on standard error. `first` is the number of the first sentence, from 0."""
     for number, (sentence, translation) in enumerate(zip(sentences, translations, strict=True), first + 1):
-        warnings = []
-        if translation.is_unlike_training:
-            warnings.append(f"sentence {number} is unlike the text that this model was trained on")
-        if translation.tokens and translation.tokens[-1] != EOS_TOKEN:
-            length = counted(len(translation.tokens), "token")
-            warnings.append(f"the translation of sentence {number} was cut off after {length} (raise --max-length)")
-        for warning in warnings:
-            print(f"{warning}: {truncate(sentence)}", file=sys.stderr)
+        if translation.doubts:
+            print(f"sentence {number} ({'; '.join(translation.doubts)}): {truncate(sentence)}", file=sys.stderr)
 
 
 def print_lines(_: int, lines: Sequence[str]) -> None:

@@ -24,18 +24,6 @@ def in_blocks(sentences: Sequence[str], first: int = 0) -> Iterator[list[str]]:
         yield list(sentences[start : start + BLOCK])
 
 
-def prompt_blocks() -> Iterator[list[str]]:
-    """Sentences typed at a prompt, one per block."""
-    print("Type a sentence, then Enter. Ctrl-D ends.", file=sys.stderr)
-    while True:
-        print("> ", end="", file=sys.stderr, flush=True)  # not by input(), which may write it among the translations
-        try:
-            yield [input()]
-        except EOFError:
-            print(file=sys.stderr)
-            return
-
-
 def stream_blocks(descriptor: int) -> Iterator[list[str]]:
     """The lines of an open file as they arrive: each block has those that are available, 1 to `BLOCK`.
 
@@ -97,14 +85,11 @@ def first_text(blocks: Iterator[list[str]]) -> tuple[list[str], Iterator[list[st
     return next((block for block in ahead if any(map(str.isalpha, "".join(block)))), []), blocks
 
 
-def choose_checkpoints(
-    options: argparse.Namespace, checkpoints: Sequence[str], text: Sequence[str], default: tuple[str, ...] = ()
-) -> tuple[str, ...]:
+def choose_checkpoints(options: argparse.Namespace, checkpoints: Sequence[str], text: Sequence[str]) -> tuple[str, ...]:
     """The checkpoints of the command line, or else the bundled one for a text; for an empty text, the first one.
 
-    Where the language of the text is unclear, it is `default`; without that the first model, and a line on standard
-    error says so. Raises `UserError` if a checkpoint and a direction are given, or if no bundled model has the
-    direction.
+    Where the language of the text is unclear, it is the first model, and a line on standard error says so. Raises
+    `UserError` if a checkpoint and a direction are given, or if no bundled model has the direction.
     """
     if checkpoints and (options.from_language or options.to_language):
         raise UserError("--from and --to choose a bundled model, but a CHECKPOINT was given: leave one of them out")
@@ -120,10 +105,9 @@ def choose_checkpoints(
     language = likeliest_language(" ".join(text)[:_CHARACTERS], list(models))
     if language is not None:
         return (str(models[language]),)
-    if not default:
-        unclear = f"The language of the text is unclear: translating from {next(iter(models))}; --from CODE sets it"
-        print(unclear, file=sys.stderr)
-    return default or first
+    unclear = f"The language of the text is unclear: translating from {next(iter(models))}; --from CODE sets it"
+    print(unclear, file=sys.stderr)
+    return first
 
 
 def _bundled_models(source: str | None, target: str | None) -> dict[str, Path]:

@@ -1,6 +1,6 @@
 """Translate sentences given as TEXT, or the lines of a file or of standard input.
 
-Without any of them, an interactive prompt opens. Only translations are printed on standard output.
+Only translations are printed on standard output.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from pathlib import Path
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from nmt.translator import Translator
 
 Models: TypeAlias = tuple[str, ...]  # the checkpoints that translate together
-Chooser: TypeAlias = Callable[..., Models]  # from a block of sentences, and the models of the block before
 CONTENT_OPTIONS = (*shared.CONTENT_OPTIONS, "n_best", "json", "replace_unk", "prefix", "plain")
+CANNOT_WARN = "This model cannot warn of text unlike its training text: it has no score threshold, which nmt train fits"
 ENDINGS = (".safetensors", ".pt")  # of checkpoints; .pt is that of nmt 0.3, whose files are refused with advice
 
 
@@ -47,7 +47,7 @@ def parser() -> Parser:
     add = parser.add_argument_group("results").add_argument
     n_best = "print the N best translations of each sentence, as: sentence number (from 0) ||| text ||| score"
     add("--n-best", type=positive, default=1, metavar="N", help=n_best)
-    add("--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention")
+    add("--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention, doubts")
     add("--attention", type=Path, metavar="FILE", help="draw the attention of one sentence, as .png, .svg or .pdf")
     add("--pieces", action="store_true", help="let --attention draw the model's tokens, not whole words")
     add("--replace-unk", action="store_true", help="replace unknown words by the source word with the most attention")
@@ -69,17 +69,13 @@ def run(options: argparse.Namespace) -> int:
         from nmt.text.unknown_words import read_dictionary
 
         options.translations = read_dictionary(options.dictionary)
-    choose = partial(sentences.choose_checkpoints, options, checkpoints)
     if text or options.input is not None:
-        _translate_lines(options, choose, text or read_lines(options.input))
-    elif sys.stdin.isatty():
-        _translate(options, sentences.prompt_blocks(), choose, output.print_lines)
-    else:
-        blocks = sentences.stream_blocks(sys.stdin.fileno())
-        is_set = checkpoints or options.from_language or options.to_language  # no line need be waited for
-        first, blocks = ([], blocks) if is_set else sentences.first_text(blocks)
-        models = choose(first)
-        _translate(options, blocks, lambda *_: models, output.print_lines)
+        _translate_lines(options, checkpoints, text or read_lines(options.input))
+        return 0
+    blocks = sentences.stream_blocks(sys.stdin.fileno())
+    is_set = checkpoints or options.from_language or options.to_language  # no line need be waited for
+    first, blocks = ([], blocks) if is_set else sentences.first_text(blocks)
+    _translate(options, blocks, sentences.choose_checkpoints(options, checkpoints, first), output.print_lines)
     return 0
 
 
@@ -120,9 +116,9 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
     return [*map(local, arguments[:count])], arguments[count:]
 
 
-def _translate_lines(options: argparse.Namespace, choose: Chooser, lines: Sequence[str]) -> None:
+def _translate_lines(options: argparse.Namespace, checkpoints: Sequence[str], lines: Sequence[str]) -> None:
     """Translate sentences that are all there: those of the command line, or the lines of a file."""
-    models = choose(lines)
+    models = sentences.choose_checkpoints(options, checkpoints, lines)
     with ExitStack() as stack:
         done: int = 0
         write: output.Writer = output.print_lines
@@ -132,29 +128,31 @@ def _translate_lines(options: argparse.Namespace, choose: Chooser, lines: Sequen
             done, write = stack.enter_context(output.resumable_output(options.output, made_by, resume=options.resume))
         if options.input is not None:
             write = stack.enter_context(output.progress(write, len(lines), done))
-        _translate(options, sentences.in_blocks(lines, done), lambda *_: models, write, done)
+        _translate(options, sentences.in_blocks(lines, done), models, write, done)
 
 
 def _translate(
-    options: argparse.Namespace, blocks: Iterable[list[str]], choose: Chooser, write: output.Writer, number: int = 0
+    options: argparse.Namespace, blocks: Iterable[list[str]], models: Models, write: output.Writer, number: int = 0
 ) -> None:
     """Translate and write blocks of sentences, the first of which has this number, from 0."""
     shared.share_threads(options)
-    models = choose([])
     _load.cache_clear()
     with without_garbage_collection():
         translator = _load(models, options.device, options.threads, options.plain)
     if options.attention is not None and not translator.has_attention:
         raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
+    unable = "" if translator.threshold is not None else CANNOT_WARN
 
-    def jobs(models: Models, number: int) -> Iterator[tuple[Models, int, list[str]]]:
+    def jobs(number: int) -> Iterator[tuple[int, list[str]]]:
         for block in blocks:
-            models = choose(block, models)
-            yield models, number, block
+            yield number, block
             number += len(block)
 
-    for count, lines in map_in_processes(partial(_translate_block, options), jobs(models, number), options.workers):
+    for count, lines in map_in_processes(partial(_translate_block, options, models), jobs(number), options.workers):
         write(count, lines)
+        if unable:
+            print(unable, file=sys.stderr)
+            unable = ""
 
 
 @cache

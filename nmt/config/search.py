@@ -34,6 +34,10 @@ class SearchConfig(Section):
     """The largest number of target tokens."""
     max_source_length: Count = 500
     """Source sentences with more tokens are cut off there, with a message on standard error."""
+    split: bool | None = None
+    """Translate each sentence of a line by itself. By default unless a tenth of the training lines had several."""
+    block_repeats: bool = True
+    """Never write the same word, or sequence of up to 6 tokens, three times in a row; numbers may repeat."""
     batch_size: Count = 64
     """Sentences that are searched at once."""
     vocabulary_selection: bool = False

@@ -20,10 +20,12 @@ from nmt.system.errors import UserError, prefix_errors_with
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, check_pairs, iterate_lines
 from nmt.text.normalization import normalized
+from nmt.text.sentences import split
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import Vocabulary, build_vocabulary, with_tags
 
 SUBWORD_LINES = 500_000  # of a side, at most, that a subword model is trained on: every n-th line
+SENTENCE_LINES = 2000  # at most, in which sentences are counted
 BYTES_AT_ONCE = 1 << 24
 
 
@@ -87,7 +89,14 @@ def build(
     for side, vocabulary in zip(sides, vocabularies, strict=True):
         side.finish(vocabulary)
     tokens = {f"{side.name}_tokens": vocabulary.tokens for side, vocabulary in zip(sides, vocabularies, strict=True)}
-    return {**tokens, "skipped": asdict(skipped), "pairs": pairs}
+    several = _share_of_several(paths[0][0], config.source.language, lines[0])
+    return {**tokens, "skipped": asdict(skipped), "pairs": pairs, "several_sentences": several}
+
+
+def _share_of_several(path: Path, language: str, lines: int) -> float:
+    """The share of a text's lines that have more than one sentence, in `SENTENCE_LINES` of them."""
+    some = list(islice(iterate_lines(path), 0, None, -(-lines // SENTENCE_LINES)))
+    return sum(len(split(line, language).sentences) > 1 for line in some) / len(some)
 
 
 def _untrained_codecs(

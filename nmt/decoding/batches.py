@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -36,6 +36,7 @@ def decode(
     n_best: int = 1,
     attention: bool = True,
     prefixes: Sequence[Sequence[int]] = (),
+    not_thrice: Bool[Tensor, " V"] | None = None,
     watch: Callable[[Candidates], None] | None = None,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Search: yields the index of each source in `sources`, and its `n_best` hypotheses, best first.
@@ -45,15 +46,15 @@ def decode(
     worker processes search, at the end of its batch. With `search.sampling` hypotheses are drawn at random, and come in
     the order of drawing. With a `shortlist` they have only tokens that it lists for their sentence. `attention` is for
     models that have it, and costs one more run of the decoder over the finished hypotheses. `prefixes`, if there are
-    any, are the ids that each source's hypotheses begin with. `watch` is called with what each step of a beam search
-    chose from.
+    any, are the ids that each source's hypotheses begin with. `not_thrice` are the ids that beam search does not
+    repeat, as it says. `watch` is called with what each step of a beam search chose from.
 
     Raises `UserError` if a batch does not fit into memory.
     """
     configure_process()
     order = [i for i in longest_first(sources) if sources[i]]
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
-    decoded = partial(_decode_batch, model, sources, search, shortlist, n_best, attention, prefixes, watch)
+    decoded = partial(_decode_batch, model, sources, search, shortlist, n_best, attention, prefixes, not_thrice, watch)
     # Threads that share each operation wait for each other thousands of times a second; processes of one thread do not.
     processes = torch.get_num_threads() if watch is None and model.device.type == "cpu" else 1
     if 1 < processes <= len(order) // search.batch_size:
@@ -80,6 +81,7 @@ def _decode_batch(
     n_best: int,
     attention: bool,
     prefixes: Sequence[Sequence[int]],
+    not_thrice: Bool[Tensor, " V"] | None,
     watch: Callable[[Candidates], None] | None,
     batch: Sequence[int],
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
@@ -97,7 +99,8 @@ def _decode_batch(
             options["prefix"] = pad_sequence(tensors, batch_first=True, padding_value=-1)
         if search.sampling is None:
             options |= {"beam_size": search.beam_size, "max_length": search.max_length, "n_best": n_best}
-            results = beam_search(partial(_step, model), state, memory, watch=watch, **options)
+            options |= {"not_thrice": not_thrice, "watch": watch}
+            results = beam_search(partial(_step, model), state, memory, **options)
         else:
             from nmt.decoding.sampling import sample, uniform_draws
 

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Tensors = TypeVar("Tensors", bound=tuple[Any, ...])
+LONGEST_LOOP = 6  # tokens
 Step = Callable[[Int[Tensor, " N"], Any, Any], tuple[Float[Tensor, "N V"], Any]]
 
 
@@ -66,6 +67,7 @@ def beam_search(
     max_length: int,
     n_best: int = 1,
     prefix: Int[Tensor, "B P"] | None = None,
+    not_thrice: Bool[Tensor, " V"] | None = None,
     watch: Callable[[Candidates], None] | None = None,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Yields each sentence's index and its `n_best` hypotheses, best first, as soon as they are known.
@@ -74,7 +76,8 @@ def beam_search(
     and the new state. `state` and `memory` begin with a row per sentence; `state` then has K, reordered with the
     hypotheses; finished sentences leave both. A hypothesis ends when EOS is among the K best continuations of its
     sentence, a sentence when K of them have ended, or at `max_length`, where unfinished ones compete as they are. K = 1
-    is greedy search. Hypotheses begin with the ids in `prefix`, as `force` has them. `watch` is called with what each
+    is greedy search. Hypotheses begin with the ids in `prefix`, as `force` has them. Behind it, no id in the mask
+    `not_thrice` ends three equal sequences in a row, of up to `LONGEST_LOOP` ids each. `watch` is called with what each
     step chooses from.
     """
     indices = _indices(memory)  # the unfinished sentences, by their index in the input
@@ -82,7 +85,11 @@ def beam_search(
     ended: list[list[Hypothesis]] = [[] for _ in indices]
     for length in range(1, max_length + 1):
         log_probabilities, state = step(ids[:, :, -1].flatten(), state, memory)
-        log_probabilities = force(log_probabilities.unflatten(0, scores.shape), prefix, indices, length - 1)
+        log_probabilities = log_probabilities.unflatten(0, scores.shape)
+        if not_thrice is not None:
+            is_free = prefix is None or length > prefix.shape[1] or prefix[indices, length - 1, None] < 0
+            _block_repeats(log_probabilities, ids, not_thrice, is_free)
+        log_probabilities = force(log_probabilities, prefix, indices, length - 1)
         totals = log_probabilities.add_(scores.unsqueeze(2))
         best, parents, tokens = _best_candidates(totals, 2 * beam_size)  # K may end, and K others are to continue
         written = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
@@ -115,6 +122,27 @@ def force(
     token = prefix[sentences, t].view(-1, 1, 1)
     is_another = torch.arange(log_probabilities.shape[2], device=token.device) != token
     return log_probabilities.masked_fill_(is_another & (token >= 0), -torch.inf)
+
+
+def _block_repeats(
+    log_probabilities: Float[Tensor, "B K V"],
+    ids: Int[Tensor, "B K L"],
+    not_thrice: Bool[Tensor, " V"],
+    is_free: Bool[Tensor, "B 1"] | bool,
+) -> None:
+    """−∞, in place, for each token of the mask that would end the third of three equal sequences in a row.
+
+    Only in sentences that are free to choose their next token.
+    """
+    recent = ids[:, :, -LONGEST_LOOP - 1 :]
+    if not (recent[:, :, :-1] == recent[:, :, -1:]).any():  # which is most often so, and what ends a loop soonest
+        return
+    for n in range(1, min(LONGEST_LOOP, (ids.shape[2] + 1) // 3) + 1):
+        token = ids[:, :, -n]
+        is_third = (ids[:, :, 1 - 2 * n :] == ids[:, :, 1 - 3 * n : -n]).all(dim=2) & not_thrice[token] & is_free
+        if is_third.any():
+            at = is_third.nonzero(as_tuple=True)
+            log_probabilities[(*at, token[at])] = -torch.inf
 
 
 def _add(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
@@ -14,6 +16,9 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from nmt.system.errors import UserError
+from nmt.system.wording import counted
+from nmt.text.sentences import Sentences
+from nmt.text.vocabulary import EOS_TOKEN
 from nmt.text.words import joined, word_numbers
 
 if TYPE_CHECKING:
@@ -22,14 +27,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Translation:
-    """One translation of one sentence. In a notebook it shows its text, its score and its attention.
+    """One translation of one sentence, or of a text of several. In a notebook it shows text, score and attention.
 
     Both token lists end with `<eos>` (the hypothesis only if the search got that far), because attention does: it is
     (T S), a row per token and a column per source token, or None for a model without attention or if not asked for.
     `score` is the log-probability in nats divided by the length penalty. `n_best` holds the sentence's translations,
     this one first, if more than one was asked for. `segments` are the numbers of the source tokens' segments, from 0,
-    if attention knows segments (`model.attention.scope: hierarchical`). `mean_log_probability` is that of the tokens,
-    in nats; `is_unlike_training` says whether it is below the checkpoint's threshold.
+    if attention knows segments (`model.attention.scope: hierarchical`).
+
+    What to doubt: `mean_log_probability` is that of the tokens, in nats; `is_unlike_training` says whether it is below
+    the checkpoint's threshold, and is None without one, with sampling, and behind a prefix. `is_source_cut` and
+    `is_cut` say what was too long. `missing_numbers` are numbers of the source that the translation lacks,
+    `new_numbers` those that only it has; `is_repetitive` says that words repeat, and not in the source. `doubts` has
+    all this in words.
+
+    `sentences` are the translations of a text's sentences, if it has several. Then `score` is the sum of their
+    log-probabilities, and only they have attention; the n-th of the `n_best` joins the n-th of each.
     """
 
     text: str
@@ -40,7 +53,70 @@ class Translation:
     n_best: tuple[Translation, ...] = ()
     segments: tuple[int, ...] | None = None
     mean_log_probability: float = 0.0
-    is_unlike_training: bool = False
+    is_unlike_training: bool | None = None
+    is_source_cut: bool = False
+    missing_numbers: tuple[str, ...] = ()
+    new_numbers: tuple[str, ...] = ()
+    is_repetitive: bool = False
+    sentences: tuple[Translation, ...] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it, or one of its sentences, was cut off at `search.max_length`."""
+        parts = self.sentences or (self,)
+        return any(part.tokens[-1:] not in ([], [EOS_TOKEN]) for part in parts)
+
+    @property
+    def checks(self) -> dict[str, Any]:
+        """What `doubts` is made of, as JSON has it."""
+        return {
+            "mean_log_probability": self.mean_log_probability,
+            "unlike_training": self.is_unlike_training,
+            "source_cut": self.is_source_cut,
+            "translation_cut": self.is_cut,
+            "missing_numbers": list(self.missing_numbers),
+            "new_numbers": list(self.new_numbers),
+            "repetitive": self.is_repetitive,
+        }
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why not to trust the translation, in a few words each."""
+        reasons = {
+            "unlike the training text": bool(self.is_unlike_training),
+            f"cut off after {counted(len(self.tokens), 'token')} (max_length)": self.is_cut,
+            f"numbers missing: {', '.join(self.missing_numbers)}": self.missing_numbers,
+            f"new numbers: {', '.join(self.new_numbers)}": self.new_numbers,
+            "words repeat": self.is_repetitive,
+        }
+        return [reason for reason, applies in reasons.items() if applies]
+
+    @classmethod
+    def joined(cls, sentences: Sequence[Translation], gaps: Sequence[str]) -> Translation:
+        """The translation of a text whose sentences have these, with that white space between each two."""
+        if len(sentences) == 1:
+            return sentences[0]
+        ranked = [sentence.n_best for sentence in sentences]
+        count = max(map(len, ranked))
+        n_best = [cls.joined([n_best[min(n, len(n_best) - 1)] for n_best in ranked], gaps) for n in range(count)]
+        tokens = [token for sentence in sentences for token in sentence.tokens]
+        score = sum(sentence.mean_log_probability * len(sentence.tokens) for sentence in sentences)
+        unlike = {sentence.is_unlike_training for sentence in sentences}
+        return cls(
+            text="".join(chain(*zip((sentence.text for sentence in sentences), [*gaps, ""], strict=True))),
+            tokens=tokens,
+            source_tokens=[token for sentence in sentences for token in sentence.source_tokens],
+            score=score,
+            attention=None,
+            n_best=tuple(n_best),
+            mean_log_probability=score / max(len(tokens), 1),
+            is_unlike_training=True in unlike if unlike != {None} else None,
+            is_source_cut=any(sentence.is_source_cut for sentence in sentences),
+            missing_numbers=tuple(number for sentence in sentences for number in sentence.missing_numbers),
+            new_numbers=tuple(number for sentence in sentences for number in sentence.new_numbers),
+            is_repetitive=any(sentence.is_repetitive for sentence in sentences),
+            sentences=tuple(sentences),
+        )
 
     @property
     def levels(self) -> tuple[Float[Tensor, "T G"], Float[Tensor, "T S"]] | None:
@@ -79,6 +155,8 @@ class Translation:
         Returns the matplotlib figure, which a notebook shows; with `path` it is also written there, as .png, .svg or
         .pdf. Raises `UserError` if there is no attention to draw, the path has another suffix or cannot be written.
         """
+        if self.sentences:
+            raise UserError(f"this text has {len(self.sentences)} sentences: draw those in `sentences`, one by one")
         if self.attention is None:
             raise UserError("this translation has no attention: use a model with attention, and translate with it")
         if not self.tokens:
@@ -103,6 +181,8 @@ class Translation:
         """What a notebook shows."""
         if not self.tokens:
             return "<div><i>(empty sentence)</i></div>"
+        if self.sentences:
+            return "".join(sentence._repr_html_() for sentence in self.sentences)
         html = f"<div><b>{escape(self.text)}</b> (score {self.score:.2f})</div>"
         if self.attention is not None:
             from nmt.plots.style import render
@@ -113,3 +193,17 @@ class Translation:
             html += f"<div>tokens: {escape(' '.join(self.tokens))}</div>"
         ranked = "".join(f"<li>{escape(t.text)} ({t.score:.2f})</li>" for t in self.n_best)
         return f"{html}<ol>{ranked}</ol>" if ranked else html
+
+
+def joined_texts(
+    texts: Sequence[Sentences], translations: Iterable[tuple[int, Translation]]
+) -> Iterator[tuple[int, Translation]]:
+    """Each text's index and translation, once all its sentences have one; these are numbered through all texts."""
+    owners = [number for number, text in enumerate(texts) for _ in text.sentences]
+    of_texts: list[dict[int, Translation]] = [{} for _ in texts]
+    for i, translation in translations:
+        number = owners[i]
+        parts = of_texts[number]
+        parts[i] = translation
+        if len(parts) == len(texts[number].sentences):
+            yield number, Translation.joined([parts[k] for k in sorted(parts)], texts[number].gaps)

@@ -6,10 +6,12 @@ The score is the mean log-probability of a translation's tokens, in nats. `Trans
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from nmt.checkpoint.contents import set_threshold
 from nmt.data.batching import Example
 from nmt.decoding.scoring import score
 from nmt.system.errors import UserError
@@ -18,6 +20,8 @@ from nmt.translator import Translator
 
 BATCH = 64  # pairs
 FEWEST = 20  # sentences, for a quantile to mean anything
+MOST = 2000  # sentences that `store_threshold` translates
+SHARE = 0.02  # of translations like the training text that lie below the threshold
 
 
 class Calibration(NamedTuple):
@@ -35,8 +39,9 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
     translation stands beside another one's source. Raises `UserError` for fewer than `FEWEST` sentences, and if most
     shuffled pairs lie above the threshold.
     """
-    translations = translator.translate(list(sources), attention=False)
-    pairs = [(source, t) for source, t in zip(sources, translations, strict=True) if t.text]
+    sources = [source for source in sources if source.strip()]
+    translations = translator.translate(sources, attention=False) if len(sources) >= FEWEST else []
+    pairs = [(source, t) for source, t in zip(sources, translations, strict=False) if t.text]
     if len(pairs) < FEWEST:
         raise UserError(f"{len(pairs)} sentences with a translation are too few to fit to: give at least {FEWEST}")
     scores = np.array([t.mean_log_probability for _, t in pairs])
@@ -50,6 +55,16 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
             "source a translation belongs to; train the model longer, or raise --share"
         )
     return result
+
+
+def store_threshold(path: Path, translator: Translator, sources: Sequence[str]) -> str:
+    """Fit a threshold and store it in the translator's checkpoint. Returns a line: which, or why none."""
+    try:
+        threshold = calibrate(translator, sources[:MOST], SHARE).threshold
+    except UserError as error:
+        return f"nmt translate cannot warn of text unlike the training text: {error}"
+    set_threshold(path, path, threshold)
+    return f"nmt translate will warn of text unlike the training text: below {threshold:.3f} nats per token"
 
 
 def forced_scores(translator: Translator, sources: Sequence[str], targets: Sequence[Sequence[str]]) -> list[float]:

@@ -26,7 +26,7 @@ FORMAT = 1  # of the folder, which `translate.py` names, too
 SCRIPT = Path(__file__).with_name("standalone.py")
 CASE, NORMALIZATION = Path(case.__file__), Path(normalization.__file__)  # which import nothing of nmt
 _BATCH = 32  # sentences: more take more memory, and no less time
-_SEARCH = ("beam_size", "length_penalty", "max_length", "max_source_length", "batch_size")
+_SEARCH = ("beam_size", "length_penalty", "max_length", "max_source_length", "batch_size", "block_repeats")
 
 
 def export(loaded: Mapping[str, Loaded], output: Path, precision: Precision, about: str = "") -> None:

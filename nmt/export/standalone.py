@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 FORMAT = 1  # of the folder
 UNK, PAD, BOS, EOS = range(4)
 BLOCK = 512  # lines that are read before they are translated
+LONGEST_LOOP = 6  # tokens
 SPACE = "▁"  # sentencepiece's mark of a space
 MARKED = {" ": SPACE, SPACE: 2 * SPACE}  # characters as tokens
 
@@ -54,6 +55,9 @@ class Side:
         self.kind, self.lowercase = config["tokenizer"], config["lowercase"]
         self.tokens: list[str] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         self.ids = {token: i for i, token in enumerate(self.tokens) if i > EOS}
+        begins = str.isalpha if self.kind == "whitespace" else SPACE.__eq__  # whether a token begins a word
+        self.words = np.array([any(map(begins, x)) and not any(map(str.isdigit, x)) for x in self.tokens])
+        self.words[UNK] = False
         sys.path.append(str(folder))  # where case.py and normalization.py are
         self.normalized: Any = import_module("normalization").normalized if config.get("normalize") else str
         self.case: Any = import_module("case") if self.kind == "sentencepiece_cased" else None
@@ -176,6 +180,8 @@ def beam_search(model: Translator, sources: list[list[int]], search: dict[str, A
         log_p, *new = model.step.run(outputs, {"tokens": ids[:, :, -1], **state, **memory})
         now = new.pop() if attends else np.zeros((*scores.shape, 0), np.float32)
         log_p[:, :, [PAD, BOS]] = -np.inf  # no target holds them
+        if search.get("block_repeats", True):
+            block_repeats(log_p, ids, model.target.words)
         log_p += scores[:, :, None]
         best, parents, tokens = best_candidates(log_p, 2 * beam)  # K may end, and K others are to go on
         rows = np.arange(len(numbers))[:, None]
@@ -196,6 +202,14 @@ def beam_search(model: Translator, sources: list[list[int]], search: dict[str, A
         for row, rank in np.argwhere(np.isfinite(scores)):
             end(row, scores[row, rank], ids[row, rank], weights[row, rank])
     return [sorted(hypotheses, key=lambda hypothesis: -hypothesis[0]) for hypotheses in finished]
+
+
+def block_repeats(log_p: Any, ids: Any, words: Any) -> None:
+    """−∞, in place, for tokens among `words` that would end the third of three equal sequences in a row."""
+    for n in range(1, min(LONGEST_LOOP, (ids.shape[2] + 1) // 3) + 1):
+        token = ids[:, :, -n]
+        at = np.nonzero((ids[:, :, 1 - 2 * n :] == ids[:, :, 1 - 3 * n : -n]).all(axis=2) & words[token])
+        log_p[(*at, token[at])] = -np.inf
 
 
 def encode(model: Translator, sources: list[list[int]]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -22,6 +22,7 @@ from nmt.page.security import LARGEST_BODY, Refusal
 from nmt.page.test_sets import TestSets
 from nmt.system.errors import UserError
 from nmt.text.limits import most_characters
+from nmt.text.sentences import split
 from nmt.translator import Translator
 
 Models = Mapping[str, tuple[str, Translator]]  # by id: name and translator
@@ -186,9 +187,12 @@ def _translate(translator: Translator, questions: Sequence[schemas.TranslateRequ
     first = questions[0]
 
     def report_translation(position: int, translation: Translation) -> None:
-        attention = None if translation.attention is None else translation.attention.tolist()
-        more = {"source_tokens": translation.source_tokens, "attention": attention}
-        report(position, serializers.of_translation(translation) | more)
+        answer = serializers.of_checked(translation)
+        if translation.sentences:
+            sources = split(questions[position].text, translator.source.language).sentences
+            parts = zip(sources, translation.sentences, strict=True)
+            answer["sentences"] = [{"source": source} | serializers.of_checked(part) for source, part in parts]
+        report(position, answer)
 
     translator.translate(
         [question.text for question in questions],

@@ -69,6 +69,7 @@ def explain(
         length_penalty=length_penalty,
         precision="float32",
         vocabulary_selection=False,
+        split=False,
         prefix=[prefix],
         attention=False,
     )

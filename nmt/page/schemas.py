@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nmt.evaluation.by_length import Bucket
+from nmt.page.checks import Checks
 
 Row = list[float]
 Table = list[list[float]]
@@ -130,11 +131,13 @@ class Sentence(Answer):
     score: float
 
 
-class Translated(Sentence):
-    """`attention` has a row for each token, with its weight on each source token."""
+class Translated(Sentence, Checks):
+    """`attention` has a row for each token, with its weight on each source token; null for several `sentences`."""
 
     source_tokens: list[str]
     attention: Table | None
+    sentences: list[Translated] = []
+    source: str | None = None
 
 
 class Likely(Answer):

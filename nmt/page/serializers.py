@@ -49,6 +49,13 @@ def of_translation(translation: Translation) -> dict[str, Any]:
     return {"text": translation.text, "tokens": translation.tokens, "score": translation.score}
 
 
+def of_checked(translation: Translation) -> dict[str, Any]:
+    """The same with attention, and with what there is to doubt."""
+    attention = None if translation.attention is None else translation.attention.tolist()
+    more = {"source_tokens": translation.source_tokens, "attention": attention}
+    return of_translation(translation) | more | translation.checks
+
+
 def of_explanation(translator: Translator, explanation: Explanation) -> dict[str, Any]:
     """All of an explanation: its values rounded to what can be seen, its tokens also as people read them."""
     best = explanation.translation

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode
@@ -19,20 +20,30 @@ def most_characters(limit: int) -> int:
     return max(10_000, 20 * limit)
 
 
-def read(sentences: Sequence[str], limit: int, codec: Codec) -> tuple[list[str], list[list[str]]]:
-    """What is read of each sentence, and its tokens, at most as many as the search takes.
+class Readable(NamedTuple):
+    """What is read of a sentence, its tokens, and whether it was cut off."""
+
+    text: str
+    tokens: list[str]
+    is_cut: bool
+
+
+def read(sentences: Sequence[str], limit: int, codec: Codec) -> list[Readable]:
+    """What is read of each sentence, of whose tokens at most as many as the search takes.
 
     Raises `UserError` as `all_readable` does.
     """
     kept = all_readable(sentences, limit)
-    tokens = [codec.tokenize(sentence) for sentence in kept]
-    for sentence, sentence_tokens, whole in zip(kept, tokens, sentences, strict=True):
-        is_cut = len(sentence) < len(whole) and len(sentence) < len(" ".join(whole.split()))
-        if is_cut or len(sentence_tokens) > limit:
-            del sentence_tokens[limit:]
-            about = f"cut off after {counted(len(sentence_tokens), 'token')} (search.max_source_length)"
+    readable = []
+    for sentence, whole in zip(kept, sentences, strict=True):
+        tokens = codec.tokenize(sentence)
+        is_shorter = len(sentence) < len(whole) and len(sentence) < len(" ".join(whole.split()))
+        is_cut = is_shorter or len(tokens) > limit
+        readable.append(Readable(sentence, tokens[:limit], is_cut))
+        if is_cut:
+            about = f"cut off after {counted(len(tokens[:limit]), 'token')} (search.max_source_length)"
             print(f"{about}: {truncate(sentence)}", file=sys.stderr)
-    return kept, tokens
+    return readable
 
 
 def all_readable(sentences: Sequence[str], limit: int) -> list[str]:
@@ -40,8 +51,13 @@ def all_readable(sentences: Sequence[str], limit: int) -> list[str]:
 
     Raises `UserError` if one is not Unicode: usually it holds bytes of another encoding.
     """
+    check_unicode(sentences)
+    most = most_characters(limit)
+    return [text if len(text) <= most else " ".join(text.split())[:most] for text in sentences]
+
+
+def check_unicode(sentences: Sequence[str]) -> None:
+    """Raise `UserError` for a sentence that UTF-8 cannot write, by its number from 1."""
     for number, sentence in enumerate(sentences, start=1):
         if not is_unicode(sentence):
             raise UserError(f"sentence {number} is not valid Unicode text: convert it to UTF-8")
-    most = most_characters(limit)
-    return [text if len(text) <= most else " ".join(text.split())[:most] for text in sentences]

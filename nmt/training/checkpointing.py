@@ -45,7 +45,7 @@ _FIXED: Any = {
         **{option: True for option in OPTIMIZERS.option_users() if option != "learning_rate"},
         "early_stopping": {"metric"},
     },
-    "search": {*SearchConfig.model_fields} - {"batch_size", "vocabulary_selection"},
+    "search": {*SearchConfig.model_fields} - {"batch_size", "split", "vocabulary_selection"},
 }
 _FILES: Any = {"train", "validation", "test", "extra"}  # what is read from them is compared instead
 _AUGMENT = {"source_monolingual", "target_monolingual"}

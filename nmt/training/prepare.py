@@ -37,6 +37,7 @@ from nmt.training.folder import load_last_intact
 _TOKEN_FIELDS = {"tokenizer", "language", "lowercase", "vocabulary_size", "subword_model"}
 _SIDES = ("source", "target")
 SAMPLE = 1000  # lines, from all of the text
+SEVERAL = 0.1  # the share of training lines with several sentences from which on search leaves lines whole
 TRAINABLE: tuple[Precision, ...] = ("float32", "bf16")
 
 
@@ -102,6 +103,17 @@ def choose_precision(
     resolved = acceleration.resolve_precision(precision, device, "training", fast=training.fast)
     [index] = group.total(group.is_main * TRAINABLE.index(resolved))
     return TRAINABLE[int(index)]
+
+
+def as_recorded(config: Config, precision: Precision, pairs: TrainingSet) -> Config:
+    """The config as it is kept in checkpoints, from which a resumed run takes its precision.
+
+    Search splits lines into sentences by default, unless the training lines were often several.
+    """
+    training = config.training.model_copy(update={"precision": precision})
+    split = pairs.store.meta["several_sentences"] < SEVERAL if config.search.split is None else config.search.split
+    search = config.search.model_copy(update={"split": split})
+    return config.model_copy(update={"training": training, "search": search})
 
 
 def _lost_text(pairs: TrainingSet) -> Iterator[str]:

@@ -25,7 +25,7 @@ from nmt.training.event_log import EventLog, RemovedFile
 from nmt.training.folder import CONFIG, LAST, lock_folder, require_folder
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import out_of_memory, train
-from nmt.training.prepare import Prepared, batches_of, choose_precision, first_model, prepare
+from nmt.training.prepare import Prepared, as_recorded, batches_of, choose_precision, first_model, prepare
 from nmt.training.progress import Progress
 from nmt.training.train_state import new_train_state
 from nmt.training.update import update
@@ -113,8 +113,7 @@ def _begin(
     torch.manual_seed(config.training.seed + group.rank)  # the first process's initial weights become those of all
     model = loaded.model if loaded else first_model(config, prepared)
     recorded = loaded.config.training.precision if loaded else None
-    precision = {"precision": choose_precision(config, prepared.device, recorded, group)}
-    config = config.model_copy(update={"training": config.training.model_copy(update=precision)})
+    config = as_recorded(config, choose_precision(config, prepared.device, recorded, group), prepared.pairs)
     progress.report(_summary(config, folder, prepared, model, group))
     return config, model
 

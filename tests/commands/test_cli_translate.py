@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.cli import SOURCES, all_named, error_of
+from support.cli import SOURCES, all_named, command, error_of
 
+from nmt.checkpoint import contents as checkpoint
 from nmt.cli import main
 from nmt.commands import translate
 from nmt.system import bundled
+from nmt.system.wording import truncate
 
 RUN_AND_LIST = """
 import sys
@@ -20,6 +22,38 @@ code = main(sys.argv[1:])
 print(*sorted(sys.modules), file=sys.stderr)
 sys.exit(code)
 """
+
+
+def test_translation_alone_on_standard_output(best: str, tmp_path: Path) -> None:
+    calibrated = tmp_path / "calibrated.safetensors"
+    checkpoint.set_threshold(best, calibrated, -99.0)
+    for path, said in ((best, f"{translate.CANNOT_WARN}\n"), (str(calibrated), "")):
+        done = subprocess.run(command("translate", path, SOURCES[0]), capture_output=True, check=True, text=True)
+        assert done.stdout.count("\n") == 1
+        assert done.stderr == said
+
+
+def test_each_sentence_of_a_line_is_translated_and_all_doubts_are_one_line(
+    best: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "Der Hund läuft. Die Katze schläft 12 mal."
+    assert main(["translate", best, text, "--json"]) == 0
+    printed = capsys.readouterr()
+    [entry] = map(json.loads, printed.out.splitlines())
+    assert [one["source_tokens"] for one in entry["sentences"]] == [
+        ["Der", "Hund", "läuft.", "<eos>"],
+        ["Die", "Katze", "schläft", "12", "mal.", "<eos>"],
+    ]
+    assert (entry["text"], entry["attention"]) == (" ".join(one["text"] for one in entry["sentences"]), None)
+    assert (entry["missing_numbers"], entry["unlike_training"], entry["source_cut"]) == (["12"], None, False)
+    [line] = [line for line in printed.err.splitlines() if line != translate.CANNOT_WARN]
+    assert line.startswith("sentence 1 (")
+    assert "numbers missing: 12" in line
+    assert line.endswith(f"): {truncate(text)}")
+    assert main(["translate", best, text, "--json", "--no-split"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["source_tokens"]) == 9
+    assert main(["translate", best, text, "--attention", "none.png"]) == 2
+    assert "this text has 2 sentences" in capsys.readouterr().err
 
 
 def test_plain_translates_the_same_and_loads_nothing_of_nmt_fast(best: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,24 +92,27 @@ def test_a_file_equals_arguments_and_a_translation_that_is_cut_off_is_named(
     lines = [*SOURCES, "", *SOURCES[::-1]]
     assert main(["translate", best, "--input", str(source)]) == 0
     from_file = capsys.readouterr()
-    assert from_file.err == ""
+    assert from_file.err == f"{translate.CANNOT_WARN}\n"
     assert main(["translate", best, lines[0], "--beam", "3", *lines[1:]]) == 0
     assert capsys.readouterr().out == from_file.out
     assert from_file.out.count("\n") == len(lines)
     assert main(["translate", best, "--input", str(source), "--json", "--max-length", "1"]) == 0
     printed = capsys.readouterr()
     tokens = [json.loads(line)["tokens"] for line in printed.out.splitlines()]
-    assert printed.err.splitlines() == [
-        f"the translation of sentence {number} was cut off after 1 token (raise --max-length): {source}"
+    assert [line for line in printed.err.splitlines() if line != translate.CANNOT_WARN] == [
+        f"sentence {number} (cut off after 1 token (max_length)): {source}"
         for number, (translated, source) in enumerate(zip(tokens, lines, strict=True), start=1)
         if translated not in ([], ["<eos>"])
     ]
-    assert printed.err
+    assert len(printed.err.splitlines()) > 1
     monkeypatch.chdir(tmp_path)
     assert main(["translate", best, "input.txt", "der Hund"]) == 0
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 2
-    assert printed.err == "input.txt is also a file: to translate its lines, use --input input.txt\n"
+    assert (
+        printed.err
+        == f"input.txt is also a file: to translate its lines, use --input input.txt\n{translate.CANNOT_WARN}\n"
+    )
 
 
 def test_json_and_n_best(best: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +142,13 @@ def test_every_option_runs_alone_and_with_all_others(
         for options in (
             *("--beam 2", "--length-penalty 0", "--n-best 2", "--json", "--replace-unk", "--max-length 3"),
             *(f"--replace-unk --dictionary {dictionary}", "--prefix 'the dog'", "--batch-size 1", "--precision int8"),
-            *("--device cpu --threads 1", "--no-vocabulary-selection", "--vocabulary-selection"),
+            *(
+                "--device cpu --threads 1",
+                "--no-split",
+                "--split",
+                "--no-vocabulary-selection",
+                "--vocabulary-selection",
+            ),
             *("--temperature 0.5 --seed 2", "--top-k 3"),
         )
     ]

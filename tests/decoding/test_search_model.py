@@ -24,7 +24,13 @@ def name(value):
 
 
 def translator_of(variant, layers=1, **options):
-    options = {"beam_size": 3, "length_penalty": 0.0, "max_length": 6, "precision": "float32"} | options
+    options = {
+        "beam_size": 3,
+        "length_penalty": 0.0,
+        "max_length": 6,
+        "precision": "float32",
+        "block_repeats": False,
+    } | options
     models = [tiny.tiny_model(v, layers, seed=i) for i, v in enumerate(variant if variant is ENSEMBLE else [variant])]
     return Translator(
         Ensemble(models) if variant is ENSEMBLE else models[0], *tiny.tiny_codecs(), SearchConfig(**options)

@@ -71,7 +71,7 @@ def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
 def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "der Hund läuft"
     [plain] = Translator.load(best).translate([text])
-    assert not plain.is_unlike_training
+    assert plain.is_unlike_training is None
     for offset, warns in ((0.01, True), (-0.01, False)):
         path = tmp_path / f"{warns}.safetensors"
         checkpoint.set_threshold(best, path, plain.mean_log_probability + offset)
@@ -80,10 +80,10 @@ def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: 
         assert main(["translate", str(path), text]) == 0
         printed = capsys.readouterr()
         assert printed.out == f"{plain.text}\n"
-        assert ("sentence 1 is unlike the text that this model was trained on: der Hund" in printed.err) is warns
-        assert not Translator.load(path, best).translate([text])[0].is_unlike_training
+        assert ("sentence 1 (unlike the training text" in printed.err) is warns
+        assert Translator.load(path, best).translate([text])[0].is_unlike_training is None
         for other in ({"prefix": "the"}, {"sampling": {"temperature": 1.0}}):  # the threshold is not that of these
-            assert not Translator.load(path).translate([text], **other)[0].is_unlike_training
+            assert Translator.load(path).translate([text], **other)[0].is_unlike_training is None
     before, after = checkpoint.load(best, CPU), checkpoint.load(tmp_path / "True.safetensors", CPU)
     assert before.threshold is None
     assert after.config == before.config

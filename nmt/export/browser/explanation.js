@@ -4,7 +4,7 @@
 import { beamTree } from "./beam_tree.js";
 import { described } from "./labels.js";
 import { beamSearch } from "./search.js";
-import { EOS, EOS_TOKEN } from "./vocabulary.js";
+import { EOS, EOS_TOKEN, UNK } from "./vocabulary.js";
 
 /** @typedef {{text: string, beam_size?: number, prefix?: string[], forced?: [number, number][]}} Question */
 /** @typedef {{tokenize: (text: string) => string[], detokenize: (tokens: string[]) => string, pieces: boolean}} Tokenizer */
@@ -18,6 +18,12 @@ export class Refused extends Error {}
 /** @param {import("./model.js").Model} model @param {Side} source @param {Side} target @param {Config} config */
 export function answering(model, source, target, config) {
   const { model: about } = config;
+
+  /** Whether each token begins a word that is known, and no number: these are not written three times in a row. */
+  const notThrice = target.vocabulary.types.map(
+    (token, id) =>
+      id !== UNK && (target.tokenizer.pieces ? token.includes("▁") : /\p{L}/u.test(token)) && !/\p{N}/u.test(token),
+  );
 
   /** The tokens of a sentence, if it is not too long. @param {string} text */
   function sourceOf(text) {
@@ -61,7 +67,7 @@ export function answering(model, source, target, config) {
     const encoded = await model.encode(source.vocabulary.encode(tokens), forced);
     const step = model.stepOf(encoded);
     const begun = target.vocabulary.encode(prefix);
-    const options = { alpha: about.length_penalty, maxLength: about.max_length, prefix: begun };
+    const options = { alpha: about.length_penalty, maxLength: about.max_length, prefix: begun, notThrice };
     /** @type {import("./search.js").Choice[]} */
     const watched = [];
     const watch = (/** @type {any} */ choice) => watched.push(choice);

@@ -10,6 +10,8 @@ import { BOS, EOS, PAD } from "./vocabulary.js";
 /** @typedef {(tokens: number[], parents: number[], state: any) => Promise<[Float32Array, any]>} Step the last tokens of
  * some hypotheses, and the rows that they have in the state → log-probabilities (K V) of the next ones, the new state */
 
+const LONGEST_LOOP = 6; // tokens
+
 /** ((5 + length) / 6)^α, by which a log-probability is divided; the end token counts (Wu et al. 2016, equation 14).
  * @param {number} length @param {number} alpha */
 export const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
@@ -17,11 +19,12 @@ export const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
 /** The hypotheses of a sentence, best first, at most as many as are kept. One ends when its end token is among the K best
  * continuations; the search ends when K have, or at the largest length, where unfinished ones compete as they are.
  *
- * All begin with the ids of `prefix`, whatever these cost. `watch` sees what each step chose from: the 2K best.
+ * All begin with the ids of `prefix`, whatever these cost. Behind it, no id with `notThrice` ends three equal sequences in a row.
+ * `watch` sees what each step chose from: the 2K best.
  * @param {Step} step @param {any} state that of one hypothesis
- * @param {{beamSize: number, alpha: number, maxLength: number, prefix?: number[], watch?: (choice: Choice) => void}} options
+ * @param {{beamSize: number, alpha: number, maxLength: number, prefix?: number[], notThrice?: boolean[], watch?: (choice: Choice) => void}} options
  * @returns {Promise<Hypothesis[]>} */
-export async function beamSearch(step, state, { beamSize, alpha, maxLength, prefix = [], watch }) {
+export async function beamSearch(step, state, { beamSize, alpha, maxLength, prefix = [], notThrice = [], watch }) {
   /** @type {Hypothesis[]} */
   const ended = [];
   /** @type {Hypothesis[]} */
@@ -30,6 +33,11 @@ export async function beamSearch(step, state, { beamSize, alpha, maxLength, pref
   for (let length = 1; length <= maxLength && ended.length < beamSize; length++) {
     const tokens = kept.map(({ ids }) => ids[ids.length - 1] ?? BOS);
     const [logProbabilities, next] = await step(tokens, parents, state);
+    const types = logProbabilities.length / kept.length;
+    if (prefix[length - 1] === undefined)
+      kept.forEach(({ ids }, row) => {
+        for (const token of thirds(ids)) if (notThrice[token]) logProbabilities[row * types + token] = -Infinity;
+      });
     const scores = kept.map(({ score }) => score);
     const best = candidates(logProbabilities, scores, 2 * beamSize, prefix[length - 1]);
     const ids = best.map(({ parent, token }) => [...kept[parent].ids, token]);
@@ -48,6 +56,13 @@ export async function beamSearch(step, state, { beamSize, alpha, maxLength, pref
     ended.push(...kept.map(({ ids, score }) => ({ ids, score: score / penalty })));
   }
   return ended.sort((a, b) => b.score - a.score).slice(0, beamSize);
+}
+
+/** The tokens that would end the third of three equal sequences in a row. @param {number[]} ids */
+function* thirds(ids) {
+  const end = ids.length;
+  for (let n = 1; n <= LONGEST_LOOP && 3 * n - 1 <= end; n++)
+    if (ids.slice(end - 2 * n + 1).every((id, i) => id === ids[end - 3 * n + 1 + i])) yield ids[end - n];
 }
 
 /** The `count` best continuations, best first, without those that are impossible: another token than the wanted one, if

@@ -69,7 +69,32 @@ export function doubtsAbout(found, model) {
   if (free && model.unlike_below !== null && mean < model.unlike_below)
     said.push("This sentence is unlike the text that the model was trained on: do not trust the translation.");
   if (steps[steps.length - 1].token !== END) said.push(`The translation was cut off after ${steps.length} tokens.`);
+  const [missing, added] = numberDifferences(question.text, found.text);
+  if (missing.length) said.push(`Numbers are missing in the translation: ${missing.join(", ")}.`);
+  if (added.length) said.push(`Numbers of the translation are not in the sentence: ${added.join(", ")}.`);
   return said.join(" ");
+}
+
+/** As nmt/text/checks.py counts them. @param {string} source @param {string} target */
+function numberDifferences(source, target) {
+  const [one, other] = [source, target].map(numbersOf);
+  const left = (/** @type {string[]} */ some, /** @type {string[]} */ more) => {
+    const rest = [...more];
+    return some.filter((number) => {
+      const place = rest.indexOf(number);
+      if (place >= 0) rest.splice(place, 1);
+      return place < 0;
+    });
+  };
+  return [left(one, other), left(other, one)];
+}
+
+const THOUSANDS = /(?<![\d.,'’])\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})(?:\1\d{3})*(?!\d)/g;
+
+/** Without separators and leading zeros. @param {string} text */
+function numbersOf(text) {
+  const joined = text.replace(THOUSANDS, (number) => number.replace(/\D/g, ""));
+  return (joined.match(/\d+/g) ?? []).map((number) => number.replace(/^0+(?=.)/, ""));
 }
 
 /** The chosen part of the translation as a text, without what the buttons show of tokens.

@@ -12,6 +12,7 @@ import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
 import { showSet } from "./test_set.js";
 import { copied, doubtsAbout, legendOf, showSaid, showTold } from "./hypothesis.js";
+import { sentenceOf, showSentences } from "./sentences.js";
 import { forcedOnto, fromAddress, replacedBy, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
 import { makeTabs, markTab } from "./tabs.js";
@@ -121,10 +122,14 @@ async function explain() {
   asking?.abort();
   asking = new AbortController();
   const { signal } = asking;
-  const question = questionOf();
-  asked = JSON.stringify(question);
+  asked = JSON.stringify(questionOf());
   document.body.classList.add("busy");
   try {
+    const part = await sentenceOf(state, modelOf(state.model) !== undefined, signal);
+    if (signal.aborted) return;
+    state = { ...state, ...part };
+    const question = questionOf();
+    asked = JSON.stringify(question);
     const answer = await answerTo(question, signal);
     if (signal.aborted) return;
     const own = modelOf(question.model);
@@ -164,6 +169,7 @@ function render() {
 }
 
 function renderAll() {
+  showSentences(at("sentences"), state, actions);
   showSaid(at("said"), found, state, actions);
   showTold(at("told"), found, state, actions);
   at("hint").hidden = !found.steps.length;
@@ -201,7 +207,8 @@ function renderMind() {
 }
 
 function fillIn() {
-  if (text.value !== state.text) text.value = state.text;
+  const whole = state.whole || state.text;
+  if (text.value !== whole) text.value = whole;
   model.value = state.model;
   const own = modelOf(state.model);
   inLanguage(text, own?.source_language);
@@ -239,7 +246,7 @@ function begin() {
   themes();
   const show = (/** @type {string} */ view) => actions.change({ view }, false);
   makeTabs(at("tabs"), VIEWS, () => state.view, show);
-  text.value = state.text;
+  text.value = state.whole || state.text;
   document.querySelector(".skip")?.addEventListener("click", (event) => (event.preventDefault(), at("panel").focus()));
   at("said").addEventListener("copy", (event) => {
     event.clipboardData?.setData("text/plain", copied(at("said"), found, getSelection()));
@@ -247,11 +254,11 @@ function begin() {
   });
   text.addEventListener("input", () => {
     clearTimeout(pause);
-    state = { ...state, text: text.value, prefix: [], forced: [], step: 0, mind: null, node: null };
+    state = { ...state, text: text.value, whole: "", prefix: [], forced: [], step: 0, mind: null, node: null };
     pause = setTimeout(() => (actions.remember({}), explain()), 120);
   });
   model.addEventListener("change", () => {
-    const typed = state.text !== firstSentence(state.model);
+    const typed = (state.whole || state.text) !== firstSentence(state.model);
     const chosen = { model: model.value, text: typed ? state.text : firstSentence(model.value) };
     actions.change({ ...chosen, prefix: [], forced: [], beam: null, mind: null }, true);
   });

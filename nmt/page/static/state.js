@@ -4,7 +4,8 @@
 /**
  * @typedef {object} State
  * @property {string} view
- * @property {string} text
+ * @property {string} text one sentence
+ * @property {string} whole the text in the box, if it has several
  * @property {string} model
  * @property {number | null} beam
  * @property {boolean} words whether subwords are joined
@@ -33,6 +34,7 @@ export function fromAddress(example) {
   return {
     view: given.get("view") ?? "attention",
     text: given.get("text") ?? example(model),
+    whole: given.get("whole") ?? "",
     model,
     beam: Number.isInteger(beam) && beam > 0 ? Math.min(beam, 50) : null,
     words: given.get("words") !== "0",
@@ -72,6 +74,7 @@ export function replacedBy(state, tokens, t, token) {
 /** @param {State} state */
 export function toAddress(state) {
   const parts = new URLSearchParams({ view: state.view, text: state.text });
+  if (state.whole) parts.set("whole", state.whole);
   if (state.model !== "1") parts.set("model", state.model);
   if (state.beam !== null) parts.set("beam", String(state.beam));
   if (!state.words) parts.set("words", "0");

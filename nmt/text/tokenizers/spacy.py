@@ -40,14 +40,14 @@ class SpacyTokenizer(SurfaceTokenizer):
         return cls(language, lowercase)
 
     def __post_init__(self) -> None:
-        _spacy_rules(self.language)  # a wrong language shows here, not in the middle of a corpus
+        spacy_rules(self.language)  # a wrong language shows here, not in the middle of a corpus
 
     def words(self, text: str) -> list[str]:
         """spaCy's tokens alone, in the text's own letters."""
         # spaCy takes punctuation off a word one character after the other, and copies the rest each time: 100,000
         # brackets would take half an hour.
         text = _LONG_WORD.sub(lambda word: " ".join(_PIECE.findall(word[0])), text)
-        return [token.text for token in _spacy_rules(self.language)(single_spaces(text))]
+        return [token.text for token in spacy_rules(self.language)(single_spaces(text))]
 
     def surfaces(self, text: str) -> list[str]:
         words, surfaces = self.words(text), list[str]()
@@ -108,7 +108,7 @@ def _rejoin(tokens: list[str], language: str) -> list[str]:
 
 
 @cache
-def _spacy_rules(language: str) -> Any:
+def spacy_rules(language: str) -> Any:
     import spacy
 
     try:

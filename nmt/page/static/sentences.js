@@ -1,0 +1,43 @@
+// @ts-check
+/** Texts of several sentences: one of them is looked at. The server knows where they end. */
+
+import { ask, served } from "./api.js";
+import { element } from "./elements.js";
+
+const MAYBE_SEVERAL = /[.!?\n…。！？]["'”“»)\]]*\s*\S/;
+/** The sentences of the text in the box, if it has several, as a model translates them.
+ * @type {{model: string, text: string, sentences: any[]}} */
+let split = { model: "", text: "", sentences: [] };
+
+/** The text in the box, if it has several sentences, and the one that is looked at: the first, until another is chosen.
+ * @param {import("./state.js").State} state @param {boolean} hasModel @param {AbortSignal} signal
+ * @returns {Promise<{whole: string, text: string}>} */
+export async function sentenceOf({ model, text, whole: before }, hasModel, signal) {
+  const whole = before || text;
+  if (split.model !== model || split.text !== whole) {
+    const question = { model, text: whole, attention: false };
+    const asks = served && hasModel && MAYBE_SEVERAL.test(whole.trim());
+    const sentences = asks ? (await ask("/api/translate", question, signal)).sentences : [];
+    if (!signal.aborted) split = { model, text: whole, sentences };
+  }
+  const sources = split.sentences.map(({ source }) => source);
+  if (!sources.length) return { whole: "", text: whole };
+  return { whole, text: sources.includes(text) ? text : sources[0] };
+}
+
+/** The sentences of a text, if it has several, each as a button with its translation.
+ * @param {HTMLElement} place @param {import("./state.js").State} state @param {any} actions */
+export function showSentences(place, state, actions) {
+  place.replaceChildren(
+    ...split.sentences.map(({ source, text }) => {
+      const button = /** @type {HTMLButtonElement} */ (element("button", "quiet", text));
+      button.type = "button";
+      button.title = source;
+      button.setAttribute("aria-pressed", String(source === state.text));
+      const about = { text: source, prefix: [], forced: [], step: 0, mind: null };
+      button.addEventListener("click", () => actions.change(about, true));
+      return button;
+    }),
+  );
+  place.hidden = !split.sentences.length;
+}

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from nmt.config.run import Config
 
 DEFAULT = "(default: the checkpoint's setting)"
-SETTINGS = ("length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size", "split")
+SETTINGS = ("length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size")
 SAMPLING = ("temperature", "top_k", "seed")
-CONTENT_OPTIONS = ("beam", *SETTINGS, *SAMPLING)  # all that decide what the translations are
+CONTENT_OPTIONS = ("beam", "split_sentences", *SETTINGS, *SAMPLING)  # all that decide what the translations are
 
 
 class Parser(argparse.ArgumentParser):
@@ -37,7 +37,8 @@ def add_decoding_options(parser: Parser) -> None:
     add = parser.add_argument
     add("--max-length", type=positive, metavar="N", help=f"longest translation, in tokens {DEFAULT}")
     add("--batch-size", type=positive, metavar="N", help=f"sentences translated at once {DEFAULT}")
-    add("--split", action=argparse.BooleanOptionalAction, help=f"translate each sentence of a line by itself {DEFAULT}")
+    split = f"translate each sentence of a line by itself {DEFAULT}"
+    add("--split", dest="split_sentences", action=argparse.BooleanOptionalAction, help=split)
     add_search_options(parser)
     add("--temperature", type=float, metavar="T", help="sample translations from p^(1/T) instead of searching")
     add("--top-k", type=positive, metavar="K", help="sample each token from the K most probable ones")
@@ -71,6 +72,7 @@ def search_settings(options: argparse.Namespace) -> dict[str, Any]:
     if sampling.keys() == {"seed"}:
         raise UserError("--seed is for sampling: add --temperature 1 or --top-k, or leave it out")
     settings = {name: getattr(options, name, None) for name in SETTINGS}
+    settings["split"] = getattr(options, "split_sentences", None)  # nmt evaluate has another --split
     return {"beam_size": options.beam, "sampling": sampling or None, **settings}
 
 

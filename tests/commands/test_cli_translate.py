@@ -152,7 +152,7 @@ def test_every_option_runs_alone_and_with_all_others(
             *("--temperature 0.5 --seed 2", "--top-k 3"),
         )
     ]
-    text = [[sentence, "--attention", str(tmp_path / "a.png")]]
+    text = [[sentence, "--attention", str(tmp_path / "a.png"), "--pieces"]]
     plain = ["--plain", "--precision", "float32"]  # not together with int8
     directions = [["--from", "de"], ["--to", "en"]]  # without a checkpoint, so alone
     from_file = [["--input", str(file), "--workers", "2"], ["--input", str(file), "--output", "out", "--resume"]]

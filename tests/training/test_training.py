@@ -71,7 +71,8 @@ def test_the_events_the_screen_and_the_folder_of_a_run(
     assert names == {"best.safetensors", "last.safetensors", "previous.safetensors", "metrics.jsonl", "config.yaml"}
     assert load_config(folder / "config.yaml") == config
     best = checkpoint.load(folder / "best.safetensors", torch.device("cpu"))
-    assert (best.config, best.training) == (config, None)
+    search = config.search.model_copy(update={"split": True})  # the training lines are single sentences
+    assert (best.config, best.training) == (config.model_copy(update={"search": search}), None)
     assert len(Translator.load(folder / "best.safetensors").translate(text["test"].source)) == len(text["test"].source)
 
 

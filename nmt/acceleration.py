@@ -41,10 +41,7 @@ def for_training(
 
 
 def for_inference(model: TranslationModel, precision: str, *, fast: bool = True) -> TranslationModel:
-    """The model for search in this precision. A fast one does not follow later changes of its weights.
-
-    Raises `UserError` for a precision that only `nmt.fast` has.
-    """
+    """The model for search, with its weights of now. Raises `UserError` for a precision that only `nmt.fast` has."""
     room = _room() if fast else None
     if room is not None:
         return room.prepare_for_inference(model, precision)

@@ -191,19 +191,3 @@ def test_wrong_settings_are_refused(
     assert message.startswith(f"error: {error}")
     assert message.count("\n") == 1
     assert not Path(str(settings["output"])).exists()
-
-
-def test_the_shipped_configs_differ_only_where_they_must() -> None:
-    lower, cased = (
-        load_config(ROOT / "configs" / f"{name}.yaml").model_dump() for name in ("multi30k", "multi30k_cased")
-    )
-    for config in (lower, cased):
-        del config["name"]
-        for side in ("source", "target"):
-            del config["data"][side]["tokenizer"], config["data"][side]["lowercase"]
-    assert lower == cased
-    first, again = (load_config(ROOT / "configs" / f"multi30k_captions{name}.yaml").data for name in ("", "_again"))
-    assert first.model_copy(update={"source": again.source, "target": again.target}) == again
-    for number, data in enumerate((first, again), start=1):
-        paths = [extra.path for extra in data.source.extra]
-        assert paths == [f"checkpoints/multi30k-full/text{number}-{language}.de" for language in ("en", "de")]

@@ -30,10 +30,7 @@ class DamagedFile(UserError):
 
 
 def write(path: Path, contents: dict[str, Any], previous: Path | None = None) -> None:
-    """Write nested plain values and tensors so that `path` holds, at any moment, the old file or the new one whole.
-
-    The old file is then found under the name `previous`, if one is given.
-    """
+    """Write nested plain values and tensors, whole or not at all; the file before it becomes `previous`, if given."""
     tensors: dict[str, Tensor] = {}
     values = _split(contents, "", tensors)
     names: dict[tuple[Any, ...], str] = {}  # of tensors by what is the same for two of the same elements

@@ -13,10 +13,7 @@ _REAL = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
 def quantize(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The weights with integers up to ±127 in the place of matrices, and the scales of these matrices' rows.
-
-    Vectors, and matrices of one row, stay as they are. Weights that several names share stay shared.
-    """
+    """The weights with integers up to ±127 in the place of matrices of several rows, and these rows' scales."""
     stored, scales = dict(weights), {}
     done: dict[int, tuple[Tensor, Tensor]] = {}
     for name, weight in weights.items():

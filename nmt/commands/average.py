@@ -71,8 +71,7 @@ def _validation_sources(config: DataConfig) -> list[str] | None:
 def mean_of(loaded: Mapping[str, Loaded]) -> Loaded:
     """The first of some checkpoints, each given with its path, with the mean of all their weights.
 
-    Raises `UserError` if they are not models of one kind with the same vocabularies, of one run or of runs that started
-    from one checkpoint (whose mean Wortsman et al. 2022 call a soup).
+    Raises `UserError` unless they are of one run, or of runs from one checkpoint (a soup: Wortsman et al. 2022).
     """
     import torch
 

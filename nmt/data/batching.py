@@ -1,7 +1,6 @@
 """Pairs of id sequences → padded batches of like length, in an order that the seed and the epoch decide.
 
-The batches are found with NumPy rather than by torchtext's `pool`, which makes Python objects of every example: of five
-million it would take a minute and a gigabyte.
+Batches are made with NumPy: torchtext's `pool` makes Python objects of each example, which takes a gigabyte.
 """
 
 from __future__ import annotations

@@ -36,10 +36,7 @@ class Block(NamedTuple):
 def tokenize_pairs(
     codecs: list[Codec], max_length: int, files: Iterable[tuple[Iterator[str], Iterator[str]]], count: int
 ) -> Iterator[Block]:
-    """The blocks of some files with `count` lines, in order; few lines take no other process.
-
-    Pairs have 1 to `max_length` tokens on both sides.
-    """
+    """The blocks of files with `count` lines, in order. Pairs have 1 to `max_length` tokens. Few take one process."""
 
     def jobs() -> Iterator[tuple[list[Codec], int, int, list[list[str]]]]:
         for number, (source, target) in enumerate(files):

@@ -74,8 +74,7 @@ def _enough(source: Rows, target: Rows) -> tuple[Rows, Rows]:
 def learn_shortlist(source: Rows, target: Rows, vocabularies: tuple[Vocabulary, Vocabulary]) -> Shortlist | None:
     """The shortlist of training pairs: for each source token `LIKELIEST` target tokens, and the `FREQUENT` ones.
 
-    A target token that is spelled as the source token is always among its likely ones, so that names can be copied.
-    Returns None for a vocabulary that is too small to be worth it.
+    The target token that is spelled alike is among them, so that names can be copied. None for a small vocabulary.
     """
     size = len(vocabularies[1])
     if size <= SMALL:

@@ -1,6 +1,4 @@
-"""A lexical shortlist: which target tokens may occur in the translation of a sentence, by its source tokens.
-
-See L'Hostis et al. 2016 and Shi and Knight 2017; `nmt.data.ibm1` learns it, `nmt.fast` searches among its tokens.
+"""A lexical shortlist (L'Hostis et al. 2016; Shi and Knight 2017): the target tokens that a translation may have.
 
 Shapes: V source vocabulary, n tokens likely for each, m frequent tokens.
 """

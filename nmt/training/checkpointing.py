@@ -89,8 +89,7 @@ class TrainingState(BaseModel):
 def save(trainer: Trainer) -> None:
     """Save all that resuming needs as `last.safetensors`; the checkpoint before it becomes `previous.safetensors`.
 
-    Every process must call it. Raises `UserError` rather than save weights that are not finite, or into a folder that
-    has become another run's.
+    Every process must call it. Raises `UserError` rather than save infinite weights, or into another run's folder.
     """
     trainer.log.refuse_removed()
     refuse_infinite(trainer)
@@ -118,7 +117,7 @@ def refuse_infinite(trainer: Trainer) -> None:
     counters, last = trainer.counters, trainer.folder / LAST
     reason = f"{counters.skipped_in_row} updates in a row were skipped"
     if counters.skipped_in_row < MAX_SKIPPED:
-        if trainer.train_state.is_finite:
+        if all(bool(weight.isfinite().all()) for weight in trainer.train_state.model.parameters()):
             return
         reason = "weights are not finite"
     advice = "start over (with training.checkpoint_every, a checkpoint before this would have been saved)"
@@ -180,8 +179,7 @@ def load_last(
 ) -> tuple[Loaded, TrainingState] | None:
     """The last checkpoint that is not damaged, or None before the first. `repair` moves a damaged one out of the way.
 
-    Raises `UserError` if training cannot continue from it with this config, text and number of processes, or if not all
-    machines read the same one.
+    Raises `UserError` if training cannot continue from it with this config, text and number of processes.
     """
     last, previous = folder / LAST, folder / PREVIOUS
     if not group.is_main:

@@ -28,10 +28,7 @@ class EventLog:
     """Appends events to a run's `metrics.jsonl`, and their numbers to TensorBoard's event files beside it."""
 
     def __init__(self, folder: Path | None, size: int = 0, update: int = 0) -> None:
-        """Continue after a checkpoint's update, when the file had `size` bytes: later events are cut off.
-
-        Without a folder, as for processes other than the first, nothing is kept.
-        """
+        """Continue where the file had `size` bytes: later events are cut off. Without a folder nothing is kept."""
         self._folder, self._path = folder, (folder or Path()) / NAME
         self._tensorboard = _summary_writer(folder / TENSORBOARD, update) if folder else None
         with report_write_errors(self._path):

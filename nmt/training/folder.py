@@ -23,10 +23,7 @@ _ANOTHER = "Start another run: --set name=NAME"
 
 
 def require_folder(folder: Path, *, resume: bool) -> None:
-    """Raise `UserError` unless a new run may use the folder, or with `resume` the one that it holds may continue.
-
-    Without a checkpoint, no more may be in it than a run leaves before its first one.
-    """
+    """Raise `UserError` unless a new run may use the folder, or with `resume` the one that it holds may continue."""
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     holds_run = not names.isdisjoint((LAST, PREVIOUS, BEST))
     if resume and "last.pt" in names and LAST not in names:

@@ -52,8 +52,8 @@ class Prepared(NamedTuple):
 def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path | None = None) -> Prepared:
     """Read and tokenise the data that `config` names, and cache the result; read the checkpoint to start from.
 
-    Of several processes the first one does the work, and the rest then read the cache. `resumed` is the folder of a run
-    that continues. Raises `UserError` if the data or the starting point cannot be used here.
+    Of several processes the first one does the work. `resumed` is the folder of a run that continues. Raises
+    `UserError` if the data or the starting point cannot be used here.
     """
     device = local_device(choose_device(config.training.device))
     if config.training.threads is not None:

@@ -44,9 +44,8 @@ def run(
 ) -> Path:
     """Train what `config` describes and return the run's folder, `output_dir/name`.
 
-    A new run needs a new folder; `resume` continues from the folder's `last.safetensors`, or starts from the beginning
-    if there is none yet. Raises `UserError` before anything is written if config, data or folder do not fit. From the
-    first update on, signals end it by `stop`.
+    `resume` continues from the folder's `last.safetensors`, or begins if there is none. Raises `UserError` before
+    anything is written if config, data or folder do not fit. From the first update on, signals end it by `stop`.
     """
     folder = Path(config.output_dir) / config.name
     progress = Progress(quiet=not group.is_main)
@@ -82,8 +81,7 @@ def run(
 def check(config: Config, *, resume: bool) -> None:
     """Report what a run of `config` would train, the memory of its largest update, and how long training takes.
 
-    For that, a few updates are made of a model that is not kept. No folder is made. Raises `UserError` where a run
-    would.
+    For that, a few updates are made of a model that is not kept. Raises `UserError` where a run would.
     """
     folder = Path(config.output_dir) / config.name
     require_folder(folder, resume=resume)

@@ -53,11 +53,6 @@ class TrainState(NamedTuple):
         """The model that is validated and kept."""
         return self.model if self.average is None else self.average.model
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether every weight is a finite number."""
-        return all(bool(parameter.isfinite().all()) for parameter in self.model.parameters())
-
 
 def new_train_state(
     model: Seq2Seq,

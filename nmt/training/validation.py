@@ -42,8 +42,7 @@ def validate(
 ) -> Validation:
     """A model's loss under teacher forcing, and its BLEU by the same search as everywhere else.
 
-    References are lower-cased for a model that writes no capitals. Several processes share the batches, and all get
-    the result of one, up to rounding.
+    Several processes share the batches, and all get the result of one, up to rounding.
     """
     translator = Translator(model, source, target, config.search, selection, fast=config.training.fast)
     pairs = [Example(source.encode(x), target.encode(y)) for x, y in zip(text.source, text.target, strict=True)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.texts import SAMPLE, data_config, rows_of
 
-from nmt.augment.copying import FREQUENT, Copying, made_up
+from nmt.augment.copying import FREQUENT, Copying
 from nmt.config.data import DataConfig
 from nmt.data.batching import Example
 from nmt.data.training_set import TrainingSet, load_training_set
@@ -52,18 +52,6 @@ def test_words_on_both_sides_give_way_to_the_same_made_up_word(pairs: TrainingSe
         assert made[:1] == made[1:]
         changed += bool(made)
     assert 0.15 * LINES < changed < 0.3 * LINES
-
-
-@pytest.mark.parametrize("pieces", [[], ["müll", "er", "wolf"]])
-def test_made_up_words_are_names_and_numbers(pieces: list[str]) -> None:
-    chance = Random(1)
-    made = [made_up(chance, pieces) for _ in range(1000)]
-    names = [word for word in made if not word.isdecimal()]
-    assert all(word.isalpha() and word.istitle() for word in names)
-    assert 0.2 < 1 - len(names) / len(made) < 0.3
-    of_pieces = [name for name in names if re.fullmatch("(müll|er|wolf){2,3}", name.lower())]
-    assert len(of_pieces) / len(names) == pytest.approx(0.5 if pieces else 0, abs=0.06)
-    assert len(set(names) - set(of_pieces)) > (300 if pieces else 600)
 
 
 # Which word is replaced: any with a clear translation, but no frequent one and no mark

@@ -102,7 +102,10 @@ STATES: list[tuple[Alter, str]] = [
     (lambda t: t["optimizer"].pop("0.step"), "optimizer: 0.step is nothing, but real numbers of shape () is needed"),
     (lambda t: t["optimizer"].update({"0.exp_avg": t["optimizer"]["0.exp_avg"].double() + 1e300}), "is not finite"),
     (lambda t: t.update(optimizer=None), "optimizer: "),
+    (lambda t: t.update(optimizer={"0": 5}), "optimizer.0: input should be an instance of Tensor"),
     (lambda t: t.update(average=7), "average: "),
+    (lambda t: t.update(average={"x": torch.zeros(3)}), "average: x is real numbers of shape"),
+    (lambda t: t.update(more=1), "more: "),
     (lambda t: t["state"].update(epoch=-1), "state.epoch: input should be greater"),
     (lambda t: t["state"].update(update=10**400), "state.update: input should be"),
     (lambda t: t["state"].update(batch=10**6), "training.state.batch is 1000000, of 8 in an epoch"),
@@ -111,6 +114,7 @@ STATES: list[tuple[Alter, str]] = [
     (lambda t: t.update(random=t["random"].float()), "random generator cannot be used"),
     (lambda t: t.update(random=t["random"][:, :-8]), "random generator cannot be used"),
     (lambda t: t.update(random=t["random"][0, 0]), "trained by 0 process(es)"),
+    (lambda t: t.update(random=t["random"].repeat(2, 1)), "trained by 2 process(es): resume with as many, not 1"),
     (lambda t: t.update(random=None), "random: "),
 ]
 

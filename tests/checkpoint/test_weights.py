@@ -1,6 +1,5 @@
 """Weights in 8 bits: what is stored, what comes back, and what is refused."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,13 +7,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from support.checkpoints import CPU, JOINT, LARGE, Alter, Maker, Saver, altered, refusal, weights
-from support.runs import ConfigMaker, finish
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.data.shortlist import Shortlist
-from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 
@@ -108,18 +105,6 @@ def test_it_translates_beside_others_and_shrinks_no_further(
         outputs.append(capsys.readouterr())
     assert outputs == [outputs[0]] * 3
     assert main(["translate", best, small, "Ein Hund läuft"]) == 0  # an ensemble
-
-
-def test_training_cannot_continue_from_it(make_config: ConfigMaker, tmp_path: Path) -> None:
-    config = make_config("training.max_updates=2")
-    last = finish(config) / "last.safetensors"
-    for option in ("--half", "--int8"):
-        small = tmp_path / f"{option}.safetensors"
-        assert main(["average", str(last.with_name("best.safetensors")), option, "--output", str(small)]) == 0
-        last.write_bytes(small.read_bytes())
-        reason = "is for translation only, like best.safetensors: training cannot"
-        with pytest.raises(UserError, match=re.escape(f"last.safetensors {reason}")):
-            finish(config, resume=True)
 
 
 def scaled(change: Callable[[torch.Tensor], object]) -> Alter:

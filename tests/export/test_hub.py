@@ -107,19 +107,12 @@ def test_what_is_pushed_translates_and_what_was_fetched_needs_no_connection(
     assert client.fetch(f"hf://{NAME}") == first  # from the cache
 
 
-def test_the_card(hub: Repositories, best: str, tmp_path: Path) -> None:
+def test_the_card(hub: Repositories, best: str) -> None:
     assert main(["push", best, NAME]) == 0
     _, fields, text = hub[NAME]["README.md"].decode().split("---\n")
     assert yaml.safe_load(fields)["language"] == ["de", "en"]
     assert f"hf://{NAME}" in text
     assert "bahdanau's attention (additive)" in text
-    model, readme = tmp_path / "model.safetensors", tmp_path / "README.md"
-    model.write_bytes(Path(best).read_bytes())
-    fields_of_its_own = "---\nlicense: mit\n---\n# Mine\n"
-    for content, card in (("# Mine\n", f"---\n{fields}---\n\n# Mine\n"), (fields_of_its_own, fields_of_its_own)):
-        readme.write_text(content, encoding="utf-8")
-        assert main(["push", str(model), NAME]) == 0
-        assert hub[NAME]["README.md"].decode() == card
 
 
 def test_what_cannot_be_fetched_or_pushed(

@@ -20,7 +20,6 @@ from nmt.cli import main
 from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.lab import result, runs
-from nmt.system import files
 
 PAIRS = {"train": 60, "validation": 10, "test": 30}
 ATTENTION = {"none": {"wiring": "none"}, "luong": {"wiring": "luong", "score": "dot", "input_feeding": False}}
@@ -208,16 +207,6 @@ def test_a_failure_is_reported_and_loses_no_other(
     markdown = (copy / "page" / "README.md").read_text(encoding="utf-8")
     assert "| luong |" in markdown
     assert "**Missing, because the run failed:** none" in markdown
-
-
-@pytest.mark.long
-def test_a_run_in_progress_is_left_alone(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (copy / "runs" / "none" / "result.json").unlink()
-    before = modified(copy / "runs" / "none")
-    with files.locked(copy / "runs" / "none" / "log.txt", "in use"):
-        assert ablation(copy) == 2
-    assert "another process" in capsys.readouterr().err
-    assert modified(copy / "runs" / "none") == before
 
 
 def test_bad_input_is_one_line_and_code_2(

@@ -136,7 +136,7 @@ MUTATIONS = [
     ),
     *planted(
         "training/train_state.py",
-        "training/test_optimizers.py",
+        "checkpoint/test_average.py",
         ("(1 + updates) / (10 + updates)", "(1 + updates) / (9 + updates)"),
     ),
     *planted(

@@ -1,4 +1,4 @@
-"""Each optimizer's steps against the equations of its paper, in NumPy; the moving average of weights, by hand."""
+"""Each optimizer's steps against the equations of its paper, in NumPy."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.losses import random_model
 from torch import nn
 
 from nmt.components import OPTIMIZERS
 from nmt.config.training import TrainingConfig
-from nmt.training.train_state import MovingAverage, moments_of
+from nmt.training.train_state import moments_of
 
 GRADIENTS = np.random.default_rng(1).normal(size=(6, 2, 3))
 START = np.linspace(-1, 1, 6).reshape(2, 3)
@@ -75,20 +74,3 @@ def test_steps_are_those_of_the_paper(name: str, options: dict[str, Any]) -> Non
         optimizer.step()
         np.testing.assert_allclose(weights.detach().numpy(), expected, rtol=1e-6)
     assert tuple(optimizer.state[weights]) == moments_of(part)  # what a checkpoint keeps
-
-
-def test_untrained_weights_are_soon_forgotten_and_then_the_decay_counts() -> None:
-    model = random_model().requires_grad_(False)
-    weights = model.decoder.output.weight
-    weights.fill_(4)
-    average = MovingAverage(model, decay=0.5)
-    averaged = average.model.decoder.output.weight
-    weights.fill_(15)
-    average.update(1)  # (1 + 1) / (10 + 1) of it is kept
-    assert averaged[0, 0].item() == pytest.approx(4 * 2 / 11 + 15 * 9 / 11)
-    average.update(6)  # 7 / 16
-    assert averaged[0, 0].item() == pytest.approx((4 * 2 / 11 + 15 * 9 / 11) * 7 / 16 + 15 * 9 / 16)
-    weights.fill_(0)
-    before = averaged[0, 0].item()
-    average.update(1000)
-    assert averaged[0, 0].item() == pytest.approx(before / 2)

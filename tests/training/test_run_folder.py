@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from support.runs import HARD, ConfigMaker, Killed, after_update, assert_same_run, contents, finish, run_and_stop
 
 from nmt.checkpoint import contents as checkpoint
-from nmt.checkpoint import file as checkpoint_file
 from nmt.system.errors import UserError
 from nmt.training.interruption import StopSignals
 from nmt.training.run import check, run
@@ -62,34 +60,6 @@ def test_resume_without_a_usable_checkpoint_is_refused_and_changes_nothing(make_
         with pytest.raises(UserError, match=message):
             finish(config, resume=True)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-STATES: list[tuple[Callable[[dict[str, Any]], object], str]] = [
-    (lambda t: t["state"].update(update="many"), "state.update: "),
-    (lambda t: t["optimizer"].pop("0.exp_avg"), "optimizer: 0.exp_avg is nothing, but real numbers"),
-    (lambda t: t["optimizer"].update({"0.exp_avg": torch.zeros(2)}), "0.exp_avg is real numbers of shape"),
-    (lambda t: t.update(optimizer={"0": 5}), "optimizer.0: input should be an instance of Tensor"),
-    (lambda t: t.update(average={"x": torch.zeros(3)}), "average: x is real numbers of shape"),
-    (lambda t: t.update(random=torch.zeros(1, 3)), "random generator cannot be used"),
-    (lambda t: t.update(random=t["random"].repeat(2, 1)), "trained by 2 process(es): resume with as many, not 1"),
-    (lambda t: t.update(more=1), "more: "),
-]
-
-
-def test_a_training_state_that_does_not_fit_is_refused(make_config: ConfigMaker) -> None:
-    config = make_config("training.max_updates=2")
-    folder = finish(config)
-    whole = (folder / "last.safetensors").read_bytes()
-    for alter, message in STATES:
-        (folder / "last.safetensors").write_bytes(whole)
-        saved = checkpoint_file.read(folder / "last.safetensors")
-        alter(saved["training"])
-        checkpoint_file.write(folder / "last.safetensors", saved)
-        with pytest.raises(UserError) as caught:
-            finish(config, resume=True)
-        assert str(caught.value).startswith(str(folder / "last.safetensors"))
-        assert message in str(caught.value)
-        assert "\n" not in str(caught.value)
 
 
 def test_a_kill_behind_the_first_best_model_loses_nothing(

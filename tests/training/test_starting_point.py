@@ -64,9 +64,7 @@ def test_a_selection_of_the_vocabulary_is_kept_and_only_added_to(
     second = finish(make_config("name=second", selecting, f"training.start_from={best}", *STILL, *other_text))
     paths = best, first / "last.safetensors", second / "best.safetensors"
     before, last, after = (load(path, torch.device("cpu")).selection for path in paths)
-    assert before is not None
-    assert last is not None
-    assert after is not None
+    assert None not in (before, last, after)
     assert all(torch.equal(a, b) for a, b in zip(before, last, strict=True))
     for one, other in zip(before.likeliest.tolist(), after.likeliest.tolist(), strict=True):
         assert {*one} <= {*other, PAD}

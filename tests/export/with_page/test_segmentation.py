@@ -21,19 +21,8 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = Path(__file__).with_name("tokenize.mjs")
 CAPTIONS = (ROOT / "data" / "sample" / "train.de").read_text(encoding="utf-8").split("\n")[:-1]
 ODD = [
-    *(
-        "",
-        " ",
-        "▁",
-        "a▁b",
-        "  Zwei\u3000 Männer ",
-        "½ ﬁn",
-        "İstanbul ΣΑΣ",
-        "\ufeffx\u200by",
-        "☃☃ 한국 ḍ̇",
-        "A\u0308a\u0308",
-    ),
-    *("\x00\x1c", "Schifffahrt nnn sssss llll eee"),
+    *("", " ", "▁", "a▁b", "  Zwei\u3000 Männer ", "½ ﬁn", "İstanbul ΣΑΣ", "\ufeffx\u200by", "☃☃ 한국 ḍ̇"),
+    *("A\u0308a\u0308", "\x00\x1c", "Schifffahrt nnn sssss llll eee"),
     "USA-Flagge McDonald ÄÖ äÖ ß ⇧▁ein T-SHIRT iPhones „Los!“ U.S. İ1ẞ",
 ]
 BLOCKS = [

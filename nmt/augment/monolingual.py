@@ -16,7 +16,7 @@ from nmt.data import multi30k
 from nmt.data.multi30k import fetch_file, origin_of
 from nmt.data.splits import MULTI30K_NAMES, split_paths
 from nmt.system.errors import UserError
-from nmt.text.corpus import iterate_lines
+from nmt.text.corpus import comparable, iterate_lines
 
 DESCRIPTIONS = "multi30k_descriptions"  # what configs call them, and the folder that holds them
 UPSTREAM = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task2/raw"
@@ -43,14 +43,14 @@ class Monolingual:
     """
 
     paths: tuple[Path, ...]
-    held_out: frozenset[str]  # normalised
+    held_out: frozenset[str]  # comparable
 
     def __iter__(self) -> Iterator[str]:
-        return (line for line in self._lines() if (words := normalised(line)) and words not in self.held_out)
+        return (line for line in self._lines() if (words := comparable(line)) and words not in self.held_out)
 
     def dropped(self) -> int:
         """How many lines are left out because they equal, lower-cased, a line that is held out."""
-        return sum(line.strip() != "" and normalised(line) in self.held_out for line in self._lines())
+        return sum(line.strip() != "" and comparable(line) in self.held_out for line in self._lines())
 
     def empty(self) -> int:
         """How many lines are left out because they have no words."""
@@ -73,7 +73,7 @@ def load_monolingual(name: str, language: str, config: DataConfig, held_out: tup
     for path in paths:
         next(iter(iterate_lines(path)), None)  # refuses a wrong file before anything is fetched
     held_out = (*_evaluation_files(config, language, name), *held_out)
-    lines = {normalised(line) for path in held_out for line in iterate_lines(path)}
+    lines = {comparable(line) for path in held_out for line in iterate_lines(path)}
     return Monolingual(tuple(paths), frozenset(lines))
 
 
@@ -88,11 +88,6 @@ def fetch_descriptions(language: str, folder: Path, mirror: str | None = None) -
     origin = origin_of(mirror)
     origins = [origin, f"{origin.rpartition('/')[0]}/{DESCRIPTIONS}"] if origin else [UPSTREAM]
     return [fetch_file(folder / name, checksum, origins, UPSTREAM) for name, checksum in checksums.items()]
-
-
-def normalised(line: str) -> str:
-    """What two lines have in common that count as equal: their words, lower-cased."""
-    return " ".join(line.lower().split())
 
 
 def _evaluation_files(config: DataConfig, language: str, name: str) -> Iterator[Path]:

@@ -1,6 +1,6 @@
 """Draw validation and test sets from one pair of files, whose lines translate each other.
 
-The same files and seed give the same sets on every machine, and no pair is in two of them.
+The same files and seed give the same sets on every machine, and no sentence is in two of them.
 """
 
 import argparse
@@ -37,6 +37,12 @@ def run(options: argparse.Namespace) -> int:
         print(f"Left out: {counted(counts['empty'], 'pair')} with an empty side.")
     if counts["copies"]:
         print(f"Left out: {counts['copies']} more of the same pairs as in the validation and test sets.")
+    if counts["moved"]:
+        print(f"Moved: {counted(counts['moved'], 'pair')} into the set that has one of their sentences.")
+    if counts["shared_targets"]:
+        print("Translations may be in two sets, sources are not: too few pairs share neither with many others.")
+    if counts["surplus"]:
+        print(f"Left out: {counted(counts['surplus'], 'pair')} that share a sentence with a full set.")
     print("\nIn the config:\n\ndata:\n  corpus: files")
     for side, language in zip(("source", "target"), languages, strict=True):
         print(f"  {side}:\n    language: {in_yaml(language)}")

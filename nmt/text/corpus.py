@@ -12,6 +12,7 @@ from pathlib import Path
 from nmt.system.errors import UserError
 from nmt.system.files import require_regular
 from nmt.system.wording import counted
+from nmt.text.normalization import normalized
 
 GZIP = b"\x1f\x8b"  # how such a file begins
 LONGEST_LINE = 1 << 24  # bytes: what decompresses without end has no longer lines
@@ -77,6 +78,11 @@ def _decoded(line: bytes, path: Path, number: int) -> str:
         if number == 1 and line.startswith(GZIP):
             raise UserError(f"{path} is compressed by gzip: rename it to end in .gz") from None
         raise UserError(f"{path}, line {number}: not valid UTF-8 text; save the file as UTF-8") from None
+
+
+def comparable(line: str) -> str:
+    """What two lines have in common that count as equal: their words, lower-cased, in one normal form."""
+    return " ".join(normalized(line).lower().split())
 
 
 def read_lines(path: Path) -> list[str]:

@@ -19,6 +19,6 @@ _INVISIBLE = re.compile(f"{_JOINERS}|[{_MARKS}\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f
 
 def normalized(text: str) -> str:
     """The text in NFC, without soft hyphens, joiners that join nothing, marks of direction, and control characters."""
-    if text.isascii() and text.isprintable():
-        return text
-    return unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
+    if not text.isprintable():
+        text = _INVISIBLE.sub("", text)
+    return unicodedata.normalize("NFC", text)

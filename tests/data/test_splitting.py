@@ -68,6 +68,38 @@ def test_copies_of_a_pair_never_straddle_the_sets(tmp_path: Path, capsys: pytest
         assert part in printed
 
 
+def test_no_sentence_of_either_side_is_in_two_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Single pairs, chains of pairs that share a source or a target in turn, and one group larger than a set."""
+    draw = random.Random(3)
+    pairs = [(f"Satz {n}", f"sentence {n}") for n in range(60)]
+    pairs += [
+        (f"Kette {n} {k // 2}", f"Chain  {n} {(k + 1) // 2}") for n in range(30) for k in range(draw.randint(2, 6))
+    ]
+    pairs += [("Ja", f"yes {n}") for n in range(50)]
+    draw.shuffle(pairs)
+    assert split(write(tmp_path, pairs), tmp_path / "a") == 0
+    sets = read(tmp_path / "a")
+    assert [len(lines) for name, lines in sets.items() if name != "train"] == [20, 10]
+    for side in (0, 1):
+        sentences = [sentence for lines in sets.values() for sentence in {pair[side] for pair in lines}]
+        assert len(sentences) == len(set(sentences))
+    groups = {name: {" ".join(source.split()[:2]) for source, _ in lines} for name, lines in sets.items()}
+    assert sum(source == "Ja" for source, _ in sets["train"]) == 50
+    moved = sum(len(sets[name]) - len(groups[name]) for name in ("validation", "test"))
+    left_out = len(pairs) - sum(map(len, sets.values()))
+    assert moved >= 5
+    assert left_out >= 1
+    printed = capsys.readouterr().out
+    assert f"Moved: {moved} pairs into the set that has one of their sentences." in printed
+    assert f"Left out: {left_out} pair{'s' * (left_out > 1)} that share a sentence with a full set." in printed
+
+
+def test_few_translations_of_many_sources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert split(write(tmp_path, [(source, "yes") for source, _ in PAIRS]), tmp_path / "a") == 0
+    assert {name: len({source for source, _ in lines}) for name, lines in read(tmp_path / "a").items()} == SIZES
+    assert "Translations may be in two sets, sources are not" in capsys.readouterr().out
+
+
 def test_the_printed_config_reads_the_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = write(tmp_path, PAIRS, ("all.no", "all.en"))  # YAML takes no for a boolean
     assert split(files, tmp_path / "a") == 0
@@ -84,6 +116,8 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
     message = "have 30 different pairs, too few for 20 validation and 10 test pairs"
     assert message in refusal(write(tmp_path, PAIRS[:30]))
+    files = write(tmp_path, [("Ja", target) for _, target in PAIRS[:80]] + PAIRS[80:])
+    assert "too few for 20 validation and 10 test pairs whose sources are in no other set" in refusal(files)
     files = write(tmp_path, PAIRS)
     for names in (write(tmp_path, PAIRS, ("one.txt", "two.txt")), [files[0], files[0]]):
         assert "end the names with the codes of the two languages, such as text.de" in refusal(names)

@@ -94,8 +94,8 @@ class Refused(Answer):
 class Model(Answer):
     """A model: its languages, how it searches, how much it reads, and what else it can be asked for.
 
-    A text is unlike what it was trained on if the mean log-probability of its translation's tokens is below
-    `unlike_below`, in nats.
+    `score` and `scope` are the formulas of its attention. A text is unlike what it was trained on if the mean
+    log-probability of its translation's tokens is below `unlike_below`, in nats.
     """
 
     id: str
@@ -103,6 +103,9 @@ class Model(Answer):
     source_language: str
     target_language: str
     attention: bool
+    wiring: Literal["luong", "bahdanau", "none"]
+    score: str | None
+    scope: str | None
     neighbours: bool
     beam_size: int
     length_penalty: float

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Module
 
 from nmt.decoding.translation import Translation
+from nmt.model.luong import LuongDecoder
 from nmt.page.beam_tree import Node
 from nmt.page.explanation import Explanation
-from nmt.page.neighbours.index import Neighbour
+from nmt.page.neighbours.index import Neighbour, seq2seq
 from nmt.page.steps import DecodingStep
 from nmt.plots.labels import token_labels
 from nmt.text.tokenizers import Tokenizer
@@ -26,6 +29,7 @@ from nmt.translator import Translator
 def of_model(number: str, name: str, translator: Translator, *, indexed: bool = False) -> dict[str, Any]:
     """What a page needs of a model; `indexed`: it has an index of neighbours."""
     search, (source, target) = translator.search, translator.languages
+    decoder = seq2seq(translator).decoder
     vocabularies = [side.vocabulary.tokens for side in (translator.source, translator.target)]
     return {
         "id": number,
@@ -33,6 +37,9 @@ def of_model(number: str, name: str, translator: Translator, *, indexed: bool = 
         "source_language": source,
         "target_language": target,
         "attention": translator.has_attention,
+        "wiring": "luong" if isinstance(decoder, LuongDecoder) else "bahdanau" if translator.has_attention else "none",
+        "score": _formula(getattr(decoder.attention, "score", None)),
+        "scope": _formula(getattr(decoder.attention, "scope", None)),
         "neighbours": indexed,
         "beam_size": search.beam_size,
         "length_penalty": search.length_penalty,
@@ -43,6 +50,12 @@ def of_model(number: str, name: str, translator: Translator, *, indexed: bool = 
         "target_words": len(translator.target.vocabulary),
         "vocabulary": hashlib.sha256(json.dumps(vocabularies).encode()).hexdigest()[:16],  # one for the same tokens
     }
+
+
+def _formula(component: Module | None) -> str | None:
+    """The formula that a score's or scope's docstring begins with, before the paper in parentheses."""
+    first = " ".join((component.__doc__ or "").split("\n\n")[0].split()) if component else None
+    return first and re.split(r" \([^()]*\)[.;]", f"{first}.", maxsplit=1)[0].removesuffix(".")
 
 
 def of_translation(translation: Translation) -> dict[str, Any]:

@@ -90,7 +90,11 @@ def open_page(browser: Browser, address: str) -> Iterator[PageMaker]:
         if message.type in ("error", "warning") and not expected:
             complaints.append(message.text)
 
-    def open_it(place: str = "", at: str = address, **options: object) -> Page:
+    def open_it(place: str = "", at: str = address, words: bool = False, **options: object) -> Page:
+        """The page with EXAMPLE and with tokens as they are, unless `place` or `words` says otherwise."""
+        defaults = [] if at != address or "text=" in place else [f"text={EXAMPLE}"]
+        defaults += [] if words or "words=" in place else ["words=0"]
+        place = "#" + "&".join([place.removeprefix("#"), *defaults])
         context = browser.new_context(**({"viewport": {"width": 1200, "height": 800}} | options))  # type: ignore[arg-type]
         page = context.new_page()
         page.on("console", note)

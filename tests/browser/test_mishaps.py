@@ -98,7 +98,7 @@ def test_a_finger_points_first(open_page: Opener) -> None:
 
 def test_a_server_that_comes_back_is_asked_again(browser: Browser, address: str, explained: Explanation) -> None:
     page = browser.new_context().new_page()
-    page.goto(address)
+    page.goto(f"{address}#words=0")
     page.locator("svg.rays").wait_for()
     page.route("**/api/explain", lambda route: route.abort())
     type_in(page, OTHER)

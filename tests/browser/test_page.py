@@ -1,5 +1,6 @@
 """The page as people use it. What it shows is compared with what the translator gives."""
 
+import math
 import re
 
 import pytest
@@ -10,7 +11,6 @@ from support.page import EXAMPLE, LOOKS, Keeper, Opener, assert_in_nobodys_way, 
 from support.toy_search import path_to
 from torch import Tensor
 
-from nmt.page import serializers
 from nmt.page.explanation import Explanation, explain, read
 from nmt.translator import Translator
 
@@ -41,6 +41,7 @@ def test_it_translates_while_one_types_and_markup_is_text(open_page: Opener, tra
     assert said(page) == labels(expected.translation.tokens)
     page.get_by_label("Sentence", exact=True).fill("")
     expect(page.locator("#panel")).to_contain_text("Type a sentence")
+    page.get_by_label("whole words").check()
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))  # markup in a sentence is text
     page.get_by_label("Sentence", exact=True).fill("<img src=x onerror=alert(1)> <b>Hund</b>")
     expect(page.locator("svg.rays")).to_contain_text("onerror", timeout=30_000)  # a long translation
@@ -63,6 +64,29 @@ def test_attention_is_drawn_as_lines_and_cells(open_page: Opener, explained: Exp
     page.locator("svg.rays [data-column='1']").hover()
     numbers = page.locator(".of-target").all_text_contents()
     assert [float(text or 0) for text in numbers] == pytest.approx(weights[:, 1].tolist(), abs=6e-3)
+
+
+def test_whole_words_are_the_default(open_page: Opener, explained: Explanation) -> None:
+    def in_words(row: Float[Tensor, " S"]) -> list[float]:
+        return [row[:2].sum().item(), row[2:4].sum().item()]  # ⇧ ein, ⇧ hund
+
+    page, weights = open_page(words=True), weights_of(explained)
+    expect(page.locator("#said button")).to_have_text(["A", "dog", "runs", "through", "the", "grass", ".", "(end)"])
+    assert shown(page.locator("svg.heat"))[:2] == pytest.approx(in_words(weights[:2].mean(dim=0)), abs=6e-4)  # ⇧ a
+    expect(page.locator("#panel > .hint")).to_contain_text("look at the end of the sentence")
+    page.locator("svg.rays [data-row='0']").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Instead of “A”")  # and not of the mark of its capital
+    page.keyboard.press("Escape")
+    page.locator("#tab-steps").click()
+    reading, attention = page.locator("table").first, explained.steps[1].attention
+    assert attention is not None
+    sums = [math.log(value) for value in in_words(attention.scores[0].double().exp())]
+    assert column(reading, 0)[:2] == pytest.approx(sums, abs=6e-3)
+    assert column(reading, 1)[:2] == pytest.approx(in_words(weights[1]), abs=6e-4)
+    names = {"query", "score", "weight", "context", "of the context", "probability"}
+    assert names == set(page.locator(".formulas dt").all_text_contents())
+    page.get_by_label("Example sentences").select_option(index=2)
+    expect(page.locator("#said")).to_contain_text("People")
 
 
 def test_the_steps_are_played(open_page: Opener, explained: Explanation, translator: Translator, keep: Keeper) -> None:
@@ -116,10 +140,8 @@ def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, translato
     expect(detail.locator(".sentence")).to_have_text(translator.target.tokenizer.detokenize(paths[place]))
     expect(detail).to_contain_text(f"÷ length penalty {node.penalty:.3f} = score {node.score:.3f}")
     detail.locator("svg.heat").wait_for()
-    tokenizers = translator.source.tokenizer, translator.target.tokenizer
-    tokens = zip(tokenizers, (explained.translation.source_tokens, paths[place]), strict=True)
-    columns, rows = (len({token["word"] for token in serializers.of_tokens(*side)}) for side in tokens)
-    assert detail.locator("svg.heat g > g").count() == columns * rows
+    columns = len(explained.translation.source_tokens)
+    assert detail.locator("svg.heat g > g").count() == columns * len(paths[place])
     keep(page, "beam")
     page.get_by_role("button", name="Go on from here").click()
     expect(page.locator("#said button.fixed")).to_have_count(2)
@@ -172,8 +194,8 @@ def test_the_model_is_told_otherwise(
     page.locator("#said button").nth(1).click()
     put("giraffe")
     back.click()
-    page.locator("svg.rays [data-row='0']").click()
-    expect(dialog).to_contain_text("Instead of “a”")  # and not of the mark of its capital
+    page.locator("svg.rays [data-row='1']").click()
+    expect(dialog).to_contain_text("Instead of “a”")
     put("Two")
     [expected] = translator.translate([EXAMPLE], prefix=[["⇧▁", "▁two"]], precision="float32")
     expect(score).to_have_text(f"score {expected.score:.3f}")
@@ -218,7 +240,7 @@ def test_the_keyboard_is_enough(open_page: Opener) -> None:
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).not_to_be_visible()
     page.get_by_label("whole words").press("Space")
-    expect(page.get_by_label("whole words")).not_to_be_checked()
+    expect(page.get_by_label("whole words")).to_be_checked()
     expect(page.get_by_label("whole words")).to_be_focused()  # though all around it was drawn anew
     page.locator("#tab-compare").click()
     box = page.get_by_role("checkbox", name="bundled, greedy")
@@ -236,7 +258,7 @@ def test_the_keyboard_is_enough(open_page: Opener) -> None:
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_nothing_stands_in_anyones_way(open_page: Opener, look: str, keep: Keeper) -> None:
-    page = open_page("#line=0", **LOOKS[look])
+    page = open_page("#line=0", words=True, **LOOKS[look])
     drawn = {"neighbours": "#panel table tr", "set": "#panel svg.heat", "runs": "table.samples"}
     for view in VIEWS:
         page.locator(f"#tab-{view}").click()

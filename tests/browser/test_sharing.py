@@ -46,11 +46,11 @@ def test_every_view_is_saved_and_one_that_does_not_exist_is_the_first(
 ) -> None:
     views = {
         "attention": {"Hund", "dog", "total", "attention"},
-        "steps": {"hund", "probability", "weight", f"{explained.steps[1].likeliest[0][1]:.3f}"},
+        "steps": {"Hund", "probability", "weight", f"{explained.steps[1].likeliest[0][1]:.3f}"},
         "beam": {"dog", "step"},
         "compare": {"bundled,", "greedy", "score", "Hund", "dog"},
     }
-    page = open_page("#step=1")
+    page = open_page("#step=1", words=True)
     for view, words in views.items():
         page.locator(f"#tab-{view}").click()
         page.locator("#panel svg").first.wait_for()

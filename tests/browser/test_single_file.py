@@ -21,7 +21,7 @@ def test_a_single_file_works_without_a_server(tmp_path: Path, browser: Browser, 
     page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
-    page.goto(file.as_uri())
+    page.goto(f"{file.as_uri()}#words=0")
     explained = explain(translator, TEXT)
     score, words, dialog = page.locator("#score"), page.locator("#said button"), page.get_by_role("dialog")
     expect(score).to_have_text(f"score {explained.translation.score:.3f}")

@@ -6,7 +6,7 @@ import { element } from "./elements.js";
 import { saveButtons } from "./save.js";
 import { forcedOnto } from "./state.js";
 import { candidates } from "./steps.js";
-import { readable } from "./tokens.js";
+import { mainOf, named, unitsOf } from "./tokens.js";
 
 /** @param {HTMLDialogElement} dialog @param {any} found @param {number} t @param {import("./state.js").State} state @param {any} actions */
 export function openMind(dialog, found, t, state, actions) {
@@ -15,7 +15,7 @@ export function openMind(dialog, found, t, state, actions) {
   const close = /** @type {HTMLButtonElement} */ (element("button", "quiet close", "Close"));
   close.type = "button";
   close.addEventListener("click", () => dialog.close());
-  const title = element("h2", "", `Instead of “${readable(step.token)}”`);
+  const title = element("h2", "", `Instead of “${named(found.tokens.slice(0, t), step.token, state.words)}”`);
   title.id = "mind-title";
   const choose = (/** @type {string} */ token) => (dialog.close(), actions.replace(t, token));
   considered.append(title, candidates(found, t, state, "considered", choose));
@@ -52,14 +52,17 @@ function forcing(dialog, found, t, state, actions) {
   const form = document.createElement("form");
   const select = document.createElement("select");
   const label = element("label", "", "Or have this step read only");
-  found.source.forEach((/** @type {any} */ token, /** @type {number} */ s) => {
-    const option = new Option(`${s + 1}. ${token.label}`, String(s));
+  const source = unitsOf(found.source, state.words);
+  source.forEach((unit, i) => {
+    const s = mainOf(unit, found.source);
+    const option = new Option(`${i + 1}. ${unit.label}`, String(s));
     option.disabled = !isHeld("/api/explain", { text: state.text, ...forcedOnto(state, t, s) });
     select.append(option);
   });
   const now = state.forced.find((/** @type {number[]} */ [at]) => at === t);
   const weights = found.steps[t].weights;
-  select.value = String(now ? now[1] : weights.indexOf(Math.max(...weights)));
+  const looked = now ? now[1] : weights.indexOf(Math.max(...weights));
+  select.value = String(mainOf(source.find(({ tokens }) => tokens.includes(looked)) ?? source[0], found.source));
   label.append(select);
   const go = element("button", "quiet", "Force its attention");
   form.append(label, go);

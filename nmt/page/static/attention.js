@@ -1,14 +1,18 @@
 // @ts-check
 /** View 1: lines between the words, whose width is the weight, and a heat map. */
 
-import { element, labelled, note, scrolling } from "./elements.js";
+import { element, note, scrolling } from "./elements.js";
 import { best, heatMap } from "./heat.js";
 import { isKnown } from "./languages.js";
 import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
-import { isMark, sentencesOf, unitsOf, weightsOf, withinSentences } from "./tokens.js";
+import { mainOf, sentencesOf, unitsOf, weightsOf, withinSentences } from "./tokens.js";
 
 const ROW = 30;
+const WHY =
+  "First words and full stops often look at the end of the sentence: they depend on all of it, and there the encoder's " +
+  "GRU has read all of it. ";
+const JOINED = "The weight of a whole word is the sum over the pieces of a source word, the mean over those of a target word.";
 const d3 = /** @type {any} */ (globalThis).d3;
 
 /** @param {HTMLElement} place @param {any} found @param {import("./state.js").State} state @param {any} actions */
@@ -20,19 +24,13 @@ export function showAttention(place, found, state, actions) {
   const parts = partsOf(found);
   const part = partOf(parts, state.part);
   const bar = element("div", "bar");
-  const words = document.createElement("input");
-  words.type = "checkbox";
-  words.id = "words";
-  words.checked = state.words;
-  words.addEventListener("change", () => actions.change({ words: words.checked }, false));
-  bar.append(labelled("whole words", words));
   if (parts.length > 1) bar.append(partChoice(parts, part, actions));
   bar.append(saveButtons(() => pair, "attention"));
   const pair = element("div", "pair");
   const left = element("div");
   const right = scrolling("Heat map");
   pair.append(left, right);
-  place.append(bar, pair);
+  place.append(bar, pair, element("p", "hint", WHY + (state.words ? JOINED : "")));
   const head = Number(part) || 0;
   let weights = found.steps.map((/** @type {any} */ step) => (head ? step.heads[head - 1] : step.weights));
   if (part === "within") weights = withinSentences(weights, found.segments);
@@ -159,8 +157,7 @@ function rays(place, { found, source, target, matrix, all, state, actions, point
     )
     .attr("stroke-width", (/** @type {any} */ cell) => Math.max(0.4, 11 * cell.weight))
     .attr("stroke-linecap", "butt");
-  const wordOf = (/** @type {any} */ unit) =>
-    unit.tokens.find((/** @type {number} */ t) => !isMark(found.target[t].token)) ?? unit.tokens[0];
+  const wordOf = (/** @type {any} */ unit) => mainOf(unit, found.target);
   const [readFrom, writtenIn] = found.languages;
   const ofSource = { x: from - 6, anchor: "end", y: ySource, data: "column", room: from - (narrow ? 34 : 90) };
   words(svg, source, { ...ofSource, lang: readFrom, role: "img" }) // nothing happens where it is chosen

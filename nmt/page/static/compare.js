@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { element, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
 import { saveButtons } from "./save.js";
-import { differing, readable, spelt, unitsOf, weightsOf } from "./tokens.js";
+import { differing, named as shownAs, spelt, unitsOf, weightsOf } from "./tokens.js";
 
 const MOST = 4; // models
 const OWN = "Your translation";
@@ -138,10 +138,10 @@ function column(one, other, state) {
   );
   if (one.hint) box.append(element("p", "hint", one.hint));
   const least = [...one.steps].sort((a, b) => a.probability - b.probability)[0];
-  if (least)
-    box.append(
-      element("p", "number", `least expected: ${readable(least.token)}, probability ${least.probability.toFixed(3)}`),
-    );
+  if (least) {
+    const word = shownAs(one.tokens.slice(0, one.steps.indexOf(least)), least.token, state.words);
+    box.append(element("p", "number", `least expected: ${word}, probability ${least.probability.toFixed(3)}`));
+  }
   if (one.steps[0]?.weights) {
     const source = unitsOf(one.source, state.words);
     const target = unitsOf(one.target, state.words);

@@ -2,42 +2,52 @@
 /** The translation above the views, word by word: what the model was told, and whether to trust it. */
 
 import { element } from "./elements.js";
-import { adjoins, isMark, readable, spelt, withCase } from "./tokens.js";
+import { adjoins, isMark, mainOf, readable, spelt, unitsOf, withCase } from "./tokens.js";
 
 const END = "<eos>";
 /** @type {Record<string, string>} */
 const MARKS = { "⇧": "a capital letter follows", "⇪": "capital letters follow", "⇩": "small letters follow" };
 
-/** Each word is a button. Where marks of case demand capitals, the words have them.
+/** Each word, or each token, is a button. Where marks of case demand capitals, the words have them.
  * @param {HTMLElement} place @param {any} found @param {import("./state.js").State} state @param {any} actions */
 export function showSaid(place, found, state, actions) {
   place.replaceChildren();
   const tokens = found.target.map((/** @type {any} */ { token }) => token);
   const texts = withCase(tokens);
-  found.steps.forEach((/** @type {any} */ step, /** @type {number} */ t) => {
-    const word = /** @type {HTMLButtonElement} */ (element("button", "", readable(texts[t] || step.token)));
+  for (const unit of unitsOf(found.target, state.words)) {
+    const t = mainOf(unit, found.target);
+    const probability = probabilityOf(found, unit);
+    const word = /** @type {HTMLButtonElement} */ (
+      element("button", "", state.words ? unit.label : readable(texts[t] || tokens[t]))
+    );
     word.type = "button";
-    const { word: number, kind } = found.target[t];
-    if (kind === "end") word.classList.add("end");
-    if (isMark(step.token)) word.classList.add("case");
-    if (adjoins(tokens, t)) word.classList.add("joined");
-    if (t < state.prefix.length) word.classList.add("fixed");
-    if (step.probability < 0.5) word.classList.add("unsure");
-    const means = isMark(step.token) ? `${MARKS[step.token[0]]}; ` : "";
-    word.title = `${means}probability ${step.probability.toFixed(3)}`;
-    word.dataset.word = String(number);
+    if (unit.kind === "end") word.classList.add("end");
+    if (!state.words && isMark(tokens[t])) word.classList.add("case");
+    if (adjoins(tokens, unit.tokens[0])) word.classList.add("joined");
+    if (unit.tokens.every((at) => at < state.prefix.length)) word.classList.add("fixed");
+    if (probability < 0.5) word.classList.add("unsure");
+    const means = isMark(tokens[t]) ? `${MARKS[tokens[t][0]]}; ` : "";
+    word.title = `${means}probability ${probability.toFixed(3)}`;
+    if (unit.tokens.length > 1) word.title += `, the product of those of its ${unit.tokens.length} pieces`;
+    word.dataset.word = String(found.target[t].word);
+    word.dataset.tokens = unit.tokens.join();
     word.id = `said-${t}`;
     word.addEventListener("click", () => actions.reconsider(t));
     place.append(word);
-  });
+  }
 }
 
-/** What the signs and lines in the translation mean, as far as it has any. @param {any} found */
-export function legendOf(found) {
-  const signs = Object.keys(MARKS).filter((sign) =>
-    found.steps.some((/** @type {any} */ { token }) => isMark(token) && token[0] === sign),
+/** @param {any} found @param {import("./tokens.js").Unit} unit */
+function probabilityOf(found, unit) {
+  return unit.tokens.reduce((product, t) => product * found.steps[t].probability, 1);
+}
+
+/** What the signs and lines in the translation mean, as far as it has any. @param {any} found @param {boolean} joined */
+export function legendOf(found, joined) {
+  const signs = Object.keys(MARKS).filter(
+    (sign) => !joined && found.steps.some((/** @type {any} */ { token }) => isMark(token) && token[0] === sign),
   );
-  const unsure = found.steps.some((/** @type {any} */ { probability }) => probability < 0.5);
+  const unsure = unitsOf(found.target, joined).some((unit) => probabilityOf(found, unit) < 0.5);
   return [
     ...signs.map((sign) => `${sign}: ${MARKS[sign]}.`),
     ...(unsure ? ["Dotted: probability below 0.5."] : []),
@@ -48,8 +58,11 @@ export function legendOf(found) {
 export function showTold(place, found, state, actions) {
   place.replaceChildren();
   if (state.prefix.length) place.append(element("span", "chip", `begins with “${spelt(state.prefix)}”`));
-  for (const [t, s] of state.forced)
-    place.append(element("span", "chip", `step ${t + 1} reads only “${found.source[s]?.label ?? s + 1}”`));
+  const source = unitsOf(found.source, state.words);
+  for (const [t, s] of state.forced) {
+    const word = source.find((unit) => unit.tokens.includes(s))?.label ?? s + 1;
+    place.append(element("span", "chip", `step ${t + 1} reads only “${word}”`));
+  }
   if (state.prefix.length || state.forced.length) {
     const undo = /** @type {HTMLButtonElement} */ (element("button", "quiet", "Let it decide again"));
     undo.type = "button";
@@ -100,8 +113,9 @@ function numbersOf(text) {
 /** The chosen part of the translation as a text, without what the buttons show of tokens.
  * @param {HTMLElement} place @param {any} found @param {Selection | null} selection */
 export function copied(place, found, selection) {
-  const tokens = [...place.children]
-    .map((word, t) => (selection?.containsNode(word, true) ? found.steps[t].token : END))
+  const tokens = /** @type {HTMLElement[]} */ ([...place.children])
+    .filter((word) => selection?.containsNode(word, true))
+    .flatMap((word) => (word.dataset.tokens ?? "").split(",").map((t) => found.steps[Number(t)].token))
     .filter((token) => token !== END);
   const all = found.steps.filter((/** @type {any} */ { token }) => token !== END).length;
   return tokens.length === all ? found.text : spelt(tokens);

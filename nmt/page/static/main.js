@@ -5,7 +5,7 @@ import { ask, live, ownSentence, served } from "./api.js";
 import { showAttention } from "./attention.js";
 import { keepingFocus, note } from "./elements.js";
 import { showComparison } from "./compare.js";
-import { exampleIn, inLanguage } from "./languages.js";
+import { examplesIn, inLanguage } from "./languages.js";
 import { themes } from "./theme_button.js";
 import { openMind } from "./alternatives.js";
 import { showNeighbours } from "./neighbours.js";
@@ -34,12 +34,14 @@ const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.ge
 const text = /** @type {HTMLTextAreaElement} */ (at("text"));
 const model = /** @type {HTMLSelectElement} */ (at("model"));
 const beam = /** @type {HTMLInputElement} */ (at("beam"));
+const words = /** @type {HTMLInputElement} */ (at("words"));
+const examples = /** @type {HTMLSelectElement} */ (at("examples"));
 const mind = /** @type {HTMLDialogElement} */ (at("mind"));
 
 /** @type {any[]} */
 let models = [];
 const modelOf = (/** @type {string} */ id) => models.find((one) => one.id === id);
-const firstSentence = (/** @type {string} */ id) => ownSentence ?? exampleIn(modelOf(id)?.source_language);
+const firstSentence = (/** @type {string} */ id) => ownSentence ?? examplesIn(modelOf(id)?.source_language)[0] ?? "";
 let state = fromAddress(firstSentence);
 const NOTHING = { source: [], target: [], tokens: [], steps: [], tree: [], greedy: { tokens: [] } };
 /** The answer to `found.question`. @type {any} */
@@ -133,7 +135,7 @@ async function explain() {
     const answer = await answerTo(question, signal);
     if (signal.aborted) return;
     const own = modelOf(question.model);
-    found = { ...answer, question, languages: [own.source_language, own.target_language] };
+    found = { ...answer, question, model: own, languages: [own.source_language, own.target_language] };
     say(doubtsAbout(found, own));
     inLanguage(at("heard"), own.target_language);
     at("heard").textContent = found.text;
@@ -173,7 +175,7 @@ function renderAll() {
   showSaid(at("said"), found, state, actions);
   showTold(at("told"), found, state, actions);
   at("hint").hidden = !found.steps.length;
-  at("legend").textContent = legendOf(found);
+  at("legend").textContent = legendOf(found, state.words);
   at("score").textContent = found.steps.length ? `score ${found.score.toFixed(3)}` : "";
   showing?.abort();
   showing = new AbortController();
@@ -206,6 +208,15 @@ function renderMind() {
   else openMind(mind, found, state.mind, state, actions);
 }
 
+/** Sentences to choose from, in the language that the model reads. */
+function showExamples() {
+  const language = modelOf(state.model)?.source_language;
+  const sentences = live ? examplesIn(language) : [];
+  examples.hidden = !sentences.length;
+  examples.replaceChildren(new Option("Examples …", ""), ...sentences.map((sentence) => new Option(sentence)));
+  inLanguage(examples, language);
+}
+
 function fillIn() {
   const whole = state.whole || state.text;
   if (text.value !== whole) text.value = whole;
@@ -213,6 +224,8 @@ function fillIn() {
   const own = modelOf(state.model);
   inLanguage(text, own?.source_language);
   inLanguage(at("said"), own?.target_language);
+  words.checked = state.words;
+  showExamples();
   beam.value = String(state.beam ?? own?.beam_size ?? 5);
 }
 
@@ -246,6 +259,7 @@ function begin() {
   themes();
   const show = (/** @type {string} */ view) => actions.change({ view }, false);
   makeTabs(at("tabs"), VIEWS, () => state.view, show);
+  hideEmpty({ neighbours: true, set: true, runs: true });
   text.value = state.whole || state.text;
   document.querySelector(".skip")?.addEventListener("click", (event) => (event.preventDefault(), at("panel").focus()));
   at("said").addEventListener("copy", (event) => {
@@ -256,6 +270,11 @@ function begin() {
     clearTimeout(pause);
     state = { ...state, text: text.value, whole: "", prefix: [], forced: [], step: 0, mind: null, node: null };
     pause = setTimeout(() => (actions.remember({}), explain()), 120);
+  });
+  words.addEventListener("change", () => actions.change({ words: words.checked }, false));
+  examples.addEventListener("change", () => {
+    const chosen = { text: examples.value, whole: "", prefix: [], forced: [], step: 0, mind: null };
+    if (examples.value) actions.change(chosen, true);
   });
   model.addEventListener("change", () => {
     const typed = (state.whole || state.text) !== firstSentence(state.model);
@@ -273,6 +292,14 @@ function begin() {
   load();
 }
 
+/** Hide the tabs of views that have nothing to show, unless the address asks for one. @param {Record<string, boolean>} empty */
+function hideEmpty(empty) {
+  for (const [view, is] of Object.entries(empty)) {
+    const tab = document.getElementById(`tab-${view}`);
+    if (tab) tab.hidden = is && state.view !== view;
+  }
+}
+
 async function load() {
   try {
     models = await ask("/api/models");
@@ -287,6 +314,10 @@ async function load() {
   }
   model.replaceChildren(...models.map((one) => new Option(one.name, one.id)));
   follow();
+  if (!served) return;
+  const listed = await Promise.all(["/api/sets", "/api/runs"].map((path) => ask(path).catch(() => [])));
+  const [sets, runs] = listed.map(({ length }) => length);
+  hideEmpty({ neighbours: !models.some(({ neighbours }) => neighbours), set: !sets, runs: !runs });
 }
 
 begin();

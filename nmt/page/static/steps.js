@@ -7,7 +7,7 @@ import { inLanguage } from "./languages.js";
 import { partChoice, partOf, partsOf } from "./parts.js";
 import { saveButtons } from "./save.js";
 import { forcedOnto, replacedBy } from "./state.js";
-import { readable } from "./tokens.js";
+import { mainOf, named, sumsOf, unitsOf } from "./tokens.js";
 
 const d3 = /** @type {any} */ (globalThis).d3;
 /** @type {number | undefined} */
@@ -18,7 +18,8 @@ export function showSteps(place, found, state, actions) {
   clearInterval(playing);
   playing = undefined;
   place.replaceChildren();
-  const count = found.steps.length;
+  const units = unitsOf(found.target, state.words);
+  const count = units.length;
   if (!count) return note(place, "Type a sentence, and the steps of its translation appear here.");
   const player = element("div", "player");
   const back = button("◀ Back", () => go(at - 1));
@@ -37,7 +38,8 @@ export function showSteps(place, found, state, actions) {
   if (heads.length > 1) player.append(partChoice(heads, head, actions));
   player.append(saveButtons(() => body, "step"));
   place.append(player, body);
-  let at = Math.min(state.step, count - 1);
+  const unitAt = units.findIndex(({ tokens }) => tokens.includes(state.step));
+  let at = unitAt < 0 ? count - 1 : unitAt;
 
   /** @param {number} step */
   function go(step) {
@@ -45,10 +47,11 @@ export function showSteps(place, found, state, actions) {
     slider.value = String(at);
     back.ariaDisabled = String(at === 0); // the keyboard stays where it is
     next.ariaDisabled = String(at === count - 1);
-    number.textContent = `step ${at + 1} of ${count}`;
-    slider.setAttribute("aria-valuetext", `step ${at + 1}: ${readable(found.steps[at].token)}`);
-    actions.remember({ step: at });
-    step_(body, found, at, state, actions, Number(head));
+    const name = state.words ? "word" : "step";
+    number.textContent = `${name} ${at + 1} of ${count}`;
+    slider.setAttribute("aria-valuetext", `${name} ${at + 1}: ${units[at].label}`);
+    actions.remember({ step: mainOf(units[at], found.target) });
+    step_(body, found, units, at, state, actions, Number(head));
     if (at === count - 1) stop();
   }
   function stop() {
@@ -73,12 +76,14 @@ function button(text, act) {
   return made;
 }
 
-/** @param {HTMLElement} place @param {any} found @param {number} at @param {any} state @param {any} actions @param {number} head from 1; 0: all */
-function step_(place, found, at, state, actions, head) {
+/** Of a word of several pieces, the step is that of its first piece that is no mark.
+ * @param {HTMLElement} place @param {any} found @param {import("./tokens.js").Unit[]} units @param {number} index @param {any} state @param {any} actions @param {number} head from 1; 0: all */
+function step_(place, found, units, index, state, actions, head) {
+  const [unit, at] = [units[index], mainOf(units[index], found.target)];
   const step = found.steps[at];
   const sentence = element("p", "sentence");
-  found.steps.forEach((/** @type {any} */ one, /** @type {number} */ i) => {
-    sentence.append(element("span", i < at ? "" : i === at ? "now" : "later", readable(one.token)), " ");
+  units.forEach(({ label }, i) => {
+    sentence.append(element("span", i < index ? "" : i === index ? "now" : "later", label), " ");
   });
   const steps = element("div", "steps");
   const look = element("div");
@@ -90,8 +95,47 @@ function step_(place, found, at, state, actions, head) {
   look.append(strip("context", step.context));
   next.append(element("h3", "", "What could come next"));
   next.append(candidates(found, at, state, "next", (token) => actions.replace(at, token)));
+  if (unit.tokens.length > 1) {
+    const pieces = unit.tokens.map((t) => found.target[t].label).join(" ");
+    const text = `“${unit.label}” takes ${unit.tokens.length} steps (${pieces}). This is the one of “${found.target[at].label}”.`;
+    next.append(element("p", "hint", text));
+  }
+  next.append(formulas(found, step, state.words));
   inLanguage(sentence, found.languages[1]);
   keepingFocus(() => place.replaceChildren(sentence, steps));
+}
+
+/** How each number of a step is computed. @param {any} found @param {any} step @param {boolean} joined */
+function formulas(found, step, joined) {
+  const { wiring, score, scope } = found.model;
+  const [state, before] = { luong: ["h_t", "h_{t−1}"], bahdanau: ["s_{t−1}", "s_{t−1}"] }[wiring] ?? ["s_{t−1}", "s_{t−1}"];
+  const query = wiring === "luong" ? "h_t, the decoder's new state" : `${before}, the decoder's state before this step`;
+  const output = wiring === "luong" ? "tanh(W_c [c_t; h_t])" : "[s_t; c_t; E y_{t−1}]";
+  const over = step.centre ? ", over the window p_t ± D" : ", over all s";
+  const gaussian = /sigmoid/.test(scope) ? " · exp(−2 (s − p_t)² / D²)" : "";
+  const weight = /^α/.test(scope) ? scope : `α_{t,s} = exp e_{t,s} / Σ exp e_{t,s}${gaussian}${over}`;
+  const joint = joined && found.source.length > unitsOf(found.source, true).length;
+  /** @type {[string, string][]} */
+  const rows = [["query", query]];
+  if (step.weights)
+    rows.push(
+      ["score", `e_{t,s} = ${score}, with h = ${state}${joint ? "; of a word: log Σ exp e_{t,s} over its pieces" : ""}`],
+      ["weight", `${weight}${joint ? "; of a word: the sum over its pieces" : ""}`],
+      ["context", "c_t = Σ α_{t,s} v_s, where v_s is the encoder's state at position s"],
+      ["of the context", "α_{t,s} (v_s · c_t) / (c_t · c_t): the shares add up to 1"],
+    );
+  else rows.push(["context", "c, the encoder's final states: the same at each step"]);
+  if (step.coverage) rows.push(["attention so far", "the sum of α_{t,s} over the steps before this one"]);
+  if (step.centre) rows.push(["window", `p_t = ${step.centre.map((/** @type {number} */ p) => p.toFixed(2)).join(", ")}; D = ${step.window}`]);
+  rows.push(["probability", `softmax over all target tokens, of the output layer's values for ${output}`]);
+  const list = element("dl", "formulas");
+  for (const [name, text] of rows) {
+    const formula = element("dd");
+    for (const [i, part] of text.split(/_(\{[^}]*\}|\p{L})/u).entries())
+      formula.append(i % 2 ? element("sub", "", part.replace(/[{}]/g, "")) : part);
+    list.append(element("dt", "", name), formula);
+  }
+  return list;
 }
 
 /** A vector as a row of coloured cells. @param {string} name @param {number[]} values */
@@ -130,43 +174,54 @@ function strip(name, values) {
 function readings(found, step, at, state, actions, part) {
   const table = element("table");
   const head = element("tr");
-  const scores = part || step.scores.length === 1 ? step.scores[Math.max(0, part - 1)] : null;
-  const weights = part ? step.heads[part - 1] : step.weights;
+  const source = unitsOf(found.source, state.words);
+  const all = part || step.scores.length === 1 ? step.scores[Math.max(0, part - 1)] : null;
+  const scores = all && source.map(({ tokens }) => total(tokens.map((s) => all[s])));
+  const weights = sumsOf(part ? step.heads[part - 1] : step.weights, source);
+  const shares = sumsOf(step.parts, source);
+  const before = step.coverage && sumsOf(step.coverage, source);
   for (const name of ["source", ...(scores ? ["score"] : []), "weight", "", "of the context"])
     head.append(element(name ? "th" : "td", "", name));
-  const covered = step.coverage !== null;
-  if (covered) head.append(element("th", "", "attention so far"));
+  if (before) head.append(element("th", "", "attention so far"));
   table.append(head);
   const forced = state.forced.find((/** @type {number[]} */ [t]) => t === at);
-  found.source.forEach((/** @type {any} */ token, /** @type {number} */ s) => {
-    const row = element("tr", forced && forced[1] === s ? "forced" : "");
-    const word = /** @type {HTMLButtonElement} */ (element("button", "word", token.label));
+  source.forEach((unit, i) => {
+    const { label, tokens } = unit;
+    const s = mainOf(unit, found.source);
+    const row = element("tr", forced && tokens.includes(forced[1]) ? "forced" : "");
+    const word = /** @type {HTMLButtonElement} */ (element("button", "word", label));
     word.type = "button";
     word.id = `source-${s}`;
     inLanguage(word, found.languages[0]);
     word.title = "Force all attention of this step here";
-    word.setAttribute("aria-label", `${token.label}: force the attention of step ${at + 1} here`);
+    word.setAttribute("aria-label", `${label}: force the attention of step ${at + 1} here`);
     word.disabled = !isHeld("/api/explain", { text: state.text, ...forcedOnto(state, at, s) });
     word.addEventListener("click", () => actions.force(at, s));
     const name = element("td");
     name.append(word);
     const bar = element("td");
-    bar.append(meter(weights[s], `weight of ${token.label}`));
+    bar.append(meter(weights[i], `weight of ${label}`));
     row.append(
       name,
-      ...(scores ? [element("td", "number", scores[s].toFixed(2))] : []),
-      element("td", "number", weights[s].toFixed(3)),
+      ...(scores ? [element("td", "number", scores[i].toFixed(2))] : []),
+      element("td", "number", weights[i].toFixed(3)),
       bar,
-      element("td", "number", `${Math.round(100 * step.parts[s]) || 0} %`),
+      element("td", "number", `${Math.round(100 * shares[i]) || 0} %`),
     );
-    if (covered) {
-      const before = element("td", "number", step.coverage[s].toFixed(2));
-      before.append(meter(step.coverage[s], `attention so far: ${token.label}`, Math.max(1, ...step.coverage)));
-      row.append(before);
+    if (before) {
+      const sum = element("td", "number", before[i].toFixed(2));
+      sum.append(meter(before[i], `attention so far: ${label}`, Math.max(1, ...before)));
+      row.append(sum);
     }
     table.append(row);
   });
   return table;
+}
+
+/** The score that gives pieces together the weight of their sum. @param {number[]} scores */
+function total(scores) {
+  const most = Math.max(...scores);
+  return most + Math.log(scores.reduce((sum, score) => sum + Math.exp(score - most), 0));
 }
 
 /** A row for each token that could come next: choosing it puts it there, as far as there is an answer to that.
@@ -180,7 +235,8 @@ export function candidates(found, at, state, id, choose) {
   const step = found.steps[at];
   step.likeliest.forEach((/** @type {any} */ { token, probability }, /** @type {number} */ i) => {
     const row = element("tr", token === step.token ? "chosen" : "");
-    const word = button(readable(token), () => choose(token));
+    const label = named(found.tokens.slice(0, at), token, state.words);
+    const word = button(label, () => choose(token));
     word.className = "word";
     word.id = `${id}-${i}`;
     inLanguage(word, found.languages[1]);
@@ -190,7 +246,7 @@ export function candidates(found, at, state, id, choose) {
     const name = element("td");
     name.append(word);
     const bar = element("td");
-    bar.append(meter(probability, `probability of ${readable(token)}`));
+    bar.append(meter(probability, `probability of ${label}`));
     row.append(name, element("td", "number", probability.toFixed(3)), bar);
     table.append(row);
   });

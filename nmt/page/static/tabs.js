@@ -16,7 +16,7 @@ export function makeTabs(place, views, current, choose) {
     place.append(tab);
   }
   place.addEventListener("keydown", (event) => {
-    const names = Object.keys(views);
+    const names = Object.keys(views).filter((view) => !document.getElementById(`tab-${view}`)?.hidden);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     const view = names[(names.indexOf(current()) + step + names.length) % names.length];

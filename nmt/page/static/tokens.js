@@ -25,7 +25,7 @@ export function unitsOf(tokens, joined) {
 function cased(pieces) {
   const texts = withCase(pieces.map(({ token }) => token));
   const shown = pieces.map((piece, i) =>
-    isMark(piece.token) || piece.kind === "space" ? "" : bare({ ...piece, token: texts[i] }),
+    isMark(piece.token) || piece.token === "￭" || piece.kind === "space" ? "" : bare({ ...piece, token: texts[i] }),
   );
   return shown.join("") || pieces.map(({ label }) => label).join("");
 }
@@ -48,6 +48,9 @@ export function withCase(tokens) {
     return token.replace(/\p{L}/u, capital);
   });
 }
+
+/** @type {Record<string, string>} */
+const MARKS = { "⇧": "(Capital)", "⇪": "(CAPITALS)", "⇩": "(small)" };
 
 /** Whether a token says that capital or small letters follow. @param {string | undefined} token */
 export function isMark(token) {
@@ -76,6 +79,25 @@ function isSpecial(token) {
 /** @param {Token} token */
 function bare({ token, label, kind }) {
   return kind === "word" ? token.replaceAll("▁", "") || label : label;
+}
+
+/** The token of a unit that stands for it: its first one that is no mark. @param {Unit} unit @param {Token[]} tokens */
+export function mainOf(unit, tokens) {
+  return unit.tokens.find((t) => !isMark(tokens[t].token) && tokens[t].kind !== "space") ?? unit.tokens[0];
+}
+
+/** What each unit gets of values of tokens: their sum. @param {number[]} values @param {Unit[]} units */
+export function sumsOf(values, units) {
+  return units.map(({ tokens }) => tokens.reduce((sum, s) => sum + (values[s] ?? 0), 0));
+}
+
+/** A token as a reader of whole words knows it: its case as a mark before it demands, a piece inside a word with a hyphen.
+ * @param {string[]} before the tokens before it @param {string} token @param {boolean} joined */
+export function named(before, token, joined) {
+  if (!joined || isSpecial(token)) return readable(token);
+  if (isMark(token)) return MARKS[token[0]];
+  const text = readable(/** @type {string} */ (withCase([...before, token]).at(-1)));
+  return adjoins([...before, token], before.length) && !isMark(before.at(-1)) && /^[\p{L}\p{N}]/u.test(text) ? `-${text}` : text;
 }
 
 /** @param {number[][]} weights @param {Unit[]} source @param {Unit[]} target */

@@ -5,7 +5,7 @@ import { element, note, scrolling } from "./elements.js";
 import { heatMap } from "./heat.js";
 import { ask, isHeld } from "./api.js";
 import { saveButtons } from "./save.js";
-import { readable, spelt, unitsOf, weightsOf } from "./tokens.js";
+import { named, spelt, unitsOf, weightsOf } from "./tokens.js";
 
 const d3 = /** @type {any} */ (globalThis).d3;
 const [COLUMN, ROW, WIDTH] = [112, 34, 88];
@@ -33,7 +33,7 @@ export function showTree(place, found, state, actions) {
   detail.setAttribute("aria-live", "polite");
   place.append(bar, scroll, detail);
   const nodes = laidOut(found);
-  const svg = drawn(nodes);
+  const svg = drawn(nodes, state.words);
   scroll.append(svg.node());
   /** @type {AbortController | undefined} */
   let asking;
@@ -103,8 +103,12 @@ function pathTo(nodes, node) {
   return path;
 }
 
-/** @param {any[]} nodes */
-function drawn(nodes) {
+/** @param {any[]} nodes @param {boolean} joined */
+function drawn(nodes, joined) {
+  const labelOf = (/** @type {any} */ node) => {
+    const before = pathTo(nodes, node).slice(0, -1);
+    return named(before.map(({ token }) => token), node.token, joined); // prettier-ignore
+  };
   const width = d3.max(nodes, (/** @type {any} */ n) => n.x) + WIDTH + 16;
   const height = d3.max(nodes, (/** @type {any} */ n) => n.y) + ROW;
   const svg = d3
@@ -151,7 +155,7 @@ function drawn(nodes) {
     .attr(
       "aria-label",
       (/** @type {any} */ n) =>
-        `step ${n.length}: ${readable(n.token)}, ${n.fate}, score ${n.score.toFixed(2)}${n.greedy ? ", greedy search" : ""}`,
+        `step ${n.length}: ${labelOf(n)}, ${n.fate}, score ${n.score.toFixed(2)}${n.greedy ? ", greedy search" : ""}`,
     );
   groups.append("rect").attr("class", "plate").attr("width", WIDTH).attr("height", 26).attr("rx", 7);
   groups
@@ -159,7 +163,7 @@ function drawn(nodes) {
     .attr("class", "small")
     .attr("x", 8)
     .attr("y", 17.5)
-    .text((/** @type {any} */ n) => short(readable(n.token)));
+    .text((/** @type {any} */ n) => short(labelOf(n)));
   groups
     .filter((/** @type {any} */ n) => n.greedy)
     .append("circle")

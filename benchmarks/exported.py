@@ -3,11 +3,10 @@
     python benchmarks/exported.py
     python benchmarks/exported.py --quality
 
-Exports a checkpoint (by default the bundled model) in each precision. Then `nmt translate` in float32, with all words
-searched as the exported script searches them, and each folder's translate.py take turns: seconds from start to end of
-a process that translates one sentence, seconds for a file (by default Multi30k's test 2016), and the largest resident
-memory of both, in MiB. Figures are medians of `--rounds` rounds, behind one that warms the disk cache. All use
-`--threads` threads.
+Exports a checkpoint (by default the bundled model) in each precision. Then `nmt translate` in float32 and each folder's
+translate.py take turns: seconds from start to end of a process that translates one sentence, seconds for a file (by
+default Multi30k's test 2016), and the largest resident memory of both, in MiB. Figures are medians of `--rounds`
+rounds, behind one that warms the disk cache. All use `--threads` threads.
 
 `--quality` instead prints the size of each folder, its lower-cased BLEU on the file, and how many translations differ
 from nmt's.
@@ -66,7 +65,7 @@ def parse() -> argparse.Namespace:
 
 
 def translating(options: argparse.Namespace) -> list[str]:
-    search = ["--no-vocabulary-selection", "--precision", "float32", "--threads", str(options.threads)]
+    search = ["--precision", "float32", "--threads", str(options.threads)]
     return [sys.executable, "-m", "nmt", "translate", str(options.checkpoint), *search]
 
 

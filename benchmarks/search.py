@@ -2,7 +2,7 @@
 
     python benchmarks/search.py
     python benchmarks/search.py checkpoints/NAME/best.safetensors …
-    python benchmarks/search.py --peers PEERS --runners RUNNERS --precisions float32 bf16 int8 --whole --json
+    python benchmarks/search.py --peers PEERS --runners RUNNERS --precisions float32 bf16 int8 --json
 
 Without checkpoints it first trains one model for each mechanism, with the sizes and data of `peers.yaml`, for
 `--updates` updates, and keeps them in `checkpoints/` for the next time. The time of a search depends on the length of
@@ -10,8 +10,7 @@ the hypotheses, and models trained so briefly write poor ones: compare models wi
 rather than sentences.
 
 `Translator.translate` is timed on the raw sentences of Multi30k's test 2016, in batches of 64: tokenisation by spaCy,
-encoder, search, detokenisation. Tokens are those of the best hypothesis, end token included. Vocabulary selection is
-used where a checkpoint has one; with `--whole` each precision is also timed without. Other toolkits
+encoder, search, detokenisation. Tokens are those of the best hypothesis, end token included. Other toolkits
 (`peers.py`) are timed with their own inference on tokenised text, reading and writing included. All take turns, round
 after round, after one round that is not counted, and medians are printed. `--json` prints one JSON object.
 """
@@ -42,7 +41,6 @@ from nmt.translator import Translator
 
 FIGURES = ("sentences_per_second", "hypothesis_tokens_per_second")
 OURS: dict[PrecisionOption, str] = {"float32": "nmt", "bf16": "nmt, bf16", "int8": "nmt, int8"}
-WHOLE = ", whole"  # added to a name: without vocabulary selection
 Measure = Callable[[], Mapping[str, float]]
 
 
@@ -98,7 +96,6 @@ def parse() -> argparse.Namespace:
         help="the precision of nmt's matrix products",
     )
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--whole", action="store_true", help="time nmt without vocabulary selection, too")
     peers.add_options(parser)
     parser.add_argument(
         "--train-peers",
@@ -129,11 +126,8 @@ def measure(
 ) -> list[dict[str, Any]]:
     """The medians of one mechanism and beam: ours, and those of the peers that have the like of it."""
     runs: dict[str, Measure] = {
-        OURS[precision] + ("" if selected else WHOLE): partial(
-            translate, translator, sentences, beam_size, precision, selected, options
-        )
+        OURS[precision]: partial(translate, translator, sentences, beam_size, precision, options)
         for precision in options.precisions
-        for selected in ([True, False] if options.whole and translator.selection else [True])
     }
     models = peers.MODELS.get(name, {})
     for peer in peers.installed(options):
@@ -153,7 +147,6 @@ def translate(
     sentences: list[str],
     beam_size: int,
     precision: PrecisionOption,
-    selected: bool,
     options: argparse.Namespace,
 ) -> dict[str, float]:
     started = time.perf_counter()
@@ -163,7 +156,6 @@ def translate(
         max_length=options.max_length,
         batch_size=options.batch,
         precision=precision,
-        vocabulary_selection=selected,
         attention=False,
     )
     seconds = time.perf_counter() - started

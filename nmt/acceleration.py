@@ -9,14 +9,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from nmt.system.errors import UserError
 
 if TYPE_CHECKING:
     from nmt.data.batching import Batch
-    from nmt.data.shortlist import Shortlist
     from nmt.decoding.ensemble import TranslationModel
 
 Precision: TypeAlias = Literal["float32", "bf16", "int8"]
@@ -48,14 +47,6 @@ def for_inference(model: TranslationModel, precision: str, *, fast: bool = True)
     if precision != "float32":
         raise UserError(f"search.precision: {precision} needs nmt.fast, which is off or missing: use float32")
     return model
-
-
-def restrict_to_shortlist(
-    model: TranslationModel, shortlist: Shortlist, source: Int[Tensor, "B S"]
-) -> TranslationModel:
-    """A model from `for_inference` for a batch of padded source ids, which writes tokens of their shortlists alone."""
-    room = _room()
-    return model if room is None else room.ShortlistModel(model, shortlist, source)
 
 
 def resolve_precision(precision: str, device: torch.device, purpose: str, *, fast: bool = True) -> Precision:

@@ -17,7 +17,6 @@ from nmt import acceleration
 from nmt.acceleration import Precision
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example
-from nmt.data.shortlist import Shortlist, joined
 from nmt.decoding import batches as decoding
 from nmt.decoding import scoring
 from nmt.decoding.beam_search import Candidates, Hypothesis, length_penalty
@@ -65,7 +64,6 @@ class Translator:
     source: Codec
     target: Codec
     search: SearchConfig
-    shortlist: Shortlist | None = None  # the target tokens that are searched for a sentence, with vocabulary_selection
     threshold: float | None = None  # the mean log-probability below which a translation `is_unlike_training`
     fast: bool = field(default=True, kw_only=True)  # False: search is plain PyTorch, without `nmt.fast`
     _prepared: dict[tuple[str, bool], TranslationModel] = field(default_factory=dict, init=False)  # by precision, fast
@@ -92,9 +90,8 @@ class Translator:
 
             check_same_tokens(path, first, other_path, other)
         model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
-        shortlist = joined([contents.selection for contents in loaded.values()])
         threshold = None if others else first.threshold
-        return cls(model, first.source, first.target, first.config.search, shortlist, threshold, fast=fast)
+        return cls(model, first.source, first.target, first.config.search, threshold, fast=fast)
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -131,15 +128,14 @@ class Translator:
         models of single sentences, or with `split=True`.
 
         `search` are settings in the place of the checkpoint's own, such as `beam_size=5`, `length_penalty`,
-        `max_length`, `batch_size`, `precision`, `split`, `block_repeats`, `vocabulary_selection` (needs `nmt.fast`, and
-        a checkpoint with a shortlist), or `sampling={"temperature": 0.9, "top_k": 20, "seed": 1}`: it draws `n_best`
-        translations at random, in the order of drawing; a `beam_size` turns the checkpoint's off. `replace_unk`
-        replaces each `<unk>` by the raw source word with the largest attention weight, or by the one that `dictionary`
-        has for it; `attention=False` saves the time that its weights take. `prefix` is how translations begin, one text
-        for all, or for each its text or its tokens (of several sentences, how the first begins); the search goes on
-        from there, among all words. `watch` is called with each step of a beam search, `found` with each sentence's
-        index and translation once known (soonest without `attention`). Raises `UserError` for text that is not Unicode,
-        and for options that do not fit.
+        `max_length`, `batch_size`, `precision`, `split`, `block_repeats`, or `sampling={"temperature": 0.9, "top_k":
+        20, "seed": 1}`: it draws `n_best` translations at random, in the order of drawing; a `beam_size` turns the
+        checkpoint's off. `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight,
+        or by the one that `dictionary` has for it; `attention=False` saves the time that its weights take. `prefix` is
+        how translations begin, one text for all, or for each its text or its tokens (of several sentences, how the
+        first begins); the search goes on from there. `watch` is called with each step of a beam search, `found` with
+        each sentence's index and translation once known (soonest without `attention`). Raises `UserError` for text that
+        is not Unicode, and for options that do not fit.
         """
         [sentences] = sentences_of("translate", sentences)
         settings = self._settings(search)
@@ -206,7 +202,6 @@ class Translator:
             self._prepared_model(search.precision),
             sources,
             search,
-            shortlist=self.shortlist if search.vocabulary_selection and self.fast and not begun else None,
             n_best=options.n_best,
             attention=attention or options.replace_unk,
             prefixes=begun,

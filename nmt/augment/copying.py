@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from nmt.augment.ibm1 import translations
 from nmt.data.batching import Example
-from nmt.data.ibm1 import translations
 from nmt.data.store import Rows
 from nmt.text.codec import Codec
 from nmt.text.tokenizers.base import SPACE_MARK

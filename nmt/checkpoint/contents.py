@@ -17,11 +17,10 @@ from torch import Tensor
 from nmt.build import build_empty, fill, segment_ends
 from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.file import DamagedFile
-from nmt.checkpoint.weights import check_weights, dequantize, described, quantize
+from nmt.checkpoint.weights import check_weights, dequantize, quantize
 from nmt.config.model import ModelConfig
-from nmt.config.reading import differences, explain, parse_config
+from nmt.config.reading import differences, explain, parse_stored
 from nmt.config.run import Config
-from nmt.data.shortlist import Shortlist
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.values import is_unicode, shown
@@ -36,8 +35,8 @@ _DROPOUT = {"dropout", "embedding_dropout", "word_dropout"}  # the fields' names
 class Loaded(NamedTuple):
     """A checkpoint's contents. `training` is the loop's state, or None where the file serves translation alone.
 
-    `selection` is None where search takes the whole vocabulary. A translation whose score is below `threshold`, in nats
-    per token, is unlike the training text (`nmt.evaluation.calibration`); None if no threshold was fitted.
+    A translation whose score is below `threshold`, in nats per token, is unlike the training text
+    (`nmt.evaluation.calibration`); None if no threshold was fitted.
     """
 
     config: Config
@@ -45,7 +44,6 @@ class Loaded(NamedTuple):
     target: Codec
     model: Seq2Seq
     training: dict[str, Any] | None
-    selection: Shortlist | None = None
     threshold: float | None = None
 
 
@@ -58,11 +56,6 @@ class _Side(_Schema):
     subword_model: Tensor | None
 
 
-class _Selection(_Schema):
-    likeliest: Tensor
-    frequent: Tensor
-
-
 class _Contents(_Schema):
     """The types of the contents. Those of `training` are checked when training resumes."""
 
@@ -72,7 +65,7 @@ class _Contents(_Schema):
     target: _Side
     model: dict[str, Tensor]
     scales: dict[str, Tensor]
-    selection: _Selection | None
+    selection: Any = None  # older files have one, which nothing reads
     threshold: FiniteFloat | None
     training: dict[str, Any] | None
 
@@ -84,7 +77,6 @@ def save(
     target: Codec,
     model: Seq2Seq,
     training: dict[str, Any] | None = None,
-    selection: Shortlist | None = None,
     previous: Path | None = None,
     *,
     int8: bool = False,
@@ -102,7 +94,6 @@ def save(
         "target": target_side,
         "model": weights,
         "scales": scales,
-        "selection": None if selection is None else selection._asdict(),
         "threshold": None,
         "training": training,
     }
@@ -145,7 +136,7 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
         raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}; use another copy") from None
     if isinstance(data := contents.config.get("data"), dict):
         data.setdefault("normalize", all(map(_is_normalized, (contents.source, contents.target))))
-    config = parse_config(contents.config, f"{path} (if a newer nmt has written it, update nmt)")
+    config = parse_stored(contents.config, f"{path} (if a newer nmt has written it, update nmt)")
     source = _codec(config, "source", contents.source, path)
     target = _codec(config, "target", contents.target, path)
     try:
@@ -156,8 +147,7 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
     weights = dequantize(path, model.state_dict(), contents.model, contents.scales)
     check_weights(path, model.state_dict(), weights)
     fill(model, config.model, weights)
-    selection = _selection(contents.selection, len(source.vocabulary), len(target.vocabulary), path)
-    return Loaded(config, source, target, model.to(device).eval(), contents.training, selection, contents.threshold)
+    return Loaded(config, source, target, model.to(device).eval(), contents.training, contents.threshold)
 
 
 def _is_normalized(side: _Side) -> bool:
@@ -183,19 +173,6 @@ def _codec(config: Config, name: str, state: _Side, path: str) -> Codec:
     except (TypeError, ValueError, RuntimeError) as error:
         raise DamagedFile(f"{what}.subword_model cannot be used ({type(error).__name__}): use another copy") from None
     return codec
-
-
-def _selection(state: _Selection | None, source_size: int, target_size: int, path: str) -> Shortlist | None:
-    """The selection of a model with vocabularies of these sizes. Raises `DamagedFile` if it cannot be one of its."""
-    if state is None:
-        return None
-    for name, ids, dimensions in (("likeliest", state.likeliest, 2), ("frequent", state.frequent, 1)):
-        fits = ids.dim() == dimensions and (name == "frequent" or len(ids) == source_size)
-        if ids.dtype not in (torch.int16, torch.int32) or not fits:
-            raise DamagedFile(f"{path}: selection.{name} is {described(ids)}, which cannot be: use another copy")
-        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < target_size:
-            raise DamagedFile(f"{path}: selection.{name} holds an id that no target token has: use another copy")
-    return Shortlist(state.likeliest, state.frequent)
 
 
 def _check_tokens(tokens: list[str], what: str) -> None:

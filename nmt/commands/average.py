@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     mean = mean_of(loaded)
     model = mean.model.half() if options.half else mean.model
     sides = mean.source, mean.target
-    checkpoint.save(options.output, mean.config, *sides, model, selection=mean.selection, int8=options.int8)
+    checkpoint.save(options.output, mean.config, *sides, model, int8=options.int8)
     if (sources := _validation_sources(mean.config.data)) is not None:
         from nmt.evaluation.calibration import store_threshold
         from nmt.translator import Translator

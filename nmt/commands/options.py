@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nmt.config.run import Config
 
 DEFAULT = "(default: the checkpoint's setting)"
-SETTINGS = ("length_penalty", "precision", "vocabulary_selection", "max_length", "batch_size")
+SETTINGS = ("length_penalty", "precision", "max_length", "batch_size")
 SAMPLING = ("temperature", "top_k", "seed")
 CONTENT_OPTIONS = ("beam", "split_sentences", *SETTINGS, *SAMPLING)  # all that decide what the translations are
 
@@ -52,8 +52,6 @@ def add_search_options(parser: Parser) -> None:
     add("--length-penalty", type=float, metavar="α", help=f"{penalty} {DEFAULT}")
     precision = f"number format of products with the weights; auto takes the fastest on this CPU {DEFAULT}"
     add("--precision", choices=("auto", "float32", "bf16", "int8"), help=precision)
-    shortlist = f"search only a lexical shortlist of the output vocabulary, or all of it {DEFAULT}"
-    add("--vocabulary-selection", action=argparse.BooleanOptionalAction, help=shortlist)
     add_device_options(parser)
 
 

@@ -78,6 +78,13 @@ def parse_config(values: dict[str, Any], origin: str, *, overrides: Sequence[str
         raise UserError("; ".join(f"{key}: {texts}" for key, texts in origins.items())) from None
 
 
+def parse_stored(values: dict[str, Any], origin: str) -> Config:
+    """The same for what nmt itself has stored, maybe by version 0.3, which could search a part of the vocabulary."""
+    if isinstance(search := values.get("search"), dict):
+        search.pop("vocabulary_selection", None)
+    return parse_config(values, origin)
+
+
 def apply_override(override: str, values: dict[str, Any]) -> None:
     """Set a field of plain values by `a.b=VALUE` (VALUE is YAML). Raises `UserError` if that cannot be read."""
     key, equals, text = override.partition("=")

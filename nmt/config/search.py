@@ -40,10 +40,6 @@ class SearchConfig(Section):
     """Never write the same word, or sequence of up to 6 tokens, three times in a row; numbers may repeat."""
     batch_size: Count = 64
     """Sentences that are searched at once."""
-    vocabulary_selection: bool = False
-    """Restrict the output layer to a lexical shortlist of the vocabulary: entries that often translate words of the
-    sentence, or are frequent. It is learnt from the training text if there are more than 4,000 target entries. Search
-    is faster, and translations may differ."""
     precision: PrecisionOption = "float32"
     """Matrix products with the weights: `float32`, `bf16`, or on CPUs `int8` (factors are integers to ±127).
 

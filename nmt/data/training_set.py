@@ -22,8 +22,6 @@ from nmt.config.data import DataConfig
 from nmt.data.augmentation import Augmentation, augmentation_of
 from nmt.data.batching import Example
 from nmt.data.building import build
-from nmt.data.ibm1 import learn_shortlist
-from nmt.data.shortlist import Shortlist, joined
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, build_store, file_digest, open_store
 from nmt.text.codec import Codec
@@ -44,7 +42,6 @@ class TrainingSet:
     config: DataConfig
     store: Store
     text: str  # a digest of all of it, in its order
-    start: tuple[Shortlist | None, ...] = ()  # the selection of the checkpoint that training starts from, if any
 
     def __len__(self) -> int:
         return len(self.order)
@@ -83,11 +80,6 @@ class TrainingSet:
         counts = np.bincount(rows.values, weights=times, minlength=len(self.target.vocabulary)).astype(np.int64)
         counts[EOS] += len(self)
         return counts
-
-    @cached_property
-    def selection(self) -> Shortlist | None:
-        """The target tokens that search considers for each source token, with those of the checkpoint to start from."""
-        return joined([*self.start, learn_shortlist(*self.rows, (self.source.vocabulary, self.target.vocabulary))])
 
     @cached_property
     def augmentation(self) -> Augmentation:

@@ -16,10 +16,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from nmt import acceleration
 from nmt.config.search import SearchConfig
 from nmt.data.batching import pad_source
-from nmt.data.shortlist import Shortlist
 from nmt.decoding.beam_search import Candidates, Hypothesis, beam_search, select
 from nmt.decoding.ensemble import TranslationModel, without_dropout
 from nmt.decoding.scoring import attention_weights
@@ -32,7 +30,6 @@ def decode(
     sources: Sequence[Sequence[int]],
     search: SearchConfig,
     *,
-    shortlist: Shortlist | None = None,
     n_best: int = 1,
     attention: bool = True,
     prefixes: Sequence[Sequence[int]] = (),
@@ -44,17 +41,17 @@ def decode(
     Sources are ids without the end of the sentence; empty ones are left out. Those of similar length share a batch of
     `search.batch_size`, the longest first. A source is yielded as soon as its search ends; with `attention`, or if
     worker processes search, at the end of its batch. With `search.sampling` hypotheses are drawn at random, and come in
-    the order of drawing. With a `shortlist` they have only tokens that it lists for their sentence. `attention` is for
-    models that have it, and costs one more run of the decoder over the finished hypotheses. `prefixes`, if there are
-    any, are the ids that each source's hypotheses begin with. `not_thrice` are the ids that beam search does not
-    repeat, as it says. `watch` is called with what each step of a beam search chose from.
+    the order of drawing. `attention` is for models that have it, and costs one more run of the decoder over the
+    finished hypotheses. `prefixes`, if there are any, are the ids that each source's hypotheses begin with.
+    `not_thrice` are the ids that beam search does not repeat, as it says. `watch` is called with what each step of a
+    beam search chose from.
 
     Raises `UserError` if a batch does not fit into memory.
     """
     configure_process()
     order = [i for i in longest_first(sources) if sources[i]]
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
-    decoded = partial(_decode_batch, model, sources, search, shortlist, n_best, attention, prefixes, not_thrice, watch)
+    decoded = partial(_decode_batch, model, sources, search, n_best, attention, prefixes, not_thrice, watch)
     # Threads that share each operation wait for each other thousands of times a second; processes of one thread do not.
     processes = torch.get_num_threads() if watch is None and model.device.type == "cpu" else 1
     if 1 < processes <= len(order) // search.batch_size:
@@ -77,7 +74,6 @@ def _decode_batch(
     model: TranslationModel,
     all_sources: Sequence[Sequence[int]],
     search: SearchConfig,
-    shortlist: Shortlist | None,
     n_best: int,
     attention: bool,
     prefixes: Sequence[Sequence[int]],
@@ -89,8 +85,6 @@ def _decode_batch(
     sources = [all_sources[i] for i in batch]
     with without_dropout(model), report_out_of_memory(partial(_out_of_memory, sources, search, n_best)):
         padded, lengths = pad_source(sources)
-        if shortlist is not None:
-            model = acceleration.restrict_to_shortlist(model, shortlist, padded)
         with torch.no_grad():
             state, memory = model.encode(padded.to(model.device), lengths)
         options: dict[str, Any] = {"bos": BOS, "eos": EOS, "alpha": search.length_penalty}

@@ -11,7 +11,6 @@ _MODULES = {
     "accelerate": "training",
     "auto_precision": "processor",
     "prepare_for_inference": "inference",
-    "ShortlistModel": "inference",
 }
 
 

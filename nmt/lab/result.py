@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ConfigDict, ValidationError
 
-from nmt.config.reading import differences, parse_config
+from nmt.config.reading import differences, parse_stored
 from nmt.config.run import Config
 from nmt.evaluation.alignment import AlignmentScore
 from nmt.evaluation.by_length import Bucket
@@ -102,7 +102,7 @@ def read(path: Path) -> Result:
     field = "its form"
     try:
         values = json.loads(path.read_bytes())
-        config = parse_config(values["config"], str(path))
+        config = parse_stored(values["config"], str(path))
         return Result.model_validate(values | {"config": config})
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror or error}): delete it to measure again") from None

@@ -15,13 +15,14 @@ RENAMED = {  # fields, or a value as "field: value", with the new name; None: th
     "data.target.subword_sampling": None,
     "training.r_drop": None,
     "training.precision: int8": None,
+    "search.vocabulary_selection": None,
 }
 
 
 def upgrade(values: dict[str, Any], origin: str, quiet: bool = False) -> None:
     """Give the fields in a config's plain values their new names, and print them, unless `quiet`.
 
-    Fields that are gone are dropped; unless `quiet`, raises `UserError` for one that is set.
+    Fields that are gone are dropped; unless `quiet`, raises `UserError` for one that is set (neither null nor false).
     """
     for old, new in RENAMED.items():
         path, _, value = old.partition(": ")
@@ -30,7 +31,7 @@ def upgrade(values: dict[str, Any], origin: str, quiet: bool = False) -> None:
         if value not in ("", before):
             continue
         section.pop(field, None)
-        if before is None or (new is None and quiet):
+        if before is None or before is False or (new is None and quiet):
             continue
         if new is None:
             raise UserError(

@@ -31,8 +31,7 @@ from nmt.translator import Translator
 class Explanation:
     """A translation with its beam (`n_best`), one step for each of its tokens, and the nodes of the search.
 
-    `greedy` is the translation by greedy search. No translation has attention: the steps have it. The search is among
-    all words, in float32.
+    `greedy` is the translation by greedy search. No translation has attention: the steps have it. Search is in float32.
     """
 
     translation: Translation
@@ -59,7 +58,7 @@ def explain(
     something is forced, and for positions that do not exist.
     """
     sizes = {"beam_size": beam_size, "length_penalty": length_penalty}
-    search = override_search(translator.search, **sizes, precision="float32", vocabulary_selection=False)
+    search = override_search(translator.search, **sizes, precision="float32")
     sentence = _readable(translator, sentence)
     translator = forced_translator(prepared(translator), sentence, forced or {})
     candidates: list[Candidates] = []
@@ -68,7 +67,6 @@ def explain(
         [sentence],
         length_penalty=length_penalty,
         precision="float32",
-        vocabulary_selection=False,
         split=False,
         prefix=[prefix],
         attention=False,
@@ -130,7 +128,7 @@ def forced_translator(translator: Translator, sentence: str, forced: Mapping[int
 
 def _by(translator: Translator, model: TranslationModel, search: SearchConfig) -> Translator:
     """The translator with another model and other settings."""
-    return Translator(model, translator.source, translator.target, search, translator.shortlist, translator.threshold)
+    return Translator(model, translator.source, translator.target, search, translator.threshold)
 
 
 def _readable(translator: Translator, sentence: str) -> str:

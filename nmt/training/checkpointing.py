@@ -19,7 +19,6 @@ from nmt.components import OPTIMIZERS
 from nmt.config.reading import differences, explain
 from nmt.config.run import Config
 from nmt.config.search import SearchConfig
-from nmt.data.shortlist import Shortlist
 from nmt.data.training_set import TrainingSet
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError
@@ -45,7 +44,7 @@ _FIXED: Any = {
         **{option: True for option in OPTIMIZERS.option_users() if option != "learning_rate"},
         "early_stopping": {"metric"},
     },
-    "search": {*SearchConfig.model_fields} - {"batch_size", "split", "vocabulary_selection"},
+    "search": {*SearchConfig.model_fields} - {"batch_size", "split"},
 }
 _FILES: Any = {"train", "validation", "test", "extra"}  # what is read from them is compared instead
 _AUGMENT = {"source_monolingual", "target_monolingual"}
@@ -103,13 +102,7 @@ def save(trainer: Trainer) -> None:
 def write(trainer: Trainer, name: str, model: Seq2Seq, training: Any = None, previous: Path | None = None) -> None:
     """Write a checkpoint into the run's folder; without `training` for translation alone."""
     sides = trainer.pairs.source, trainer.pairs.target
-    selection = selection_of(trainer)
-    checkpoint.save(trainer.folder / name, trainer.config, *sides, model, training, selection, previous)
-
-
-def selection_of(trainer: Trainer) -> Shortlist | None:
-    """The lexical shortlist of the output vocabulary, if search is to use one."""
-    return trainer.pairs.selection if trainer.config.search.vocabulary_selection else None
+    checkpoint.save(trainer.folder / name, trainer.config, *sides, model, training, previous)
 
 
 def refuse_infinite(trainer: Trainer) -> None:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from nmt.data.batching import Batch, Batches, collate
 from nmt.schedules.learning_rate import ScheduleStep
 from nmt.system.device import report_out_of_memory
-from nmt.training.checkpointing import Trainer, refuse_infinite, save, selection_of, write
+from nmt.training.checkpointing import Trainer, refuse_infinite, save, write
 from nmt.training.counters import total_updates
 from nmt.training.folder import BEST
 from nmt.training.loss import perplexity
@@ -109,9 +109,8 @@ def _validate(trainer: Trainer) -> None:
     counters, config, pairs = trainer.counters, trainer.config, trainer.pairs
     refuse_infinite(trainer)
     started = time.monotonic()
-    model, selection = trainer.train_state.result, selection_of(trainer)
     loss, bleu, hypotheses, chrf = validate(
-        model, pairs.source, pairs.target, config, trainer.validation, trainer.group, selection
+        trainer.train_state.result, pairs.source, pairs.target, config, trainer.validation, trainer.group
     )
     trainer.log.refuse_removed()  # before this validation is counted, whose best.safetensors would not be saved
     counters.record_validation(loss, bleu if chrf is None else chrf, config.training)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from operator import attrgetter, ne
 from pathlib import Path
@@ -63,8 +62,6 @@ def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path 
         if not group.is_main:
             group.wait()
         pairs = load_training_set(config.data, start and (start.source, start.target))
-        if start is not None:
-            pairs = replace(pairs, start=(start.selection,))
         validation = _validation_text(config)
         if group.is_main:
             group.wait()

@@ -11,7 +11,6 @@ import torch
 
 from nmt.config.run import Config
 from nmt.data.batching import Batch, Example, collate
-from nmt.data.shortlist import Shortlist
 from nmt.decoding.batches import longest_first
 from nmt.evaluation.scores import chrf_score, is_defined, sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
@@ -38,13 +37,12 @@ def validate(
     config: Config,
     text: ParallelText,
     group: ProcessGroup = SINGLE_PROCESS,
-    selection: Shortlist | None = None,
 ) -> Validation:
     """A model's loss under teacher forcing, and its BLEU by the same search as everywhere else.
 
     Several processes share the batches, and all get the result of one, up to rounding.
     """
-    translator = Translator(model, source, target, config.search, selection, fast=config.training.fast)
+    translator = Translator(model, source, target, config.search, fast=config.training.fast)
     pairs = [Example(source.encode(x), target.encode(y)) for x, y in zip(text.source, text.target, strict=True)]
     loss = mean_loss(model, pairs, config.search.batch_size, group)
     order = longest_first([pair.source[: config.search.max_source_length] for pair in pairs])

@@ -219,7 +219,7 @@ def test_models_and_a_reference_stand_side_by_side(open_page: Opener, translator
     tokens, steps = read(translator, EXAMPLE, reference)
     expect(columns.nth(2)).to_contain_text(f"{len(tokens)} tokens")
     expect(columns.nth(2)).to_contain_text(f"probability {min(step.probability for step in steps):.3f}")
-    greedy = translator.translate([EXAMPLE], beam_size=1, vocabulary_selection=False)[0]
+    greedy = translator.translate([EXAMPLE], beam_size=1)[0]
     expect(columns.nth(1)).to_contain_text(f"score {greedy.score:.3f}")
     assert {"grass."} <= set(columns.nth(0).locator("ins").all_text_contents())
     expect(page.locator("#panel > .hint")).to_have_text("Marked: words that are not in “Your translation”.")

@@ -115,7 +115,7 @@ def test_captions_are_translated_as_in_python(open_page: Opener, demo: str, tran
     captions = lines_of("de", "test_2016_flickr")[:40]
     page = open_page(at=demo)
     texts = [asked(page, "explain", text=caption)["text"] for caption in captions]
-    expected = translator.translate(captions, attention=False, vocabulary_selection=False)
+    expected = translator.translate(captions, attention=False)
     assert sum(one == other.text for one, other in zip(texts, expected, strict=True)) >= 38
 
 

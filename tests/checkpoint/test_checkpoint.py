@@ -19,6 +19,7 @@ from support.runs import assert_same
 
 import nmt
 from nmt.checkpoint import contents as checkpoint
+from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
@@ -141,6 +142,18 @@ def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
     for data in (pickle.dumps(Fraction(1, 2)), b"name: a-config\n", safetensors.torch.save({"x": torch.zeros(2)})):
         path.write_bytes(data)
         assert "is not a complete nmt checkpoint" in refusal(path)
+
+
+def test_the_shortlist_of_an_older_checkpoint_is_ignored(saved: Path) -> None:
+    shortlist = {"likeliest": torch.zeros(12, 2, dtype=torch.int16), "frequent": torch.zeros(3, dtype=torch.int16)}
+    before = checkpoint.load(saved, CPU)
+    for stored, selection in ((True, shortlist), (False, None)):
+        contents = checkpoint_file.read(saved)
+        contents["config"]["search"]["vocabulary_selection"] = stored
+        checkpoint_file.write(saved, contents | {"selection": selection})
+        after = checkpoint.load(saved, CPU)
+        assert after.config == before.config
+        assert_same(dict(after.model.state_dict()), dict(before.model.state_dict()))
 
 
 @pytest.mark.parametrize("command", ["translate", "evaluate", "score", "average"])

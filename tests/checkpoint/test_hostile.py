@@ -11,17 +11,14 @@ from support.checkpoint_bytes import header_and_data, joined, with_right_checksu
 from support.checkpoints import Alter, Saver, altered, refusal
 from support.runs import ConfigMaker, finish
 
-from nmt.data.shortlist import Shortlist
 from nmt.system.errors import UserError
 
-SOURCE_TYPES = 12
 BIAS, EMBEDDING = "decoder.output.bias", "decoder.embedding.weight"
 
 
 @pytest.fixture
 def good(save: Saver) -> Path:
-    selection = Shortlist(torch.zeros(SOURCE_TYPES, 2, dtype=torch.int16), torch.zeros(3, dtype=torch.int16))
-    return save("good", selection=selection)
+    return save("good")
 
 
 @pytest.mark.parametrize(
@@ -32,10 +29,6 @@ def good(save: Saver) -> Path:
         ("source", "subword_model", lambda: torch.zeros(2, 2, dtype=torch.uint8), "shape (2, 2), not bytes"),
         ("target", "tokens", lambda: ["<unk>", "<pad>", "<bos>", "<eos>", "\ud83d"], "cannot be a token"),
         ("target", "tokens", lambda: ["<unk>", "<pad>", "<bos>", "<eos>", "a\nb"], r"'a\nb' cannot be a token"),
-        ("selection", "frequent", lambda: torch.zeros(3), "selection.frequent is real numbers of shape (3,), which"),
-        ("selection", "frequent", lambda: torch.full((1,), 12, dtype=torch.int16), "frequent holds an id that no"),
-        ("selection", "likeliest", lambda: torch.full((12, 1), -1, dtype=torch.int16), "likeliest holds an id that no"),
-        ("selection", "likeliest", lambda: torch.zeros(11, 2, dtype=torch.int16), "selection.likeliest is torch.int16"),
         ("config", "name", lambda: torch.zeros(3), "name: text is expected (here: tensor("),
         ("config", "name", lambda: "x" * 10**6, "name: "),
     ],

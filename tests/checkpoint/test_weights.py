@@ -11,7 +11,6 @@ from support.checkpoints import CPU, JOINT, LARGE, Alter, Maker, Saver, altered,
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
-from nmt.data.shortlist import Shortlist
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 
@@ -75,10 +74,8 @@ def test_a_subword_model_of_both_sides_is_stored_once(save: Saver, make_translat
         assert (loaded.source, loaded.target) == (translator.source, translator.target)
 
 
-def test_the_8_bits_and_the_selection_stay_with_another_threshold(save: Saver, text: dict[str, ParallelText]) -> None:
-    size = len(checkpoint.load(save("small", *JOINT), CPU).source.vocabulary)
-    selection = Shortlist(torch.zeros(size, 1, dtype=torch.int16), torch.arange(size, dtype=torch.int16))
-    small = save("small", *JOINT, selection=selection, int8=True)
+def test_the_8_bits_stay_with_another_threshold(save: Saver, text: dict[str, ParallelText]) -> None:
+    small = save("small", *JOINT, int8=True)
     calibrated = small.with_name("calibrated.safetensors")
     checkpoint.set_threshold(small, calibrated, -9.0)
     before, after = load_file(small), load_file(calibrated)

@@ -33,8 +33,6 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--alignment", str(runs.parent / "text.align"), "--alignment-words", "whitespace"],
         ["--device", "cpu", "--threads", "1"],
         ["--precision", "bf16"],
-        ["--no-vocabulary-selection"],
-        ["--vocabulary-selection"],
     ]
     plain = ["--plain", "--precision", "float32"]  # not together with bf16
     assert all_named([*sets, *models, *shared, plain, ["--data-folder"]], evaluate.parser())  # the last one below

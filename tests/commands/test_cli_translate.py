@@ -142,13 +142,7 @@ def test_every_option_runs_alone_and_with_all_others(
         for options in (
             *("--beam 2", "--length-penalty 0", "--n-best 2", "--json", "--replace-unk", "--max-length 3"),
             *(f"--replace-unk --dictionary {dictionary}", "--prefix 'the dog'", "--batch-size 1", "--precision int8"),
-            *(
-                "--device cpu --threads 1",
-                "--no-split",
-                "--split",
-                "--no-vocabulary-selection",
-                "--vocabulary-selection",
-            ),
+            *("--device cpu --threads 1", "--no-split", "--split"),
             *("--temperature 0.5 --seed 2", "--top-k 3"),
         )
     ]

@@ -210,7 +210,7 @@ def test_the_bundled_model_in_fewer_bits(precision: str, largest: float, agree: 
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert "non-commercial" in text  # the terms of the data
     assert "](../" not in text
-    ours = Translator.load().translate(CAPTIONS, attention=False, vocabulary_selection=False)
+    ours = Translator.load().translate(CAPTIONS, attention=False)
     theirs = [one for [one] in script.Translator(folder, threads=1).translate(CAPTIONS)]
     assert sum(one.text == other.text for one, other in zip(ours, theirs, strict=True)) >= agree
     np.testing.assert_allclose([one.score for one in theirs], [one.score for one in ours], rtol=0, atol=0.15)

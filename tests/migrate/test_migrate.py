@@ -18,7 +18,6 @@ from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.config.reading import apply_override
 from nmt.config.run import Config
-from nmt.data.shortlist import Shortlist
 from nmt.migrate.config import upgrade
 from nmt.translator import Translator
 
@@ -36,7 +35,7 @@ def write_old(path: Path, contents: Any) -> Path:
 
 def old_contents(path: Path) -> dict[str, Any]:
     """The contents of a checkpoint as they were in nmt 0.3."""
-    contents = checkpoint_file.read(path) | {"format": 3}
+    contents = checkpoint_file.read(path) | {"format": 3, "selection": {"frequent": torch.arange(6)}}
     contents["config"]["search"]["vocabulary_selection"] = True  # the default then
     contents["config"]["training"]["r_drop"] = 3
     if (training := contents["training"]) is not None:
@@ -52,10 +51,7 @@ def old_contents(path: Path) -> dict[str, Any]:
 def test_a_model_stays_as_it_was(tmp_path: Path, make_translator: Maker, int8: bool) -> None:
     config, translator = make_translator("model.tied_embeddings=target")
     path, new = tmp_path / "best.safetensors", tmp_path / "new.safetensors"
-    size = len(translator.source.vocabulary)
-    selection = Shortlist(torch.zeros(size, 2, dtype=torch.int16), torch.arange(6, dtype=torch.int16))
-    sides = translator.source, translator.target
-    checkpoint.save(path, config, *sides, translator.model, selection=selection, int8=int8)
+    checkpoint.save(path, config, translator.source, translator.target, translator.model, int8=int8)
     checkpoint.set_threshold(path, path, -1.5)
     old = write_old(tmp_path / "best.pt", old_contents(path))
     assert main(["migrate", str(old), str(new)]) == 0
@@ -158,7 +154,13 @@ def test_old_names_in_a_config_are_read_with_a_warning(tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("training.r_drop", 3), ("data.source.subword_sampling", 0), ("training.precision", "int8")]
+    ("field", "value"),
+    [
+        ("training.r_drop", 3),
+        ("data.source.subword_sampling", 0),
+        ("training.precision", "int8"),
+        ("search.vocabulary_selection", True),
+    ],
 )
 def test_an_option_that_is_gone_is_refused_unless_it_is_unset(tmp_path: Path, field: str, value: object) -> None:
     message = refusal(tmp_path, "name: x", f"{field}={value}")
@@ -167,4 +169,5 @@ def test_an_option_that_is_gone_is_refused_unless_it_is_unset(tmp_path: Path, fi
     apply_override(f"{field}={value}", values)
     upgrade(values, "old.pt", quiet=True)
     assert field.rsplit(".", 1)[1] not in str(values)
-    assert read(tmp_path, "name: x\ntraining: {r_drop: null}") == read(tmp_path, "name: x")
+    unset = "name: x\ntraining: {r_drop: null}\nsearch: {vocabulary_selection: false}"
+    assert read(tmp_path, unset) == read(tmp_path, "name: x")

@@ -9,9 +9,7 @@ from support.runs import HARD, ConfigMaker, assert_same_run, contents, finish, r
 
 from nmt.checkpoint.contents import load
 from nmt.config.run import Config
-from nmt.data import ibm1
 from nmt.system.errors import UserError
-from nmt.text.vocabulary import PAD
 from nmt.training.run import check
 
 STILL = ["training.max_updates=1", "training.learning_rate=1e-30"]
@@ -51,27 +49,6 @@ def test_a_run_begins_with_the_weights_and_tokens_of_the_checkpoint_on_another_t
         torch.testing.assert_close(after_update[name], weight, rtol=0, atol=1e-25)
     without = finish(make_config("name=third", *STILL, *other_text)) / "best.safetensors"
     assert load(without, torch.device("cpu")).source.vocabulary.tokens[4:] == ("ba", "de", "fremd")
-
-
-def test_a_selection_of_the_vocabulary_is_kept_and_only_added_to(
-    make_config: ConfigMaker, other_text: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (("SMALL", 3), ("LIKELIEST", 2), ("FREQUENT", 1)):
-        monkeypatch.setattr(ibm1, name, value)
-    selecting = "search.vocabulary_selection=true"
-    first = finish(make_config("name=first", selecting, "training.max_updates=1"))
-    best = first / "best.safetensors"
-    second = finish(make_config("name=second", selecting, f"training.start_from={best}", *STILL, *other_text))
-    paths = best, first / "last.safetensors", second / "best.safetensors"
-    before, last, after = (load(path, torch.device("cpu")).selection for path in paths)
-    assert None not in (before, last, after)
-    assert all(torch.equal(a, b) for a, b in zip(before, last, strict=True))
-    for one, other in zip(before.likeliest.tolist(), after.likeliest.tolist(), strict=True):
-        assert {*one} <= {*other, PAD}
-    assert {*before.frequent.tolist()} <= {*after.frequent.tolist()}
-    assert after.likeliest.gt(3).sum() > before.likeliest.gt(3).sum()  # those of the other text
-    without = finish(make_config("name=without", "training.max_updates=1"))
-    assert load(without / "best.safetensors", torch.device("cpu")).selection is None
 
 
 def test_it_resumes_bit_for_bit_without_the_checkpoint_that_it_began_with(

@@ -58,7 +58,7 @@ def _convert(old: Path, new: Path) -> None:
             raise UserError(f"{old} was written by another nmt (format {number}): train again, or use that version")
         contents["format"] = checkpoint.FORMAT
         upgrade(contents["config"], str(old), quiet=True)
-        contents["config"]["search"]["vocabulary_selection"] = False  # search uses all tokens, as now
+        contents.pop("selection", None)  # a part of the vocabulary that 0.3 searched
         if (training := contents["training"]) is not None:
             moments, of_gpus = training["optimizer"], training["random_cuda"]
             training["optimizer"] = {f"{n}.{kind}": m for n in moments for kind, m in moments[n].items()}

@@ -18,7 +18,6 @@ from nmt.build import build_model
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.config.run import Config
-from nmt.data.shortlist import Shortlist
 from nmt.data.training_set import load_training_set
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
@@ -57,10 +56,7 @@ def models(folder: Path) -> dict[str, Path]:
         torch.manual_seed(1)
         model = build_model(config.model, len(pairs.source.vocabulary), len(pairs.target.vocabulary))
         paths[kind] = place / "good.safetensors"
-        likeliest = torch.zeros(len(pairs.source.vocabulary), 2, dtype=torch.int16)
-        selection = Shortlist(likeliest, torch.arange(6, dtype=torch.int16))
-        sides = pairs.source, pairs.target
-        checkpoint.save(paths[kind], config, *sides, model, selection=selection, int8=kind == "char")
+        checkpoint.save(paths[kind], config, pairs.source, pairs.target, model, int8=kind == "char")
     return paths
 
 

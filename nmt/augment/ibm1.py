@@ -1,6 +1,6 @@
 """IBM model 1 (Brown et al. 1993): how likely a target token is as the translation of a source token.
 
-The lexical shortlist is learnt by it. Shapes: P pairs, C pairs of tokens that occur together in a pair of sentences.
+Shapes: P pairs, C pairs of tokens that occur together in a pair of sentences.
 """
 
 from __future__ import annotations
@@ -8,18 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 
-from nmt.data.shortlist import Shortlist
 from nmt.data.store import Rows
-from nmt.text.vocabulary import PAD, SPECIALS, Vocabulary
 
 MEETINGS = 20_000_000  # of a source with a target token, at most: each takes 40 bytes
 ITERATIONS = 5
-LIKELIEST, FREQUENT = 60, 1000
-LEAST_PROBABILITY = 1e-4
-SMALL = 4 * FREQUENT  # target tokens, of which it is not worth while to select
 
 
 class Translations(NamedTuple):
@@ -69,25 +63,3 @@ def _enough(source: Rows, target: Rows) -> tuple[Rows, Rows]:
     kept &= meetings > 0
     source, target = (Rows(x.values[np.repeat(kept, x.lengths)], x.lengths[kept]) for x in (source, target))
     return source, target
-
-
-def learn_shortlist(source: Rows, target: Rows, vocabularies: tuple[Vocabulary, Vocabulary]) -> Shortlist | None:
-    """The shortlist of training pairs: for each source token `LIKELIEST` target tokens, and the `FREQUENT` ones.
-
-    The target token that is spelled alike is among them, so that names can be copied. None for a small vocabulary.
-    """
-    size = len(vocabularies[1])
-    if size <= SMALL:
-        return None
-    learnt = translations(source, target)
-    order = np.lexsort((-learnt.probability, learnt.source))
-    source_ids, target_ids, probability = (part[order] for part in learnt)
-    rank = np.arange(len(order)) - np.searchsorted(source_ids, source_ids)
-    kept = (rank < LIKELIEST) & (probability >= LEAST_PROBABILITY)
-    likeliest = np.full((len(vocabularies[0]), LIKELIEST + 1), PAD)
-    likeliest[source_ids[kept], rank[kept]] = target_ids[kept]
-    ids = {token: number for number, token in enumerate(vocabularies[1].tokens) if number >= len(SPECIALS)}
-    likeliest[:, LIKELIEST] = [ids.get(token, PAD) for token in vocabularies[0].tokens]
-    frequent = np.argsort(-np.bincount(target.values, minlength=size), kind="stable")[:FREQUENT]
-    dtype = torch.int16 if size <= 2**15 else torch.int32
-    return Shortlist(torch.from_numpy(likeliest).to(dtype), torch.from_numpy(frequent).to(dtype))

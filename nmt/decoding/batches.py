@@ -21,7 +21,7 @@ from nmt.data.batching import pad_source
 from nmt.decoding.beam_search import Candidates, Hypothesis, beam_search, select
 from nmt.decoding.ensemble import TranslationModel, without_dropout
 from nmt.decoding.scoring import attention_weights
-from nmt.system.device import configure_process, report_out_of_memory
+from nmt.system.device import configure_process, flush_denormals, report_out_of_memory
 from nmt.text.vocabulary import BOS, EOS, PAD
 
 
@@ -49,6 +49,8 @@ def decode(
     Raises `UserError` if a batch does not fit into memory.
     """
     configure_process()
+    if watch is not None:
+        watch = flush_denormals(False)(watch)
     order = [i for i in longest_first(sources) if sources[i]]
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
     decoded = partial(_decode_batch, model, sources, search, n_best, attention, prefixes, not_thrice, watch)
@@ -60,9 +62,14 @@ def decode(
         if can_fork():
             jobs = ((batch,) for batch in batches)
             results = map_in_processes(lambda batch: list(decoded(batch)), jobs, processes, fork=True)
-            yield from chain.from_iterable(results)
+            yield from _flushed(chain.from_iterable(results))
             return
-    yield from chain.from_iterable(map(decoded, batches))
+    yield from _flushed(chain.from_iterable(map(decoded, batches)))
+
+
+def _flushed(results: Iterator[tuple[int, list[Hypothesis]]]) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """The results, each computed with denormals flushed; whoever takes them computes as before."""
+    return iter(flush_denormals()(partial(next, results, None)), None)
 
 
 def longest_first(sources: Sequence[Sequence[int]]) -> list[int]:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from nmt.data.batching import Batch, Example, collate
 from nmt.decoding.ensemble import TranslationModel, without_dropout
+from nmt.system.device import flush_denormals
 from nmt.text.vocabulary import EOS
 
 
@@ -24,6 +25,7 @@ class Scored(NamedTuple):
     tokens: int
 
 
+@flush_denormals()
 @torch.inference_mode()
 def score(model: TranslationModel, pairs: Sequence[Example], batch_size: int) -> list[Scored]:
     """The score of each pair's target beside its source, in their order, by teacher forcing among all types."""
@@ -39,6 +41,7 @@ def score(model: TranslationModel, pairs: Sequence[Example], batch_size: int) ->
     return [scores[i] for i in range(len(pairs))]
 
 
+@flush_denormals()
 @torch.inference_mode()
 def forced_attention(model: TranslationModel, pairs: Sequence[Example], batch_size: int) -> list[Float[Tensor, "T S"]]:
     """The attention weights while the model reads each pair's target by teacher forcing: a matrix each, in order.

@@ -129,6 +129,7 @@ def serve() -> None:
         losses, precision, threads = pickle.load(messages)
         torch.set_num_threads(threads)
         configure_process()
+        torch.set_flush_denormal(True)
         gradients = _share(list(losses.parameters()), int(sys.argv[1]))
         while True:
             results.write(pickle.dumps(_result(losses, precision, pickle.load(messages), gradients)))

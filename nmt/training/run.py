@@ -15,7 +15,7 @@ from nmt.config.run import Config
 from nmt.data.batching import Batch, collate
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system import files
-from nmt.system.device import memory, peak_memory, report_out_of_memory
+from nmt.system.device import flush_denormals, memory, peak_memory, report_out_of_memory
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
 from nmt.training.checkpointing import Trainer, load_last, restore, save
@@ -35,6 +35,7 @@ GIB = 2**30
 TRIED = 10  # updates that tell how long training takes
 
 
+@flush_denormals()
 def run(
     config: Config,
     stop: StopSignals,

@@ -22,11 +22,12 @@ from torch.nn.parallel import DistributedDataParallel
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch
 from nmt.model.scopes import LocalScope
-from nmt.system.device import configure_process
+from nmt.system.device import flush_denormals
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.train_state import TrainState
 
 
+@flush_denormals()
 def update(
     train_state: TrainState,
     batches: Sequence[Batch | None],
@@ -41,7 +42,6 @@ def update(
     all batches and all processes, so that n batches, or n processes, equal one batch n times as large. A process passes
     None for a batch of which it has no shard. `rate` is the learning rate, `global_step` the number of updates before.
     """
-    configure_process()
     model, losses, optimizer = train_state.model, train_state.losses, train_state.optimizer
     set_global_step(model, global_step)
     [tokens] = group.total(sum(batch.target_tokens for batch in batches if batch))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import schemathesis
-import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import negative_data_rejection, positive_data_acceptance
@@ -35,10 +34,8 @@ def test_malformed_requests_are_refused_and_good_ones_answered(address: str) -> 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # of what Schemathesis itself uses
-def test_the_server_keeps_to_its_document(address: str, request: pytest.FixtureRequest) -> None:
+def test_the_server_keeps_to_its_document(address: str) -> None:
     """What the document allows is answered as it says; what it does not allow is refused; never a 500."""
-    torch.set_flush_denormal(False)  # Hypothesis draws such numbers, and nmt has switched them off in this process
-    request.addfinalizer(lambda: torch.set_flush_denormal(True))
     document = schemathesis.openapi.from_url(f"{address}api").exclude(path="/api/runs/events")  # which never ends
     names = set()
     for found in document.get_all_operations():

@@ -106,7 +106,7 @@ CONFIGURED = """
 import resource
 import threading
 import torch
-from nmt.system.device import configure_process
+from nmt.system.device import configure_process, flush_denormals
 
 def pages():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -124,11 +124,11 @@ before = pages()
 configure_process()
 pages()
 print(before, min(pages() for _ in range(3)))  # something else may take pages once
-print_whether_denormals_are_left()
-thread = threading.Thread(target=print_whether_denormals_are_left)
-thread.start()
-thread.join()
-torch.set_flush_denormal(False)
+with flush_denormals():
+    print_whether_denormals_are_left()
+    thread = threading.Thread(target=print_whether_denormals_are_left)
+    thread.start()
+    thread.join()
 print_whether_denormals_are_left()
 """
 
@@ -139,6 +139,47 @@ def test_a_configured_process_keeps_freed_memory_and_flushes_denormals_in_every_
     assert denormals == ["False", "False", "True"]
     if platform.libc_ver()[0] == "glibc":  # pages of 4 KiB, of ten tensors of 16 MiB
         assert int(before) > 9 * 2**12 > 9 * int(kept)
+
+
+HOST = """
+import nmt
+from nmt.config.run import Config
+from nmt.decoding import batches
+from nmt.training import loop
+from nmt.training.interruption import StopSignals
+from nmt.training.run import run
+
+states = set()
+
+def state(place):
+    states.add((place, float("1e-310") == 0.0))
+
+def inside(module, name):
+    function = getattr(module, name)
+    setattr(module, name, lambda *arguments: (state("inside"), function(*arguments))[1])
+
+inside(batches, "_step")
+inside(loop, "collate")
+translator = nmt.Translator.load(device="cpu")
+state("host")
+told = {"found": lambda *_: state("host"), "watch": lambda _: state("host")}
+translator.translate(["Ein Hund.", "Zwei Hunde."], batch_size=1, **told)
+next(batches.decode(translator.model, [[5], [6]], translator.search))
+state("host")
+translator.score(["Ein Hund."], ["A dog."])
+state("host")
+small = {"embedding_size": 8, "encoder": {"hidden_size": 8}, "decoder": {"hidden_size": 8}}
+training = {"max_updates": 1, "max_epochs": None, "fast": False, "threads": 1}
+config = Config(name="x", output_dir=OUTPUT, model=small, training=training)
+run(config, StopSignals(), resume=False)
+state("host")
+print(sorted(states))
+"""
+
+
+def test_denormals_are_flushed_inside_the_computation_alone(tmp_path: Path) -> None:
+    printed = printed_by(HOST.replace("OUTPUT", repr(str(tmp_path))))
+    assert printed.splitlines()[-1] == "[('host', False), ('inside', True)]"
 
 
 def test_threads_wait_briefly_unless_the_user_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:

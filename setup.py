@@ -21,7 +21,11 @@ setup(
         "nmt.text": ["*.tsv"],
         "nmt.page": ["static/*", "static/vendor/*"],
         "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "multi30k_mechanisms/*.yaml", "schema.json"],
-        "nmt.bundled.checkpoints": ["multi30k-??-??/model.safetensors", "multi30k-??-??/README.md"],
+        "nmt.bundled.checkpoints": [
+            f"{folder}/{name}"
+            for folder in ("multi30k-??-??", "*-??-??-bahdanau")
+            for name in ("model.safetensors", "README.md")
+        ],
         "nmt.bundled.data": ["sample/*"],
         "nmt.export": ["browser/*"],
     },

@@ -13,7 +13,7 @@ import nmt
 from nmt.system import bundled
 
 ROOT = Path(__file__).parents[1]
-MODELS = [f"checkpoints/{path.parent.name}" for path in bundled.models().values()]
+MODELS = [f"checkpoints/{path.parent.name}" for path in bundled.checkpoints()]
 OTHERS = [f"{folder}/{name}" for folder in ("multi30k-xx-yy", "mine") for name in ("README.md", "best.safetensors")]
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 

@@ -13,15 +13,22 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = _PACKAGE / "bundled" if (_PACKAGE / "bundled").is_dir() else _PACKAGE.parent
 CONFIGS = ROOT / "configs"
 SAMPLE = ROOT / "data" / "sample"  # the sample corpus
-FOLDERS = "multi30k-??-??"  # of checkpoints/: those that setup.py, .gitignore and .dockerignore let through, too
+# Folders of checkpoints/, which setup.py, .gitignore and .dockerignore let through, too: one model of each direction,
+# and those that `nmt serve` compares with them.
+FOLDERS = ("multi30k-??-??", "*-??-??-bahdanau")
 MODEL = ROOT / "checkpoints" / "multi30k-de-en" / "model.safetensors"  # its README.md has the terms
 
 
+def checkpoints() -> list[Path]:
+    """All bundled models: German→English first, then the other directions, then those to compare with."""
+    paths = [sorted(MODEL.parents[1].glob(f"{folder}/{MODEL.name}")) for folder in FOLDERS]
+    return sorted(paths[0], key=lambda path: path != MODEL) + paths[1]
+
+
 def models() -> dict[tuple[str, str], Path]:
-    """The bundled models by their source and target languages, German→English first."""
-    folders = sorted(MODEL.parents[1].glob(FOLDERS), key=lambda folder: folder != MODEL.parent)
-    paths = {(folder.name[-5:-3], folder.name[-2:]): folder / MODEL.name for folder in folders}
-    return {languages: path for languages, path in paths.items() if path.exists()}
+    """The default model of each direction, by its source and target languages, German→English first."""
+    names = {path: path.parent.name.split("-") for path in checkpoints()}
+    return {(name[1], name[2]): path for path, name in names.items() if len(name) == 3}
 
 
 def missing() -> UserError:

@@ -65,6 +65,6 @@ def test_only_models_that_read_the_same_language_are_compared(open_page: Opener,
     expect(page.locator(".column h3")).to_have_text(["from German", "greedy"])
     page.locator("#model").select_option("into German")
     expect(page.locator(".column h3")).to_have_text(["into German"])
-    expect(page.locator("[role=tab]:visible")).to_have_text(["Attention", "Step by step", "Beam", "Compare"])
+    expect(page.locator("[role=tab]:visible")).to_have_text(["Attention", "Step by step", "Beam", "Model", "Compare"])
     page = open_page("#view=set", at=at)  # there is none, and who asks for it learns how to have one
     expect(page.locator("#panel")).to_contain_text("--test-set SOURCE REFERENCE")

@@ -55,7 +55,7 @@ def test_its_commands_serve_the_page_without_a_place_to_write(tmp_path: Path) ->
         return json.loads(rest[rest.index("[") :].replace("8000", port))
 
     package, empty = tmp_path / "package", tmp_path / "empty"
-    models = [f"checkpoints/{path.parent.name}" for path in bundled.models().values()]
+    models = [f"checkpoints/{path.parent.name}" for path in bundled.checkpoints()]
     for name in ("nmt", "configs", *models):  # what the image's package consists of
         shutil.copytree(ROOT / name, package / name, ignore=shutil.ignore_patterns("__pycache__"))
     empty.mkdir(mode=0o500)

@@ -69,10 +69,11 @@ def test_without_a_checkpoint_it_serves_the_bundled_models() -> None:
     with serving("--device", "cpu") as (_, address):
         models = asked(address, "/api/models")
         assert {(one["source_language"], one["target_language"]) for one in models} == set(sentences)
-        for model, (languages, path) in zip(models, bundled.models().items(), strict=True):
+        for model, path in zip(models, bundled.checkpoints(), strict=True):
             assert model["name"] == path.parent.name
-            question = {"text": sentences[languages], "model": model["id"]}
-            [expected] = Translator.load(path, device="cpu").translate([sentences[languages]])
+            sentence = sentences[model["source_language"], model["target_language"]]
+            question = {"text": sentence, "model": model["id"]}
+            [expected] = Translator.load(path, device="cpu").translate([sentence])
             assert asked(address, "/api/translate", question)["text"] == expected.text
 
 

@@ -18,7 +18,7 @@ from nmt.system.startup import without_garbage_collection
 
 
 def test_the_bundled_files_exist() -> None:
-    models = bundled.models().values()
+    models = bundled.checkpoints()
     assert bundled.MODEL in models
     assert all(path.is_file() and path.with_name("README.md").is_file() for path in models)
     assert sum(path.stat().st_size for path in models) <= 16_000_000  # bytes, in each clone, wheel and image

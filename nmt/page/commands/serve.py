@@ -23,7 +23,7 @@ def parser() -> Parser:
         description="Start a web page that shows a model translating, live: its attention, its steps, its beam. Only "
         "this machine can open it, unless --host says otherwise.",
     )
-    models = "up to eight models (default: the bundled ones, German→English and English→German)"
+    models = "up to eight models (default: the bundled ones)"
     parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help=models)
     parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         from nmt.page.connections import InterruptibleServer, server_config
     except ModuleNotFoundError as error:
         raise UserError(f"nmt serve needs {error.name}: run pip install -e '.[serve]' in the folder of nmt") from None
-    options.checkpoints = options.checkpoints or [str(path) for path in bundled.models().values()]
+    options.checkpoints = options.checkpoints or [str(path) for path in bundled.checkpoints()]
     if not options.checkpoints:
         raise bundled.missing()
     share_threads(options)

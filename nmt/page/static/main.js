@@ -8,6 +8,7 @@ import { showComparison } from "./compare.js";
 import { examplesIn, inLanguage } from "./languages.js";
 import { themes } from "./theme_button.js";
 import { openMind } from "./alternatives.js";
+import { showModel } from "./model.js";
 import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
 import { showSet } from "./test_set.js";
@@ -24,7 +25,7 @@ const VIEWS = {
   attention: "Attention",
   steps: "Step by step",
   beam: "Beam",
-  ...(served && { compare: "Compare", neighbours: "Neighbours", set: "Test set", runs: "Runs" }),
+  ...(served && { model: "Model", compare: "Compare", neighbours: "Neighbours", set: "Test set", runs: "Runs" }),
 };
 /** Views that are about no sentence. @type {Record<string, (place: HTMLElement, state: any, actions: any, signal: AbortSignal, models: any[]) => Promise<void>>} */
 const WHOLE = { set: showSet, runs: showRuns };
@@ -196,6 +197,7 @@ function renderAll() {
   else if (!found.steps.length && at("status").textContent)
     panel.replaceChildren(); // it says why there is nothing
   else if (state.view === "steps") showSteps(panel, found, state, actions);
+  else if (state.view === "model" && modelOf(state.model)) showModel(panel, modelOf(state.model));
   else if (state.view === "beam") showTree(panel, found, state, actions);
   else if (state.view === "compare") showComparison(panel, found, state, actions, models, signal).catch(failed);
   else if (state.view === "neighbours") showNeighbours(panel, found, state, actions, models, signal).catch(failed);

@@ -130,12 +130,16 @@ function formulas(found, step, joined) {
   rows.push(["probability", `softmax over all target tokens, of the output layer's values for ${output}`]);
   const list = element("dl", "formulas");
   for (const [name, text] of rows) {
-    const formula = element("dd");
-    for (const [i, part] of text.split(/_(\{[^}]*\}|\p{L})/u).entries())
-      formula.append(i % 2 ? element("sub", "", part.replace(/[{}]/g, "")) : part);
-    list.append(element("dt", "", name), formula);
+    list.append(element("dt", "", name), typeset(element("dd"), text));
   }
   return list;
+}
+
+/** A formula as text with subscripts. @param {HTMLElement} place @param {string} text */
+export function typeset(place, text) {
+  for (const [i, part] of text.split(/_(\{[^}]*\}|\p{L})/u).entries())
+    place.append(i % 2 ? element("sub", "", part.replace(/[{}]/g, "")) : part);
+  return place;
 }
 
 /** A vector as a row of coloured cells. @param {string} name @param {number[]} values */

@@ -9,7 +9,7 @@ from nmt.augment.config import AugmentConfig
 from nmt.augment.copying import Copying
 from nmt.augment.monolingual import Monolingual, load_monolingual
 from nmt.augment.typos import with_typos
-from nmt.data.augmentation import Augmentation, MonolingualTexts
+from nmt.data.augmentation import Augmentation
 from nmt.data.batching import Example
 from nmt.data.store import Rows
 from nmt.system.errors import prefix_errors_with
@@ -36,7 +36,7 @@ class ConfiguredAugmentation(Augmentation):
         fields = ("typos", "copying") if side == "source" else ("copying",)
         return [f"data.augment.{field}" for field in fields if getattr(self.section, field) is not None]
 
-    def texts(self) -> MonolingualTexts:
+    def texts(self) -> tuple[Monolingual | None, Monolingual | None]:
         source, target = map(self._text, SIDES)
         return source, target
 

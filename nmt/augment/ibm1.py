@@ -27,9 +27,8 @@ class Translations(NamedTuple):
 def translations(source: Rows, target: Rows, iterations: int = ITERATIONS) -> Translations:
     """p(t | s) of model 1 (section 4.2), by expectation maximisation from equal probabilities, for P pairs of ids.
 
-    Each target token comes from one source token of its sentence or from none, which is an id of its own and not in the
-    result. It takes 0.2 seconds for a million meetings of two tokens; of a longer text, pairs are left out evenly, so
-    that there are about `MEETINGS` of them, and those in which a source id first occurs.
+    Each target token comes from one source token of its sentence or from none, which is not in the result. Of a long
+    text, pairs are left out evenly (see `_enough`). It takes 0.2 seconds for a million meetings of two tokens.
     """
     source, target = _enough(source, target)
     none, target_size = int(source.values.max()) + 1, int(target.values.max()) + 1

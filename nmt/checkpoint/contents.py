@@ -1,7 +1,6 @@
 """What a checkpoint contains: enough to translate anywhere, and to continue training.
 
-The contents are plain values and tensors: format, config, both codecs, the model's weights, and for training its whole
-state. All of them are checked before use, because a file may come from anywhere.
+All of it, plain values and tensors, is checked before use, because a file may come from anywhere.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def _split(contents: dict[str, Any], prefix: str, tensors: dict[str, Tensor]) ->
 def read(path: str | Path) -> dict[str, Any]:
     """The contents that `write` has stored in a file, or in the one at an address of the hub. All keys are strings.
 
-    Raises `UserError` if there is no such file, or one of nmt 0.3 or older, `DamagedFile` if its checksum is wrong or
-    missing, or if it is not what `write` makes. Takes no more memory than a small multiple of the file's size.
+    Raises `UserError` if there is no such file, or an older one, `DamagedFile` if it is not what `write` makes. Takes
+    no more memory than a small multiple of the file's size.
     """
     path = local(path)
     data = read_bytes(path)

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Protocol, TypeAlias
+from typing import Any
 
 from nmt import addons
 from nmt.config.data import DataConfig
 from nmt.data.batching import Example
 from nmt.data.store import Rows
 from nmt.text.codec import Codec
-
-
-class MonolingualText(Protocol):
-    """Lines in one language, which can be read more than once."""
-
-    @property
-    def paths(self) -> tuple[Path, ...]: ...
-    @property
-    def held_out(self) -> frozenset[str]: ...
-    def __iter__(self) -> Iterator[str]: ...
-
-
-MonolingualTexts: TypeAlias = tuple[MonolingualText | None, MonolingualText | None]  # of source and target
 
 
 class Augmentation:
@@ -41,8 +27,11 @@ class Augmentation:
         """The config fields that bring up subwords of a side which its text as it is need not have."""
         return []
 
-    def texts(self) -> MonolingualTexts:
-        """Text from which subwords and vocabularies are learnt, too. Raises `UserError` if it cannot be read."""
+    def texts(self) -> tuple[Any, Any]:
+        """Text of each side, or None, from which subwords and vocabularies are learnt, too.
+
+        They can be read more than once; `paths` and `held_out` decide them. Raises `UserError` if it cannot be read.
+        """
         return None, None
 
     def rewrite(self, lines: list[str], side: str, chance: Random) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from nmt.config.data import DataConfig, SideConfig
-from nmt.data.augmentation import Augmentation, MonolingualTexts
+from nmt.data.augmentation import Augmentation
 from nmt.data.blocks import TokenizedSide, tokenize_pairs
 from nmt.data.store import append
 from nmt.system.errors import UserError, prefix_errors_with
@@ -63,7 +63,7 @@ def build(
     config: DataConfig,
     augmentation: Augmentation,
     paths: Sequence[tuple[Path, Path]],
-    monolingual: MonolingualTexts,
+    monolingual: Sequence[Any],
     codecs: tuple[Codec, Codec] | None,
     folder: Path,
 ) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _share_of_several(path: Path, language: str, lines: int) -> float:
 
 
 def _untrained_codecs(
-    config: DataConfig, paths: tuple[Path, Path], monolingual: MonolingualTexts, lines: int
+    config: DataConfig, paths: tuple[Path, Path], monolingual: Sequence[Any], lines: int
 ) -> list[Codec]:
     """Each side's tokenizer, with the subword model that it has learnt (a joint one for both), and no vocabulary."""
     codecs: list[Codec] = []

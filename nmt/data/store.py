@@ -1,9 +1,8 @@
 """Training pairs as ids on disk: text is tokenised once, and an epoch reads of it what the next batch needs.
 
 A store is a folder of raw arrays, `NAME.DTYPE`, which are memory-mapped, so that a corpus may be larger than the
-memory. Its name is a hash of all that decides its content: the text, the settings, the code and the versions of the
-libraries that it uses. So a store is never out of date, and any store may be deleted. It is built under a temporary
-name, by one run at a time, and renamed.
+memory. Its name is a hash of all that decides its content (text, settings, code, versions of libraries), so that it is
+never out of date. It is built under a temporary name, by one run at a time, and renamed.
 """
 
 from __future__ import annotations

@@ -57,9 +57,8 @@ def bleu_by_length(
 ) -> list[Bucket]:
     """Corpus BLEU, cased or of lower-cased text, of the sentences in each bucket of source length, with 95 % intervals.
 
-    Bucket 0 holds lengths up to edges[0] (a length of 0 too), bucket i those above edges[i−1] up to edges[i], one more
-    bucket those above the last edge. The same seed draws the same sentences for every model. Raises UserError where
-    `check_edges` does.
+    Bucket 0 holds lengths up to edges[0], bucket i those above edges[i−1] up to edges[i], one more those above the last
+    edge. The same seed draws the same sentences for every model. Raises UserError where `check_edges` does.
     """
     check_edges(edges)
     statistics = bleu_statistics(hypotheses, references, lowercase=lowercase, language=language)

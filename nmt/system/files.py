@@ -48,7 +48,7 @@ def replace_atomically(path: Path, previous: Path | None = None) -> Iterator[IO[
                 finally:
                     os.close(folder)
         finally:
-            _remove(temporary)
+            remove(temporary)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -97,13 +97,8 @@ def require_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
-def remove_temporary(folder: Path) -> None:
-    """Remove the temporary files of processes that were killed while they wrote. No process may be writing now."""
-    for path in folder.glob(f".*{TEMPORARY}"):
-        _remove(path)
-
-
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file, if it is one."""
     with suppress(OSError):  # such as a folder of that name
         path.unlink()
 

@@ -30,7 +30,6 @@ from nmt.training.event_log import EventLog
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, keep_checkpoint, load_last_intact
 from nmt.training.interruption import StopSignals
 from nmt.training.prepare import Prepared, batches_of
-from nmt.training.progress import Progress
 from nmt.training.train_state import TrainState
 
 MAX_SKIPPED = 10  # updates in a row
@@ -59,7 +58,6 @@ class Trainer(NamedTuple):
     validation: ParallelText
     folder: Path
     group: ProcessGroup
-    progress: Progress
     stop: StopSignals
     train_state: TrainState
     counters: Counters

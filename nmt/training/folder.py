@@ -44,7 +44,8 @@ def require_folder(folder: Path, *, resume: bool) -> None:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Keep the folder to this run alone. Raises `UserError` if another run is using it."""
     with files.locked(folder / event_log.NAME, f"{folder} is in use by another run: wait for it, or stop it"):
-        files.remove_temporary(folder)
+        for abandoned in folder.glob(f".*{files.TEMPORARY}"):  # by processes that were killed while they wrote
+            files.remove(abandoned)
         yield
 
 

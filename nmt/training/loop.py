@@ -31,12 +31,13 @@ from nmt.training.progress import describe_speed, describe_validation
 from nmt.training.update import update
 from nmt.training.validation import describe_batch, sample_translations, validate
 
+FIRST = 10  # updates, after which the speed and the time left are printed for the first time
+
 
 def train(trainer: Trainer) -> None:
     """Train until the config says so or a stop is requested, and leave checkpoints and metrics in the run's folder."""
     config, counters = trainer.config.training, trainer.counters
     batches = batches_of(trainer.pairs, config, counters.epoch, trainer.group)
-    trainer.progress.begin(counters.update, total_updates(config, len(batches)))
     trainer.train_state.model.train()
     while not _validate_and_save(trainer):
         if (end := counters.why_end(config)) is not None:
@@ -44,7 +45,7 @@ def train(trainer: Trainer) -> None:
             if counters.tokens or counters.skipped:
                 _log_train_event(trainer, len(batches))
             trainer.log_event("end", reason=end, best=counters.best, seconds=counters.seconds)
-            trainer.progress.report(f"Done: {end}, in {counters.seconds / 60:.1f} minutes.")
+            print(f"Done: {end}, in {counters.seconds / 60:.1f} minutes.", flush=True)
             return
         started = time.monotonic()
         _make_update(trainer, batches)
@@ -53,10 +54,10 @@ def train(trainer: Trainer) -> None:
             batches = batches_of(trainer.pairs, config, counters.epoch, trainer.group)
         seconds = time.monotonic() - started
         counters.seconds, counters.update_seconds = counters.seconds + seconds, counters.update_seconds + seconds
-        left = counters.seconds_left(config, len(batches))
-        trainer.progress.update(counters.epoch_number, describe_speed(counters.mean_loss, counters.speed, left))
         if counters.update % config.log_every == 0:
             _log_train_event(trainer, len(batches))
+        elif counters.update == FIRST:
+            print(_measured(trainer, len(batches)), flush=True)
 
 
 def _make_update(trainer: Trainer, batches: Batches) -> None:
@@ -77,7 +78,7 @@ def _make_update(trainer: Trainer, batches: Batches) -> None:
         if train_state.average is not None:
             train_state.average.update(counters.update)
     else:
-        trainer.progress.report(f"update {counters.update} skipped: its loss or gradient is not finite")
+        print(f"update {counters.update} skipped: its loss or gradient is not finite", flush=True)
         refuse_infinite(trainer)
 
 
@@ -121,14 +122,14 @@ def _validate(trainer: Trainer) -> None:
     values |= {} if chrf is None else {"chrf": chrf}
     event = trainer.log_event("validation", **values, examples=examples)
     name = "BLEU (lower-cased)" if config.data.target.lowercase else "BLEU"
-    trainer.progress.report(describe_validation(event, best=best, bleu_name=name))
+    print(describe_validation(event, best=best, bleu_name=name), flush=True)
     if best and trainer.group.is_main:
         write(trainer, BEST, trainer.train_state.result)
 
 
 def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
     """Write the `train` event of the updates since the last one."""
-    counters, config = trainer.counters, trainer.config.training
+    counters = trainer.counters
     trainer.log_event(
         "train",
         loss=counters.mean_loss,
@@ -138,8 +139,13 @@ def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
         target_tokens_per_second=counters.speed[1],
         skipped=counters.skipped,
     )
+    print(_measured(trainer, batches_per_epoch), flush=True)
+    counters.reset_measures()
+
+
+def _measured(trainer: Trainer, batches_per_epoch: int) -> str:
+    """A line about the updates since the last `train` event, and the time left."""
+    counters, config = trainer.counters, trainer.config.training
     left, total = counters.seconds_left(config, batches_per_epoch), total_updates(config, batches_per_epoch)
     measured = describe_speed(counters.mean_loss, counters.speed, left)
-    text = f"epoch {counters.epoch_number}, update {counters.update}/{total}: {measured}"
-    trainer.progress.report(text, is_in_bar=True)
-    counters.reset_measures()
+    return f"epoch {counters.epoch_number}, update {counters.update}/{total}: {measured}"

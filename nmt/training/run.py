@@ -26,7 +26,6 @@ from nmt.training.folder import CONFIG, LAST, lock_folder, require_folder
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import out_of_memory, train
 from nmt.training.prepare import Prepared, as_recorded, batches_of, choose_precision, first_model, prepare
-from nmt.training.progress import Progress
 from nmt.training.train_state import new_train_state
 from nmt.training.update import update
 from nmt.training.validation import describe_batch
@@ -49,7 +48,6 @@ def run(
     anything is written if config, data or folder do not fit. From the first update on, signals end it by `stop`.
     """
     folder = Path(config.output_dir) / config.name
-    progress = Progress(quiet=not group.is_main)
     require_folder(folder, resume=resume)
     prepared = prepare(config, group, folder if resume else None)
     with lock_folder(folder) if group.is_main else nullcontext():
@@ -59,15 +57,15 @@ def run(
         loaded, saved = last or (None, None)
         if group.is_main:
             files.write(folder / CONFIG, to_yaml(config).encode())
-        config, model = _begin(config, folder, prepared, loaded, progress, group)
+        config, model = _begin(config, folder, prepared, loaded, group)
         pairs = prepared.pairs
         train_state = new_train_state(model, config.training, group, pairs.target_counts)
         counters, metrics_size = (saved.state, saved.metrics_size) if saved else (Counters(), 0)
         if saved:
             restore(train_state, saved, folder / LAST, group)
         log = EventLog(folder if group.is_main else None, metrics_size, counters.update)
-        with closing(log), closing(progress), stop.installed():
-            of_run = config, pairs, prepared.validation, folder, group, progress, stop
+        with closing(log), stop.installed():
+            of_run = config, pairs, prepared.validation, folder, group, stop
             trainer = Trainer(*of_run, train_state, counters, log)
             try:
                 train(trainer)
@@ -89,7 +87,7 @@ def check(config: Config, *, resume: bool) -> None:
     files.require_writable(folder, "output_dir")
     prepared = prepare(config, resumed=folder if resume else None)
     loaded, _ = (load_last(config, prepared, folder, repair=False) if resume else None) or (None, None)
-    config, model = _begin(config, folder, prepared, loaded, Progress())
+    config, model = _begin(config, folder, prepared, loaded)
     used, largest, seconds = _try_updates(config, prepared, model)
     is_gpu = prepared.device.type == "cuda"
     total = torch.cuda.get_device_properties(prepared.device).total_memory if is_gpu else memory()
@@ -105,7 +103,6 @@ def _begin(
     folder: Path,
     prepared: Prepared,
     loaded: Loaded | None,
-    progress: Progress,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> tuple[Config, Seq2Seq]:
     """The config with the precision that `auto` is here, and the model to train; reports the essentials of both."""
@@ -113,7 +110,7 @@ def _begin(
     model = loaded.model if loaded else first_model(config, prepared)
     recorded = loaded.config.training.precision if loaded else None
     config = as_recorded(config, choose_precision(config, prepared.device, recorded, group), prepared.pairs)
-    progress.report(_summary(config, folder, prepared, model, group))
+    print(_summary(config, folder, prepared, model, group), flush=True)
     return config, model
 
 

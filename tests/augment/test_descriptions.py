@@ -66,9 +66,3 @@ def test_they_lack_the_lines_of_validation_and_all_test_sets(
         (folder / "test_2018_flickr.de.gz").unlink()
     assert load_monolingual("multi30k_descriptions", "de", config).dropped() == 5
     assert "lines that equal one of test_2018_flickr.de are not left out: " in capsys.readouterr().err
-
-
-def test_a_missing_text_is_refused_before_anything_is_fetched(tmp_path: Path) -> None:
-    config = DataConfig(corpus="multi30k", folder=str(tmp_path), mirror=str(tmp_path / "nowhere"))
-    with pytest.raises(UserError, match="missing does not exist"):
-        load_monolingual("missing", "de", config)

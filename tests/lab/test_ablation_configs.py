@@ -1,7 +1,6 @@
 """The shipped configs of the comparison: every mechanism there is, and no other difference."""
 
 import json
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -54,12 +53,6 @@ def test_shipped_configs_are_alike_but_for_name_and_mechanism() -> None:
     assert len(set(mechanisms)) == len(SHIPPED)
     assert all(values == contents[0] for values in contents)
     assert (contents[0]["output_dir"], contents[0]["training"]["threads"]) == ("checkpoints/ablation", 1)
-
-
-def test_from_any_folder_the_bundled_configs_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert [config.name for config in load_configs([], [])] == [path.stem for path in SHIPPED]
-    assert [config.name for config in load_configs(["ablation/none"], [])] == ["none"]
 
 
 def test_a_recipe_gives_all_but_the_mechanisms() -> None:

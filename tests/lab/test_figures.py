@@ -2,27 +2,16 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from nmt.evaluation import checkpoints
-from nmt.evaluation.alignment import Links, WordPairs
+from nmt.evaluation.alignment import WordPairs
 from nmt.lab import figures
 from nmt.lab.configs import load_configs
 from nmt.lab.result import Result, best_of
-from nmt.plots.heat_map import heat_maps
 from nmt.text.corpus import ParallelText
 
 PAIRS = checkpoints.TestSet("corpus", "test", ParallelText([""], [""]), WordPairs([["a"]], [["b"]]))
-
-
-def test_gold_links_are_outlined_on_their_cells() -> None:
-    [figure] = heat_maps([np.eye(4)] * 2, list("abcd"), list("wxyz"), titles=["one", "two"])
-    figures._outline(figure, Links(frozenset({(3, 0)}), frozenset({(3, 0), (1, 2)})))
-    for axes in figure.axes[:2]:
-        outlines = {(round(p.get_x() - 0.08), round(p.get_y() - 0.08)): p.get_linestyle() for p in axes.patches}
-        assert {cell: style == "-" for cell, style in outlines.items()} == {(3, 0): True, (1, 2): False}
-    assert not figure.axes[2].patches
 
 
 def test_heat_maps_of_models_that_are_elsewhere_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def test_the_first_signal_requests_a_stop_and_the_second_stops(
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
-    Unfinished()  # as a progress bar may be
+    Unfinished()  # as an iterator may be
     said = capfd.readouterr().err
     assert "Stopping after this update" in said
     assert "Exception ignored" not in said

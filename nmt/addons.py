@@ -1,7 +1,7 @@
 """Add-ons: folders that the core works without. This is the only place where the core meets them.
 
-An add-on is a package in `nmt` with a module `addon`, or a package of your own with an entry point in the group
-`nmt.addons`, whose `ADDON` is an `AddOn`. Add-ons import the core and never each other.
+An add-on is a package in `nmt` with a module `addon`, or one of your own with an entry point in the group `nmt.addons`.
+Its `ADDON` is an `AddOn`. Add-ons import the core and never each other.
 """
 
 from collections.abc import Mapping

@@ -162,32 +162,3 @@ def test_ctrl_c_shows_no_traceback(settings: dict[str, object], tmp_path: Path) 
     assert "Stopped. To continue, repeat the command." in message
     assert "Traceback" not in message
     assert (run.parent / "last.safetensors").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "error"),
-    [
-        ("sedes", "1", "sedes: there is no such setting; there are output, data, "),
-        ("seeds", "1 1", "seeds: '1 1' are not different whole numbers"),
-        ("rounds", "0", "rounds: 0 is not a number from 1 to 9"),
-        ("tuning", "broken.yaml", "broken.yaml: line 1: not valid YAML: "),
-    ],
-)
-def test_wrong_settings_are_refused(
-    settings: dict[str, object],
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    value: str,
-    error: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("broken.yaml").write_text("name: [", encoding="utf-8")
-    with pytest.raises(SystemExit) as caught:
-        list(chain(settings | {name: value}, []).task_chain())
-    assert caught.value.code == 2
-    message = capsys.readouterr().err
-    assert message.startswith(f"error: {error}")
-    assert message.count("\n") == 1
-    assert not Path(str(settings["output"])).exists()

@@ -15,7 +15,6 @@ from support.runs import ConfigMaker, after_update, events, finish
 import nmt
 from nmt.cli import main
 from nmt.config.reading import to_yaml
-from nmt.system import startup
 from nmt.system.errors import UserError
 from nmt.training import event_log, loop
 from nmt.training.event_log import EventLog
@@ -62,14 +61,6 @@ def test_a_reader_that_has_enough_ends_the_command_without_an_error(best: str, t
     assert len(done.stdout.splitlines()) == 1
     assert (tmp_path / "code").read_text(encoding="utf-8") == "0\n"
     assert done.stderr == ""
-
-
-def test_scores_are_not_lost_in_a_closed_stream(
-    best: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(startup, "_closed", {1})
-    assert main(["evaluate", best]) == 2
-    assert capsys.readouterr().err.startswith("error: standard output is closed, so the scores would be lost")
 
 
 @pytest.mark.parametrize("gone", ["metrics.jsonl", "the folder", "metrics.jsonl during a validation"])

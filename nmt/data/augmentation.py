@@ -41,10 +41,7 @@ class Augmentation:
     def replace(
         self, pairs: list[Example], draw: str, codec: Codec, corpus: Callable[[], Sequence[Rows]]
     ) -> list[Example]:
-        """Pairs as they are read in one epoch, whose random choices depend on `draw` alone.
-
-        `codec` is that of the source, `corpus()` the ids of both sides of the corpus.
-        """
+        """Pairs as one epoch reads them, by `draw` alone. `codec` is that of the source, `corpus()` all of the text."""
         return pairs
 
 

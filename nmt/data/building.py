@@ -69,8 +69,8 @@ def build(
 ) -> dict[str, Any]:
     """Write the arrays of the store of pairs of files into a folder. Returns the store's plain values.
 
-    Subwords and vocabularies are learnt from the first pair of files and the sides' monolingual text, unless `codecs`
-    have them. Raises `UserError` as `load_training_set` does.
+    Subwords and vocabularies are learnt from the first pair of files and the monolingual text, unless `codecs` have
+    them. Raises `UserError` as `load_training_set` does.
     """
     lines = [check_pairs(*pair) for pair in paths]
     initial = codecs or _untrained_codecs(config, paths[0], monolingual, lines[0])

@@ -52,8 +52,8 @@ def write(
 def write_translations(folder: Path, text: ParallelText, outputs: Mapping[str, Sequence[str]]) -> Path:
     """Write source, reference and each model's sentences (checkpoint → one per line) into `folder`/translations.
 
-    A model's file is named as in tables, such as `quickstart_best.txt` for quickstart/best.safetensors, with a number
-    if that name is taken. Returns that folder. Raises UserError where a file cannot be written.
+    A model's file is named as in tables, such as `quickstart_best.txt`, with a number if that name is taken. Returns
+    that folder. Raises UserError where a file cannot be written.
     """
     sides: dict[str, Sequence[str]] = {"source": text.source, "reference": text.target}
     for name, sentences in zip(display_names(list(outputs)), outputs.values(), strict=True):

@@ -1,7 +1,6 @@
-"""Where the files that come with nmt are: the bundled models, the example configs and the sample corpus.
+"""Where the files that come with nmt are: bundled models, example configs, the sample corpus.
 
-In a clone and in an editable install they are in the repository's own `checkpoints/`, `configs/` and `data/`. A wheel
-has copies of them in the package, under `nmt/bundled/` (see setup.py).
+They are in the repository, or, in a wheel, copied into the package under `nmt/bundled/` (see setup.py).
 """
 
 import sys

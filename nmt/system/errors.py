@@ -11,8 +11,7 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # what would move a
 class UserError(Exception):
     """Input that cannot be used: a file, a config, an option.
 
-    Its text is one line that names the file, line or field, what is wrong and what to do.
-    The command line prints it without a traceback and exits with code 2.
+    Its text is one line: the file, line or field, what is wrong, what to do. Commands print it and exit with code 2.
     """
 
     def __init__(self, text: str) -> None:

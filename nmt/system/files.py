@@ -27,8 +27,8 @@ TEMPORARY = ".tmp"
 def replace_atomically(path: Path, previous: Path | None = None) -> Iterator[IO[bytes]]:
     """A binary file that replaces `path` if the block succeeds, and leaves no trace if it fails.
 
-    A reader sees either the old content or the new. The folder is created if necessary. If `previous` is given, the old
-    file is renamed to it; between the two there is none at `path`. Raises `UserError` if the file cannot be written.
+    A reader sees either the old content or the new. The folder is created if necessary. The old file is renamed to
+    `previous`, if given; between the two there is none. Raises `UserError` if the file cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     make_folder(path.parent)

@@ -36,8 +36,7 @@ def output_is_closed() -> bool:
 def without_garbage_collection() -> Iterator[None]:
     """Exempt whatever is imported and loaded in this block from garbage collection, for the life of the process.
 
-    Importing torch and spaCy creates hundreds of thousands of objects. Searching them for garbage takes a third of the
-    time that translating one sentence takes.
+    Searching what torch and spaCy create for garbage takes a third of the time that translating one sentence takes.
     """
     gc.collect()  # what is garbage by now must not be kept
     gc.disable()

@@ -30,11 +30,7 @@ class MovingAverage:
         self._weights: list[Tensor] = list(model.parameters())
 
     def update(self, updates: int) -> None:
-        """Move the average towards the weights after update number n = `updates`.
-
-        The new average is d · average + (1 − d) · weights, with d = min(decay, (1 + n) / (10 + n)), so that the
-        untrained weights are soon forgotten.
-        """
+        """The new average is d · average + (1 − d) · weights, d = min(decay, (1 + n) / (10 + n)) after n `updates`."""
         keep = min(self.decay, (1 + updates) / (10 + updates))
         with torch.no_grad():
             torch._foreach_lerp_(self._averages, self._weights, 1 - keep)

@@ -98,20 +98,6 @@ def test_stopped_and_resumed_by_workers_it_gives_the_same_bytes(
     assert "out.de already exists" in error_of(capsys)
 
 
-def test_further_lines_can_be_left_out(
-    best: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mine = tmp_path / "mine"
-    mine.write_text("\n".join(line.title() for line in NEW[2:]), encoding="utf-8")
-    without = ["--without", str(mine)]
-    assert back(best, text, tmp_path / "out", *without, "--temperature", "2", "--n-best", "9") == 0
-    assert set(lines_of(tmp_path / "out", "de")) == set(NEW[:2])
-    mine.write_text("\n".join(NEW), encoding="utf-8")
-    capsys.readouterr()
-    assert back(best, text, tmp_path / "none", *without) == 2
-    assert "all lines are empty, or equal to one of " in error_of(capsys)
-
-
 def test_every_option_runs(best: str, text: Path, tmp_path: Path) -> None:
     (tmp_path / "none").write_text("nothing\n", encoding="utf-8")
     options = [

@@ -1,7 +1,6 @@
 """Several seeds of each mechanism: which runs there are, their means, and the test against the base."""
 
 import shutil
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from nmt.lab import compare, page, result, runs
 from nmt.lab.configs import load_configs
 from nmt.lab.seeds import paired_p, two_sided_p
 from nmt.text.corpus import ParallelText
-from nmt.training.interruption import StopSignals
 
 NAMES = ["none", "luong_general", "luong_general_lstm"]
 BLEU = {"none": [80.0, 81.0, 82.0], "luong_general": [90.0, 92.0, 94.0], "luong_general_lstm": [91.0, 94.0, 94.0]}
@@ -108,23 +106,3 @@ def test_results_beside_the_page_are_enough_to_go_on(
     assert main([*command(there), "--set", "training.max_updates=5"]) == 2
     assert "page/results/none.json is of a run with another training.max_updates" in capsys.readouterr().err
     assert not (there / "runs").exists()
-
-
-def test_a_stopped_comparison_keeps_what_is_finished_beside_the_page(
-    tmp_path: Path, ran: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    complete = runs.run_all
-
-    def run_one(configs: Sequence[Config], jobs: int, stop: StopSignals) -> list[runs.Failure]:
-        complete(configs[:1], jobs, stop)
-        signal.raise_signal(signal.SIGTERM)
-        return []
-
-    monkeypatch.setattr(runs, "run_all", run_one)
-    assert main(command(tmp_path)) == 130
-    assert [path.name for path in (tmp_path / "page" / "results").iterdir()] == ["none.json"]
-    assert not (tmp_path / "page" / "README.md").exists()
-    shutil.rmtree(tmp_path / "runs")
-    monkeypatch.setattr(runs, "run_all", complete)
-    assert main(command(tmp_path)) == 0
-    assert ran == list(NAMES)

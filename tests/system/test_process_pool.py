@@ -20,7 +20,7 @@ from nmt.decoding import batches as decoding
 from nmt.decoding.beam_search import Hypothesis
 from nmt.system import process_pool
 from nmt.system.errors import UserError
-from nmt.system.process_pool import can_fork, map_in_processes
+from nmt.system.process_pool import map_in_processes
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parents[1])}
 
@@ -89,16 +89,6 @@ def test_an_error_is_raised_here_and_a_signal_is_left_to_this_process() -> None:
 def test_a_killed_worker_is_named(fork: bool) -> None:
     with pytest.raises(UserError, match="was killed: is there enough memory"):
         list(map_in_processes(end_this_process, [(1,), (2,)], workers=2, fork=fork))
-
-
-def test_a_daemon_may_have_no_processes() -> None:
-    assert can_fork()
-    context = multiprocessing.get_context("fork")
-    reading, writing = context.Pipe(duplex=False)
-    process = context.Process(target=lambda: writing.send_bytes(bytes([can_fork()])), daemon=True)
-    process.start()
-    assert reading.recv_bytes() == b"\0"
-    process.join()
 
 
 ENDLESS = """

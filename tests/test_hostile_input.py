@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 import torch
-from support.texts import TEXT, data_config
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.cli import main
 from nmt.config.reading import load_config
 from nmt.config.run import Config
-from nmt.data.training_set import load_training_set
 from nmt.evaluation.alignment import read_links
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
-from nmt.text.corpus import LONGEST_LINE, ParallelText, read_lines
+from nmt.text.corpus import LONGEST_LINE, read_lines
 from nmt.text.tokenizers.spacy import SpacyTokenizer
 from nmt.text.unknown_words import read_dictionary
 from nmt.translator import Translator
@@ -124,9 +122,3 @@ def test_a_device_that_cannot_be_used_is_named(name: str) -> None:
     assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
     others = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
     assert f"cannot be used here; choose {others}" in refusal(lambda: choose_device(name))
-
-
-def test_text_without_words_names_a_field_that_exists(tmp_path: Path) -> None:
-    empty = ParallelText([" "] * len(TEXT.target), TEXT.target)
-    config = data_config(tmp_path, empty, "sentencepiece", 36)
-    assert "data.source.tokenizer: sentencepiece found no words" in refusal(lambda: load_training_set(config))

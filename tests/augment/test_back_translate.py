@@ -103,7 +103,7 @@ def test_every_option_runs(best: str, text: Path, tmp_path: Path) -> None:
     options = [
         ["--input", str(text), "--output", str(tmp_path / "all"), "--resume", "--workers", "1", "--n-best", "2"],
         ["--without", str(tmp_path / "none"), "--data-folder", str(tmp_path), "--max-length", "5", "--batch-size", "3"],
-        ["--length-penalty", "0", "--precision", "float32"],
+        ["--length-penalty", "0", "--precision", "float32", "--split", "--no-split"],
         ["--device", "cpu", "--threads", "1", "--temperature", "1", "--top-k", "4", "--seed", "2"],
     ]
     beam = ["--beam", "2"]

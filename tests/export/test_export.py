@@ -193,16 +193,6 @@ def test_what_the_command_refuses(
     assert "already exists" in error_of(capsys)
 
 
-def test_without_its_packages_the_command_says_which(
-    best: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    for name in ("folder", "graphs", "precision"):
-        monkeypatch.delitem(sys.modules, f"nmt.export.{name}", raising=False)
-    assert main(["export", best, "--output", str(tmp_path / "folder")]) == 2
-    assert "pip install -e '.[export]' in the folder of nmt" in error_of(capsys)
-
-
 @pytest.mark.parametrize(("precision", "largest", "agree"), [("float16", 14e6, 6), ("int8", 10.5e6, 4)])
 def test_the_bundled_model_in_fewer_bits(precision: str, largest: float, agree: int, tmp_path: Path) -> None:
     folder = exported(tmp_path, str(bundled.MODEL), "--precision", precision)

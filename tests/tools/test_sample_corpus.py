@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import spacy
 
-from nmt.system.errors import UserError
 from tools.sample_corpus import Pair, detokenise, generate, write
 from tools.sample_corpus.phrase import pair
 from tools.sample_corpus.scenes import Dice
@@ -40,18 +39,6 @@ def test_the_committed_files_are_written_and_an_interrupted_call_is_completed(tm
             (tmp_path / name).unlink(missing_ok=True)
         write(tmp_path)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == committed, "generate it again"
-
-
-@pytest.mark.usefixtures("drawn_once")
-def test_another_text_is_never_overwritten(tmp_path: Path) -> None:
-    file = tmp_path / "train.de"
-    file.write_text("mein Text\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"train\.de is not the sample corpus: move it"):
-        write(tmp_path)
-    with pytest.raises(UserError, match=r"train\.de cannot be created"):
-        write(file)
-    assert [path.name for path in tmp_path.iterdir()] == ["train.de"]
-    assert file.read_text(encoding="utf-8") == "mein Text\n"
 
 
 def test_counts_lengths_and_seed(corpus: dict[str, list[Pair]], pairs: list[Pair]) -> None:

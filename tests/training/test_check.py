@@ -1,7 +1,5 @@
 """`nmt train --check`."""
 
-import re
-import resource
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +9,9 @@ from support.runs import ConfigMaker, finish
 
 from nmt.cli import main
 from nmt.config.reading import to_yaml
-from nmt.fast.worker import Worker
 from nmt.system.errors import UserError
-from nmt.training import run as run_module
 from nmt.training.loss import BatchLoss, Loss
 from nmt.training.run import check
-from nmt.training.train_state import TrainState
 
 
 def test_it_reports_the_run_and_makes_none(make_config: ConfigMaker, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,26 +47,6 @@ def test_the_memory_is_that_of_a_real_update(make_config: ConfigMaker, monkeypat
     sizes.clear()
     finish(make_config("training.max_epochs=1"))
     assert largest == max(sizes)
-
-
-@pytest.mark.skipif(not Worker.is_possible(), reason="this system has no memory to share")
-def test_the_memory_is_that_of_both_processes(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    states = []
-    real = run_module.update
-
-    def update(train_state: TrainState, *arguments: Any, **more: Any) -> Any:
-        states.append(train_state)
-        return real(train_state, *arguments, **more)
-
-    monkeypatch.setattr(run_module, "update", update)
-    check(make_config("training.batch_size=40", "training.threads=2"), resume=False)
-    worker = states[0].add_gradient.worker
-    assert 2**26 < worker.peak_memory < 2**33  # PyTorch alone takes some hundred MiB
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    [printed] = re.findall(r"Memory: ([\d.]+) GiB", capsys.readouterr().out)
-    assert float(printed) == pytest.approx((own + worker.peak_memory) / 2**30, abs=0.06)
 
 
 def test_what_a_run_would_refuse_is_refused(

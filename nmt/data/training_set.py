@@ -27,7 +27,7 @@ from nmt.data.store import Rows, Store, build_store, file_digest, open_store
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, report_read_errors
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
-from nmt.text.vocabulary import EOS, Vocabulary
+from nmt.text.vocabulary import EOS, SPECIALS, Vocabulary
 
 NOT_STORED = {"train", "validation", "test", "extra"}  # fields of a side about other text
 
@@ -94,9 +94,9 @@ class TrainingSet:
     def notes(self) -> list[str]:
         """What to report of the text: each `vocabulary_size` that it cannot give."""
         return [
-            f"data.{name}.vocabulary_size: {side.vocabulary_size} is more than this text gives: using {size} pieces"
+            f"data.{name}.vocabulary_size: {side.vocabulary_size} is more than this text gives: using {size} tokens"
             for (name, side), codec in zip(self.config.sides, (self.source, self.target), strict=True)
-            if (size := codec.tokenizer.size) is not None and size < (side.vocabulary_size or 0)
+            if (size := codec.tokenizer.size or len(codec.vocabulary) - len(SPECIALS)) < (side.vocabulary_size or 0)
         ]
 
     def examples(self, indices: Sequence[int] | NDArray[np.int32], draw: str) -> list[Example]:

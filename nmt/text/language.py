@@ -83,6 +83,14 @@ def code_meant(name: str) -> str | None:
 
 
 @cache
+def identifiable() -> tuple[str, ...]:
+    """The languages that spaCy has both lists of."""
+    spacy = find_spec("spacy")
+    files = Path(spacy.origin).parent.glob("lang/*/examples.py") if spacy and spacy.origin else ()
+    return tuple(sorted(file.parent.name for file in files if file.with_name("stop_words.py").exists()))
+
+
+@cache
 def _statistics(language: str) -> _Statistics:
     stop_words, words = (
         frozenset(_WORD.findall(" ".join(_spacy_list(language, *source)).lower()))

@@ -124,7 +124,7 @@ def test_no_pair_left_is_an_error_that_counts_them(tmp_path: Path) -> None:
 def test_a_vocabulary_larger_than_the_text_gives_is_capped(tmp_path: Path, model: str) -> None:
     pairs = learn(tmp_path, TEXT, "sentencepiece", 4000, subword_model=model)
     sizes = {name: side.tokenizer.size for name, side in (("source", pairs.source), ("target", pairs.target))}
-    message = "data.{}.vocabulary_size: 4000 is more than this text gives: using {} pieces"
+    message = "data.{}.vocabulary_size: 4000 is more than this text gives: using {} tokens"
     assert pairs.notes == [message.format(name, size) for name, size in sizes.items()]
     exact = learn(tmp_path, TEXT, "sentencepiece", sizes["source"], subword_model=model)
     assert exact.source == pairs.source

@@ -79,9 +79,10 @@ def parse_config(values: dict[str, Any], origin: str, *, overrides: Sequence[str
 
 
 def parse_stored(values: dict[str, Any], origin: str) -> Config:
-    """The same for what nmt itself has stored, maybe by version 0.3, which could search a part of the vocabulary."""
-    if isinstance(search := values.get("search"), dict):
-        search.pop("vocabulary_selection", None)
+    """The same for what nmt itself has stored, maybe by version 0.3: without what has no effect any more."""
+    for name, field in (("search", "vocabulary_selection"), ("training", "keep_checkpoints")):
+        if isinstance(section := values.get(name), dict):
+            section.pop(field, None)
     return parse_config(values, origin)
 
 

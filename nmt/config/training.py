@@ -96,9 +96,6 @@ class TrainingConfig(Section):
     """Updates between validations. By default after each epoch."""
     checkpoint_every: Count | None = None
     """Updates between checkpoints. By default after each validation."""
-    keep_checkpoints: Count | None = None
-    """How many of the latest checkpoints to keep as `update_N.safetensors`, in addition to `last.safetensors`.
-    `nmt average` can average them. By default none."""
     log_every: Count = 50
     """Updates between two `train` events of `metrics.jsonl`."""
     start_from: PathString | None = None

@@ -16,6 +16,7 @@ RENAMED = {  # fields, or a value as "field: value", with the new name; None: th
     "training.r_drop": None,
     "training.precision: int8": None,
     "search.vocabulary_selection": None,
+    "training.keep_checkpoints": None,
 }
 
 

@@ -27,7 +27,7 @@ from nmt.text.corpus import ParallelText
 from nmt.training.counters import Counters, Number
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.event_log import EventLog
-from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, keep_checkpoint, load_last_intact
+from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, load_last_intact
 from nmt.training.interruption import StopSignals
 from nmt.training.prepare import Prepared, batches_of
 from nmt.training.train_state import TrainState
@@ -93,8 +93,6 @@ def save(trainer: Trainer) -> None:
     training = _training_state(trainer)
     if trainer.group.is_main:
         write(trainer, LAST, trainer.train_state.model, training, previous=trainer.folder / PREVIOUS)
-        if (count := trainer.config.training.keep_checkpoints) is not None:
-            keep_checkpoint(trainer.folder, trainer.counters.update, count)
 
 
 def write(trainer: Trainer, name: str, model: Seq2Seq, training: Any = None, previous: Path | None = None) -> None:

@@ -66,11 +66,3 @@ def load_last_intact(folder: Path, device: torch.device) -> tuple[Loaded | None,
             damages.append(error)
     weights = f" --set training.start_from={best}" if best.exists() else ""
     raise DamagedFile(f"{damages[0]}. {damages[1]}. {_ANOTHER}{weights}")
-
-
-def keep_checkpoint(folder: Path, update: int, count: int) -> None:
-    """Copy `last.safetensors` to `update_N.safetensors`, and keep only the `count` latest of such files."""
-    files.write(folder / f"update_{update:06d}.safetensors", (folder / LAST).read_bytes())
-    kept = {int(path.stem[7:]): path for path in folder.glob("update_*.safetensors") if path.stem[7:].isdecimal()}
-    for number in sorted(kept)[:-count]:
-        kept[number].unlink()

@@ -175,16 +175,3 @@ def test_a_model_or_a_beam_that_no_memory_holds_is_refused(
     capsys.readouterr()
     assert main(["translate", best, "--beam", "999999999", "Ba De"]) == 2
     assert "search.beam_size: input should be less than or equal to 10000" in capsys.readouterr().err
-
-
-def test_a_validation_line_that_no_memory_holds_is_named(
-    make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from nmt.training import validation
-
-    def fail(*_: Any, **__: Any) -> None:
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 230400000000 bytes")
-
-    monkeypatch.setattr(validation, "BatchLoss", fail)
-    with pytest.raises(UserError, match=r"out of memory for the loss of 4 validation sentences with up to . source"):
-        finish(make_config("training.max_updates=1"))

@@ -88,22 +88,6 @@ def test_the_8_bits_stay_with_another_threshold(save: Saver, text: dict[str, Par
         assert (plain.text, plain.score) == (warned.text, warned.score)
 
 
-def test_it_translates_beside_others_and_shrinks_no_further(
-    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    small, again, wide = (str(tmp_path / f"{name}.safetensors") for name in ("small", "again", "wide"))
-    assert main(["average", best, "--int8", "--output", small]) == 0
-    assert main(["average", small, "--int8", "--output", again]) == 0
-    assert main(["average", small, "--output", wide]) == 0
-    capsys.readouterr()
-    outputs = []
-    for path in (small, again, wide):
-        assert main(["translate", path, "Ein Hund läuft"]) == 0
-        outputs.append(capsys.readouterr())
-    assert outputs == [outputs[0]] * 3
-    assert main(["translate", best, small, "Ein Hund läuft"]) == 0  # an ensemble
-
-
 def scaled(change: Callable[[torch.Tensor], object]) -> Alter:
     return lambda contents: contents["scales"].update({EMBEDDING: change(contents["scales"][EMBEDDING])})
 

@@ -113,17 +113,20 @@ def open_page(browser: Browser, address: str) -> Iterator[PageMaker]:
 
 @pytest.fixture
 def keep() -> Callable[[Page, str], None]:
-    """`keep(page, NAME)`: a screenshot in the folder that NMT_SCREENSHOTS names, if any."""
+    """`keep(page, NAME)`: a screenshot of whole words in the folder that NMT_SCREENSHOTS names, if any."""
 
     def keep_it(page: Page, name: str) -> None:
         if "NMT_SCREENSHOTS" not in os.environ:
             return
-        size = page.viewport_size
+        words, size = page.get_by_label("whole words"), page.viewport_size
         assert size is not None
+        joins = not (page.locator("dialog[open]").count() or words.is_checked())  # as people see it first
+        words.check() if joins else None
         whole = page.evaluate("document.documentElement.scrollHeight")  # what lies over it covers the window alone
         page.set_viewport_size({"width": size["width"], "height": max(whole, size["height"])})
         page.wait_for_timeout(300)  # transitions
         page.screenshot(full_page=True, path=Path(os.environ["NMT_SCREENSHOTS"]) / f"serve_{name}.png")
         page.set_viewport_size(size)
+        words.uncheck() if joins else None
 
     return keep_it

@@ -66,6 +66,7 @@ class Translator:
     search: SearchConfig
     threshold: float | None = None  # the mean log-probability below which a translation `is_unlike_training`
     fast: bool = field(default=True, kw_only=True)  # False: search is plain PyTorch, without `nmt.fast`
+    name: str = field(default="a model", kw_only=True)
     _prepared: dict[tuple[str, bool], TranslationModel] = field(default_factory=dict, init=False)  # by precision, fast
 
     @classmethod
@@ -91,7 +92,11 @@ class Translator:
             check_same_tokens(path, first, other_path, other)
         model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
         threshold = None if others else first.threshold
-        return cls(model, first.source, first.target, first.config.search, threshold, fast=fast)
+        sides, search = (first.source, first.target), first.config.search
+        return cls(model, *sides, search, threshold, fast=fast, name=", ".join(loaded))
+
+    def __repr__(self) -> str:
+        return f"<nmt.Translator {'→'.join(self.languages)}: {self.name}>"
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -196,13 +201,14 @@ class Translator:
         sources = [self.source.vocabulary.encode(sentence.tokens) for sentence in readable]
         begun = self._prefix_lists(prefixes, search)
         attention, several = options.attention and self.has_attention, options.n_best > 1
+        is_listed = search.sampling is None and options.watch is None  # then each text comes once
         empty = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
         yield from ((i, replace(empty, n_best=(empty,) if several else ())) for i, x in enumerate(sources) if not x)
         results = decoding.decode(
             self._prepared_model(search.precision),
             sources,
             search,
-            n_best=options.n_best,
+            n_best=search.beam_size if several and is_listed else options.n_best,
             attention=attention or options.replace_unk,
             prefixes=begun,
             not_thrice=self._word_mask if search.block_repeats else None,
@@ -211,6 +217,9 @@ class Translator:
         for i, hypotheses in results:
             is_searched = search.sampling is None and not (begun and begun[i])  # as for the threshold
             ranked = tuple(self._translation(readable[i], h, search, options, is_searched) for h in hypotheses)
+            if is_listed:
+                texts = [translation.text for translation in ranked]
+                ranked = tuple(t for n, t in enumerate(ranked) if t.text not in texts[:n])[: options.n_best]
             yield i, replace(ranked[0], n_best=ranked if several else ())
 
     @cached_property

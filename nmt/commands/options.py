@@ -47,7 +47,8 @@ def add_decoding_options(parser: Parser) -> None:
 
 def add_search_options(parser: Parser) -> None:
     add = parser.add_argument
-    add("--beam", type=positive, metavar="K", help=f"beam size: hypotheses per sentence; 1 is greedy search {DEFAULT}")
+    beam = f"beam size: hypotheses per sentence; 1 is greedy search {DEFAULT}"
+    add("--beam", "--beam-size", type=positive, metavar="K", help=beam)
     penalty = "exponent of the length penalty (Wu et al. 2016); 0 turns it off, more favours longer translations"
     add("--length-penalty", type=float, metavar="α", help=f"{penalty} {DEFAULT}")
     precision = f"number format of products with the weights; auto takes the fastest on this CPU {DEFAULT}"

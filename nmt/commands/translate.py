@@ -1,6 +1,6 @@
 """Translate sentences given as TEXT, or the lines of a file or of standard input.
 
-Only translations are printed on standard output.
+Only translations are printed on standard output. The bundled models are for non-commercial research and education.
 """
 
 from __future__ import annotations

@@ -114,6 +114,8 @@ def override_search(
     A beam size turns the sampling of the settings off. Raises `UserError` for a bad value, and for both.
     """
     changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if "beam" in changes and "beam_size" not in changes:
+        changes["beam_size"] = changes.pop("beam")
     if {"sampling", "beam_size"} <= changes.keys():
         raise UserError("a beam is for search, and sampling (temperature, top-k) draws at random: give one, not both")
     if isinstance(sampling := changes.get("sampling"), Mapping):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
 from nmt.registry import Count, Positive, PrecisionOption, Section
+
+BEAM = AliasChoices("beam_size", "beam")  # the name, and the one on the command line
 
 
 class SamplingConfig(Section):
@@ -23,7 +25,7 @@ class SamplingConfig(Section):
 class SearchConfig(Section):
     """Beam search."""
 
-    beam_size: Annotated[int, Field(ge=1, le=10_000, strict=True)] = 5
+    beam_size: Annotated[int, Field(ge=1, le=10_000, strict=True, validation_alias=BEAM)] = 5
     """The number of hypotheses that are kept. 1 is greedy search."""
     length_penalty: Annotated[float, Field(ge=0, le=10)] = 1.0
     """α of Wu et al. 2016, equation 14. 0: none."""

@@ -268,7 +268,7 @@ def parsed() -> argparse.Namespace:
     either("--input", type=Path, metavar="FILE", help="translate each line of this file")
     option("--json", action="store_true", help="print JSON: text, tokens, score, attention")
     option("--n-best", type=int, default=1, metavar="N", help="print the N best as number ||| text ||| score")
-    option("--beam", dest="beam_size", type=int, metavar="K", help="hypotheses per sentence; 1 is greedy search")
+    option("--beam", "--beam-size", dest="beam_size", type=int, metavar="K", help="hypotheses; 1 is greedy search")
     option("--length-penalty", type=float, metavar="α", help="0 turns it off, more favours longer translations")
     option("--max-length", type=int, metavar="N", help="longest translation, in tokens")
     option("--batch-size", type=int, metavar="N", help="sentences translated at the same time")

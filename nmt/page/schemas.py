@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from nmt.config.search import BEAM
 from nmt.evaluation.by_length import Bucket
 from nmt.page.checks import Checks
 
@@ -24,6 +25,7 @@ def _whole(value: Any) -> Any:
 
 Text = Annotated[str, Field(max_length=20_000)]
 TokenText = Annotated[str, Field(min_length=1, max_length=500)]
+BeamSize = Annotated[int, Field(ge=1, le=MOST_BEAM, strict=True), BeforeValidator(_whole)]
 Position = Annotated[int, Field(ge=0, le=10_000, strict=True), BeforeValidator(_whole)]
 
 
@@ -39,25 +41,21 @@ class Question(BaseModel):
 class SearchRequest(Question):
     """How to search; what is left out is as the model was trained with."""
 
-    beam_size: Annotated[int, Field(ge=1, le=MOST_BEAM, strict=True), BeforeValidator(_whole)] | None = None
+    beam_size: BeamSize | None = Field(None, validation_alias=BEAM)
     length_penalty: Annotated[float, Field(ge=0, le=10, strict=True)] | None = None
 
 
 class TranslateRequest(SearchRequest):
-    """A sentence to translate. `prefix` is the text that the translation begins with.
-
-    Without `attention` the weights are left out, which is faster.
-    """
+    """A sentence to translate, and the text that the translation begins with. Without `attention` it is faster."""
 
     prefix: Text = ""
     attention: Annotated[bool, Field(strict=True)] = True
 
 
 class ExplainRequest(SearchRequest):
-    """A sentence to translate and to explain.
+    """A sentence to explain, and the tokens that its translation begins with.
 
-    `prefix` are the tokens that the translation begins with. `forced` are pairs of a target and a source position, from
-    0: at that step all attention lies there.
+    `forced` are pairs of a target and a source position, from 0: at that step all attention lies there.
     """
 
     prefix: Annotated[tuple[TokenText, ...], Field(max_length=1000)] = ()

@@ -129,9 +129,9 @@ def test_a_message_names_the_override_that_has_set_the_field(tmp_path: Path) -> 
     assert refusal(tmp_path, "name: a", *last).startswith(f"--set {last[1]}: search.beam_size: ")
     section = "search={beam_size: 0}"
     assert refusal(tmp_path, "name: a", section).startswith(f"--set {section}: search.beam_size: ")
-    both = refusal(tmp_path, "name: a\nsearch: {max_length: 0}", "training.seed=-1", "search.beam=5")
+    both = refusal(tmp_path, "name: a\nsearch: {max_length: 0}", "training.seed=-1", "search.bean=5")
     assert "--set training.seed=-1: training.seed: " in both
-    assert "; --set search.beam=5: search.beam: unknown field" in both
+    assert "; --set search.bean=5: search.bean: unknown field" in both
     assert f"{tmp_path / 'config.yaml'}: search.max_length: " in both
 
 

@@ -66,6 +66,7 @@ AS_WRITTEN = ["007", "7", "12:30", "1.10", "1.5", "2024_05", "2024-02-30", "0x_"
         ("output_dir=a=b", "output_dir", "a=b"),
         *((f"data.folder={text}", "data.folder", text) for text in AS_WRITTEN),
         ("name=007", "name", "007"),
+        ("search.beam=3", "search.beam_size", 3),
         ("training.teacher_forcing=0.5", "training.teacher_forcing.ratio", 0.5),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+import nmt
 from nmt.checkpoint.contents import Loaded
 from nmt.config.run import Config
 from nmt.decoding import batches as decoding
@@ -29,6 +30,21 @@ def make(make_translator: Maker) -> Make:
 
 def plain(translation: Translation) -> tuple[Any, ...]:
     return translation.text, translation.tokens, translation.source_tokens, pytest.approx(translation.score, rel=1e-4)
+
+
+def test_a_list_of_the_best_has_each_text_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = make("luong")
+    hypotheses = translator.translate(["Ba de"], n_best=6, beam_size=6)[0].n_best
+    monkeypatch.setattr(type(translator.target.tokenizer), "detokenize", lambda _, tokens: tokens[0])
+    for n_best in (2, 6):
+        [translation] = translator.translate(["Ba de"], n_best=n_best, beam=6)
+        firsts = dict.fromkeys(hypothesis.tokens[0] for hypothesis in hypotheses)
+        assert [t.text for t in translation.n_best] == list(firsts)[:n_best]
+
+
+def test_a_translator_says_what_it_is() -> None:
+    assert {"Translator", "Translation"} <= set(dir(nmt))
+    assert repr(nmt.Translator.load(device="cpu")).startswith("<nmt.Translator de→en: /")
 
 
 def test_order_is_kept_and_empty_lines_stay_empty(make: Make) -> None:

@@ -22,7 +22,8 @@ def parser() -> Parser:
     arguments = "a model (without one, the bundled model for the language of the text), then one sentence"
     parser.add_argument("arguments", nargs="*", metavar="[CHECKPOINT] TEXT", help=arguments)
     parser.add_argument("--html", type=Path, required=True, metavar="FILE", help="the file to write, such as dog.html")
-    parser.add_argument("--beam", type=positive, metavar="K", help="beam size: hypotheses; 1 is greedy search")
+    beam = "beam size: hypotheses; 1 is greedy search"
+    parser.add_argument("--beam", "--beam-size", type=positive, metavar="K", help=beam)
     parser.add_argument("--length-penalty", type=float, metavar="α", help="exponent of the length penalty")
     words = "how many other words of each step can be tried in the file, 0 to 9 (default: 2)"
     sources = "how many other source words of each step attention can be forced onto in the file, 0 to 9 (default: 2)"

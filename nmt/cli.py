@@ -61,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again as it exits
             refusal = UserError(f"cannot write the output ({error.strerror}): free some space, then try again")
+        elif error.errno == errno.EMFILE:
+            refusal = UserError("too few files may be open at once: raise the limit (ulimit -n 1024)")
         elif error.filename is None:
             raise
         else:

@@ -60,8 +60,8 @@ def _path(text: str) -> str:
 Count = Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)]  # a product of two such sizes fits into 64 bits
 Probability = Annotated[float, Field(ge=0, le=1)]
 BelowOne = Annotated[float, Field(ge=0, lt=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, le=1e6)]  # products with larger ones soon do not fit into 32 bits
+NonNegative = Annotated[float, Field(ge=0, le=1e6)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 StepCount = Annotated[int, Field(ge=0, le=1_000_000_000)]
 PrecisionOption = Literal["auto", "float32", "bf16", "int8"]  # of matrix products

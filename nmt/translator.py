@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,7 +27,7 @@ from nmt.decoding.translation import Translation, joined_texts
 from nmt.model.variants.hierarchical import segments
 from nmt.system import bundled
 from nmt.system.device import choose_device
-from nmt.system.errors import UserError
+from nmt.system.errors import CONTROLS, UserError
 from nmt.system.values import is_unicode, sentences_of
 from nmt.text.checks import begins_word, number_differences, repeats
 from nmt.text.codec import Codec
@@ -215,6 +216,8 @@ class Translator:
             watch=options.watch,
         )
         for i, hypotheses in results:
+            if not (hypotheses and math.isfinite(hypotheses[0].score)):
+                raise UserError("the model's scores are not numbers: its weights are damaged, use another checkpoint")
             is_searched = search.sampling is None and not (begun and begun[i])  # as for the threshold
             ranked = tuple(self._translation(readable[i], h, search, options, is_searched) for h in hypotheses)
             if is_listed:
@@ -283,6 +286,7 @@ class Translator:
         source_ids = torch.tensor([[*self.source.vocabulary.encode(source.tokens), EOS]])
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
         text = self.target.tokenizer.detokenize(tokens[:-1] if hypothesis.ids[-1] == EOS else tokens)
+        text = CONTROLS.sub("", text)  # which a planted vocabulary may have
         missing, new = number_differences(source.text, text)
         return Translation(
             text=text,

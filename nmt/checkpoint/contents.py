@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
-from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, FiniteFloat, ValidationError
 from torch import Tensor
 
 from nmt.build import build_empty, fill, segment_ends
@@ -51,7 +51,7 @@ class _Schema(BaseModel):
 
 
 class _Side(_Schema):
-    tokens: list[str]
+    tokens: Annotated[list[str], FailFast()]
     subword_model: Tensor | None
 
 

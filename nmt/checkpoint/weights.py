@@ -9,6 +9,7 @@ from torch import Tensor
 
 from nmt.checkpoint.file import DamagedFile
 
+LARGEST = 1e9  # of a weight: products of three still fit into 32 bits
 _REAL = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
@@ -54,8 +55,8 @@ def check_weights(path: str, needed: Mapping[str, Tensor], weights: Mapping[str,
         actual, expected = (described(tensors.get(name)) for tensors in (weights, needed))
         if actual != expected:
             raise DamagedFile(f"{path}: {name} is {actual}, but {expected} is needed: use another copy")
-        if not weights[name].float().isfinite().all():
-            raise DamagedFile(f"{path}: {name} holds a value that is not finite: use another copy")
+        if not (weights[name].float().abs() <= LARGEST).all():
+            raise DamagedFile(f"{path}: {name} holds a value that is not finite, or too large: use another copy")
 
 
 def described(tensor: Tensor | None) -> str:

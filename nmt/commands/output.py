@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nmt import __version__
 from nmt.system import files
-from nmt.system.errors import UserError
+from nmt.system.errors import CONTROLS, UserError
 from nmt.system.wording import truncate
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def format_lines(translations: Sequence[Translation], first: int, options: argpa
     `first` is the number of the first sentence, counted from 0.
     """
     if options.json:
-        return [json.dumps(_json_object(translation), ensure_ascii=False) for translation in translations]
+        lines = (json.dumps(_json_object(translation), ensure_ascii=False) for translation in translations)
+        return [CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], line) for line in lines]
     if options.n_best > 1:
         return [
             f"{number} ||| {t.text.replace(chr(10), ' ')} ||| {t.score:.4f}"
@@ -140,7 +141,7 @@ def resumable_output(path: Path, made_by: Mapping[str, Any], *, resume: bool) ->
         try:
             write(0, [])
             yield done, write
-        except UserError:
+        except (UserError, OSError):
             if is_new and done == 0:  # nothing was written: leave nothing in the way of the next try
                 note.unlink(missing_ok=True)
                 path.unlink(missing_ok=True)

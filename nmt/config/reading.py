@@ -73,7 +73,7 @@ def parse_config(values: dict[str, Any], origin: str, *, overrides: Sequence[str
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
     except ValidationError as error:
-        errors = [(_override_of(e["loc"], overrides) or origin, _explain(e)) for e in error.errors()]
+        errors = [(_override_of(e["loc"], overrides) or origin, _explain(e)) for e in error.errors()[:9]]
         origins = {key: "; ".join(dict.fromkeys(text for name, text in errors if name == key)) for key, _ in errors}
         raise UserError("; ".join(f"{key}: {texts}" for key, texts in origins.items())) from None
 
@@ -125,7 +125,7 @@ def override_search(
     try:
         return SearchConfig.model_validate(dict(search) | changes)
     except ValidationError as error:
-        raise UserError("; ".join(_explain(e, "search") for e in error.errors())) from None
+        raise UserError("; ".join(_explain(e, "search") for e in error.errors()[:9])) from None
 
 
 def to_yaml(config: Config) -> str:
@@ -145,7 +145,7 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 
 def explain(error: ValidationError) -> str:
     """Pydantic's errors about values that are no config, on one line."""
-    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {_reason(e)}" for e in error.errors())
+    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {_reason(e)}" for e in error.errors()[:9])
 
 
 def _reason(error: Any) -> str:

@@ -32,7 +32,7 @@ class SearchConfig(Section):
     sampling: SamplingConfig | None = None
     """Draws translations from the model's distribution, by `temperature`, `top_k` and `seed`, each by itself: there is
     no beam then, and `beam_size` is not used. By default translations are searched for."""
-    max_length: Count = 100
+    max_length: Annotated[int, Field(ge=1, le=10_000, strict=True)] = 100
     """The largest number of target tokens."""
     max_source_length: Count = 500
     """Source sentences with more tokens are cut off there, with a message on standard error."""

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from nmt.decoding.translation import Translation
 from nmt.page import schemas, serializers
-from nmt.page.batch_queue import BatchQueue, Report
+from nmt.page.batch_queue import BatchQueue, GoOn, Report
 from nmt.page.events import RunEvents
 from nmt.page.explanation import explain, prepared, read
 from nmt.page.neighbours.index import Index, vector
@@ -25,6 +25,7 @@ from nmt.text.limits import most_characters
 from nmt.text.sentences import split
 from nmt.translator import Translator
 
+MOST_WORK = 2500  # tokens of a sentence by the beam
 Models = Mapping[str, tuple[str, Translator]]  # by id: name and translator
 
 
@@ -46,8 +47,11 @@ class Server:
     runs: RunEvents
     sets: TestSets
 
-    def model(self, question: schemas.Question) -> Served:
-        """The model of a question. Raises `Refusal` if there is none, or if the sentence is too long for it."""
+    def model(self, question: schemas.Question) -> tuple[Served, int]:
+        """The model of a question, and what the answer costs: the sentence's tokens by the beam.
+
+        Raises `Refusal` if there is none, if the sentence is too long for it, and if the answer costs too much.
+        """
         if question.model not in self.models:
             raise Refusal(404, f"there is no model {question.model!r}: /api/models lists them")
         served = self.models[question.model]
@@ -56,7 +60,11 @@ class Server:
         if length > longest or (count := len(served.translator.source.encode(question.text))) > limit:
             size = f"{length:,} characters" if length > longest else f"{count} tokens"
             raise Refusal(422, f"text: {size}, and the model reads at most {limit} tokens: shorten the sentence")
-        return served
+        beam = (getattr(question, "beam_size", 1) or served.translator.search.beam_size) if count else 1
+        if count * beam > MOST_WORK:
+            most = f"{count} tokens, and with a beam of {beam} at most {MOST_WORK // beam}"
+            raise Refusal(422, f"text: {most}: shorten the sentence, or lower beam_size")
+        return served, count * beam
 
 
 def _server(request: Request) -> Server:
@@ -143,8 +151,9 @@ async def set_sentence(server: Serving, id: str, line: int) -> Any:
 async def translate(server: Serving, request: Request, question: schemas.TranslateRequest) -> Any:
     """Translate a sentence: text, tokens, score and attention."""
     settings = question.beam_size, question.length_penalty, bool(question.prefix), question.attention
-    compute = partial(_translate, server.model(question).searching)
-    answer = server.queue.answer((question.model, settings), compute, question, len(question.text))
+    served, cost = server.model(question)
+    compute = partial(_translate, served.searching, server.queue.go_on)
+    answer = server.queue.answer((question.model, settings), compute, question, len(question.text), cost)
     return await _while_connected(request, answer)
 
 
@@ -153,19 +162,21 @@ async def explain_translation(server: Serving, request: Request, question: schem
     """Translate a sentence and say how: each step's query, scores, weights, context and likeliest tokens, and the beam
     search as a tree.
     """
-    return await _while_connected(request, server.queue.alone(_explain, server.model(question), question))
+    served, cost = server.model(question)
+    answer = server.queue.alone(_explain, served, question, server.queue.go_on, cost=cost)
+    return await _while_connected(request, answer)
 
 
 @router.post("/read", response_model=schemas.Reading)
 async def read_translation(server: Serving, request: Request, question: schemas.ReadRequest) -> Any:
     """The steps in which the model is made to write a given translation."""
-    return await _while_connected(request, server.queue.alone(_read, server.model(question), question))
+    return await _while_connected(request, server.queue.alone(_read, server.model(question)[0], question))
 
 
 @router.post("/neighbours", response_model=schemas.Neighbours)
 async def nearest_neighbours(server: Serving, request: Request, question: schemas.NeighboursRequest) -> Any:
     """The words of training sentences in which the model's state is most like the one at a word here."""
-    return await _while_connected(request, server.queue.alone(_neighbours, server.model(question), question))
+    return await _while_connected(request, server.queue.alone(_neighbours, server.model(question)[0], question))
 
 
 async def _while_connected(request: Request, answer: Coroutine[Any, Any, Any]) -> JSONResponse:
@@ -182,7 +193,9 @@ async def _while_connected(request: Request, answer: Coroutine[Any, Any, Any]) -
         computing.cancel()
 
 
-def _translate(translator: Translator, questions: Sequence[schemas.TranslateRequest], report: Report) -> None:
+def _translate(
+    translator: Translator, go_on: GoOn, questions: Sequence[schemas.TranslateRequest], report: Report
+) -> None:
     """Answer questions with the same settings, of which either all or none have a prefix."""
     first = questions[0]
 
@@ -200,11 +213,12 @@ def _translate(translator: Translator, questions: Sequence[schemas.TranslateRequ
         length_penalty=first.length_penalty,
         prefix=[question.prefix for question in questions] if first.prefix else None,
         attention=first.attention,
+        watch=go_on,
         found=report_translation,
     )
 
 
-def _explain(served: Served, question: schemas.ExplainRequest) -> dict[str, Any]:
+def _explain(served: Served, question: schemas.ExplainRequest, go_on: GoOn) -> dict[str, Any]:
     explanation = explain(
         served.explaining,
         question.text,
@@ -212,6 +226,7 @@ def _explain(served: Served, question: schemas.ExplainRequest) -> dict[str, Any]
         length_penalty=question.length_penalty,
         prefix=question.prefix,
         forced=dict(question.forced),
+        watch=go_on,
     )
     return serializers.of_explanation(served.explaining, explanation)
 

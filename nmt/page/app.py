@@ -25,6 +25,7 @@ from nmt.commands.options import set_threads
 from nmt.evaluation.checkpoints import TestSet
 from nmt.page import api
 from nmt.page.batch_queue import BatchQueue, FullQueue
+from nmt.page.connections import NoMoreFiles
 from nmt.page.events import RunEvents
 from nmt.page.neighbours import index
 from nmt.page.neighbours.index import SUFFIX, Index
@@ -98,6 +99,7 @@ def make_app(
 async def _background_work(application: FastAPI) -> AsyncIterator[None]:
     """What goes on while requests are answered."""
     server: api.Server = application.state.server
+    asyncio.get_running_loop().set_exception_handler(NoMoreFiles())
     running = asyncio.create_task(server.queue.run())
     yield
     await server.sets.close()

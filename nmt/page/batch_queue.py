@@ -11,13 +11,19 @@ from typing import Any
 PATIENCE = 0.005  # seconds that a job may wait for others to join it
 LONGEST_QUEUE = 256  # jobs; more are refused
 AT_ONCE = 32  # jobs of one batch: while it is computed, the next one arrives
+HEAD_START = 0.01  # seconds by which a job is ahead of one that costs one more: a beam of one, for one token
 
 Report = Callable[[int, Any], None]  # gets the position of a payload, and its answer as soon as it is there
+GoOn = Callable[[Any], None]
 Compute = Callable[[Sequence[Any], Report], None]
 
 
 class FullQueue(Exception):
     """There is more to do than can be done soon."""
+
+
+class Abandoned(Exception):
+    """Nobody waits for the answer any more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +32,7 @@ class _Job:
     compute: Compute
     payload: Any
     size: int
+    cost: float
     since: float
     answer: asyncio.Future[Any]
 
@@ -40,12 +47,14 @@ class BatchQueue:
     def __init__(self, longest: int = LONGEST_QUEUE) -> None:
         self._longest = longest
         self._waiting: list[_Job] = []
+        self._computed: Sequence[_Job] = ()
         self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nmt-work")
 
-    async def answer(self, kind: Hashable, compute: Compute, payload: Any, size: int = 0) -> Any:
+    async def answer(self, kind: Hashable, compute: Compute, payload: Any, size: int = 0, cost: float = 0) -> Any:
         """What `compute` makes of a payload, perhaps together with other payloads of this kind and of similar size.
 
+        What costs more lets cheaper ones pass that come a while later, `HEAD_START` for each unit of `cost`.
         Raises `FullQueue` at once if too much is waiting, and what `compute` raises for this payload alone.
         """
         if len(self._waiting) >= self._longest:  # whoever has gone does not wait
@@ -53,14 +62,19 @@ class BatchQueue:
         if len(self._waiting) >= self._longest:
             raise FullQueue
         loop = asyncio.get_running_loop()
-        job = _Job(kind, compute, payload, size, loop.time(), loop.create_future())
+        job = _Job(kind, compute, payload, size, cost, loop.time(), loop.create_future())
         self._waiting.append(job)
         self._arrived.set()
         return await job.answer
 
-    async def alone(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def go_on(self, _: Any = None) -> None:
+        """For what computes, between its steps: raises `Abandoned` if all whom it computes for have gone."""
+        if all(job.answer.cancelled() for job in self._computed):
+            raise Abandoned
+
+    async def alone(self, function: Callable[..., Any], *arguments: Any, cost: float = 0) -> Any:
         """What a function returns, computed by itself when its turn comes. Raises as `answer` does."""
-        return await self.answer(object(), lambda _, report: report(0, function(*arguments)), None)
+        return await self.answer(object(), lambda _, report: report(0, function(*arguments)), None, 0, cost)
 
     async def run(self) -> None:
         """Compute until cancelled."""
@@ -68,18 +82,18 @@ class BatchQueue:
             await self._finish(await self._collect())
 
     async def _collect(self) -> list[_Job]:
-        """The job that waits longest, once others had `PATIENCE` to join it, and those of its kind closest in size."""
+        """The job whose turn it is, once others had `PATIENCE` to join it, and those of its kind closest in size."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
-        end = self._waiting[0].since + PATIENCE
+        end = min(job.since for job in self._waiting) + PATIENCE
         while len(self._waiting) < AT_ONCE:
             self._arrived.clear()
             try:
                 await asyncio.wait_for(self._arrived.wait(), end - asyncio.get_running_loop().time())
             except TimeoutError:
                 break
-        first = self._waiting[0]
+        first = min(self._waiting, key=lambda job: job.since + HEAD_START * job.cost)
         alike = [job for job in self._waiting if job.kind == first.kind and not job.answer.done()]
         batch = sorted(alike, key=lambda job: abs(job.size - first.size))[:AT_ONCE]
         self._waiting = [job for job in self._waiting if job not in batch and not job.answer.done()]
@@ -89,6 +103,7 @@ class BatchQueue:
         jobs = [job for job in jobs if not job.answer.done()]  # whoever has gone needs no answer
         if not jobs:
             return
+        self._computed = jobs
         loop = asyncio.get_running_loop()
 
         def report(position: int, answer: Any) -> None:

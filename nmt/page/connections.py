@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import os
 import sys
 from types import FrameType
@@ -11,11 +13,25 @@ from typing import Any
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MOST = 1000  # connections; who comes then is answered with 503
+MOST = 1000  # connections; who comes then is answered with 503, or disconnected where there are no files for that
+BACKLOG = 64  # connections that wait; asyncio accepts as many at once, and tries as often where it cannot
+FILES = 40  # that are not connections
 IDLE = 15  # seconds for which a connection without a request is kept
 SLOW_REQUEST = 10.0  # seconds in which the head of a request has to arrive
 SLOW_READER = 30.0  # seconds for which an answer may wait until its client reads on
 EVENTS = "/api/runs/events"
+
+
+def _room() -> int:
+    """How many connections this process may have open: fewer than the files that it may."""
+    if sys.platform == "win32":
+        return 2 * MOST
+    import resource
+
+    return max(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - FILES)
+
+
+_ROOM = _room()  # now: later there may be no file left to find it out
 
 
 class Patient(H11Protocol):
@@ -26,6 +42,8 @@ class Patient(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if len(self.connections) > _ROOM:
+            transport.abort()
         self._await_request(SLOW_REQUEST)
 
     def on_response_complete(self) -> None:
@@ -60,6 +78,21 @@ class Patient(H11Protocol):
             self.transport.close()
 
 
+class NoMoreFiles:
+    """What asyncio says of connections for which there is no file, once a second instead of for each."""
+
+    _silent_until = 0.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if getattr(context.get("exception"), "errno", None) not in (errno.EMFILE, errno.ENFILE):
+            if "_start_serving" not in context["message"]:  # a try after the socket was closed
+                loop.default_exception_handler(context)
+        elif loop.time() >= self._silent_until:
+            self._silent_until = loop.time() + 1
+            text = "too many connections for the files that may be open: some wait (ulimit -n raises the limit)"
+            logging.getLogger("uvicorn.error").warning(text)
+
+
 class InterruptibleServer(Server):
     """A server that finishes its requests before it stops, unless it is interrupted a second time."""
 
@@ -83,6 +116,7 @@ def server_config(application: Any, workers: int = 1) -> Config:
         timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=30,
         limit_concurrency=MOST,
+        backlog=BACKLOG,
         http=Patient,
         ws="none",
         h11_max_incomplete_event_size=16 * 1024,

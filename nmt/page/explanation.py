@@ -6,7 +6,7 @@ it writes a given translation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -48,11 +48,13 @@ def explain(
     length_penalty: float | None = None,
     prefix: Sequence[str] = (),
     forced: Mapping[int, int] | None = None,
+    watch: Callable[[Candidates], None] = lambda _: None,
 ) -> Explanation:
     """Translate a sentence, and keep everything.
 
     `prefix` are the tokens that the translation begins with, `forced` the source positions that all attention lies on
-    at some target positions, both from 0. An empty sentence has no steps and no tree.
+    at some target positions, both from 0. `watch` is called with each step of the search. An empty sentence has no
+    steps and no tree.
 
     Raises `UserError` for what `Translator.translate` refuses, for an ensemble, for a model without attention if
     something is forced, and for positions that do not exist.
@@ -62,6 +64,11 @@ def explain(
     sentence = _readable(translator, sentence)
     translator = forced_translator(prepared(translator), sentence, forced or {})
     candidates: list[Candidates] = []
+
+    def watch_all(step: Candidates) -> None:
+        candidates.append(step)
+        watch(step)
+
     find = partial(
         translator.translate,
         [sentence],
@@ -71,7 +78,7 @@ def explain(
         prefix=[prefix],
         attention=False,
     )
-    [translation] = find(beam_size=search.beam_size, n_best=search.beam_size, watch=candidates.append)
+    [translation] = find(beam_size=search.beam_size, n_best=search.beam_size, watch=watch_all)
     ranked = translation.n_best or (translation,)
     results = [Hypothesis(tuple(_ids(translator, t.tokens)), t.score) for t in ranked]
     tree = beam_tree(candidates, results, eos=EOS, beam_size=search.beam_size, alpha=search.length_penalty)

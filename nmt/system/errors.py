@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LIMIT = 1000  # characters of a message, which fit a screen
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # what would move a terminal's cursor, or is no text
+# What would move a terminal's cursor, turns the direction of what follows, or is no text.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class UserError(Exception):
@@ -17,7 +18,7 @@ class UserError(Exception):
     def __init__(self, text: str) -> None:
         # It may quote a file or another program: lines, control characters, and far more than fits a screen.
         line = " ".join(_cut(text).splitlines())
-        super().__init__(_cut(_CONTROLS.sub(lambda match: repr(match[0])[1:-1], line)))
+        super().__init__(_cut(CONTROLS.sub(lambda match: repr(match[0])[1:-1], line)))
 
 
 def _cut(text: str) -> str:

@@ -1,5 +1,6 @@
 """One pool of worker processes, for searching, for tokenising and for `--workers`."""
 
+import ctypes
 import multiprocessing
 import os
 import pickle
@@ -86,6 +87,8 @@ def _begin_worker(function: Callable[..., Any], stopped: Connection, stop: Conne
     global _function
     _function = function
     stop.close()
+    if sys.platform == "linux":  # the thread below waits while an operation holds the interpreter's lock
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     for number in (signal.SIGINT, signal.SIGTERM):  # they go to the whole group: the parent decides
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, args=(stopped,), daemon=True).start()

@@ -14,7 +14,7 @@ from torch import Tensor
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint.contents import Loaded
 from nmt.checkpoint.file import DamagedFile
-from nmt.checkpoint.weights import check_weights
+from nmt.checkpoint.weights import LARGEST, check_weights
 from nmt.components import OPTIMIZERS
 from nmt.config.reading import differences, explain
 from nmt.config.run import Config
@@ -32,7 +32,7 @@ from nmt.training.interruption import StopSignals
 from nmt.training.prepare import Prepared, batches_of
 from nmt.training.train_state import TrainState
 
-MAX_SKIPPED = 10  # updates in a row
+MAX_SKIPPED = 10  # updates in a row; before the tenth: half of all
 
 # What a resumed run must share with the first part, or its data order, weights or best score would make no sense.
 _FIXED: Any = {
@@ -105,10 +105,11 @@ def refuse_infinite(trainer: Trainer) -> None:
     """Raise `UserError` if a weight is not finite, or if too many updates in a row were skipped."""
     counters, last = trainer.counters, trainer.folder / LAST
     reason = f"{counters.skipped_in_row} updates in a row were skipped"
-    if counters.skipped_in_row < MAX_SKIPPED:
-        if all(bool(weight.isfinite().all()) for weight in trainer.train_state.model.parameters()):
+    most = MAX_SKIPPED if counters.update >= MAX_SKIPPED else max(3, counters.update // 2 + 1)
+    if counters.skipped_in_row < most:
+        if all(bool((weight.abs() <= LARGEST).all()) for weight in trainer.train_state.model.parameters()):
             return
-        reason = "weights are not finite"
+        reason = "weights are not finite, or too large"
     advice = "start over (with training.checkpoint_every, a checkpoint before this would have been saved)"
     if last.exists():
         advice = f"start over, or resume from {last}, which is still good"

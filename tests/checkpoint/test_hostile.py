@@ -1,6 +1,8 @@
 """Checkpoints with a right checksum, made to bring the program down: each is refused with one line, at once."""
 
 import json
+import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ from support.checkpoint_bytes import header_and_data, joined, with_right_checksu
 from support.checkpoints import Alter, Saver, altered, refusal
 from support.runs import ConfigMaker, finish
 
-from nmt.system.errors import UserError
+from nmt.cli import main
+from nmt.system.errors import CONTROLS, UserError
 
 BIAS, EMBEDDING = "decoder.output.bias", "decoder.embedding.weight"
 
@@ -124,6 +127,47 @@ def test_a_hostile_state_of_training_is_refused(make_config: ConfigMaker) -> Non
             finish(config, resume=True)
         assert error in str(caught.value)
         assert str(caught.value).startswith(str(folder / "last.safetensors"))
+
+
+EXPENSIVE: dict[str, Alter] = {
+    "tensors": lambda contents: contents["model"].update({f"x{i}": torch.zeros(0) for i in range(10**4)}),
+    "fields": lambda contents: contents["config"].update({f"trainin{i}": i for i in range(10**4)}),
+    "fields of the model": lambda contents: contents["config"]["model"].update({f"encode{i}": 1 for i in range(10**4)}),
+    "lists": lambda contents: contents["config"]["evaluation"].update(length_edges=[*range(10**5, 0, -1)]),
+    "items": lambda contents: contents["target"].update(tokens=[{}] * 10**5),
+    "search": lambda contents: contents["config"]["search"].update(max_length=10**9),
+    "layers": lambda contents: contents["config"]["model"]["encoder"].update(layers=10**9),
+    "weights": lambda contents: contents["model"].update({BIAS: torch.full((12,), 3e38)}),
+}
+
+
+@pytest.mark.parametrize("kind", EXPENSIVE)
+def test_a_small_file_costs_little(good: Path, kind: str) -> None:
+    altered(good, EXPENSIVE[kind])
+    tracemalloc.start()
+    begun = time.process_time()
+    refusal(good)
+    seconds, (_, peak) = time.process_time() - begun, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert seconds < 5
+    assert peak < 2**25 + 60 * good.stat().st_size
+
+
+def test_nothing_planted_reaches_a_terminal(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters that steer it, or turn the direction of text, in every token that can be written."""
+    planted = "\x1b]0;x\x07\x9b2J\u202e\u2066\x7f"
+
+    def plant(contents: dict[str, Any]) -> None:
+        tokens = contents["target"]["tokens"]
+        tokens[4:] = [f"{token}{planted}" for token in tokens[4:]]
+        contents["model"][BIAS] += torch.tensor([0.0] * 3 + [-1e6] + [1e3] * 8)
+
+    altered(good, plant)
+    for more in ([], ["--n-best", "2"], ["--json"]):
+        assert main(["translate", str(good), "ka", planted, *more, "--max-length", "4"]) == 0
+        shown = "".join(capsys.readouterr())
+        assert "]0;x2J" in shown.replace("\\u0007\\u009b", "")
+        assert not CONTROLS.search(shown.replace("\n", ""))
 
 
 @pytest.mark.parametrize("language", ["lex_attrs", "en.stop_words", "__init__", "../en", "os"])

@@ -79,6 +79,8 @@ def test_configs_are_frozen() -> None:
         ("training.schedule=cosine", "training.schedule: a section is expected, such as schedule: {kind: …}"),
         ("training.schedule.kind={a: 1}", "training.schedule.kind: input should be 'constant', 'cosine', 'halving', "),
         ("model.attention={score: [dot], size: x}", "(here: ['dot'])"),
+        *((f"training.learning_rate=1e{n}", "input should be less than or equal to 1000000") for n in (30, 38, 308)),
+        ("search.max_length=1000000000", "search.max_length: input should be less than or equal to 10000"),
         ("training.lr=1", "training.lr: unknown field (did you mean learning_rate?)"),
         ("training.seed=010", "as an integer; write 10 or 8 (here: '010')"),
         ("training.seed=12:30", "as an integer; write 750 (here: '12:30')"),

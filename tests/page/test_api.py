@@ -113,6 +113,8 @@ def test_a_question_without_an_answer_is_refused(client: TestClient) -> None:
         ("/api/translate", {}, 422, "text"),
         ("/api/translate", {"text": "Ba " * 600}, 422, "600 tokens"),
         ("/api/translate", {"text": "x" * 20_001}, 422, "text"),
+        ("/api/translate", {"text": "Ba " * 85, "beam_size": 50}, 422, "a beam of 50 at most 50"),
+        ("/api/explain", {"text": "Ba " * 85, "beam_size": 50}, 422, "shorten the sentence, or lower beam_size"),
         ("/api/translate", {"text": "Ba", "model": "3"}, 404, "'3'"),
         ("/api/translate", {"text": "Ba", "prefix": "kip " * 200}, 422, "prefix"),
         ("/api/explain", {"text": "Ba", "forced": [[0, 2]]}, 422, "positions 0 to 1"),

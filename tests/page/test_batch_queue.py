@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -101,6 +102,30 @@ def test_cancelled_jobs_are_not_computed_and_do_not_fill_the_queue() -> None:
 
     assert in_loop(program) == [True, "here"]
     assert same.calls == [["here"]]
+
+
+def test_what_costs_little_passes_what_costs_much_and_work_for_nobody_stops() -> None:
+    begun, order, steps = threading.Event(), list[str](), list[int]()
+
+    def explain(queue: BatchQueue) -> None:
+        begun.set()
+        for step in range(1000):
+            steps.append(step)
+            time.sleep(0.01)
+            queue.go_on()
+
+    async def program(queue: BatchQueue) -> None:
+        gone = asyncio.create_task(queue.alone(explain, queue, cost=2500))
+        await asyncio.to_thread(begun.wait)
+        dear = [asyncio.create_task(queue.alone(order.append, f"dear {i}", cost=2500)) for i in range(3)]
+        cheap = [asyncio.create_task(queue.alone(order.append, f"cheap {i}", cost=50)) for i in range(3)]
+        await asyncio.sleep(0.1)
+        gone.cancel()
+        await asyncio.gather(*dear, *cheap)
+
+    in_loop(program)
+    assert order == [f"{cost} {i}" for cost in ("cheap", "dear") for i in range(3)]
+    assert len(steps) < 100
 
 
 def test_a_job_waits_a_moment_for_others_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:

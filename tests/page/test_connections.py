@@ -1,6 +1,8 @@
 """Clients who read or write slowly: they hold nobody up, and do not keep their connections for ever."""
 
 import socket
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +56,27 @@ def test_a_slow_request_is_answered_if_it_arrives(tmp_path: Path, monkeypatch: p
             while not answer.endswith(b"\r\n\r\n[]"):  # head and body may come one after the other
                 answer += client.recv(1 << 16)
             assert answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.long
+def test_more_connections_than_files_fill_no_log(best: str, tmp_path: Path) -> None:
+    command = f"ulimit -n 64; exec '{sys.executable}' -u -m nmt serve '{best}' --port 0"
+    log = tmp_path / "log"
+    with log.open("wb") as file, subprocess.Popen(["bash", "-c", command], stdout=subprocess.PIPE, stderr=file) as run:
+        try:
+            assert run.stdout is not None
+            address = run.stdout.readline().decode().split()[1]
+            clients = [connected(address) for _ in range(200)]
+            time.sleep(2.5)
+            for client in clients:
+                client.close()
+            assert asked(address, "/api/translate", {"text": "der Hund"})["tokens"]
+        finally:
+            run.kill()
+    said = log.read_text(encoding="utf-8").splitlines()
+    assert len(said) <= 6
+    assert any("ulimit -n raises the limit" in line for line in said)
+    assert "Traceback" not in str(said)
 
 
 def test_an_answer_that_is_not_read_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

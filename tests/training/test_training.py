@@ -17,6 +17,7 @@ from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.training import loop
 from nmt.training.loss import BatchLoss, Loss
+from nmt.training.train_state import TrainState
 from nmt.translator import Translator
 
 
@@ -142,10 +143,26 @@ def test_an_update_that_is_not_finite_is_skipped_and_counted(
 
 
 def test_weights_that_are_not_finite_are_never_kept(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    wild = make_config("training.learning_rate=1e38", "training.clip_norm=null", "training.checkpoint_every=1")
-    with pytest.raises(UserError, match=r"training\.learning_rate .*is too high.* training\.checkpoint_every"):
-        finish(wild)
-    assert {path.name for path in (Path(wild.output_dir) / wild.name).iterdir()} == {"config.yaml", "metrics.jsonl"}
+    real = loop.update
+
+    def grow(train_state: TrainState, *arguments: Any) -> float:
+        next(train_state.model.parameters()).data.fill_(2e9)  # finite, but its products are not
+        return real(train_state, *arguments)
+
+    wild = make_config("training.checkpoint_every=1")
+    early = make_config("name=early", "training.max_updates=6", "training.validate_every=99")
+    too_high = r"training\.learning_rate .*is too high"
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "update", grow)
+        with pytest.raises(UserError, match=rf"{too_high}.* training\.checkpoint_every"):
+            finish(wild)
+    with monkeypatch.context() as patch:
+        break_updates(patch, {2, 3, 4, 5, 6})
+        with pytest.raises(UserError, match=rf"{too_high}: at update 4, 3 updates in a row were skipped"):
+            finish(early)
+    for config in (wild, early):
+        files = {path.name for path in (Path(config.output_dir) / config.name).iterdir()}
+        assert files == {"config.yaml", "metrics.jsonl"}
     often = ("name=ten", "training.checkpoint_every=4", "training.validate_every=99", "training.log_every=1")
     break_updates(monkeypatch, {2, *range(6, 99)})
     with pytest.raises(

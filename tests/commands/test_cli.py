@@ -24,7 +24,7 @@ def events_of(folder: Path) -> list[dict]:
 def test_a_run_leaves_the_promised_files(runs: Path) -> None:
     names = {path.name for path in (runs / "bahdanau").iterdir()} - {"tensorboard"}
     checkpoints = {f"{name}.safetensors" for name in ("best", "last", "previous")}
-    figures = {f"bleu_by_length.{suffix}" for suffix in ("png", "svg", "csv")}
+    figures = {f"bleu_by_length.{suffix}" for suffix in ("png", "svg")}
     assert names == {*checkpoints, *figures, "config.yaml", "metrics.jsonl", "evaluation.json", "translations"}
     texts = {path.name for path in (runs / "bahdanau" / "translations").iterdir()}
     assert texts == {"source.txt", "reference.txt", "bahdanau_best.txt"}

@@ -1,9 +1,6 @@
 import hashlib
 import json
-import os
 import pickle
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ from support.checkpoints import CPU, JOINT, Alter, Maker, Saver, altered, refusa
 from support.cli import error_of
 from support.runs import assert_same
 
-import nmt
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
@@ -195,19 +191,3 @@ def test_a_subword_model_that_is_none_is_refused(save: Saver) -> None:
     for noise in (torch.zeros(50, dtype=torch.uint8), torch.zeros(50), torch.zeros(0, dtype=torch.uint8)):
         altered(path, lambda contents, noise=noise: contents["source"].update(subword_model=noise))
         assert "source.subword_model" in refusal(path)
-
-
-def test_one_file_is_enough_to_translate_anywhere(
-    tmp_path: Path, corpus: Path, save: Saver, make_translator: Maker, text: dict[str, ParallelText]
-) -> None:
-    _, translator = make_translator(*JOINT)
-    (tmp_path / "else where").mkdir()
-    save("kept", *JOINT).rename(tmp_path / "else where" / "kept.safetensors")
-    for path in corpus.iterdir():
-        path.unlink()
-    sentence = text["test"].source[0]
-    program = f"import nmt; print(nmt.Translator.load('kept.safetensors').translate([{sentence!r}])[0].text)"
-    environment = os.environ | {"PYTHONPATH": str(Path(nmt.__file__).parent.parent), "PYTHONUTF8": "1"}
-    options = {"cwd": tmp_path / "else where", "env": environment, "capture_output": True, "encoding": "utf-8"}
-    result = subprocess.run([sys.executable, "-c", program], check=True, **options)
-    assert (result.stdout, result.stderr) == (translator.translate([sentence])[0].text + "\n", "")

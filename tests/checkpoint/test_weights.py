@@ -11,8 +11,6 @@ from support.checkpoints import CPU, JOINT, LARGE, Alter, Maker, Saver, altered,
 from nmt.checkpoint import contents as checkpoint
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
-from nmt.text.corpus import ParallelText
-from nmt.translator import Translator
 
 BIAS, EMBEDDING, VECTOR = "decoder.output.bias", "decoder.embedding.weight", "decoder.attention.score.v.weight"
 
@@ -74,7 +72,7 @@ def test_a_subword_model_of_both_sides_is_stored_once(save: Saver, make_translat
         assert (loaded.source, loaded.target) == (translator.source, translator.target)
 
 
-def test_the_8_bits_stay_with_another_threshold(save: Saver, text: dict[str, ParallelText]) -> None:
+def test_the_8_bits_stay_with_another_threshold(save: Saver) -> None:
     small = save("small", *JOINT, int8=True)
     calibrated = small.with_name("calibrated.safetensors")
     checkpoint.set_threshold(small, calibrated, -9.0)
@@ -83,9 +81,6 @@ def test_the_8_bits_stay_with_another_threshold(save: Saver, text: dict[str, Par
     for name, tensor in before.items():
         assert after[name].dtype == tensor.dtype
         assert torch.equal(after[name], tensor)
-    translators = (Translator.load(path, device="cpu") for path in (small, calibrated))
-    for plain, warned in zip(*(t.translate(text["test"].source) for t in translators), strict=True):
-        assert (plain.text, plain.score) == (warned.text, warned.score)
 
 
 def scaled(change: Callable[[torch.Tensor], object]) -> Alter:

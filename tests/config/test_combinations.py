@@ -91,13 +91,3 @@ def test_a_choice_alone_brings_a_default_that_fits_it(tmp_path: Path, choice: st
     *_, name = field.split(".")
     other = read(tmp_path, "name: x", choice, f"{field}={7 if name != 'decay' or value == 1000 else 0.5}")
     assert value_at(other, field) in (7, 0.5)
-
-
-def test_good_combinations_are_let_through(tmp_path: Path) -> None:
-    for overrides in (
-        ["model.attention.score=dot", "model.decoder.hidden_size=512"],
-        ["model.tied_embeddings=target", "model.embedding_size=8"],
-        ["model.tied_embeddings=all", "data.joint_vocabulary=true", "model.attention.wiring=luong"],
-        [f"data={{{FILES}}}", "training.max_epochs=null", "training.max_updates=3"],
-    ):
-        read(tmp_path, "name: x", *overrides)

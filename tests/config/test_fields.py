@@ -1,69 +1,13 @@
-"""The fields of a config, their defaults, and what is said of wrong names and values."""
+"""What is said of wrong names and values of config fields."""
 
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
-from support.config_reading import read, refusal, value_at
+from support.config_reading import read, refusal
 
-from nmt.config.reading import override_search, to_yaml
-from nmt.config.run import Config
+from nmt.config.reading import override_search
 from nmt.config.search import SearchConfig
 from nmt.system.errors import UserError
-
-STABLE = {
-    "name": "x",
-    "output_dir": "checkpoints",
-    "data.corpus": "sample",
-    "data.source.language": "de",
-    "data.target.language": "en",
-    "data.mirror": None,
-    "model.embedding_size": 256,
-    "model.encoder.hidden_size": 256,
-    "model.encoder.layers": 1,
-    "model.encoder.dropout": 0.3,
-    "model.decoder.hidden_size": 256,
-    "model.decoder.layers": 1,
-    "model.decoder.dropout": 0.3,
-    "model.attention.wiring": "bahdanau",
-    "model.attention.score": "additive",
-    "model.attention.scope": "global",
-    "model.attention.input_feeding": True,
-    "training.max_updates": None,
-    "training.max_epochs": 10,
-    "training.batch_size": 64,
-    "training.batch_unit": "sentences",
-    "training.seed": 1,
-    "training.learning_rate": 0.001,
-    "training.label_smoothing": 0.1,
-    "training.teacher_forcing.ratio": 1.0,
-    "training.checkpoint_every": None,
-    "search.beam_size": 5,
-    "search.length_penalty": 1.0,
-    "search.max_length": 100,
-}
-
-# Fields
-
-
-def test_stable_fields_keep_their_names_and_defaults_and_are_written(tmp_path: Path) -> None:
-    config = Config(name="x")
-    without_effect = {"model.attention.input_feeding"}
-    for field, value in STABLE.items():
-        assert value_at(config, field) == value
-        assert (f"{field.split('.')[-1]}:" in to_yaml(config)) == (field not in without_effect)
-    assert read(tmp_path, to_yaml(config)) == config
-
-
-def test_configs_are_frozen() -> None:
-    config = Config(name="x")
-    with pytest.raises(ValidationError):
-        config.name = "y"
-    with pytest.raises(ValidationError):
-        config.model.attention.heads = 3
-
-
-# Wrong names and values
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from nmt.checkpoint.contents import Loaded, load, weight_differences
 from nmt.config.reading import differences
 from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
-from nmt.data.advice import advice
 from nmt.data.augmentation import augmentation_of
 from nmt.data.batching import Batches, epoch_batches
 from nmt.data.splits import split_paths, training_paths
@@ -66,7 +65,7 @@ def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path 
         validation = _validation_text(config)
         if group.is_main:
             group.wait()
-            for line in [*pairs.notes, *_lost_text(pairs), *(advice(pairs) if resumed is None else ())]:
+            for line in [*pairs.notes, *_lost_text(pairs)]:
                 print(line, file=sys.stderr)
     return Prepared(device, pairs, validation, start, segment_ends(config.model.attention, pairs.source.vocabulary))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
@@ -12,6 +13,7 @@ import torch
 from nmt.checkpoint.contents import Loaded
 from nmt.config.reading import to_yaml
 from nmt.config.run import Config
+from nmt.data.advice import advice
 from nmt.data.batching import Batch, collate
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system import files
@@ -106,6 +108,8 @@ def _begin(
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> tuple[Config, Seq2Seq]:
     """The config with the precision that `auto` is here, and the model to train; reports the essentials of both."""
+    for line in advice(prepared.pairs) if group.is_main and loaded is None else ():
+        print(line, file=sys.stderr)
     torch.manual_seed(config.training.seed + group.rank)  # the first process's initial weights become those of all
     model = loaded.model if loaded else first_model(config, prepared)
     recorded = loaded.config.training.precision if loaded else None

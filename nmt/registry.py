@@ -290,8 +290,3 @@ def alternatives(names: Sequence[str]) -> str:
 def spelled(value: object) -> str:
     """As YAML spells it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def path_alone(value: Any) -> Any:
-    """A path as the section that it is short for."""
-    return {"path": value} if isinstance(value, str) else value

@@ -17,7 +17,6 @@ from pydantic import Field, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from nmt.config.data import ExtraText
-from nmt.config.plugins import Plugin
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
 from nmt.registry import Section, options_of
@@ -37,9 +36,8 @@ def schema() -> dict[str, Any]:
         "description": forcing.pop("description"),
         "anyOf": [forcing["properties"]["ratio"], forcing],
     }
-    for entry in (ExtraText.__name__, Plugin.__name__):
-        section = defined[entry]
-        defined[entry] = {"description": section.pop("description"), "anyOf": [{"type": "string"}, section]}
+    extra = defined[ExtraText.__name__]
+    defined[ExtraText.__name__] = {"description": extra.pop("description"), "anyOf": [{"type": "string"}, extra]}
     name = made["properties"]["name"]
     name["type"] = [name["type"], "number"]
     made["$defs"] = dict(sorted(defined.items()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from nmt import addons
-from nmt.registry import Count, PathString, Section, path_alone
+from nmt.registry import Count, PathString, Section
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import SPECIALS
 
@@ -64,6 +64,10 @@ class SideConfig(Section):
 TAG = r"^[^\s\x1c-\x1f]+$"
 
 
+def _path_alone(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
 class ExtraText(Section):
     """A file of more source sentences, whose translations `target.extra` names. A path alone is enough."""
 
@@ -86,7 +90,7 @@ class SourceConfig(SideConfig):
     """The language that is translated."""
 
     language: Language = "de"
-    extra: tuple[Annotated[ExtraText, BeforeValidator(path_alone)], ...] = ()
+    extra: tuple[Annotated[ExtraText, BeforeValidator(_path_alone)], ...] = ()
     """Files of more training pairs, such as translations by other models: each a path, or `path`, `weight` and `tag`.
     Subwords and vocabulary are learnt from the corpus alone, so that models with and without them read and write the
     same tokens, except for tags."""

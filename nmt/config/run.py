@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from nmt.config.data import DataConfig
 from nmt.config.model import ModelConfig
-from nmt.config.plugins import Plugin
 from nmt.config.search import EvaluationConfig, SearchConfig
 from nmt.config.training import TrainingConfig
-from nmt.registry import PathString, Section, path_alone
+from nmt.registry import PathString, Section
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -37,9 +36,9 @@ class Config(Section):
     """The search for translations."""
     evaluation: EvaluationConfig = Field(default_factory=EvaluationConfig)
     """The evaluation of a finished run."""
-    plugins: tuple[Annotated[Plugin, BeforeValidator(path_alone)], ...] = ()
-    """Python files of your own that define a score, scope, tokenizer, schedule or optimizer: each a path, or `path` and
-    `sha256`. They are run when the config is read."""
+    plugins: tuple[PathString, ...] = ()
+    """Python files of your own that define a score, scope, tokenizer, schedule or optimizer: paths, relative to the
+    folder of a config that you write. They are run when the config is read."""
 
     @model_validator(mode="after")
     def _tying_fits_vocabulary(self) -> Self:

@@ -63,7 +63,7 @@ def test_a_component_of_a_plugin_is_like_one_of_the_project(folder: Path) -> Non
     )
 
 
-def test_a_checkpoint_does_not_load_a_plugin(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkpoint_does_not_load_a_plugin(folder: Path) -> None:
     values = load_config(folder / "x.yaml").model_dump(mode="json")
     plugins._loaded.clear()
     path = folder / "steep.py"
@@ -75,14 +75,8 @@ def test_a_checkpoint_does_not_load_a_plugin(folder: Path, capsys: pytest.Captur
     moved = path.rename(folder / "elsewhere" / "steep.py")
     LEARNING_RATE_SCHEDULES._classes.pop("steep")  # as in another process
     plugins.load_plugin(moved)
-    assert parse_config(values, "best.safetensors").plugins[0].path == str(moved)
-    assert capsys.readouterr().err == ""
-    plugins._loaded.clear()
-    LEARNING_RATE_SCHEDULES._classes.pop("steep")
-    moved.write_text(f"{SCHEDULE}\n# changed\n")
-    plugins.load_plugin(moved)
-    parse_config(values, "best.safetensors")
-    assert capsys.readouterr().err == f"best.safetensors: the plugin {moved} is not the one it was made with\n"
+    for stored in (str(path), {"path": str(path), "sha256": "0" * 64}):  # the latter in older files
+        assert parse_config(values | {"plugins": [stored]}, "best.safetensors").plugins == (str(moved),)
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,7 @@ def test_a_finished_run_is_prolonged_and_need_not_see_the_test_set(
         (["train", "missing.yaml"], ["missing.yaml", "No such file"]),
         (["train", "CONFIG", "--set", "data.source.train=/no/such"], ["/no/such", "does not exist"]),
         (["train", "CONFIG", "--set", "evaluation.split=copy"], ["'copy'", "validation"]),  # a method of the section
-        (["translate", "missing.safetensors", "x"], ["missing.safetensors", "does not exist"]),
         (["translate", "CONFIG", "x"], ["CONFIG", "to translate its lines, use nmt translate --input"]),
-        (["translate", "FOLDER", "x"], ["FOLDER", "folder", "best.safetensors"]),
         (["translate", "BEST", "x", "--attention", "a.gif"], ["a.gif", ".png"]),
         (["translate", "BEST", "x", "y", "--attention", "new/a.png"], ["--attention", "2"]),
         (["translate", "NONE", "x", "--attention", "a.png"], ["wiring"]),
@@ -103,7 +101,6 @@ def test_bad_input_is_one_line_and_code_2(
 ) -> None:
     names = {
         "CONFIG": str(write_config(tmp_path)),
-        "FOLDER": str(runs),
         "BEST": str(runs / "bahdanau" / "best.safetensors"),
         "NONE": str(runs / "none" / "best.safetensors"),
         "OTHER": str(with_another_target_word(runs / "bahdanau" / "best.safetensors", tmp_path / "other.safetensors")),

@@ -278,6 +278,9 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     arguments, number = parsed(), 0
+    if sys.stdout is None or (sys.stdin is None and not (arguments.text or arguments.input)):
+        print("error: the standard stream that is needed is closed: open it", file=sys.stderr or sys.stdout)
+        return 2
     sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)  # type: ignore[union-attr]
     changes = {name: getattr(arguments, name) for name in ("beam_size", "length_penalty", "max_length", "batch_size")}
     try:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 FORMAT = 1  # of the folder
 UNK, PAD, BOS, EOS = range(4)
@@ -45,12 +45,7 @@ class Translation(NamedTuple):
     attention: Any  # (T S), of each token a row, or None
 
 
-Hypothesis: TypeAlias = tuple[float, list[int], Any]  # score, ids, attention
-
-
-class Side:
-    """Text and ids of one language."""
-
+class Side:  # text and ids of one language
     def __init__(self, folder: Path, name: str, config: dict[str, Any]) -> None:
         self.kind, self.lowercase = config["tokenizer"], config["lowercase"]
         self.tokens: list[str] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
@@ -101,8 +96,8 @@ class Translator:
         options.log_severity_level = 4
         options.add_session_config_entry("session.set_denormal_as_zero", "1")
         try:
-            graphs = (folder / "encoder.onnx", folder / "step.onnx")
-            self.encoder, self.step = (onnxruntime.InferenceSession(graph, options) for graph in graphs)
+            graphs = ("encoder.onnx", "step.onnx")
+            self.encoder, self.step = (onnxruntime.InferenceSession(folder / name, options) for name in graphs)
         except Exception as error:  # onnxruntime's own, of many kinds
             raise Refused(f"onnxruntime cannot use {folder}: {' '.join(str(error).split())}") from None
         self.states = [x.name for x in self.encoder.get_outputs() if x.name.startswith("state_")]
@@ -122,7 +117,11 @@ class Translator:
             batch = order[begin : begin + search["batch_size"]]
             ids = [[*(self.source.ids.get(token, UNK) for token in sources[i]), EOS] for i in batch]
             for i, hypotheses in zip(batch, beam_search(self, ids, search), strict=True):
-                translations[i] = [self.translation(sources[i], hypothesis) for hypothesis in hypotheses[:n_best]]
+                once: dict[str, Translation] = {}
+                for hypothesis in hypotheses[: search["beam_size"]]:
+                    one = self.translation(sources[i], hypothesis)
+                    once.setdefault(one.text, one)
+                translations[i] = [*once.values()][:n_best]
         return translations
 
     def read(self, sentence: str) -> list[str]:
@@ -135,7 +134,7 @@ class Translator:
             print(f"cut off after {most} tokens: {sentence[:40]} …", file=sys.stderr)
         return tokens[:most]
 
-    def translation(self, source: list[str], hypothesis: Hypothesis) -> Translation:
+    def translation(self, source: list[str], hypothesis: tuple[float, list[int], Any]) -> Translation:
         score, ids, attention = hypothesis
         tokens = [self.target.tokens[i] for i in ids]
         text = self.target.detokenize(tokens[:-1] if ids[-1] == EOS else tokens)
@@ -157,8 +156,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def beam_search(model: Translator, sources: list[list[int]], search: dict[str, Any]) -> list[list[Hypothesis]]:
-    """All hypotheses of each sentence, best first, that have ended: whose EOS was among the K best continuations.
+def beam_search(model: Translator, sources: list[list[int]], search: dict[str, Any]) -> list[list[Any]]:
+    """(score, ids, attention) of all hypotheses that ended, best first: their EOS was among the K best continuations.
 
     A sentence is finished when K have, or at the largest length, where unfinished ones compete as they are.
     """
@@ -166,7 +165,7 @@ def beam_search(model: Translator, sources: list[list[int]], search: dict[str, A
     attends = search.get("attention", False) and any(x.name == "weights" for x in model.step.get_outputs())
     outputs = ["log_probabilities", *(f"new_{name}" for name in model.states), *(["weights"] if attends else [])]
     state, memory = encode(model, sources)
-    finished: list[list[Hypothesis]] = [[] for _ in sources]
+    finished: list[list[Any]] = [[] for _ in sources]
     numbers = np.arange(len(sources))  # the unfinished sentences
     ids, scores = np.full((len(sources), 1, 1), BOS), np.zeros((len(sources), 1), np.float32)
     weights = np.zeros((len(sources), 1, 0, len(sources[0]) if attends else 0), np.float32)
@@ -213,25 +212,21 @@ def block_repeats(log_p: Any, ids: Any, words: Any) -> None:
 
 
 def encode(model: Translator, sources: list[list[int]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The decoder's first state, and the memory, of sentences of which the longest comes first."""
     padded = np.full((len(sources), len(sources[0])), PAD)
     for row, ids in zip(padded, sources, strict=True):
         row[: len(ids)] = ids
-    names = [*model.states, *model.memories]
-    values = model.encoder.run(names, {"source": padded, "lengths": [*map(len, sources)]})
-    encoded = dict(zip(names, values, strict=True))
-    return {name: encoded[name] for name in model.states}, {name: encoded[name] for name in model.memories}
+    inputs = {"source": padded, "lengths": [*map(len, sources)]}
+    values = iter(model.encoder.run([*model.states, *model.memories], inputs))
+    return dict(zip(model.states, values, strict=False)), dict(zip(model.memories, values, strict=True))
 
 
 def best_candidates(totals: Any, count: int) -> tuple[Any, Any, Any]:
     """Of the scores (B K V) of all continuations the best of each sentence, their parents (of K), and their ids."""
-    rows = np.arange(len(totals))[:, None]
-    first = max(totals.shape[2] - count, 0)
-    columns = np.argpartition(totals.max(axis=1), first, axis=1)[:, first:]  # each is among the best in some row of K
-    scores = np.take_along_axis(totals, columns[:, None], axis=2).reshape(len(totals), -1)
-    best = np.argsort(-scores, axis=1, kind="stable")[:, :count]
-    parents, within = np.divmod(best, columns.shape[1])
-    return scores[rows, best], parents, columns[rows, within]
+    flat = totals.reshape(len(totals), -1)
+    best = np.argpartition(flat, max(flat.shape[1] - count, 0), axis=1)[:, -count:]
+    order = np.argsort(-np.take_along_axis(flat, best, axis=1), axis=1, kind="stable")
+    best = np.take_along_axis(best, order, axis=1)
+    return np.take_along_axis(flat, best, axis=1), *np.divmod(best, totals.shape[2])
 
 
 def blocks(arguments: argparse.Namespace) -> Iterator[list[str]]:
@@ -240,7 +235,7 @@ def blocks(arguments: argparse.Namespace) -> Iterator[list[str]]:
         yield arguments.text
         return
     file = open(arguments.input, "rb") if arguments.input else sys.stdin.buffer  # noqa: SIM115
-    at_once = 1 if arguments.input is None and sys.stdin.isatty() else BLOCK
+    at_once = BLOCK if arguments.input or not sys.stdin.isatty() else 1
     for block, lines in enumerate(iter(lambda: list(islice(file, at_once)), [])):  # they end at "\n" alone
         try:
             yield [line.decode("utf-8").rstrip("\r\n").removeprefix("" if block else "\ufeff") for line in lines]
@@ -250,7 +245,6 @@ def blocks(arguments: argparse.Namespace) -> Iterator[list[str]]:
 
 
 def line_of(number: int, translations: list[Translation], arguments: argparse.Namespace) -> str:
-    """As JSON, as lines of the n best, or the best one's text."""
     if arguments.json:
         entries = [translation._asdict() for translation in translations]
         best = entries[0] | {"n_best": entries} if arguments.n_best > 1 else entries[0]
@@ -279,13 +273,12 @@ def parsed() -> argparse.Namespace:
 def main() -> int:
     arguments, number = parsed(), 0
     if sys.stdout is None or (sys.stdin is None and not (arguments.text or arguments.input)):
-        print("error: the standard stream that is needed is closed: open it", file=sys.stderr or sys.stdout)
-        return 2
+        sys.exit("error: the standard stream that is needed is closed: open it")
     sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)  # type: ignore[union-attr]
     changes = {name: getattr(arguments, name) for name in ("beam_size", "length_penalty", "max_length", "batch_size")}
     try:
-        threads = arguments.threads or (1 if arguments.text else 0)  # for a few sentences, more take longer to start
-        translator = Translator(arguments.model, threads)
+        # For a few sentences more threads take longer to start.
+        translator = Translator(arguments.model, arguments.threads or (1 if arguments.text else 0))
         for block in blocks(arguments):
             for translations in translator.translate(block, arguments.n_best, attention=arguments.json, **changes):
                 print(line_of(number, translations, arguments))

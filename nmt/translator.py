@@ -32,8 +32,7 @@ from nmt.system.values import is_unicode, sentences_of
 from nmt.text.checks import begins_word, number_differences, repeats
 from nmt.text.codec import Codec
 from nmt.text.limits import Readable, check_unicode, read
-from nmt.text.sentences import Sentences
-from nmt.text.sentences import split as split_text
+from nmt.text.sentences import Sentences, split_text
 from nmt.text.unknown_words import copied, replacements
 from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK, UNK_TOKEN, without_end
 
@@ -93,8 +92,8 @@ class Translator:
             check_same_tokens(path, first, other_path, other)
         model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
         threshold = None if others else first.threshold
-        sides, search = (first.source, first.target), first.config.search
-        return cls(model, *sides, search, threshold, fast=fast, name=", ".join(loaded))
+        of_first = first.source, first.target, first.config.search
+        return cls(model, *of_first, threshold, fast=fast, name=", ".join(loaded))
 
     def __repr__(self) -> str:
         return f"<nmt.Translator {'→'.join(self.languages)}: {self.name}>"
@@ -184,11 +183,10 @@ class Translator:
         cut off as by `translate`. Raises `UserError` if the numbers of sentences differ.
         """
         sources, targets = sentences_of("score", sources, targets)
-        size = self._settings({"batch_size": batch_size}).batch_size
         readable = read(sources, self.search.max_source_length, self.source)
         ids = (self.source.vocabulary.encode(source.tokens) for source in readable)
         pairs = [Example(source, self.target.encode(text)) for source, text in zip(ids, targets, strict=True)]
-        return scoring.score(self.model, pairs, size)
+        return scoring.score(self.model, pairs, self._settings({"batch_size": batch_size}).batch_size)
 
     def _translations(
         self,
@@ -228,8 +226,7 @@ class Translator:
     @cached_property
     def _word_mask(self) -> Bool[Tensor, " V"]:
         """The target tokens that are not written three times in a row, nor end what is."""
-        is_pieces = self.target.tokenizer.pieces
-        words = [begins_word(token, is_pieces) for token in self.target.vocabulary.tokens]
+        words = [begins_word(token, self.target.tokenizer.pieces) for token in self.target.vocabulary.tokens]
         words[UNK] = False  # which may be another word each time
         return torch.tensor(words, device=self.model.device)
 
@@ -285,8 +282,7 @@ class Translator:
             tokens = copied(tokens, *replacements(*sides, options.dictionary or {}), weights)
         source_ids = torch.tensor([[*self.source.vocabulary.encode(source.tokens), EOS]])
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
-        text = self.target.tokenizer.detokenize(tokens[:-1] if hypothesis.ids[-1] == EOS else tokens)
-        text = CONTROLS.sub("", text)  # which a planted vocabulary may have
+        text = CONTROLS.sub("", self.target.tokenizer.detokenize([*without_end(tokens)]))  # a vocabulary may have some
         missing, new = number_differences(source.text, text)
         return Translation(
             text=text,

@@ -20,7 +20,7 @@ from nmt.system.errors import UserError, prefix_errors_with
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, check_pairs, iterate_lines
 from nmt.text.normalization import normalized
-from nmt.text.sentences import split
+from nmt.text.sentences import split_text
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
 from nmt.text.vocabulary import Vocabulary, build_vocabulary, with_tags
 
@@ -96,7 +96,7 @@ def build(
 def _share_of_several(path: Path, language: str, lines: int) -> float:
     """The share of a text's lines that have more than one sentence, in `SENTENCE_LINES` of them."""
     some = list(islice(iterate_lines(path), 0, None, -(-lines // SENTENCE_LINES)))
-    return sum(len(split(line, language).sentences) > 1 for line in some) / len(some)
+    return sum(len(split_text(line, language).sentences) > 1 for line in some) / len(some)
 
 
 def _untrained_codecs(

@@ -76,21 +76,16 @@ def beam_search(
     and the new state. `state` and `memory` begin with a row per sentence; `state` then has K, reordered with the
     hypotheses; finished sentences leave both. A hypothesis ends when EOS is among the K best continuations of its
     sentence, a sentence when K of them have ended, or at `max_length`, where unfinished ones compete as they are. K = 1
-    is greedy search. Hypotheses begin with the ids in `prefix`, as `force` has them. Behind it, no id in the mask
-    `not_thrice` ends three equal sequences in a row, of up to `LONGEST_LOOP` ids each. `watch` is called with what each
-    step chooses from.
+    is greedy search. Hypotheses begin with `prefix`, as `force` has it. Behind it, no id in the mask `not_thrice` ends
+    three equal sequences in a row, of up to `LONGEST_LOOP` ids. `watch` is called with what each step chooses from.
     """
     indices = _indices(memory)  # the unfinished sentences, by their index in the input
     ids, scores = indices.new_full((len(indices), 1, 1), bos), torch.zeros(len(indices), 1, device=indices.device)
     ended: list[list[Hypothesis]] = [[] for _ in indices]
     for length in range(1, max_length + 1):
-        log_probabilities, state = step(ids[:, :, -1].flatten(), state, memory)
-        log_probabilities = log_probabilities.unflatten(0, scores.shape)
-        if not_thrice is not None:
-            is_free = prefix is None or length > prefix.shape[1] or prefix[indices, length - 1, None] < 0
-            _block_repeats(log_probabilities, ids, not_thrice, is_free)
-        log_probabilities = force(log_probabilities, prefix, indices, length - 1)
-        totals = log_probabilities.add_(scores.unsqueeze(2))
+        log_p, state = step(ids[:, :, -1].flatten(), state, memory)
+        log_p = _allowed(log_p.unflatten(0, scores.shape), ids, indices, prefix, not_thrice)
+        totals = log_p.add_(scores.unsqueeze(2))
         best, parents, tokens = _best_candidates(totals, 2 * beam_size)  # K may end, and K others are to continue
         written = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
         is_hypothesis = ((tokens == eos) & (best > -torch.inf))[:, :beam_size]
@@ -102,8 +97,7 @@ def beam_search(
         ids = written.gather(1, going_on.unsqueeze(2).expand(-1, -1, length + 1))
         is_done = torch.tensor([len(ended[index]) >= beam_size for index in indices.tolist()], device=ids.device)
         yield from _ranked(ended, indices[is_done], n_best)
-        keep = (~is_done).nonzero().squeeze(1)
-        if len(keep) == 0:
+        if len(keep := (~is_done).nonzero().squeeze(1)) == 0:
             return
         rows = totals.shape[1] * torch.arange(len(parents), device=ids.device).unsqueeze(1) + parents
         state = select(state, rows[keep].flatten())
@@ -111,6 +105,21 @@ def beam_search(
             memory, indices, ids, scores = select(memory, keep), indices[keep], ids[keep], scores[keep]
     _add(ended, indices, ids, scores / length_penalty(max_length, alpha), scores > -torch.inf)
     yield from _ranked(ended, indices, n_best)
+
+
+def _allowed(
+    log_probabilities: Float[Tensor, "B K V"],
+    ids: Int[Tensor, "B K L"],
+    indices: Int[Tensor, " B"],
+    prefix: Int[Tensor, "X P"] | None,
+    not_thrice: Bool[Tensor, " V"] | None,
+) -> Float[Tensor, "B K V"]:
+    """−∞, in place, for the next ids that a prefix or `not_thrice` rules out."""
+    length = ids.shape[2]
+    if not_thrice is not None:
+        is_free = prefix is None or length > prefix.shape[1] or prefix[indices, length - 1, None] < 0
+        _block_repeats(log_probabilities, ids, not_thrice, is_free)
+    return force(log_probabilities, prefix, indices, length - 1)
 
 
 def force(

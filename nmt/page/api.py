@@ -22,7 +22,7 @@ from nmt.page.security import LARGEST_BODY, Refusal
 from nmt.page.test_sets import TestSets
 from nmt.system.errors import UserError
 from nmt.text.limits import most_characters
-from nmt.text.sentences import split
+from nmt.text.sentences import split_text
 from nmt.translator import Translator
 
 MOST_WORK = 2500  # tokens of a sentence by the beam
@@ -202,7 +202,7 @@ def _translate(
     def report_translation(position: int, translation: Translation) -> None:
         answer = serializers.of_checked(translation)
         if translation.sentences:
-            sources = split(questions[position].text, translator.source.language).sentences
+            sources = split_text(questions[position].text, translator.source.language).sentences
             parts = zip(sources, translation.sentences, strict=True)
             answer["sentences"] = [{"source": source} | serializers.of_checked(part) for source, part in parts]
         report(position, answer)

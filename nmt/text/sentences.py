@@ -27,7 +27,7 @@ class Sentences(NamedTuple):
     gaps: list[str]
 
 
-def split(text: str, language: str, target_language: str = "") -> Sentences:
+def split_text(text: str, language: str, target_language: str = "") -> Sentences:
     """The sentences of a text. A text of one sentence stays as it is; line ends always separate sentences.
 
     Between sentences without white space there is a blank if the target language has blanks.
@@ -55,7 +55,7 @@ def _starts(text: str, language: str) -> Iterator[int]:
             yield begin + last
         for sentence in sentencizer(tokenizer(line)).sents:
             start = _SPACES.match(line, sentence.start_char).end()  # type: ignore[union-attr]  # it may be empty
-            start -= len(_OPENING.search(line[max(0, start - 5) : start])[0])  # type: ignore[index]  # it may be empty
+            start -= len(_OPENING.search(line[max(0, start - 5) : start])[0])  # type: ignore[index,operator]  # it may be empty
             begins_small = line[start].islower() and not is_lower  # as after an abbreviation, or words in quotes
             if not begins_small and _has_letter(line[last:start]) and _has_letter(line[start:]):
                 yield begin + start

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from nmt.text.sentences import Sentences, split
+from nmt.text.sentences import Sentences, split_text
 
 GERMAN = [
     "Ein Hund läuft über die Wiese. | Eine Frau sitzt auf einer Bank. | Zwei Kinder spielen Fußball.",
@@ -41,24 +41,24 @@ OTHERS = {
 )
 def test_sentences(language: str, marked: str) -> None:
     text = marked.replace(" | ", " ").replace("|", "")
-    assert split(text, language).sentences == [part.strip() for part in marked.split("|")]
+    assert split_text(text, language).sentences == [part.strip() for part in marked.split("|")]
 
 
 def test_white_space_between_sentences_is_kept_and_line_ends_separate() -> None:
     text = "  Ein Hund.  Eine Katze\r\nohne Punkt\n\n \tEin Vogel.\u2028Ein Fisch.\n"
-    assert split(text, "de") == Sentences(
+    assert split_text(text, "de") == Sentences(
         ["Ein Hund.", "Eine Katze", "ohne Punkt", "Ein Vogel.", "Ein Fisch."], ["  ", "\n", "\n\n \t", " "]
     )
     for single in ("", "  ", "Ein Hund.\n", " ein Hund", "...", "1. 2. 3.", "\u00a0"):
-        assert split(single, "de") == Sentences([single], [])
+        assert split_text(single, "de") == Sentences([single], [])
 
 
 def test_a_blank_where_the_target_language_has_one() -> None:
-    assert [split("犬。猫。", "ja", target).gaps for target in ("en", "zh")] == [[" "], [""]]
+    assert [split_text("犬。猫。", "ja", target).gaps for target in ("en", "zh")] == [[" "], [""]]
 
 
 @pytest.mark.parametrize("piece", [" ", "!", "(", ". ", "!\n", "a. ", "。", "'s"])
 def test_long_text_takes_no_longer_than_it_has_to(piece: str) -> None:
     began = time.monotonic()
-    split(f"Ein Hund. {piece * 100_000} Ende", "de")
+    split_text(f"Ein Hund. {piece * 100_000} Ende", "de")
     assert time.monotonic() - began < 30

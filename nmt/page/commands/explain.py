@@ -48,12 +48,12 @@ def run(options: argparse.Namespace) -> int:
     named = options.arguments[0]  # of an address of the hub, which `split_arguments` has fetched, it has the name
 
     from nmt.page.html_report import html_report
-    from nmt.text.sentences import split
+    from nmt.text.sentences import split_text
     from nmt.translator import Translator
 
     set_threads(options.threads)
     translator = Translator.load(checkpoint, device=options.device)
-    sentences = split(text[0], translator.source.language).sentences
+    sentences = split_text(text[0], translator.source.language).sentences
     if len(sentences) > 1 and translator.search.split is not False and not translator.model.segment_ends:
         raise UserError(f"nmt explain shows one sentence, and this text has {len(sentences)}: quote one as TEXT")
     page = html_report(

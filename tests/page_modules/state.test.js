@@ -13,6 +13,7 @@ test("what an address holds is what was shown", () => {
   const state = {
     view: "beam",
     text: "Zwei & drei = fünf # 100 %",
+    whole: "Eins. Zwei & drei = fünf # 100 %",
     model: "2",
     beam: 7,
     words: false,

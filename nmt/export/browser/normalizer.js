@@ -6,10 +6,10 @@ export const SPACE_MARK = "▁";
 const SPACE = 32;
 
 const JOINING =
-  String.raw`\u0600-\u109f\u1700-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc` +
-  String.raw`\u{10a00}-\u{11fff}\u{1e900}-\u{1e95f}\u2190-\u2bff\ufe0f\u{1f000}-\u{1faff}`;
+  String.raw`\ufe0f\u0600-\u109f\u1700-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc` +
+  String.raw`\u{10a00}-\u{11fff}\u{1e900}-\u{1e95f}\u2190-\u2bff\u{1f000}-\u{1faff}`;
 const MARKS = String.raw`\xad\u061c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f`;
-const INVISIBLE = new RegExp(`(?<![${JOINING}])[\u200b-\u200d](?![${JOINING}])|[${MARKS}]`, "gu");
+const INVISIBLE = new RegExp(`(?<![${JOINING}])(?:\\u200b|\\u200c|\\u200d)(?![${JOINING}])|[${MARKS}]`, "gu");
 
 /** In NFC, without characters that nobody sees. @type {(text: string) => string} */
 export const normalized = (text) => text.replace(INVISIBLE, "").normalize("NFC");

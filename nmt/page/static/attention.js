@@ -12,7 +12,8 @@ const ROW = 30;
 const WHY =
   "First words and full stops often look at the end of the sentence: they depend on all of it, and there the encoder's " +
   "GRU has read all of it. ";
-const JOINED = "The weight of a whole word is the sum over the pieces of a source word, the mean over those of a target word.";
+const JOINED =
+  "The weight of a whole word is the sum over the pieces of a source word, the mean over those of a target word.";
 const d3 = /** @type {any} */ (globalThis).d3;
 
 /** @param {HTMLElement} place @param {any} found @param {import("./state.js").State} state @param {any} actions */
@@ -40,7 +41,17 @@ export function showAttention(place, found, state, actions) {
   const matrix = weightsOf(weights, source, target);
   const all = totalsOf(matrix, target, source.length);
   const point = linked(pair, { found, source, target, matrix, all });
-  rays(left, { found, source, target, matrix, all, state, actions, point, head });
+  rays(left, {
+    found,
+    source,
+    target,
+    matrix,
+    all,
+    state,
+    actions,
+    point,
+    head,
+  });
   heatMap(right, { source, target, matrix, point });
 }
 
@@ -159,7 +170,13 @@ function rays(place, { found, source, target, matrix, all, state, actions, point
     .attr("stroke-linecap", "butt");
   const wordOf = (/** @type {any} */ unit) => mainOf(unit, found.target);
   const [readFrom, writtenIn] = found.languages;
-  const ofSource = { x: from - 6, anchor: "end", y: ySource, data: "column", room: from - (narrow ? 34 : 90) };
+  const ofSource = {
+    x: from - 6,
+    anchor: "end",
+    y: ySource,
+    data: "column",
+    room: from - (narrow ? 34 : 90),
+  };
   words(svg, source, { ...ofSource, lang: readFrom, role: "img" }) // nothing happens where it is chosen
     .attr(
       "aria-label",
@@ -173,7 +190,13 @@ function rays(place, { found, source, target, matrix, all, state, actions, point
     .on("pointerleave blur", () => point(null, null));
   /** @type {any} */
   let touched; // a finger cannot point: it points first, and chooses when it comes again
-  const ofTarget = { x: to + 6, anchor: "start", y: yTarget, data: "row", room: width - to - 42 };
+  const ofTarget = {
+    x: to + 6,
+    anchor: "start",
+    y: yTarget,
+    data: "row",
+    room: width - to - 42,
+  };
   words(svg, target, { ...ofTarget, lang: writtenIn, role: "button" })
     .attr(
       "aria-label",
@@ -228,7 +251,11 @@ function windows(svg, found, source, target, ySource, from, head) {
   const data = target.flatMap((/** @type {any} */ unit, /** @type {number} */ row) => {
     const { centre: all, window } = found.steps[unit.tokens[0]];
     const centres = all.length > 1 && head ? [all[head - 1]] : all;
-    return centres.map((/** @type {number} */ centre) => ({ row, centre, window }));
+    return centres.map((/** @type {number} */ centre) => ({
+      row,
+      centre,
+      window,
+    }));
   });
   svg
     .selectAll("rect.window")

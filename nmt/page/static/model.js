@@ -16,11 +16,14 @@ const ROWS = [
 /** @param {HTMLElement} place @param {any} model */
 export function showModel(place, model) {
   const { wiring, score, scope, source_words: read, target_words: written } = model;
-  const name = { luong: "Luong's", bahdanau: "Bahdanau's" }[wiring];
+  const name = wiring === "luong" ? "Luong's" : wiring === "bahdanau" && "Bahdanau's";
   /** @type {[string, string][]} */
   const parts = [
     ["Tokens", `The sentence becomes tokens, of ${read.toLocaleString("en")} kinds. Each has a vector, its embedding.`],
-    ["Encoder", "A bidirectional GRU reads them. v_s joins its two states at position s: what stands before, and what follows."],
+    [
+      "Encoder",
+      "A bidirectional GRU reads them. v_s joins its two states at position s: what stands before, and what follows.",
+    ],
     ...(name
       ? /** @type {[string, string][]} */ ([
           ["Attention", `Score: e_{t,s} = ${score}. Scope: ${scope}. Context: c_t = Σ α_{t,s} v_s.`],
@@ -40,7 +43,8 @@ export function showModel(place, model) {
   }
   const picture = document.createElement("img");
   picture.src = "/static/decoders.svg";
-  picture.alt = "One step of Bahdanau's decoder, whose attention comes before the GRU, and of Luong's, where it comes after";
+  picture.alt =
+    "One step of Bahdanau's decoder, whose attention comes before the GRU, and of Luong's, where it comes after";
   const table = element("table");
   ROWS.forEach((cells, i) => {
     const row = element("tr");

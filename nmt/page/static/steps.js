@@ -27,7 +27,12 @@ export function showSteps(place, found, state, actions) {
   const next = button("Next ▶", () => go(at + 1));
   play.className = "";
   const slider = document.createElement("input");
-  Object.assign(slider, { type: "range", min: "0", max: String(count - 1), step: "1" });
+  Object.assign(slider, {
+    type: "range",
+    min: "0",
+    max: String(count - 1),
+    step: "1",
+  });
   slider.setAttribute("aria-label", "Step");
   slider.addEventListener("input", () => go(Number(slider.value)));
   const number = element("span", "number");
@@ -108,7 +113,7 @@ function step_(place, found, units, index, state, actions, head) {
 /** How each number of a step is computed. @param {any} found @param {any} step @param {boolean} joined */
 function formulas(found, step, joined) {
   const { wiring, score, scope } = found.model;
-  const [state, before] = { luong: ["h_t", "h_{t−1}"], bahdanau: ["s_{t−1}", "s_{t−1}"] }[wiring] ?? ["s_{t−1}", "s_{t−1}"];
+  const [state, before] = wiring === "luong" ? ["h_t", "h_{t−1}"] : ["s_{t−1}", "s_{t−1}"];
   const query = wiring === "luong" ? "h_t, the decoder's new state" : `${before}, the decoder's state before this step`;
   const output = wiring === "luong" ? "tanh(W_c [c_t; h_t])" : "[s_t; c_t; E y_{t−1}]";
   const over = step.centre ? ", over the window p_t ± D" : ", over all s";
@@ -119,14 +124,21 @@ function formulas(found, step, joined) {
   const rows = [["query", query]];
   if (step.weights)
     rows.push(
-      ["score", `e_{t,s} = ${score}, with h = ${state}${joint ? "; of a word: log Σ exp e_{t,s} over its pieces" : ""}`],
+      [
+        "score",
+        `e_{t,s} = ${score}, with h = ${state}${joint ? "; of a word: log Σ exp e_{t,s} over its pieces" : ""}`,
+      ],
       ["weight", `${weight}${joint ? "; of a word: the sum over its pieces" : ""}`],
       ["context", "c_t = Σ α_{t,s} v_s, where v_s is the encoder's state at position s"],
       ["of the context", "α_{t,s} (v_s · c_t) / (c_t · c_t): the shares add up to 1"],
     );
   else rows.push(["context", "c, the encoder's final states: the same at each step"]);
   if (step.coverage) rows.push(["attention so far", "the sum of α_{t,s} over the steps before this one"]);
-  if (step.centre) rows.push(["window", `p_t = ${step.centre.map((/** @type {number} */ p) => p.toFixed(2)).join(", ")}; D = ${step.window}`]);
+  if (step.centre)
+    rows.push([
+      "window",
+      `p_t = ${step.centre.map((/** @type {number} */ p) => p.toFixed(2)).join(", ")}; D = ${step.window}`,
+    ]);
   rows.push(["probability", `softmax over all target tokens, of the output layer's values for ${output}`]);
   const list = element("dl", "formulas");
   for (const [name, text] of rows) {
@@ -199,7 +211,10 @@ function readings(found, step, at, state, actions, part) {
     inLanguage(word, found.languages[0]);
     word.title = "Force all attention of this step here";
     word.setAttribute("aria-label", `${label}: force the attention of step ${at + 1} here`);
-    word.disabled = !isHeld("/api/explain", { text: state.text, ...forcedOnto(state, at, s) });
+    word.disabled = !isHeld("/api/explain", {
+      text: state.text,
+      ...forcedOnto(state, at, s),
+    });
     word.addEventListener("click", () => actions.force(at, s));
     const name = element("td");
     name.append(word);
@@ -246,7 +261,10 @@ export function candidates(found, at, state, id, choose) {
     inLanguage(word, found.languages[1]);
     word.disabled =
       ["<eos>", "<unk>"].includes(token) ||
-      !isHeld("/api/explain", { text: state.text, ...replacedBy(state, found.tokens, at, token) });
+      !isHeld("/api/explain", {
+        text: state.text,
+        ...replacedBy(state, found.tokens, at, token),
+      });
     const name = element("td");
     name.append(word);
     const bar = element("td");

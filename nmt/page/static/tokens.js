@@ -16,7 +16,12 @@ export function unitsOf(tokens, joined) {
       last.tokens.push(i);
       if (kind === "word") last.kind = kind; // a space before a word is part of it
       last.label = cased(last.tokens.map((n) => tokens[n]));
-    } else units.push({ label: kind === "word" ? bare({ token, label, kind, word }) : label, kind, tokens: [i] });
+    } else
+      units.push({
+        label: kind === "word" ? bare({ token, label, kind, word }) : label,
+        kind,
+        tokens: [i],
+      });
   });
   return units;
 }
@@ -97,7 +102,9 @@ export function named(before, token, joined) {
   if (!joined || isSpecial(token)) return readable(token);
   if (isMark(token)) return MARKS[token[0]];
   const text = readable(/** @type {string} */ (withCase([...before, token]).at(-1)));
-  return adjoins([...before, token], before.length) && !isMark(before.at(-1)) && /^[\p{L}\p{N}]/u.test(text) ? `-${text}` : text;
+  return adjoins([...before, token], before.length) && !isMark(before.at(-1)) && /^[\p{L}\p{N}]/u.test(text)
+    ? `-${text}`
+    : text;
 }
 
 /** @param {number[][]} weights @param {Unit[]} source @param {Unit[]} target */

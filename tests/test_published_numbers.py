@@ -20,7 +20,7 @@ def test_the_quickstart_learns_its_grammar(tmp_path: Path) -> None:
     assert evaluation["models"][0]["bleu"] >= 95
 
 
-@pytest.mark.parametrize(("source", "target", "bleu"), [("de", "en", 44.71), ("en", "de", 40.67)])
+@pytest.mark.parametrize(("source", "target", "bleu"), [("de", "en", 44.73), ("en", "de", 40.65)])
 def test_the_bundled_models_bleu_on_test_2016(source: str, target: str, bleu: float) -> None:
     """Cased, with a beam of 5 over the whole vocabulary, in float32."""
     sentences, references = (lines_of(language, "test_2016_flickr") for language in (source, target))

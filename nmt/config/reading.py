@@ -79,8 +79,9 @@ def parse_config(values: dict[str, Any], origin: str, *, overrides: Sequence[str
 
 
 def parse_stored(values: dict[str, Any], origin: str) -> Config:
-    """The same for what nmt itself has stored, maybe by version 0.3: without what has no effect any more."""
-    for name, field in (("search", "vocabulary_selection"), ("training", "keep_checkpoints")):
+    """The same for what nmt has stored, maybe version 0.3 or with an add-on: without what has no effect here."""
+    unused = [("search", "vocabulary_selection"), ("training", "keep_checkpoints")]
+    for name, field in unused + [("data", "augment")] * (not addons.is_offered("augment_config")):
         if isinstance(section := values.get(name), dict):
             section.pop(field, None)
     return parse_config(values, origin)

@@ -15,6 +15,8 @@ def test_runs_are_shown_while_they_train(open_page: Opener, runs_folder: Path, k
     page = open_page("#view=runs")
     rows = page.locator("table.list tr[data-run]")
     expect(rows).to_have_count(2)
+    loss = page.locator("svg.chart").first
+    expect(loss.locator("circle")).to_have_count(2 * (16 + 4))  # of training, and of validation
     logged = {name: events(runs_folder / name) for name in RUNS}
     for name, run in logged.items():
         numbers = rows.filter(has_text=name).locator("td.number").all_text_contents()
@@ -23,8 +25,6 @@ def test_runs_are_shown_while_they_train(open_page: Opener, runs_folder: Path, k
     numbers = rows.filter(has_text="sweep/bahdanau").locator("td.number")
     expect(numbers.nth(0)).to_have_text("800")
     expect(rows.filter(has_text="sweep/luong").locator("td.number").last).to_have_text("ended: 800 updates")
-    loss = page.locator("svg.chart").first
-    expect(loss.locator("circle")).to_have_count(2 * (16 + 4))  # of training, and of validation
     for place, kind in ((0, "loss"), (2, "learning_rate"), (3, "target_tokens_per_second")):
         titles = page.locator("svg.chart").nth(place).locator("circle title").all_text_contents()
         values = [float(title.split(": ")[1].split(" at ")[0].replace(",", "")) for title in titles[:16]]

@@ -53,11 +53,13 @@ def test_every_way_into_a_model_reads_one_text(make_translator: Maker, form: str
     other = FORMS[form] if form != "NFD" else unicodedata.normalize("NFD", text)
     text = text if form == "NFD" else PLAIN
     _, translator = make_translator("data.source.tokenizer=char", "data.target.tokenizer=char")
-    one, two = translator.translate([text, other])
+    # In batches of their own: rows of one batch may differ by rounding.
+    [one], [two] = translator.translate([text]), translator.translate([other])
     assert one.source_tokens == two.source_tokens
     assert (one.text, one.score) == (two.text, two.score)
-    assert len(set(translator.score([text, other], [text, other]))) == 1
-    assert torch.equal(*translator.forced_attention([text, other], [other, text]))
+    assert translator.score([text], [text]) == translator.score([other], [other])
+    [attention], [again] = (translator.forced_attention([side], [side]) for side in (text, other))
+    assert torch.equal(attention, again)
     prefixes = ["a", "\xada"]
     assert len({t.text for t in translator.translate([text, text], prefix=prefixes)}) == 1
     assert likeliest_language(other, ["de", "en"]) == likeliest_language(text, ["de", "en"]) == "de"

@@ -280,7 +280,7 @@ class Translator:
         if options.replace_unk and weights is not None and UNK_TOKEN in tokens:
             sides = self.source.surfaces(source.text), self.source.tokenizer, self.target.tokenizer
             tokens = copied(tokens, *replacements(*sides, options.dictionary or {}), weights)
-        source_ids = torch.tensor([[*self.source.vocabulary.encode(source.tokens), EOS]])
+        source_ids = [*self.source.vocabulary.encode(source.tokens), EOS] if ends else []
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
         text = CONTROLS.sub("", self.target.tokenizer.detokenize([*without_end(tokens)]))  # a vocabulary may have some
         missing, new = number_differences(source.text, text)
@@ -290,7 +290,7 @@ class Translator:
             source_tokens=[*source.tokens, EOS_TOKEN],
             score=hypothesis.score,
             attention=weights if options.attention else None,
-            segments=tuple(segments(source_ids, ends)[0].tolist()) if ends else None,
+            segments=tuple(segments(torch.tensor([source_ids]), ends)[0].tolist()) if ends else None,
             mean_log_probability=mean,
             is_unlike_training=mean < self.threshold if is_searched and self.threshold is not None else None,
             is_source_cut=source.is_cut,

@@ -39,7 +39,7 @@ class Translation:
     the checkpoint's threshold, and is None without one, with sampling, and behind a prefix. `is_source_cut` and
     `is_cut` say what was too long. `missing_numbers` are numbers of the source that the translation lacks,
     `new_numbers` those that only it has; `is_repetitive` says that words repeat, and not in the source. `doubts` has
-    all this in words.
+    it in words, but for a source that was cut, which is reported when it is read.
 
     `sentences` are the translations of a text's sentences, if it has several. Then `score` is the sum of their
     log-probabilities, and only they have attention; the n-th of the `n_best` joins the n-th of each.

@@ -52,7 +52,7 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
     if result.shuffled < 0.5:
         raise UserError(
             f"only {result.shuffled:.0%} of shuffled pairs score below {threshold:.2f}: the score does not show which "
-            "source a translation belongs to; train the model longer, or raise --share"
+            "source a translation belongs to; train the model longer"
         )
     return result
 

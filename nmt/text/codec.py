@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -33,13 +34,13 @@ class Codec:
 
     def tokenize(self, text: str) -> list[str]:
         """The tokens of a sentence, as the model reads them."""
-        return list(filter(self._is_read, self.tokenizer.tokenize(self.normalized(text))))
+        return [token for token in self.tokenizer.tokenize(self.normalized(text)) if token not in self._unread]
 
     def surfaces(self, text: str) -> list[str]:
         """For each of `tokenize(text)` the piece of the text behind it."""
         text = self.normalized(text)
         pairs = zip(self.tokenizer.tokenize(text), self.tokenizer.surfaces(text), strict=True)
-        return [surface for token, surface in pairs if self._is_read(token)]
+        return [surface for token, surface in pairs if token not in self._unread]
 
     def encode(self, text: str) -> list[int]:
         """The ids of a sentence's tokens, without beginning and end tokens."""
@@ -50,10 +51,11 @@ class Codec:
         tokens = self.vocabulary.decode(ids)
         return self.tokenizer.detokenize([UNKNOWN if token == UNK_TOKEN else token for token in tokens])
 
-    def _is_read(self, token: str) -> bool:
-        """False for a mark of spaces that the vocabulary, once it is learnt, does not have."""
+    @cached_property
+    def _unread(self) -> frozenset[str]:
+        """The marks of spaces that the vocabulary, once it is learnt, does not have."""
         tokens = self.vocabulary.tokens
-        return token not in self.tokenizer.spacing or not tokens or token in tokens
+        return frozenset(self.tokenizer.spacing).difference(tokens) if tokens else frozenset()
 
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint has to store, in types that a checkpoint may hold."""

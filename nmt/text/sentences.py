@@ -13,9 +13,8 @@ WITHOUT_BLANKS = ("zh", "ja", "th", "lo", "km", "my")  # between sentences
 # Most texts have one sentence, and need no spaCy, whose import takes as long as a translation.
 _MAYBE_SEVERAL = re.compile(r"[.!?][\"')\]]{0,3}\s|\n|[^\x00-\u02ff]")
 _SURE_END = re.compile(r"\n|(?<=[。！？])(?![。！？」』）”’])|$")
-_OPENING = re.compile(
-    r"(?:(?<=\s)[\"'“„«»‘‚(\[¿¡]+)?$"
-)  # which the sentencizer leaves at the end of the sentence before
+# What the sentencizer leaves at the end of the sentence before.
+_OPENING = re.compile(r"(?:(?<=\s)[\"'“„«»‘‚(\[¿¡]+)?$")
 _SPACES = re.compile(r"\s*")
 _LONG_WORD = re.compile(r"\S{101,}")  # spaCy's time is quadratic in a word's length
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from nmt.text.tokenizers.case import MARKS, SPACE_MARK, unmarked
 from nmt.text.tokenizers.spacy import JOINT
@@ -25,9 +25,7 @@ def word_numbers(tokens: Sequence[str], pieces: bool | None = None) -> list[int]
         words = words_of([SPACE_MARK if is_ahead else token for is_ahead, token in zip(ahead, inner, strict=True)])
         numbers = [number for number, word in enumerate(words) for _ in word]
     else:
-        numbers = []
-        for token in inner:
-            numbers.append(max(numbers, default=-1) + (token not in (JOINT, SPACE_MARK) or not numbers))
+        numbers = [*accumulate((token not in (JOINT, SPACE_MARK) for token in inner[1:]), initial=0)][: len(inner)]
     return numbers + [max(numbers, default=-1) + 1] * (len(tokens) - len(inner))
 
 

@@ -15,7 +15,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from itertools import cycle, islice
 from typing import Any
@@ -24,7 +23,7 @@ from unittest import mock
 import peers
 import torch
 from torch import nn
-from training import real_batches
+from training import real_batches, with_precision
 
 from nmt.build import build_model
 from nmt.config.reading import load_config
@@ -35,7 +34,6 @@ from nmt.lab.machine import describe_machine
 from nmt.model import cells, encoder, scores
 from nmt.system.device import choose_device
 from nmt.training.loss import BatchLoss
-from nmt.training.prepare import with_precision
 from nmt.training.train_state import TrainState, new_train_state
 from nmt.training.update import update
 
@@ -87,7 +85,7 @@ def main() -> None:
         rounds = [{piece: run(options.updates) for piece, run in runs.items()} for _ in range(options.rounds)]
         for piece in list(PIECES)[2:]:
             whole = "all, two processes" if piece == SECOND else "all"
-            ratios = [seconds[piece] / seconds[whole] for seconds in rounds]
+            ratios = [measured[piece] / measured[whole] for measured in rounds]
             print(f"{name:<24} {piece:<44} {statistics.median(ratios):.2f}  ({min(ratios):.2f} to {max(ratios):.2f})")
 
 
@@ -100,20 +98,14 @@ def random_batch(size: int, length: int, types: tuple[int, int]) -> list[Example
 def run_of(config: Config, types: tuple[int, int], piece: str, batches: Iterator[Batch]) -> Callable[[int], float]:
     """A function that makes so many updates without a piece, and returns the seconds that they took."""
     torch.manual_seed(1)
-    with switched_off(piece):
+    with PIECES[piece]():
         train_state = new_train_state(build_model(config.model, *types).train(), config.training)
     return partial(seconds, train_state, config, piece, batches)
 
 
-@contextmanager
-def switched_off(piece: str) -> Iterator[None]:
-    with PIECES[piece]():
-        yield
-
-
 def seconds(train_state: TrainState, config: Config, piece: str, batches: Iterator[Batch], updates: int) -> float:
     torch.set_num_threads(2 if piece in ("all, two processes", SECOND) else 1)
-    with switched_off(piece):
+    with PIECES[piece]():
         started = time.perf_counter()
         for batch in islice(batches, updates):
             update(train_state, [batch], config.training, config.training.learning_rate, global_step=0)

@@ -28,6 +28,7 @@ import peers
 import torch
 from torch import Tensor
 
+from nmt.acceleration import Precision
 from nmt.build import build_model
 from nmt.config.reading import load_config
 from nmt.config.run import Config
@@ -37,7 +38,7 @@ from nmt.fast.products import multiply
 from nmt.lab.machine import describe_machine
 from nmt.registry import PrecisionOption
 from nmt.system.device import choose_device
-from nmt.training.prepare import batches_of, choose_precision, with_precision
+from nmt.training.prepare import batches_of, choose_precision
 from nmt.training.train_state import TrainState, new_train_state
 from nmt.training.update import update
 
@@ -101,6 +102,11 @@ def real_batches(config: Config) -> tuple[Batches, tuple[int, int]]:
     pairs = load_training_set(config.data)
     batches = [pairs.examples(places, "") for places in batches_of(pairs, config.training, epoch=0)]
     return batches, (len(pairs.source.vocabulary), len(pairs.target.vocabulary))
+
+
+def with_precision(config: Config, precision: Precision) -> Config:
+    training = config.training.model_copy(update={"precision": precision})
+    return config.model_copy(update={"training": training})
 
 
 def multiply_adds(config: Config, batches: Batches, target_types: int) -> float:

@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 PATIENCE = 0.005  # seconds that a job may wait for others to join it
 LONGEST_QUEUE = 256  # jobs; more are refused
 AT_ONCE = 32  # jobs of one batch: while it is computed, the next one arrives
-HEAD_START = 0.01  # seconds by which a job is ahead of one that costs one more: a beam of one, for one token
+COST_AT_ONCE = 5000  # of one batch, if it is more than one job: a second of computing, for which others have to wait
+CHEAP = 500  # the cost of a job (tokens by the beam) up to which it passes those that cost more
+PASSING = 8  # batches of cheap jobs that may do so before one of the others comes
 
 Report = Callable[[int, Any], None]  # gets the position of a payload, and its answer as soon as it is there
 GoOn = Callable[[Any], None]
@@ -48,13 +51,14 @@ class BatchQueue:
         self._longest = longest
         self._waiting: list[_Job] = []
         self._computed: Sequence[_Job] = ()
+        self._passed = 0
         self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nmt-work")
 
     async def answer(self, kind: Hashable, compute: Compute, payload: Any, size: int = 0, cost: float = 0) -> Any:
         """What `compute` makes of a payload, perhaps together with other payloads of this kind and of similar size.
 
-        What costs more lets cheaper ones pass that come a while later, `HEAD_START` for each unit of `cost`.
+        What costs more than `CHEAP` lets cheaper ones pass.
         Raises `FullQueue` at once if too much is waiting, and what `compute` raises for this payload alone.
         """
         if len(self._waiting) >= self._longest:  # whoever has gone does not wait
@@ -93,9 +97,12 @@ class BatchQueue:
                 await asyncio.wait_for(self._arrived.wait(), end - asyncio.get_running_loop().time())
             except TimeoutError:
                 break
-        first = min(self._waiting, key=lambda job: job.since + HEAD_START * job.cost)
+        first = min(self._waiting, key=lambda job: (job.cost > CHEAP and self._passed < PASSING, job.since))
+        self._passed = 0 if first.cost > CHEAP else self._passed + 1
         alike = [job for job in self._waiting if job.kind == first.kind and not job.answer.done()]
-        batch = sorted(alike, key=lambda job: abs(job.size - first.size))[:AT_ONCE]
+        nearest = sorted(alike, key=lambda job: (job is not first, abs(job.size - first.size)))[:AT_ONCE]
+        costs = accumulate(job.cost for job in nearest)
+        batch = [job for job, cost in zip(nearest, costs, strict=True) if cost <= COST_AT_ONCE or job is first]
         self._waiting = [job for job in self._waiting if job not in batch and not job.answer.done()]
         return batch
 

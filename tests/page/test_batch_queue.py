@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nmt.page import batch_queue
-from nmt.page.batch_queue import AT_ONCE, BatchQueue, FullQueue, Report
+from nmt.page.batch_queue import AT_ONCE, COST_AT_ONCE, PASSING, BatchQueue, FullQueue, Report
 
 
 class Recorded:
@@ -48,6 +48,10 @@ def test_jobs_of_a_kind_share_calls_of_a_largest_size() -> None:
     same = Recorded()
     assert answers(*(("", same, number) for number in range(90))) == list(range(90))
     assert [len(call) for call in same.calls] == [AT_ONCE, AT_ONCE, 90 - 2 * AT_ONCE]
+    dear = Recorded()
+    assert answers(*(("", dear, number, 0, COST_AT_ONCE / 2) for number in range(4)))[:2] == [0, 1]
+    answers(*(("", dear, number, 0, COST_AT_ONCE + 1) for number in range(2)))
+    assert dear.calls == [[0, 1], [2, 3], [0], [1]]
 
 
 def test_the_first_comes_first_with_those_of_its_size() -> None:
@@ -118,13 +122,14 @@ def test_what_costs_little_passes_what_costs_much_and_work_for_nobody_stops() ->
         gone = asyncio.create_task(queue.alone(explain, queue, cost=2500))
         await asyncio.to_thread(begun.wait)
         dear = [asyncio.create_task(queue.alone(order.append, f"dear {i}", cost=2500)) for i in range(3)]
-        cheap = [asyncio.create_task(queue.alone(order.append, f"cheap {i}", cost=50)) for i in range(3)]
+        cheap = [asyncio.create_task(queue.alone(order.append, f"cheap {i}", cost=50)) for i in range(PASSING + 2)]
         await asyncio.sleep(0.1)
         gone.cancel()
         await asyncio.gather(*dear, *cheap)
 
     in_loop(program)
-    assert order == [f"{cost} {i}" for cost in ("cheap", "dear") for i in range(3)]
+    cheap, dear = ([name for name in order if cost in name] for cost in ("cheap", "dear"))
+    assert order == [*cheap[:PASSING], dear[0], *cheap[PASSING:], *dear[1:]]  # nobody waits without end
     assert len(steps) < 100
 
 

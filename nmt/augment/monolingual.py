@@ -52,19 +52,15 @@ class Monolingual:
         """How many lines are left out because they equal, lower-cased, a line that is held out."""
         return sum(line.strip() != "" and comparable(line) in self.held_out for line in self._lines())
 
-    def empty(self) -> int:
-        """How many lines are left out because they have no words."""
-        return sum(not line.strip() for line in self._lines())
-
     def _lines(self) -> Iterator[str]:
         return (line for path in self.paths for line in iterate_lines(path))
 
 
-def load_monolingual(name: str, language: str, config: DataConfig, held_out: tuple[Path, ...] = ()) -> Monolingual:
+def load_monolingual(name: str, language: str, config: DataConfig) -> Monolingual:
     """The text that `data.{source,target}.monolingual` names: `multi30k_descriptions`, or a file.
 
     Held out are the lines of that language in the corpus's validation and test sets, for the descriptions in
-    Multi30k's, too, and those of further files. A line on standard error names each test set that cannot be fetched.
+    Multi30k's, too. A line on standard error names each test set that cannot be fetched.
 
     Raises `UserError` if the text or the validation set cannot be fetched or read.
     """
@@ -72,7 +68,7 @@ def load_monolingual(name: str, language: str, config: DataConfig, held_out: tup
     paths = fetch_descriptions(language, folder / name, config.mirror) if name == DESCRIPTIONS else [Path(name)]
     for path in paths:
         next(iter(iterate_lines(path)), None)  # refuses a wrong file before anything is fetched
-    held_out = (*_evaluation_files(config, language, name), *held_out)
+    held_out = _evaluation_files(config, language, name)
     lines = {comparable(line) for path in held_out for line in iterate_lines(path)}
     return Monolingual(tuple(paths), frozenset(lines))
 

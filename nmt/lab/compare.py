@@ -11,7 +11,6 @@ from nmt.config.run import Config
 from nmt.lab import page, result, runs
 from nmt.lab.configs import load_configs
 from nmt.lab.measure import test_set_of
-from nmt.system.errors import UserError
 from nmt.training.interruption import StopSignals
 
 
@@ -25,7 +24,6 @@ def compare(options: argparse.Namespace) -> int:
     """
     output: Path = options.output
     configs = load_configs(options.configs, options.set, options.seeds, options.recipe)
-    _check_base(options.base, configs, options.seeds)
     page.check(output)
     _copy_kept_results(configs, output)
     test_set = test_set_of(configs[0])
@@ -38,8 +36,7 @@ def compare(options: argparse.Namespace) -> int:
         return 130
     if results:
         missing = [failure.name for failure in failures]
-        source = page.Source(_command(options), missing, options.base)
-        written = page.write(output, results, test_set, source)
+        written = page.write(output, results, test_set, _command(options), missing)
         print(f"Written: {', '.join(map(str, written))}, and each run's result in {output / 'results'}")
     if not failures:
         return 0
@@ -53,17 +50,9 @@ def _command(options: argparse.Namespace) -> str:
         arguments += ["--set", override]
     if options.seeds > 1:
         arguments += ["--seeds", options.seeds]
-    for name in ("recipe", "base"):
-        if (value := getattr(options, name)) is not None:
-            arguments += [f"--{name}", value]
+    if options.recipe is not None:
+        arguments += ["--recipe", options.recipe]
     return shlex.join(["nmt", "ablation", *map(str, arguments)])
-
-
-def _check_base(base: str | None, configs: Sequence[Config], seeds: int) -> None:
-    if base is not None and seeds == 1:
-        raise UserError("--base is for tests over several seeds: add --seeds 3, or leave it out")
-    if base is not None and base not in (names := [config.name for config in configs[: len(configs) // seeds]]):
-        raise UserError(f"--base {base}: no config has this name; there are {', '.join(names)}")
 
 
 def _copy_kept_results(configs: Sequence[Config], output: Path) -> None:

@@ -18,11 +18,10 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
 from nmt.data.batching import Example
 from nmt.data.splits import split_paths
-from nmt.evaluation import report
 from nmt.evaluation.alignment import AlignmentScore, WordPairs, attend_words, best_links, score_alignment, word_pairs
 from nmt.evaluation.by_length import bleu_by_length, bootstrap_interval, source_lengths
 from nmt.evaluation.checkpoints import TestSet, corpus_test_set
-from nmt.evaluation.scores import Scores, bleu_statistics, score
+from nmt.evaluation.scores import bleu_statistics, score
 from nmt.lab.machine import describe_machine
 from nmt.lab.result import Result, best_of, folder_of
 from nmt.system.device import choose_device
@@ -47,36 +46,24 @@ def test_set_of(config: Config) -> TestSet:
 
 
 def measure(config: Config) -> Result:
-    """Evaluate a run's `best.safetensors` on the test set, and leave in its folder what `nmt train` leaves there.
+    """Evaluate a run's `best.safetensors` on the test set.
 
     Raises `UserError` if the checkpoint or the test set cannot be read.
     """
-    folder = folder_of(config)
     best = best_of(config)
     loaded = checkpoint.load(best, choose_device(config.training.device))
     translator = Translator.of({str(best): loaded})
     test_set = test_set_of(config)
     text, (alignment, sentence_accuracy) = test_set.text, _alignment(translator, test_set)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
-    lengths = source_lengths(text.source, config.data.source.language)
-    evaluation = report.ModelEvaluation(
-        checkpoint=str(best),
-        split=test_set.split,
-        scores=score(hypotheses, text.target, config.data.target.language),
-        by_length=bleu_by_length(
-            hypotheses, text.target, lengths, config.evaluation.length_edges, language=config.data.target.language
-        ),
-        alignment=alignment,
-    )
-    report.write(folder, [evaluation], [], test_set.corpus)
     pairs = zip(text.source, text.target, strict=True)
     examples = [Example(translator.source.encode(s), translator.target.encode(t)) for s, t in pairs]
-    events = _events(folder)
+    events = _events(folder_of(config))
     return Result(
         config=config,
         parameters=sum(parameter.numel() for parameter in loaded.model.parameters()),
         validation_bleu=_validation_bleu(events, config),
-        **_bleu(config, evaluation.scores, hypotheses, text),
+        **_bleu(config, hypotheses, text),
         perplexity=perplexity(mean_loss(loaded.model, examples, config.search.batch_size)),
         alignment=alignment,
         right_sentence=sentence_accuracy,
@@ -86,11 +73,12 @@ def measure(config: Config) -> Result:
     )
 
 
-def _bleu(config: Config, scores: Scores, hypotheses: Sequence[str], text: ParallelText) -> dict[str, Any]:
+def _bleu(config: Config, hypotheses: Sequence[str], text: ParallelText) -> dict[str, Any]:
     """The fields of BLEU: lower-cased if the target text is, since the model then writes no capitals."""
     lowercase, edges = config.data.target.lowercase, config.evaluation.length_edges
     flavour = "bleu_lowercase" if lowercase else "bleu"
     language = config.data.target.language
+    scores = score(hypotheses, text.target, language)
     counts = bleu_statistics(hypotheses, text.target, lowercase=lowercase, language=language)
     low, high = bootstrap_interval(counts)
     lengths = source_lengths(text.source, config.data.source.language)

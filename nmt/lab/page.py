@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from nmt.config.model import AttentionConfig
 from nmt.config.run import Config
@@ -27,15 +26,6 @@ NEW_PAGE = f"# Attention mechanisms compared\n\n{BEGIN}\n{END}\n"
 WIRINGS = ("none", "bahdanau", "luong")
 
 
-class Source(NamedTuple):
-    """How a page was made: the command, the runs that failed, the name of the mechanism that the others are tested
-    against if not the default."""
-
-    command: str
-    missing: Sequence[str]
-    base: str | None = None
-
-
 def check(output: Path) -> None:
     """Raise `UserError` unless the page can be written into `output`: better before hours of training than after."""
     for folder in (output, output / "results"):
@@ -45,16 +35,21 @@ def check(output: Path) -> None:
     _with_results(_present(output / "README.md"), "", output / "README.md")
 
 
-def write(output: Path, results: Sequence[Result], test_set: TestSet, source: Source) -> list[Path]:
-    """Write page and figures, and return their paths. Raises `UserError` where one cannot be written."""
+def write(
+    output: Path, results: Sequence[Result], test_set: TestSet, command: str, missing: Sequence[str]
+) -> list[Path]:
+    """Write page and figures, and return their paths. `missing` are the names of the runs that failed.
+
+    Raises `UserError` where one cannot be written.
+    """
     path = output / "README.md"
     ordered = sorted(results, key=lambda result: WIRINGS.index(result.config.model.attention.wiring))
     compared = mechanisms(ordered)
     firsts = [mechanism.first for mechanism in compared]
     drawn = figures(firsts, test_set, output)
     blocks = [
-        _setting(ordered, compared, test_set, source),
-        _table(compared, source.base),
+        _setting(ordered, compared, test_set, command, missing),
+        _table(compared),
         *(f"![{alternative}]({name})" for name, (alternative, _) in drawn.items()),
         _length_table(firsts),
     ]
@@ -88,12 +83,14 @@ def _with_results(page: str, results: str, path: Path) -> str:
     return f"{before}{BEGIN}\n\n{results}\n\n{END}{after}"
 
 
-def _setting(results: Sequence[Result], compared: Sequence[Mechanism], test_set: TestSet, source: Source) -> str:
+def _setting(
+    results: Sequence[Result], compared: Sequence[Mechanism], test_set: TestSet, command: str, missing: Sequence[str]
+) -> str:
     """What was run, on what, how it was measured."""
     config = results[0].config
     lines = [
-        f"Made by `{source.command}`.",
-        *_runs(compared, source.base),
+        f"Made by `{command}`.",
+        *_runs(compared),
         "",
         f"- Corpus: {_corpus(config, test_set)}",
         f"- Budget: {_budget(config)} for each model",
@@ -114,12 +111,12 @@ def _setting(results: Sequence[Result], compared: Sequence[Mechanism], test_set:
             "- Right sentence: of sources with several sentences, how often the one with the most weight is one that "
             "the word of the reference is linked to"
         )
-    if source.missing:
-        lines.append(f"- **Missing, because the run failed:** {', '.join(source.missing)}")
+    if missing:
+        lines.append(f"- **Missing, because the run failed:** {', '.join(missing)}")
     return "\n".join(lines)
 
 
-def _runs(compared: Sequence[Mechanism], base_name: str | None) -> list[str]:
+def _runs(compared: Sequence[Mechanism]) -> list[str]:
     """How often each mechanism was trained, and what the test against the base is."""
     differ = "the configs differ only in name and mechanism"
     seeds = sorted({seed for mechanism in compared for seed in mechanism.bleus})
@@ -130,7 +127,7 @@ def _runs(compared: Sequence[Mechanism], base_name: str | None) -> list[str]:
         "speed and minutes are means over the seeds, with the standard deviation of BLEU. Figures and the table by "
         f"length are of seed {seeds[0]}."
     ]
-    if (base := base_of(compared, base_name)) is not None:
+    if (base := base_of(compared)) is not None:
         lines.append(
             f"*Difference* is that of the mean BLEU to {base.name}; p is that of a paired, two-sided t-test over "
             "the seeds, not corrected for the number of rows: it finds only differences that are large beside the "
@@ -157,11 +154,11 @@ def _budget(config: Config) -> str:
     return f"{' or '.join(limits)} of at most {batch}"
 
 
-def _table(compared: Sequence[Mechanism], base_name: str | None) -> str:
+def _table(compared: Sequence[Mechanism]) -> str:
     """A row for each mechanism. Columns of what no run has measured are left out."""
     results = [result for mechanism in compared for result in mechanism.results]
     several = any(len(mechanism.results) > 1 for mechanism in compared)
-    base = base_of(compared, base_name) if several else None
+    base = base_of(compared) if several else None
     has_alignment = any(result.alignment is not None for result in results)
     has_sentences = any(result.right_sentence is not None for result in results)
     is_validated = all(result.validation_bleu is not None for result in results)
@@ -179,7 +176,7 @@ def _table(compared: Sequence[Mechanism], base_name: str | None) -> str:
             "BLEU": _bleu(mechanism, several),
             "difference (p)": _difference(mechanism, base) if base is not None else None,
             "perplexity": _mean(mechanism, "perplexity", "{:.3f}"),
-            "AER %": _error_rate(mechanism) if has_alignment else None,
+            "AER %": _mean(mechanism, "error_rate", "{:.1f}", 100.0) if has_alignment else None,
             "right sentence %": _mean(mechanism, "right_sentence", "{:.1f}", 100.0) if has_sentences else None,
             "target tokens/s": _mean(mechanism, "target_tokens_per_second", "{:,.0f}"),
             "parameters": f"{first.parameters:,}",
@@ -210,18 +207,6 @@ def _difference(mechanism: Mechanism, base: Mechanism) -> str:
     mean, p = tested
     text = f"{mean:+.2f}".replace("-", "−")
     return text if p is None else f"{text} ({'< 0.001' if p < 0.0005 else f'{p:.3f}'})"
-
-
-def _error_rate(mechanism: Mechanism) -> str:
-    """The alignment error rate of one run with its interval, or the mean of several."""
-    scores = [result.alignment for result in mechanism.results if result.alignment is not None]
-    rates = [(100 * score.error_rate, 100 * score.ci_low, 100 * score.ci_high) for score in scores]
-    if not rates:
-        return "–"
-    rate, low, high = rates[0]
-    if len(mechanism.results) > 1:
-        return f"{mean_and_deviation([rate for rate, _, _ in rates])[0]:.1f}"
-    return f"{rate:.1f} ({low:.1f}–{high:.1f})"
 
 
 def _scope(attention: AttentionConfig) -> str:

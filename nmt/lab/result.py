@@ -42,6 +42,10 @@ class Result(Section):
         return self.config.name
 
     @property
+    def error_rate(self) -> float | None:
+        return None if self.alignment is None else self.alignment.error_rate
+
+    @property
     def case(self) -> str:
         """What BLEU is computed on."""
         return "lower-cased" if self.config.data.target.lowercase else "cased"

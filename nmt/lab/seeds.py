@@ -50,11 +50,9 @@ def mechanisms(results: Sequence[Result]) -> list[Mechanism]:
     return [Mechanism(tuple(group)) for group in ordered]
 
 
-def base_of(found: Sequence[Mechanism], name: str | None) -> Mechanism | None:
-    """The mechanism of that name; without one the first with global attention and no variant. None if it is missing."""
-    if name is not None:
-        return next((m for m in found if name in (m.name, m.first.name)), None)
-    attentive = (m for m in found if m.first.config.model.attention.wiring != "none")
+def base_of(compared: Sequence[Mechanism]) -> Mechanism | None:
+    """What the others are tested against: the first with global attention and no variant; None if there is none."""
+    attentive = (m for m in compared if m.first.config.model.attention.wiring != "none")
     return next((m for m in attentive if is_plain(m.first.config.model)), None)
 
 

@@ -18,7 +18,7 @@ from nmt.page.events import RunEvents
 from nmt.page.explanation import explain, prepared, read
 from nmt.page.neighbours.index import Index, vector
 from nmt.page.runs import config_of
-from nmt.page.security import LARGEST_BODY, Refusal
+from nmt.page.security import Refusal
 from nmt.page.test_sets import TestSets
 from nmt.system.errors import UserError
 from nmt.text.limits import most_characters
@@ -74,19 +74,7 @@ def _server(request: Request) -> Server:
 
 Serving = Annotated[Server, Depends(_server)]
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"model": schemas.Refused, "description": text}
-    for code, text in {
-        400: "The request is not complete.",
-        401: "A token is needed.",
-        403: "A page of another origin may not use this server.",
-        404: "There is nothing of this id.",
-        408: "The body did not arrive in time.",
-        413: f"The body has more than {LARGEST_BODY} bytes.",
-        415: "The body is not application/json.",
-        421: "The server does not have the name that the request gives it.",
-        422: "A field is wrong; the text says which.",
-        503: "Too much is waiting; Retry-After says when to come back, in seconds.",
-    }.items()
+    code: {"model": schemas.Refused} for code in (400, 401, 403, 404, 408, 413, 415, 421, 422, 503)
 }
 router = APIRouter(prefix="/api", responses=REFUSALS)
 

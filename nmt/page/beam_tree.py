@@ -65,14 +65,3 @@ def beam_tree(
             nodes.append(Node(parent, token, length, score, penalty, fate, rank))
         rows = [node_of.get(column) for column in candidates.going_on[0].tolist()]
     return nodes
-
-
-def greedy_rank(nodes: Sequence[Node]) -> int | None:
-    """The rank of what greedy search finds, which always goes on with the best child; None if the beam has lost it."""
-    best: dict[int | None, int] = {}
-    for i, node in enumerate(nodes):
-        best.setdefault(node.parent, i)
-    last = None
-    while last in best:
-        last = best[last]
-    return None if last is None else nodes[last].rank

@@ -17,7 +17,7 @@ from nmt.decoding.beam_search import Candidates, Hypothesis
 from nmt.decoding.ensemble import TranslationModel, without_dropout
 from nmt.decoding.translation import Translation
 from nmt.model.seq2seq import Seq2Seq
-from nmt.page.beam_tree import Node, beam_tree, greedy_rank
+from nmt.page.beam_tree import Node, beam_tree
 from nmt.page.forced_attention import forcing
 from nmt.page.steps import DecodingStep, steps
 from nmt.system.errors import UserError
@@ -82,8 +82,7 @@ def explain(
     ranked = translation.n_best or (translation,)
     results = [Hypothesis(tuple(_ids(translator, t.tokens)), t.score) for t in ranked]
     tree = beam_tree(candidates, results, eos=EOS, beam_size=search.beam_size, alpha=search.length_penalty)
-    rank = greedy_rank(tree)
-    [greedy] = find(beam_size=1) if rank is None else [ranked[rank]]
+    [greedy] = find(beam_size=1, watch=watch)
     return Explanation(translation, _steps(translator, sentence, translation.tokens), tuple(tree), greedy)
 
 

@@ -99,10 +99,9 @@ def test_stopped_and_resumed_by_workers_it_gives_the_same_bytes(
 
 
 def test_every_option_runs(best: str, text: Path, tmp_path: Path) -> None:
-    (tmp_path / "none").write_text("nothing\n", encoding="utf-8")
     options = [
         ["--input", str(text), "--output", str(tmp_path / "all"), "--resume", "--workers", "1", "--n-best", "2"],
-        ["--without", str(tmp_path / "none"), "--data-folder", str(tmp_path), "--max-length", "5", "--batch-size", "3"],
+        ["--data-folder", str(tmp_path), "--max-length", "5", "--batch-size", "3"],
         ["--length-penalty", "0", "--precision", "float32", "--split", "--no-split"],
         ["--device", "cpu", "--threads", "1", "--temperature", "1", "--top-k", "4", "--seed", "2"],
     ]

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -86,13 +85,10 @@ def test_a_result_holds_what_was_measured(finished: Path) -> None:
     results = results_of(finished)
     for name, measured in results.items():
         folder = finished / "runs" / name
-        (model,) = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))["models"]
         lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         events = [json.loads(line) for line in lines]
         speeds = sorted(event["target_tokens_per_second"] for event in events if event["event"] == "train")
         assert measured.config == load_config(finished / f"{name}.yaml")
-        assert measured.bleu == model["bleu_lowercase"]  # the configs' text is lower-cased
-        assert measured.signature == model["signatures"]["bleu_lowercase"]
         assert measured.bleu_low <= measured.bleu <= measured.bleu_high
         assert measured.validation_bleu == max(e["bleu"] for e in events if e["event"] == "validation")
         assert 1 < measured.perplexity < 1000
@@ -100,7 +96,6 @@ def test_a_result_holds_what_was_measured(finished: Path) -> None:
         assert speeds[0] <= measured.target_tokens_per_second <= speeds[-1]
         assert measured.minutes == events[-1]["seconds"] / 60
         assert all(name in measured.machine for name in ("Python", "PyTorch"))
-        assert (None if measured.alignment is None else asdict(measured.alignment)) == model["alignment"]
     assert results["none"].alignment is None
     assert results["luong"].alignment is not None
     assert results["luong"].parameters != results["none"].parameters
@@ -117,8 +112,7 @@ def test_the_page_says_it_all(finished: Path) -> None:
     assert [row[1:5] for row in rows[:2]] == [["none", *"–––"], ["luong", "dot", "global", "no input feeding"]]
     alignment = results["luong"].alignment
     assert alignment is not None
-    rate, low, high = (100 * value for value in (alignment.error_rate, alignment.ci_low, alignment.ci_high))
-    for row, measured, aer in zip(rows, results.values(), ("–", f"{rate:.1f} ({low:.1f}–{high:.1f})"), strict=False):
+    for row, measured, aer in zip(rows, results.values(), ("–", f"{100 * alignment.error_rate:.1f}"), strict=False):
         bleu = f"{measured.bleu:.2f} ({measured.bleu_low:.2f}–{measured.bleu_high:.2f})"
         assert [*row[5:7], row[8]] == [f"{measured.validation_bleu:.2f}", bleu, aer]
         assert f"{measured.parameters:,}" in row
@@ -214,7 +208,6 @@ def test_bad_input_is_one_line_and_code_2(
         (["none.yaml", "--set", "training.max_updates=7"], ["runs/none", "training.max_updates", "--set output_dir"]),
         (["none.yaml", "--output", "written"], ["written", "<!-- results -->"]),
         (["damaged.yaml"], ["damaged/result.json", "delete"]),
-        (["none.yaml", "--seeds", "2", "--base", "luong"], ["--base luong: no config has this name; there are none"]),
     ):
         assert main(["ablation", *arguments]) == 2
         error = error_of(capsys)

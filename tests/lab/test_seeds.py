@@ -86,8 +86,6 @@ def test_the_page_has_means_and_a_test(tmp_path: Path, ran: list[str]) -> None:
     assert rows["luong_general"][8] == "75.0"
     assert "seeds 1, 2, 3" in text
     assert "mean BLEU to luong_general;" in text
-    assert main([*command(tmp_path), "--seeds", "3", "--base", "none"]) == 0
-    assert "mean BLEU to none;" in (tmp_path / "page" / "README.md").read_text(encoding="utf-8")
 
 
 def test_results_beside_the_page_are_enough_to_go_on(

@@ -8,7 +8,7 @@ import torch
 from support.toy_search import END, SENTENCES, START, WORDS, Toy, path_to
 
 from nmt.decoding.beam_search import beam_search, length_penalty
-from nmt.page.beam_tree import beam_tree, greedy_rank
+from nmt.page.beam_tree import beam_tree
 
 
 def tree_by_hand(toy, sentence, beam_size, max_length):
@@ -55,21 +55,3 @@ def test_every_hypothesis_is_in_the_tree_with_its_fate(end_bonus, barred, beam_s
         assert [ranks[rank][0] for rank in range(len(found))] == [h.ids for h in found]
         assert [ranks[rank][1] for rank in range(len(found))] == pytest.approx([h.score for h in found], abs=1e-9)
     assert seen == {"kept", "cut", "finished"} or end_bonus < 0
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_the_tree_tells_which_result_greedy_search_finds(beam_size):
-    told = []
-    for seed in range(20):
-        toy, number, watched = Toy(seed, 1.0), torch.tensor([[SENTENCES[0]]]), []
-        options = {"bos": START, "eos": END, "alpha": 1.0, "max_length": 7}
-        state = (torch.zeros_like(number),)
-        [(_, found)] = beam_search(
-            toy, state, (number,), beam_size=beam_size, n_best=beam_size, watch=watched.append, **options
-        )
-        [(_, [greedy])] = beam_search(toy, state, (number,), beam_size=1, **options)
-        rank = greedy_rank(beam_tree(watched, found, eos=END, beam_size=beam_size, alpha=1.0))
-        assert greedy not in found if rank is None else greedy == found[rank], seed
-        told.append(rank)
-    assert greedy_rank([]) is None
-    assert set(told) == ({0} if beam_size == 1 else {0, 1, None})

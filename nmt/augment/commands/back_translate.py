@@ -52,9 +52,6 @@ def parser() -> Parser:
         "--resume", action="store_true", help="continue an output that was interrupted, with the same other options"
     )
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="share the lines between N processes")
-    parser.add_argument(
-        "--without", type=Path, nargs="+", default=[], metavar="FILE", help="leave out the lines of these files, too"
-    )
     add_data_folder(parser, "corpora are")
     parser.add_argument(
         "--n-best", type=positive, default=1, metavar="N", help="pairs of each sentence: its N best translations"
@@ -79,12 +76,11 @@ def run(options: argparse.Namespace) -> int:
     languages = (config.source.language, config.target.language)
     if languages[0] == languages[1]:
         raise UserError(f"{options.checkpoints[0]} translates {languages[0]} to itself: give a model of two languages")
-    text = load_monolingual(options.input, languages[0], config, tuple(options.without))
+    text = load_monolingual(options.input, languages[0], config)
     lines = list(text)
     if not lines:
         raise UserError(
-            f"{options.input}: all lines are empty, or equal to one of a validation or test set or of --without; give "
-            "other text"
+            f"{options.input}: all lines are empty, or equal to one of a validation or test set: give other text"
         )
     outputs = [options.output.with_name(f"{options.output.name}.{language}") for language in languages]
     pairs = options.output.with_name(f"{options.output.name}.pairs")  # until all of them are there
@@ -101,10 +97,7 @@ def run(options: argparse.Namespace) -> int:
         written = _split(pairs, outputs)
     pairs.unlink()
     print(f"Written: {outputs[0]} and {outputs[1]}, {counted(written, 'pair')} of {counted(len(lines), 'line')}.")
-    count = text.empty()
-    empty = f", and {counted(count, 'empty line')}" if count else ""
-    equal = f"{counted(text.dropped(), 'line')} equal to one of a validation or test set, or of --without"
-    print(f"Left out: {equal}{empty}.")
+    print(f"Left out: {counted(text.dropped(), 'line')} equal to one of a validation or test set, and empty ones.")
     print(f"\nIn the config of a model from {languages[1]} to {languages[0]}:\n\ndata:")
     extra = {"path": str(outputs[1]), "weight": 1, "tag": "<BT>"}
     print(f"  source:\n    extra: {in_yaml([extra])}\n  target:\n    extra: {in_yaml([str(outputs[0])])}")

@@ -26,8 +26,6 @@ def parser() -> Parser:
     parser.add_argument(
         "--seeds", type=positive, default=1, metavar="N", help="train each mechanism N times, with N seeds (default: 1)"
     )
-    base = "the config that the others are tested against (default: the first with global attention and no variant)"
-    parser.add_argument("--base", metavar="NAME", help=f"with --seeds: {base}")
     recipe = "take the corpus, sizes and budget from this config, and only names and mechanisms from the others"
     parser.add_argument("--recipe", metavar="CONFIG", help=recipe)
     parser.add_argument(

@@ -22,6 +22,7 @@ from nmt.evaluation.scores import spacy_tokens
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_lines
 from nmt.text.tokenizers import SPACE_MARK
+from nmt.text.tokenizers.case import MARKS
 
 if TYPE_CHECKING:
     from nmt.translator import Translator
@@ -151,7 +152,7 @@ def word_attention(
 def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndarray, "W T"]:
     """The share of each token that lies in each word, by characters: a column per token, which sums to 1.
 
-    Both are the same text, split differently; whitespace and "▁" do not count. Where a tokenizer has changed other
+    Both are the same text, split differently; case, whitespace and "▁" do not count. Where a tokenizer has changed other
     characters, the unchanged ones around them give their positions. A token "▁" alone belongs to the word after it, as
     sentencepiece's mark does. All shares are 0 if the words have no characters.
     """
@@ -181,7 +182,7 @@ def attend_words(translator: Translator, text: ParallelText, words: WordPairs) -
 
 
 def _letters(text: str) -> str:
-    return "".join(text.split()).replace(SPACE_MARK, "")
+    return "" if text in MARKS else "".join(text.lower().split()).replace(SPACE_MARK, "")
 
 
 def _positions(text: str, other: str) -> list[int]:

@@ -1,10 +1,6 @@
 """What replaces an unknown target token: a word of the source sentence, or its translation in a dictionary."""
 
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import reduce
-from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -13,8 +9,8 @@ from torch import Tensor
 
 from nmt.system.errors import UserError
 from nmt.text.tokenizers import SPACE_MARK, Tokenizer
-from nmt.text.tokenizers.case import MARKS
 from nmt.text.vocabulary import UNK_TOKEN
+from nmt.text.words import joined, word_numbers
 
 
 def read_dictionary(path: Path) -> dict[str, str]:
@@ -45,30 +41,18 @@ def replacements(
 
     `surfaces` are those of the source tokens.
 
-    - If target tokens are words (spaCy, whitespace), the offers are the raw words of the source. If the source's tokens
-      are pieces (sentencepiece, characters), a word consists of all pieces from one "▁" to the next, except for
-      punctuation at its ends, each piece of which is a word of its own. A word's attention is the sum over its pieces.
-    - If target tokens are pieces, an unknown one is part of a word, and the raw text of a single source token is
-      copied: of a piece if source tokens are pieces, too, and otherwise of a word.
-
-    A word is looked up in the dictionary as written, then in lower case, and is copied as written if the dictionary has
-    neither. Parts of words are not looked up.
+    - Of words, offers are the source's words, as `word_numbers` joins their pieces. A word's attention is the sum over
+      its pieces. It is looked up in the dictionary as written, then in lower case, and is copied as written if the
+      dictionary has neither.
+    - If the tokens of both sides are pieces, an unknown one is part of a word, and a single source token is copied.
     """
-    offers: list[tuple[str, int]] = []  # tokens, and how many source tokens are behind each
-    begins = [place for place, surface in enumerate(surfaces) if surface not in source.spacing]
-    words = [surfaces[begin:end] for begin, end in pairwise([*begins, len(surfaces)])]  # with the marks behind them
-    for word in words_of(surfaces) if source.pieces else words:
-        raw = _bare("".join(word)) if source.pieces else word[0]
-        translation = dictionary.get(raw) or dictionary.get(raw.lower())
-        if not (source.pieces and target.pieces):
-            offers.append((_as_word(translation or raw, target), len(word)))
-            continue
-        for surface in word:
-            is_word = translation and _bare(surface) == raw
-            piece = _bare(surface) if source.marks_words and not target.marks_words else surface
-            offers.append((_as_word(translation or "", target) if is_word else piece, 1))
-    owners = [number for number, (_, size) in enumerate(offers) for _ in range(size)]
-    return [token for token, _ in offers], owners
+    if source.pieces and target.pieces:
+        has_marks = source.marks_words and not target.marks_words
+        pieces = [surface.replace(SPACE_MARK, "") or surface if has_marks else surface for surface in surfaces]
+        return pieces, list(range(len(pieces)))
+    owners = word_numbers(surfaces, source.pieces)
+    words = [dictionary.get(word) or dictionary.get(word.lower()) or word for word in joined(surfaces, owners)]
+    return [SPACE_MARK + word if target.marks_words else word for word in words], owners
 
 
 def copied(
@@ -83,24 +67,3 @@ def copied(
     sums.index_add_(1, torch.tensor(owners), weights[:, : len(owners)])
     best = sums.argmax(dim=1).tolist()
     return [offered[s] if token == UNK_TOKEN else token for token, s in zip(tokens, best, strict=True)]
-
-
-def words_of(surfaces: list[str]) -> list[list[str]]:
-    """The pieces of each word, and of each punctuation mark at a word's ends, with the space marks before them."""
-    # One letter per piece: m is a space mark by itself, p punctuation, w anything else; a capital has a space mark.
-    kinds = ""
-    for surface in surfaces:
-        bare = surface.replace(SPACE_MARK, "")
-        kind = "m" if not bare else "p" if all(unicodedata.category(c)[0] == "P" for c in bare) else "w"
-        kinds += kind.upper() if bare and surface.startswith(SPACE_MARK) else kind
-    return [surfaces[slice(*match.span())] for match in re.finditer("m*[wW](?:[wp]*w)?|m*[pP]|m+", kinds)]
-
-
-def _bare(surface: str) -> str:
-    """The text without marks of spaces and case; a text of marks only stays as it is, since no token is empty."""
-    bare = reduce(lambda text, mark: text.replace(mark, ""), MARKS, surface)
-    return bare.replace(SPACE_MARK, "") or surface
-
-
-def _as_word(word: str, target: Tokenizer) -> str:
-    return SPACE_MARK + word if target.marks_words else word

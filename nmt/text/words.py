@@ -1,13 +1,14 @@
-"""The words whose parts tokens are, as figures and the page show them."""
+"""The words whose parts tokens are, as figures and the page show them, and as unknown ones are replaced."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from nmt.text.tokenizers.case import MARKS, SPACE_MARK, unmarked
 from nmt.text.tokenizers.spacy import JOINT
-from nmt.text.unknown_words import words_of
 from nmt.text.vocabulary import EOS_TOKEN
 
 
@@ -35,3 +36,14 @@ def joined(tokens: Sequence[str], numbers: Sequence[int]) -> list[str]:
     for token, number in zip(tokens, numbers, strict=True):
         words[number] += [token] if token != JOINT or not words[number] else []
     return [unmarked(word).replace(SPACE_MARK, "") or "".join(word) for word in words]
+
+
+def words_of(surfaces: list[str]) -> list[list[str]]:
+    """The pieces of each word, and of each punctuation mark at a word's ends, with the space marks before them."""
+    # One letter per piece: m is a space mark by itself, p punctuation, w anything else; a capital has a space mark.
+    kinds = ""
+    for surface in surfaces:
+        bare = surface.replace(SPACE_MARK, "")
+        kind = "m" if not bare else "p" if all(unicodedata.category(c)[0] == "P" for c in bare) else "w"
+        kinds += kind.upper() if bare and surface.startswith(SPACE_MARK) else kind
+    return [surfaces[slice(*match.span())] for match in re.finditer("m*[wW](?:[wp]*w)?|m*[pP]|m+", kinds)]

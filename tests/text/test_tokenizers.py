@@ -203,11 +203,10 @@ def test_sentencepiece_surfaces(lower_model: bytes, old_model: bytes) -> None:
         return list(zip(tokenizer.tokenize(text), tokenizer.surfaces(text), strict=True))
 
     assert behind("Ein 日本 EIN") == [("▁ein", "▁Ein"), ("▁", "▁"), ("日本", "日本"), ("▁ein", "▁EIN")]
-    # "İ" becomes two characters in lower case, and "½" three in an old model; what follows must not shift.
-    for model in (lower_model, old_model):
-        assert behind("İ  EIN", model)[-1] == behind("½ EIN", model)[-1] == ("▁ein", "▁EIN")
-        assert "".join(surface for _, surface in behind("İ EIN", model)).replace("i", "") == "▁İ▁EIN"
-    assert "".join(surface for _, surface in behind("½ EIN", old_model)) == "▁1⁄½▁EIN"
+    # "İ" becomes two characters in lower case, and "½" three in an old model: then they are the tokens.
+    for text, model in (("İ  EIN", lower_model), ("½ EIN", old_model)):
+        assert all(token == surface for token, surface in behind(text, model))
+    assert behind("½ EIN", lower_model)[-1] == ("▁ein", "▁EIN")
 
 
 @pytest.mark.parametrize("kind", ["sentencepiece", "sentencepiece_cased"])

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Literal, Self
 
 from nmt.registry import Count
 from nmt.system.errors import UserError
 from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, TokenizerOptions, lower, single_spaces
-from nmt.text.tokenizers.case import MARKS
 
 
 class SentencePieceOptions(TokenizerOptions):
@@ -61,26 +61,10 @@ class SentencePieceTokenizer(Tokenizer):
         return [model.id_to_piece(i) for i in ids if not (model.is_control(i) or model.is_unknown(i))]
 
     def surfaces(self, text: str) -> list[str]:
-        """As in `Tokenizer`. Of a character that lies in two tokens ("½" in "1", "⁄2") the last gets it whole.
-
-        A mark of case has "▁" at a word's beginning, which belongs to the word, and elsewhere itself.
-        """
-        raw = words_only(text)
-        # The pieces, joined, are the normalised text, of which sentencepiece knows the way back to its input.
-        normal, to_lowered = loaded(self.model).normalize(lower(raw, self.lowercase), with_offsets=True)
-        lengths = [len(character.lower()) if self.lowercase else 1 for character in raw]  # "İ" becomes two characters
-        to_raw = [position for position, length in enumerate([*lengths, 1]) for _ in range(length)]
-        surfaces, begin = [], 0
-        for token in self.tokenize(text):
-            if token in MARKS:
-                surfaces.append(SPACE_MARK if normal[begin : begin + 1] == SPACE_MARK else token)
-                continue
-            end = begin + len(token)
-            surface = "".join(raw[to_raw[to_lowered[begin]] : to_raw[to_lowered[end]]].split())
-            mark = SPACE_MARK if token.startswith(SPACE_MARK) else ""
-            surfaces.append(mark + surface if surface else token)
-            begin = end
-        return surfaces
+        """As in `Tokenizer`; the tokens themselves, if they have more or fewer characters than the text."""
+        tokens, raw = self.tokenize(text), SPACE_MARK + words_only(text).replace(" ", SPACE_MARK)
+        ends = [0, *accumulate(map(len, tokens))]
+        return [raw[begin:end] for begin, end in pairwise(ends)] if ends[-1] == len(raw) else tokens
 
     def detokenize(self, tokens: list[str]) -> str:
         # Not the model's own decode: it would drop a word that happens to read "</s>".

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
 
-from nmt.text.tokenizers.base import SPACE_MARK, lower, single_spaces
+from nmt.text.tokenizers.base import SPACE_MARK, single_spaces
 from nmt.text.tokenizers.case import MARKS, cased, marked, unmarked
 from nmt.text.tokenizers.sentencepiece import (
     SentencePieceOptions,
@@ -34,7 +34,7 @@ class CasedSentencePieceTokenizer(SentencePieceTokenizer):
         return train_sentencepiece(lowered, options.vocabulary_size, options.subword_model, lowercase=False)
 
     def tokenize(self, text: str) -> list[str]:
-        normal: str = loaded(self.model).normalize(lower(words_only(text), self.lowercase))
+        normal: str = loaded(self.model).normalize(words_only(text))
         return [*chain.from_iterable(_tokens(self.model, word) for word in normal.split(SPACE_MARK)[1:])]
 
     def subwords(self) -> list[str]:

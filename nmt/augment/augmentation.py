@@ -29,9 +29,6 @@ class ConfiguredAugmentation(Augmentation):
         assert isinstance(section, AugmentConfig)
         return section
 
-    def rewrites(self, side: str) -> bool:
-        return side == "source" and self.section.typos is not None
-
     def drawn_fields(self, side: str) -> list[str]:
         fields = ("typos", "copying") if side == "source" else ("copying",)
         return [f"data.augment.{field}" for field in fields if getattr(self.section, field) is not None]
@@ -45,15 +42,14 @@ class ConfiguredAugmentation(Augmentation):
         with prefix_errors_with(f"data.augment.{side}_monolingual: "):
             return None if name is None else load_monolingual(name, language, self.config)
 
-    def rewrite(self, lines: list[str], side: str, chance: Random) -> list[str]:
-        probability = self.section.typos
-        if probability is None or side != "source":
-            return lines
-        return [with_typos(line, self.config.source.language, probability, chance) for line in lines]
-
     def replace(
         self, pairs: list[Example], draw: str, codec: Codec, corpus: Callable[[], Sequence[Rows]]
     ) -> list[Example]:
+        if (probability := self.section.typos) is not None:
+            chance, language = Random(f"{draw} source"), self.config.source.language
+            chance.getrandbits(32)  # as version 0.3 did, so that a seed gives what it gave there
+            lines = [with_typos(codec.decode(pair.source), language, probability, chance) for pair in pairs]
+            pairs = [Example(codec.encode(line), pair.target) for line, pair in zip(lines, pairs, strict=True)]
         share = self.section.copying
         if share is None:
             return pairs

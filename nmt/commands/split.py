@@ -39,8 +39,6 @@ def run(options: argparse.Namespace) -> int:
         print(f"Left out: {counts['copies']} more of the same pairs as in the validation and test sets.")
     if counts["moved"]:
         print(f"Moved: {counted(counts['moved'], 'pair')} into the set that has one of their sentences.")
-    if counts["shared_targets"]:
-        print("Translations may be in two sets, sources are not: too few pairs share neither with many others.")
     if counts["surplus"]:
         print(f"Left out: {counted(counts['surplus'], 'pair')} that share a sentence with a full set.")
     print("\nIn the config:\n\ndata:\n  corpus: files")

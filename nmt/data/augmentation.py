@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Any
 
 from nmt import addons
@@ -19,10 +18,6 @@ class Augmentation:
     def __init__(self, config: DataConfig) -> None:
         self.config = config
 
-    def rewrites(self, side: str) -> bool:
-        """Whether `rewrite` changes the text of a side."""
-        return False
-
     def drawn_fields(self, side: str) -> list[str]:
         """The config fields that bring up subwords of a side which its text as it is need not have."""
         return []
@@ -33,10 +28,6 @@ class Augmentation:
         They can be read more than once; `paths` and `held_out` decide them. Raises `UserError` if it cannot be read.
         """
         return None, None
-
-    def rewrite(self, lines: list[str], side: str, chance: Random) -> list[str]:
-        """Sentences of a side as they are read in one epoch."""
-        return lines
 
     def replace(
         self, pairs: list[Example], draw: str, codec: Codec, corpus: Callable[[], Sequence[Rows]]

@@ -1,9 +1,8 @@
 """Training, validation and test sets from one pair of files.
 
 Pairs that share a sentence on either side, directly or through other pairs, are a group, and no group is in two sets.
-If that leaves too few small groups, only pairs with a common source are one. Hashes of its pairs and the seed decide
-which set a group belongs to: the same on every machine, wherever the pairs stand in the files. Sentences are equal
-whatever their case and spacing.
+Hashes of its pairs and the seed decide which set a group belongs to: the same on every machine, wherever the pairs
+stand in the files. Sentences are equal whatever their case and spacing.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def split(
     larger than such a set; all others are for training. The order is that of the files. Returns the numbers of pairs in
     each set, of those that `moved` to the validation and test sets because of another pair of their group, and of those
     left out: with an `empty` side, further `copies` of validation and test pairs, and the rest of a group whose set is
-    full (`surplus`). `shared_targets` is 1 if only sources are in one set.
+    full (`surplus`).
 
     Raises `UserError` if the files cannot be read or do not fit each other, if they have too few pairs, or if the
     folder already has such files.
@@ -48,15 +47,14 @@ def split(
     hashes = np.fromiter((row for row, _ in _hashed_pairs(paths, seed) if row is not None), dtype=_HASHES)
     hashes = hashes[np.unique(hashes["pair"], return_index=True)[1]]
     sizes = {"test": test, "validation": validation}
-    strict = _draw(hashes, ("source", "target"), sizes)
-    drawn = strict or _draw(hashes, ("source",), sizes)
+    drawn = _draw(hashes, sizes)
     if drawn is None:
         raise UserError(
             f"{paths[0]} and {paths[1]} have {len(hashes)} different pairs, too few for {validation} validation and "
-            f"{test} test pairs whose sources are in no other set: lower --validation or --test"
+            f"{test} test pairs whose sentences are in no other set: lower --validation or --test"
         )
     sets, moved = drawn
-    counts = Counter(moved=moved, shared_targets=strict is None)
+    counts = Counter(moved=moved)
     with ExitStack() as stack:
         files = {n: [stack.enter_context(replace_atomically(path)) for path in pair] for n, pair in outputs.items()}
         for row, lines in _hashed_pairs(paths, seed):
@@ -69,12 +67,12 @@ def split(
     return counts
 
 
-def _draw(hashes: NDArray[Any], sides: tuple[str, ...], sizes: Mapping[str, int]) -> tuple[dict[int, str], int] | None:
+def _draw(hashes: NDArray[Any], sizes: Mapping[str, int]) -> tuple[dict[int, str], int] | None:
     """The sets of different pairs that are not for training, by their hashes, and how many of them were moved.
 
     A group's place in the order does not depend on its size. None if there are too few small groups.
     """
-    groups = _groups([np.unique(hashes[side], return_inverse=True)[1] for side in sides])
+    groups = _groups([np.unique(hashes[side], return_inverse=True)[1] for side in ("source", "target")])
     draw = np.zeros(len(hashes), dtype=np.uint64)
     np.bitwise_xor.at(draw, groups, hashes["pair"])
     is_small = np.bincount(groups, minlength=len(groups))[groups] <= min(sizes.values())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import random
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -104,24 +103,13 @@ class TrainingSet:
 
         The lengths are those of the text as it is.
         """
-        rows = self.order[list(indices)].tolist()
-        pairs = list(map(Example, *(self._ids(side, rows, draw) for side in (0, 1))))
+        rows, (source, target) = self.order[list(indices)].tolist(), self.rows
+        pairs = [Example(source[row].tolist(), target[row].tolist()) for row in rows]
         pairs = self.augmentation.replace(pairs, draw, self.source, self.corpus_rows)
         for number, tag in enumerate(self.tags[rows].tolist()):
             if tag >= 0:
                 pairs[number] = Example([tag, *pairs[number].source], pairs[number].target)
         return pairs
-
-    def _ids(self, n: int, rows: Sequence[int], draw: str) -> list[list[int]]:
-        """The ids of some rows of the source (0) or the target (1)."""
-        name, codec = (("source", self.source), ("target", self.target))[n]
-        ids = [self.rows[n][row].tolist() for row in rows]
-        if not self.augmentation.rewrites(name):
-            return ids
-        chance = random.Random(f"{draw} {name}")
-        chance.getrandbits(32)  # as version 0.3 did, so that a seed gives what it gave there
-        lines = self.augmentation.rewrite(list(map(codec.decode, ids)), name, chance)
-        return list(map(codec.encode, lines))
 
 
 def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = None) -> TrainingSet:

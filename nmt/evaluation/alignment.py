@@ -152,9 +152,9 @@ def word_attention(
 def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndarray, "W T"]:
     """The share of each token that lies in each word, by characters: a column per token, which sums to 1.
 
-    Both are the same text, split differently; case, whitespace and "▁" do not count. Where a tokenizer has changed other
-    characters, the unchanged ones around them give their positions. A token "▁" alone belongs to the word after it, as
-    sentencepiece's mark does. All shares are 0 if the words have no characters.
+    Both are the same text, split differently; case, whitespace and "▁" do not count. Where a tokenizer has changed
+    other characters, the unchanged ones around them give their positions. A token "▁" alone belongs to the word after
+    it, as sentencepiece's mark does. All shares are 0 if the words have no characters.
     """
     word_of = [number for number, word in enumerate(words) for _ in _letters(word)]
     shares = np.zeros((len(words), len(surfaces)))

@@ -14,9 +14,9 @@ from nmt.config.run import Config
 from nmt.data.splits import SPLITS, load_split
 from nmt.evaluation import alignment, by_length, report, scores
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
-from nmt.plots.labels import language_name
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_pairs
+from nmt.text.language import language_name
 
 if TYPE_CHECKING:
     from nmt.translator import Translator

@@ -16,9 +16,9 @@ from nmt.lab.mechanisms import is_plain, mechanism
 from nmt.lab.result import Result, best_of
 from nmt.plots import curves
 from nmt.plots.heat_map import heat_maps
-from nmt.plots.labels import language_name
 from nmt.plots.style import COLOURS, NotebookFigure, render
 from nmt.text.corpus import ParallelText
+from nmt.text.language import language_name
 from nmt.translator import Translator
 
 MOST_CURVES = 7  # in one figure; of more models, the scores and the variants get a figure each

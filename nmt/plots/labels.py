@@ -1,4 +1,4 @@
-"""Labels of tokens and languages in figures."""
+"""Labels of tokens in figures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ from nmt.text.vocabulary import EOS_TOKEN, UNK_TOKEN
 LONGEST = 40  # characters; a longer label is cut, or one token could make a figure of any size
 END, UNKNOWN, SPACE = "(end)", "(unknown)", "␣"
 CASE = {TITLE: "a capital letter follows", CAPITALS: "capital letters follow", SMALL: "small letters follow"}
-LANGUAGES = {
-    "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
-    "es": "Spanish", "et": "Estonian", "fi": "Finnish", "fr": "French", "hr": "Croatian", "hu": "Hungarian",
-    "it": "Italian", "lt": "Lithuanian", "lv": "Latvian", "nl": "Dutch", "no": "Norwegian", "pl": "Polish",
-    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish",
-    "tr": "Turkish", "uk": "Ukrainian",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,11 +20,6 @@ class TokenLabel:
 
     text: str
     kind: str = "word"
-
-
-def language_name(code: str) -> str:
-    """The English name of a language code such as "de"; of others the code itself."""
-    return LANGUAGES.get(code, code)
 
 
 def token_labels(tokens: Sequence[str]) -> list[TokenLabel]:

@@ -77,9 +77,20 @@ def likeliest_language(text: str, languages: Sequence[str]) -> str | None:
 @cache
 def code_meant(name: str) -> str | None:
     """The ISO 639-1 code that a language's name or longer code stands for, such as german and deu; None if none."""
-    lines = Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()
-    codes = {name: code for code, *names in (line.split("\t") for line in lines) for name in names}
+    codes = {name: code for code, names in _names().items() for name in names}
     return next((codes[near] for near in difflib.get_close_matches(name, codes, n=1, cutoff=0.85)), None)
+
+
+def language_name(code: str) -> str:
+    """The English name of a language code such as "de"; of others the code itself."""
+    return next((name.title() for name in _names().get(code, ()) if len(name) > 3), code)
+
+
+@cache
+def _names() -> dict[str, list[str]]:
+    """Of each ISO 639-1 code: longer codes, of three letters, and then names, the English one first."""
+    lines = Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()
+    return {code: names for code, *names in (line.split("\t") for line in lines)}
 
 
 @cache

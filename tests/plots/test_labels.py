@@ -2,7 +2,8 @@
 
 import pytest
 
-from nmt.plots.labels import LONGEST, language_name, notes_on, token_labels
+from nmt.plots.labels import LONGEST, notes_on, token_labels
+from nmt.text.language import language_name
 
 
 @pytest.mark.parametrize(

@@ -45,14 +45,6 @@ def test_closed_streams_are_like_those_of_a_daemon(tmp_path: Path, make_config: 
     assert translated.stderr.startswith("error: standard output is closed")
 
 
-def test_warnings_that_nobody_reads_are_no_finished_translation(best: str, tmp_path: Path) -> None:
-    source, out = tmp_path / "source", tmp_path / "out"
-    source.write_text("Ba " * 700 + "\n", encoding="utf-8")
-    program = f"{sys.executable} -m nmt translate {best} --input {source} --output {out}"
-    done = shell(f"mkfifo {tmp_path}/pipe; true < {tmp_path}/pipe & {program} 2> {tmp_path}/pipe; exit $?")
-    assert done.returncode != 0
-
-
 def test_a_reader_that_has_enough_ends_the_command_without_an_error(best: str, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_text("Ba De Fi\n" * 1500, encoding="utf-8")  # several blocks, each larger than a buffer

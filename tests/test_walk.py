@@ -4,20 +4,16 @@ A long walk takes about an hour, and prints how many inputs of each family were 
 (docs/explanation/reliability.md): `NMT_WALK=1000000 python -m pytest -n auto -rP tests/test_walk.py`
 """
 
-import io
 import os
 import resource
 import signal
 from collections.abc import Callable
-from contextlib import redirect_stderr
 from pathlib import Path
 from random import Random
 
 import pytest
 from support.walk import checkpoints, configs, texts
 from support.walk.family import Try
-
-from nmt.translator import Translator
 
 pytestmark = pytest.mark.long
 INPUTS = int(os.environ.get("NMT_WALK", "0"))
@@ -63,15 +59,3 @@ def test_whatever_comes_in_there_is_a_result_or_one_line(
         signal.alarm(0)
         resource.setrlimit(resource.RLIMIT_DATA, before)
     print(f"{begin.__name__}: {len(numbers):,} inputs, {refused:,} refused")
-
-
-def test_huge_sentences(tmp_path: Path) -> None:
-    sentences = [" " * 1_000_000, "ba " * 10_000, "ba" * 50_000, "👩🏽" * 10_000, "\u0301" * 10_000, "." * 10_000]
-    for path in checkpoints.models(tmp_path).values():
-        translator = Translator.load(path, device="cpu")
-        for sentence in sentences:
-            with redirect_stderr(io.StringIO()) as errors:
-                [translation] = translator.translate([sentence])
-            assert "\n" not in translation.text
-            assert len(translation.source_tokens) <= 13
-            assert ("cut off after 12 tokens " in errors.getvalue()) is (len(translation.source_tokens) == 13)

@@ -1,6 +1,5 @@
 """What the page shows of heads, of a local window and of two levels: tiny models beside their own values."""
 
-import json
 import re
 from collections.abc import Iterator
 
@@ -118,26 +117,3 @@ def test_heads_have_scores_and_coverage_grows(open_page: Opener, at: str, tiny: 
     page.get_by_label("Step", exact=True).press("End")
     meters = page.locator("meter[aria-label^='attention so far']").all()
     assert [float(m.get_attribute("value") or 0) for m in meters] == pytest.approx(coverages[-1], abs=1e-3)
-
-
-def test_four_of_many_models_are_compared(
-    open_page: Opener, at: str, tiny: list[Translator], translator: Translator
-) -> None:
-    page = open_page(f"#view=compare&text={TEXT}", at=at)
-    columns, box = page.locator(".column"), page.get_by_role("checkbox", name="model 5")
-    expect(columns.locator("h3")).to_have_text(["model 1", "model 2", "model 3", "model 4"])
-    expect(box).to_be_disabled()
-    page.get_by_role("checkbox", name="model 2").uncheck()
-    box.check()
-    expect(columns.locator("h3")).to_have_text(["model 1", "model 3", "model 4", "model 5"])
-    for number, model in enumerate((0, 2, 3, 4)):
-        expect(columns.nth(number)).to_contain_text(f"score {explain(tiny[model], TEXT).translation.score:.3f}")
-    # Models of other tokens get the same prefix, as text; attention is forced only where both read the same tokens.
-    prefix = ["▁a", "▁b"]
-    place = f"#view=compare&model=6&models=1,6&text={TEXT}&prefix={json.dumps(prefix)}&forced=[[2,1]]"
-    columns = open_page(place, at=at).locator(".column")
-    forced = explain(translator, TEXT, prefix=prefix, forced={2: 1}).translation
-    expect(columns.filter(has_text="model 6")).to_contain_text(f"score {forced.score:.3f}")
-    other = columns.filter(has_text="model 1")
-    expect(other).to_contain_text(f"score {explain(tiny[0], TEXT, prefix=['a', 'b']).translation.score:.3f}")
-    expect(other).to_contain_text("no attention was forced")

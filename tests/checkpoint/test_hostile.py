@@ -59,22 +59,14 @@ def shared(names: Any) -> Alter:
 HEADERS: list[Alter] = [
     entry(shape=[10**9]),
     entry(shape=[2**62, 2**62]),
-    entry(shape=[-12]),
-    entry(shape=[1] * 1000 + [12]),
-    entry(data_offsets=[0, 2**60]),
     entry(data_offsets=[8, 56]),  # overlaps another tensor
     entry(dtype="F128"),
     lambda header: header.pop(f"model.{BIAS}"),  # leaves bytes that belong to no tensor
     lambda header: header.update(more=header[f"model.{BIAS}"]),  # two tensors of the same bytes
-    lambda header: header["__metadata__"].update(more=7),
-    document(lambda text: text[:-1]),
     document(lambda text: text[:78] + ', "contents": ' + "[" * 10**6),
-    document(lambda text: text.replace('"format": 4', '"format": ' + "9" * 5000)),
     document(lambda text: text[:78] + ', "shared": {}, "contents": [1]}'),
-    shared({"model.more": "model.none"}),
     shared({f"model.more{i}": f"model.{BIAS}" for i in range(10**4)}),
     shared({"config": f"model.{BIAS}"}),
-    shared({"." * 10**4: f"model.{BIAS}"}),
     shared({"config.model.encoder": f"model.{BIAS}"}),
 ]
 
@@ -93,25 +85,15 @@ def test_a_hostile_header_is_refused(good: Path) -> None:
 
 
 STATES: list[tuple[Alter, str]] = [
-    (lambda t: t["optimizer"].update({"0.exp_avg": torch.zeros(12, 7)}), "optimizer: 0.exp_avg is real numbers of sha"),
     (lambda t: t["optimizer"].update({"x.exp_avg": torch.zeros(12, 6)}), "x.exp_avg is real numbers of shape (12, 6)"),
-    (lambda t: t["optimizer"].pop("0.step"), "optimizer: 0.step is nothing, but real numbers of shape () is needed"),
-    (lambda t: t["optimizer"].update({"0.exp_avg": t["optimizer"]["0.exp_avg"].double() + 1e300}), "is not finite"),
     (lambda t: t.update(optimizer=None), "optimizer: "),
-    (lambda t: t.update(optimizer={"0": 5}), "optimizer.0: input should be an instance of Tensor"),
-    (lambda t: t.update(average=7), "average: "),
     (lambda t: t.update(average={"x": torch.zeros(3)}), "average: x is real numbers of shape"),
     (lambda t: t.update(more=1), "more: "),
-    (lambda t: t["state"].update(epoch=-1), "state.epoch: input should be greater"),
     (lambda t: t["state"].update(update=10**400), "state.update: input should be"),
     (lambda t: t["state"].update(batch=10**6), "training.state.batch is 1000000, of 8 in an epoch"),
-    (lambda t: t["state"].update(nll=float("nan")), "state.nll: input should be"),
-    (lambda t: t.update(metrics_size=-1), "metrics_size: "),
     (lambda t: t.update(random=t["random"].float()), "random generator cannot be used"),
-    (lambda t: t.update(random=t["random"][:, :-8]), "random generator cannot be used"),
     (lambda t: t.update(random=t["random"][0, 0]), "trained by 0 process(es)"),
     (lambda t: t.update(random=t["random"].repeat(2, 1)), "trained by 2 process(es): resume with as many, not 1"),
-    (lambda t: t.update(random=None), "random: "),
 ]
 
 

@@ -8,7 +8,6 @@ from support.evaluations import damaged, evaluated, sentences
 
 from nmt.evaluation import report, scores
 from nmt.evaluation.alignment import AlignmentScore
-from nmt.evaluation.by_length import Bucket
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 
@@ -96,20 +95,6 @@ def test_table_shows_all_scores_and_marks_small_buckets(three):
     assert one_sided.startswith("p: ")
     assert "one-sided" in one_sided
     assert reason.startswith("-: no p-value")
-
-
-@pytest.mark.parametrize("count", [1, 6])
-def test_table_fits_in_100_columns_at_its_widest(three, count):
-    full = [Bucket(1 + 100 * i, 100 + 100 * i if i < 5 else None, 12345, 100.0, 100.0, 100.0) for i in range(6)]
-    highest = replace(three[0][0].scores, bleu=100.0, bleu_lowercase=100.0, bleu_tokenized_lowercase=100.0, chrf=100.0)
-    names = [f"runs/{'long-name-' * 12}{i}/best.safetensors" for i in range(count)]
-    alignment = AlignmentScore(1.0, 1.0, 1.0, 1.0, 1.0)
-    evaluations = [report.ModelEvaluation(name, "test_2016_flickr", highest, full, alignment) for name in names]
-    test = three[1][0].test
-    comparisons = [scores.Comparison(names[0], name, "bleu", 0.0, 100.0, 0.001, test) for name in names[1:]]
-    text = report.table(evaluations, comparisons)
-    assert max(map(len, text.splitlines())) <= 100
-    assert text.count("501+") == -(-count // 4)  # four models abreast
 
 
 def test_each_side_and_each_model_has_a_file_with_a_line_for_each_sentence(tmp_path):

@@ -25,7 +25,6 @@ from nmt.build import build_model
 from nmt.data.batching import Example, collate
 from nmt.fast import accelerate, output_loss
 from nmt.fast.modules import FASTER, replace_modules
-from nmt.fast.shared_gradients import reused
 from nmt.training.loss import BatchLoss
 
 BATCH = collate([Example(list(s), list(t)) for s, t in zip(SOURCES, TARGETS, strict=True)])
@@ -131,15 +130,6 @@ def test_the_logits_of_all_tokens_never_exist(variant, sampling):
     largest = max(parameter.numel() for parameter in losses.parameters())
     chunk = max(largest, 16 * vocabulary)  # no product has fewer than 16 rows
     assert max(made.sizes) <= chunk < LARGE.target_tokens * vocabulary / 2
-
-
-@EVERY_SELECTED
-def test_all_steps_share_keys_and_values(variant):
-    losses = fast_losses(tiny_model(variant))
-    _, memory = losses.model.encode(BATCH.source, BATCH.source_lengths)
-    if variant.wiring != "none":
-        assert reused(memory.values) is memory.values
-        assert reused(memory.keys) is memory.keys
 
 
 ADDITIVE = [

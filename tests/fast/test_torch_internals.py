@@ -101,19 +101,6 @@ def test_the_plain_twin_runs_and_one_line_says_so(function, trouble, monkeypatch
     assert not capsys.readouterr().err
 
 
-@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, torch.enable_grad])
-def test_a_trial_works_in_any_mode_and_draws_no_random_number(mode, capsys):
-    before = torch.get_rng_state()
-    with mode(), torch.autocast("cpu", torch.bfloat16):
-        assert private.has_product(torch.float32)
-        assert private.has_product(torch.bfloat16) == HAS_BFLOAT16
-        assert private.has_blocks(torch.bfloat16) == HAS_BFLOAT16
-        private.has_byte_product()  # either answer: it depends on the CPU
-        assert private.has_backward_passes()
-    assert not capsys.readouterr().err
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 def test_a_cpu_without_bfloat16_products_or_with_saturating_sums_is_no_fault(monkeypatch, capsys):
     monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(_is_mkldnn_bf16_supported=lambda: False))
     monkeypatch.setattr(torch, "_int_mm", saturating)

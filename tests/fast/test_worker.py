@@ -31,14 +31,6 @@ print(add_gradient.worker._process.pid, flush=True)
 time.sleep(600)
 """
 
-IN_A_NOTEBOOK = """
-import mine, test_worker, torch
-torch.set_num_threads(2)
-losses = test_worker.losses_of()
-losses.mine = mine.Mine()
-test_worker.accelerate(losses, "float32")(test_worker.BATCHES[0], None)
-"""
-
 
 def losses_of(training=False):
     return BatchLoss(tiny_model(Variant("luong", "general", "local_p", input_feeding=True)).train(training), 0.1)
@@ -94,14 +86,6 @@ def test_a_seed_decides_about_dropout_in_both_and_only_death_ends_the_worker():
     add_gradient.worker._process.kill()
     with pytest.raises(UserError, match=r"worker process .* was lost .* continue with --resume"):
         gradients_of(losses, add_gradient)
-
-
-def test_modules_of_the_current_folder_are_found_if_this_process_finds_them(tmp_path):
-    (tmp_path / "mine.py").write_text("import torch\nclass Mine(torch.nn.Module):\n    pass\n", encoding="utf-8")
-    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
-    environment = os.environ | {"PYTHONPATH": paths}
-    done = subprocess.run([sys.executable, "-c", IN_A_NOTEBOOK], cwd=tmp_path, env=environment, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_it_ends_with_a_killed_parent_whose_script_ran_once(tmp_path):

@@ -1,10 +1,8 @@
 """The shipped configs of the comparison: every mechanism there is, and no other difference."""
 
-import json
 from typing import get_args
 
 import pytest
-import yaml
 from support.cli import ROOT
 
 from nmt.components import SCOPES, SCORES
@@ -39,20 +37,6 @@ def test_a_mechanism_without_a_config_gets_one() -> None:
     names = [config.name for config in load_configs([], [])]
     assert len(names) == len(set(names))
     assert set(names) >= shipped.keys()
-
-
-def test_shipped_configs_are_alike_but_for_name_and_mechanism() -> None:
-    contents = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in SHIPPED]
-    assert [values.pop("name") for values in contents] == [path.stem for path in SHIPPED]
-    mechanisms = []
-    for values in contents:
-        model, training = values["model"], values["training"]
-        parts = [model.pop("attention"), model.pop("cell", None), training.pop("teacher_forcing", None)]
-        parts += [model["encoder"].pop("self_attention", None), model["decoder"].pop("readout", None)]
-        mechanisms.append(json.dumps(parts, sort_keys=True))
-    assert len(set(mechanisms)) == len(SHIPPED)
-    assert all(values == contents[0] for values in contents)
-    assert (contents[0]["output_dir"], contents[0]["training"]["threads"]) == ("checkpoints/ablation", 1)
 
 
 def test_a_recipe_gives_all_but_the_mechanisms() -> None:

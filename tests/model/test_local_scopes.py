@@ -54,15 +54,6 @@ def test_windows_are_gathered_where_they_look_at_fewer_positions_than_there_are(
         assert (alignment.positions is not None) == (length > (2 * window + 1) * together)
 
 
-@pytest.mark.parametrize("scope", LOCAL)
-def test_numbers_that_are_none_stay_so_and_point_nowhere(scope):
-    case = ("general", scope, ())
-    attention = make(case, window=1)
-    context, weights = run(attention, queries(case, count=1) * torch.nan)
-    assert context.isnan().all()
-    assert weights.shape == (B, 1, S)
-
-
 NARROWING = [(0, 16), (1, 8), (2, 4), (3, 2), (4, 1), (5, 1), (None, 1)]  # D after so many updates; None: evaluation
 
 

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pytest
-
 from nmt.page import batch_queue
 from nmt.page.batch_queue import AT_ONCE, COST_AT_ONCE, PASSING, BatchQueue, FullQueue, Report
 
@@ -131,25 +129,6 @@ def test_what_costs_little_passes_what_costs_much_and_work_for_nobody_stops() ->
     cheap, dear = ([name for name in order if cost in name] for cost in ("cheap", "dear"))
     assert order == [*cheap[:PASSING], dear[0], *cheap[PASSING:], *dear[1:]]  # nobody waits without end
     assert len(steps) < 100
-
-
-def test_a_job_waits_a_moment_for_others_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert batch_queue.PATIENCE <= 0.005
-    monkeypatch.setattr(batch_queue, "PATIENCE", 0.4)
-    same = Recorded()
-
-    async def program(queue: BatchQueue) -> Any:
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        first = asyncio.create_task(queue.answer("", same, "first"))
-        await asyncio.sleep(0.2)
-        await asyncio.gather(first, queue.answer("", same, "in time"))
-        waited = loop.time() - begun
-        await queue.answer("", same, "too late")
-        return waited
-
-    assert 0.4 <= in_loop(program) < 0.6  # from the arrival of the first, not of the last
-    assert same.calls == [["first", "in time"], ["too late"]]
 
 
 def test_an_early_answer_does_not_wait_for_the_others() -> None:

@@ -44,20 +44,6 @@ def test_a_request_that_does_not_arrive_is_not_awaited_for_ever(
                 assert 0.3 < received_until_closed(client)[0] < 10
 
 
-def test_a_slow_request_is_answered_if_it_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also when the last one was answered a while ago."""
-    monkeypatch.setattr(connections, "SLOW_REQUEST", 2.0)
-    with served({}, runs=tmp_path) as address, connected(address) as client:
-        for _ in range(2):
-            for byte in range(0, len(LOOK), 4):
-                client.sendall(LOOK[byte : byte + 4])
-                time.sleep(0.05)
-            answer = b""
-            while not answer.endswith(b"\r\n\r\n[]"):  # head and body may come one after the other
-                answer += client.recv(1 << 16)
-            assert answer.startswith(b"HTTP/1.1 200")
-
-
 @pytest.mark.long
 def test_more_connections_than_files_fill_no_log(best: str, tmp_path: Path) -> None:
     command = f"ulimit -n 64; exec '{sys.executable}' -u -m nmt serve '{best}' --port 0"

@@ -102,18 +102,6 @@ def test_lines_that_are_no_events_are_left_out(tmp_path: Path) -> None:
     assert config_of(unreadable) == {}
 
 
-def test_an_id_is_the_same_in_every_process(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "metrics.jsonl").write_text("{}\n", encoding="utf-8")
-    assert {run.id: run.name for run in runs_in(tmp_path).values()} == {
-        # the first 12 digits of SHA-256 of the name
-        "7692c3ad3540": "one",
-        "3fc4ccfe7458": "two",
-    }
-    assert runs_in(tmp_path / "nowhere") == {}
-
-
 def test_there_are_only_so_many_listeners_and_runs_of_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_events, "MOST_STREAMS", 1)
     with served({}, runs=tmp_path) as address:

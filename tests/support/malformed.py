@@ -73,20 +73,6 @@ def headed(random: Random) -> bytes:
     return request(body(random), path, *random.choices(wrong, k=random.randint(1, 3)), method=method)
 
 
-def valued(random: Random) -> bytes:
-    """JSON that is none, or that says something else."""
-    fields = [*("text", "model", "beam_size", "length_penalty", "prefix", "forced", "target"), *("side", "place", "x")]
-    values: list[object] = [
-        *(None, True, -1, 0, 51, 1e308, 10**400, "", "1", [], {}, [[]], [[0, 1e9]], [[0, -1]], ["▁", 1], {"a": {}}),
-        *("x" * 30_000, "Ba " * 3000, ["x" * 501], ["Ba"] * 1001, float("nan"), float("inf"), "\ud800", "\x00"),
-    ]
-    question = {"text": "Ba"} | {random.choice(fields): random.choice(values) for _ in range(random.randint(1, 3))}
-    content = json.dumps(question).encode()
-    texts = [content, content[: random.randint(0, 20)], b"\xef\xbb\xbf" + content, content.decode().encode("utf-16")]
-    texts += [b"[" * random.randint(1, 30_000), b'{"text": "Ba", "text": 1}', random.randbytes(60), b" " * 65_537]
-    return request(random.choice(texts), random.choice(PATHS))
-
-
 def written(random: Random) -> bytes:
     """Text of odd characters, which a model has to translate, or refuse."""
     odd = [*WORDS, *(chr(random.randrange(0x110000)) for _ in range(6))]
@@ -95,7 +81,7 @@ def written(random: Random) -> bytes:
 
 
 FAMILIES: dict[str, Callable[[Random], bytes]] = {
-    one.__name__: one for one in (noise, damaged, addressed, headed, valued, written)
+    one.__name__: one for one in (noise, damaged, addressed, headed, written)
 }
 
 

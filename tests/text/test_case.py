@@ -1,16 +1,13 @@
 """Case as marks between lower-cased subwords: what is written again is what was read, whatever it was."""
 
-from itertools import islice
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.multi30k import lines_of
 from support.texts import MORE, everything, learn
 
 from nmt.config.data import DataConfig
-from nmt.data import multi30k
 from nmt.text.corpus import ParallelText
 from nmt.text.tokenizers import make_tokenizer
 from nmt.text.tokenizers.case import CAPITALS, MARKS, SMALL, TITLE, marked, unmarked
@@ -102,13 +99,3 @@ def test_pairs_of_cased_text(tmp_path: Path) -> None:
     assert CAPITALS in pairs.target.vocabulary.decode(examples[0].target)
     with pytest.raises(ValueError, match="set lowercase to false, or tokenizer to sentencepiece"):
         DataConfig.model_validate({"source": {"tokenizer": "sentencepiece_cased"}})
-
-
-@pytest.mark.parametrize("language", multi30k.LANGUAGES)
-def test_every_word_of_multi30k_comes_back(language: str) -> None:
-    lines = lines_of(language, "train", "val", "test_2016_flickr")
-    words = iter(dict.fromkeys(word for line in lines for word in line.split()))  # cut one by one, so each once
-    tokenizer = tokenizer_of(lines[:2000], 1000)
-    plain = SentencePieceTokenizer(tokenizer.model, False)
-    while some := " ".join(islice(words, 200)):
-        assert tokenizer.detokenize(tokenizer.tokenize(some)) == plain.detokenize(plain.tokenize(some))

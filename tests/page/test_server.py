@@ -18,7 +18,6 @@ from support.serving import asked
 
 from nmt.cli import main
 from nmt.system import bundled
-from nmt.translator import Translator
 
 HEAD = b"POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -62,19 +61,6 @@ def test_it_finishes_what_it_has_begun(best: str) -> None:
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 130
         assert "Traceback" not in errors
-
-
-def test_without_a_checkpoint_it_serves_the_bundled_models() -> None:
-    sentences = {("de", "en"): "Zwei Hunde spielen.", ("en", "de"): "Two dogs are playing."}
-    with serving("--device", "cpu") as (_, address):
-        models = asked(address, "/api/models")
-        assert {(one["source_language"], one["target_language"]) for one in models} == set(sentences)
-        for model, path in zip(models, bundled.checkpoints(), strict=True):
-            assert model["name"] == path.parent.name
-            sentence = sentences[model["source_language"], model["target_language"]]
-            question = {"text": sentence, "model": model["id"]}
-            [expected] = Translator.load(path, device="cpu").translate([sentence])
-            assert asked(address, "/api/translate", question)["text"] == expected.text
 
 
 @pytest.mark.long

@@ -47,14 +47,6 @@ def commands() -> dict[str, tuple[str, str]]:
     return {name: (addon.package, purpose) for addon in addons() for name, purpose in addon.commands.items()}
 
 
-def is_offered(name: str) -> bool:
-    """Whether an installed add-on offers a module under a name."""
-    return any(name in addon.offers for addon in addons())
-
-
 def offered(name: str) -> Any:
-    """The module that an add-on offers under a name. Raises `LookupError` if no installed add-on does."""
-    for addon in addons():
-        if name in addon.offers:
-            return import_module(addon.offers[name])
-    raise LookupError(f"no add-on offers {name}")
+    """The module that an add-on offers under a name; None if no installed add-on does."""
+    return next((import_module(addon.offers[name]) for addon in addons() if name in addon.offers), None)

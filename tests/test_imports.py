@@ -27,7 +27,7 @@ LEVEL = {folder: number for number, folders in enumerate(LEVELS.split(" < ")) fo
 LIMITS = {"nmt.model.seq2seq": 1600, "nmt.training.update": 3400, "nmt.translator": 4300}  # lines an import may load
 NO_CONFIG = [
     *("nmt.decoding.beam_search", "nmt.text.tokenizers", "nmt.text.vocabulary", "nmt.text.corpus"),
-    *("nmt.text.unknown_words", "nmt.data.blocks", "nmt.data.store", "nmt.data.batching"),
+    *("nmt.text.unknown_words", "nmt.data.store", "nmt.data.batching"),
 ]
 
 

@@ -76,14 +76,14 @@ def load_monolingual(name: str, language: str, config: DataConfig) -> Monolingua
 def fetch_descriptions(language: str, folder: Path, mirror: str | None = None) -> list[Path]:
     """The paths of the five files, `folder/train.N.language.gz`, fetched as `nmt.data.multi30k.fetch` does.
 
-    A mirror holds them beside task 1's files, or in a folder `multi30k_descriptions` beside its own.
+    A mirror holds them in a folder `multi30k_descriptions` beside its own.
     """
     checksums = {name: checksum for name, checksum in _SHA256.items() if name.split(".")[2] == language}
     if not checksums:
         raise UserError(f"{DESCRIPTIONS} has captions in de and en, and none in {language!r}: choose one of these")
     origin = origin_of(mirror)
-    origins = [origin, f"{origin.rpartition('/')[0]}/{DESCRIPTIONS}"] if origin else [UPSTREAM]
-    return [fetch_file(folder / name, checksum, origins, UPSTREAM) for name, checksum in checksums.items()]
+    origin = origin and f"{origin.rpartition('/')[0]}/{DESCRIPTIONS}"
+    return [fetch_file(folder / name, checksum, origin, UPSTREAM) for name, checksum in checksums.items()]
 
 
 def _evaluation_files(config: DataConfig, language: str, name: str) -> Iterator[Path]:

@@ -24,7 +24,8 @@ def local(path: str | Path) -> str:
     """A checkpoint's path; that of an address is downloaded unless it is there. Raises `UserError` if it cannot be."""
     if not is_address(path):
         return str(path)
-    if not addons.is_offered("hub"):
+    hub = addons.offered("hub")
+    if hub is None:
         raise UserError(f"{path}: the add-on nmt.export, which downloads models, is not installed")
-    downloaded: str = addons.offered("hub").fetch(str(path))
+    downloaded: str = hub.fetch(str(path))
     return downloaded

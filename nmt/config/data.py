@@ -115,10 +115,10 @@ class NoAugmentation(Section):
         return dict.fromkeys(values, "without the add-on nmt.augment; remove it, or install that")
 
 
-if TYPE_CHECKING or not addons.is_offered("augment_config"):
+if TYPE_CHECKING:
     AugmentConfig = NoAugmentation
 else:
-    AugmentConfig = addons.offered("augment_config").AugmentConfig
+    AugmentConfig = getattr(addons.offered("augment_config"), "AugmentConfig", NoAugmentation)
 
 
 class DataConfig(Section):
@@ -133,8 +133,8 @@ class DataConfig(Section):
     """The folder that holds the sample corpus, Multi30k's files, and (in `cache/`) tokenized text."""
     mirror: PathString | None = None
     """With `corpus: multi30k` or the text `multi30k_descriptions` of `augment`: a folder or URL that holds Multi30k's
-    files. The environment variable `NMT_MULTI30K_MIRROR` overrides it. The descriptions may lie among them, or in a
-    folder `multi30k_descriptions` beside."""
+    files. The environment variable `NMT_MULTI30K_MIRROR` overrides it. The descriptions lie in a folder
+    `multi30k_descriptions` beside."""
     source: SourceConfig = Field(default_factory=SourceConfig)
     """The source language."""
     target: TargetConfig = Field(default_factory=TargetConfig)

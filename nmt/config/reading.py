@@ -36,11 +36,11 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     values = read_values(path)
     for override in overrides:
         apply_override(override, values)
-    resolve_plugins(values, str(path), Path(path).parent)
-    config = parse_config(values, str(path), overrides=overrides)
+    origin = " --set ".join([str(path), *(override[:200] for override in overrides)])
+    resolve_plugins(values, origin, Path(path).parent)
+    config = parse_config(values, origin)
     for name, side in config.data.sides:
         if code := code_meant(side.language):
-            origin = _override_of(("data", name, "language"), overrides) or path
             raise UserError(f"{origin}: data.{name}.language: {shown(side.language)} is no code; write {code}")
     return config
 
@@ -60,28 +60,23 @@ def read_values(path: str | Path) -> dict[str, Any]:
     return values
 
 
-def parse_config(values: dict[str, Any], origin: str, *, overrides: Sequence[str] = ()) -> Config:
-    """Validate plain values; `origin` (a file's name) begins the message of the `UserError` raised for bad ones.
-
-    That of a field which one of the `overrides` has set begins with the override.
-    """
+def parse_config(values: dict[str, Any], origin: str) -> Config:
+    """Validate plain values; `origin` (a file's name) begins the message of the `UserError` raised for bad ones."""
     try:
         resolve_plugins(values, origin)
-        if addons.is_offered("old_config"):
-            addons.offered("old_config").upgrade(values, origin)
+        if old_config := addons.offered("old_config"):
+            old_config.upgrade(values, origin)
         return Config.model_validate(values)
     except RecursionError:
         raise UserError(f"{origin}: its values lie too deep in others") from None
     except ValidationError as error:
-        errors = [(_override_of(e["loc"], overrides) or origin, _explain(e)) for e in error.errors()[:9]]
-        origins = {key: "; ".join(dict.fromkeys(text for name, text in errors if name == key)) for key, _ in errors}
-        raise UserError("; ".join(f"{key}: {texts}" for key, texts in origins.items())) from None
+        raise UserError(f"{origin}: {'; '.join(dict.fromkeys(map(_explain, error.errors()[:9])))}") from None
 
 
 def parse_stored(values: dict[str, Any], origin: str) -> Config:
     """The same for what nmt has stored, maybe version 0.3 or with an add-on: without what has no effect here."""
     unused = [("search", "vocabulary_selection"), ("training", "keep_checkpoints")]
-    for name, field in unused + [("data", "augment")] * (not addons.is_offered("augment_config")):
+    for name, field in unused + [("data", "augment")] * (addons.offered("augment_config") is None):
         if isinstance(section := values.get(name), dict):
             section.pop(field, None)
     return parse_config(values, origin)
@@ -98,13 +93,6 @@ def apply_override(override: str, values: dict[str, Any]) -> None:
         if not isinstance(values, dict):
             raise UserError(f"--set {override}: {'.'.join(parents[: depth + 1])} is a value, not a section")
     values[last] = parse_yaml(text, f"--set {override}")
-
-
-def _override_of(location: tuple[int | str, ...], overrides: Sequence[str]) -> str | None:
-    """The last override that has set a field, or a section with it."""
-    field = ".".join(map(str, location))
-    matching = [override for override in overrides if f"{field}.".startswith(f"{override.partition('=')[0]}.")]
-    return f"--set {matching[-1][:200]}" if matching else None
 
 
 def override_search(

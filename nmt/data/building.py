@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from nmt.config.data import DataConfig, SideConfig
 from nmt.data.augmentation import Augmentation
-from nmt.data.blocks import TokenizedSide, tokenize_pairs
 from nmt.data.store import append
 from nmt.system.errors import UserError, prefix_errors_with
+from nmt.system.process_pool import map_in_processes
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, check_pairs, iterate_lines
 from nmt.text.normalization import normalized
@@ -27,6 +28,24 @@ from nmt.text.vocabulary import Vocabulary, build_vocabulary, with_tags
 SUBWORD_LINES = 500_000  # of a side, at most, that a subword model is trained on: every n-th line
 SENTENCE_LINES = 2000  # at most, in which sentences are counted
 BYTES_AT_ONCE = 1 << 24
+LINES = 50_000  # of a block, which one process tokenises: seconds of work, megabytes of memory
+
+
+class TokenizedSide(NamedTuple):
+    """One side of a block's usable pairs."""
+
+    counts: Counter[str]  # the distinct tokens, and how often each occurs
+    tokens: NDArray[np.int32]  # as indices into `counts`
+    lengths: NDArray[np.int32]  # in tokens
+
+
+class Block(NamedTuple):
+    """The usable pairs of some lines of a file, and how many others they have."""
+
+    file: int
+    sides: list[TokenizedSide]
+    empty: int  # pairs without a token on one side
+    too_long: int
 
 
 @dataclass
@@ -128,7 +147,7 @@ def _tokenize(
     files = ((iterate_lines(source), iterate_lines(target)) for source, target in paths)
     pairs, empty, too_long = [0] * len(paths), 0, 0
     with tqdm(total=sum(lines), desc="tokenising", unit="pair", unit_scale=True, disable=None, delay=2) as progress:
-        for block in tokenize_pairs([side.codec for side in sides], max_length, files, sum(lines)):
+        for block in _blocks([side.codec for side in sides], max_length, files, sum(lines)):
             for side, tokenized in zip(sides, block.sides, strict=True):
                 side.append(tokenized, is_corpus=block.file == 0)
             count = len(block.sides[0].lengths)
@@ -136,6 +155,34 @@ def _tokenize(
             empty, too_long = empty + block.empty, too_long + block.too_long
             progress.update(count + block.empty + block.too_long)
     return pairs, Skipped(empty, too_long, max_length)
+
+
+def _blocks(
+    codecs: list[Codec], max_length: int, files: Iterable[tuple[Iterator[str], Iterator[str]]], count: int
+) -> Iterator[Block]:
+    """The blocks of files with `count` lines, in order. Pairs have 1 to `max_length` tokens. Few take one process."""
+
+    def jobs() -> Iterator[tuple[list[Codec], int, int, list[list[str]]]]:
+        for number, (source, target) in enumerate(files):
+            while lines := list(islice(source, LINES)):
+                yield codecs, max_length, number, [lines, list(islice(target, LINES))]
+
+    return map_in_processes(_tokenize_block, jobs()) if count > LINES else starmap(_tokenize_block, jobs())
+
+
+def _tokenize_block(codecs: list[Codec], max_length: int, file: int, lines: list[list[str]]) -> Block:
+    sides = [[one.tokenize(line) for line in side] for one, side in zip(codecs, lines, strict=True)]
+    full = [pair for pair in zip(*sides, strict=True) if all(pair)]
+    usable = [pair for pair in full if max(map(len, pair)) <= max_length]
+    tokenized = [_with_indices([pair[side] for pair in usable]) for side in (0, 1)]
+    return Block(file, tokenized, len(lines[0]) - len(full), len(full) - len(usable))
+
+
+def _with_indices(sentences: list[list[str]]) -> TokenizedSide:
+    counts = Counter(chain.from_iterable(sentences))
+    index = {token: number for number, token in enumerate(counts)}
+    tokens = [index[token] for sentence in sentences for token in sentence]
+    return TokenizedSide(counts, np.array(tokens, dtype=np.int32), np.array([*map(len, sentences)], dtype=np.int32))
 
 
 def _vocabularies(config: DataConfig, sides: Sequence[SideOfStore]) -> list[Vocabulary]:

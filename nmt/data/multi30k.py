@@ -10,7 +10,6 @@ import os
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
 from pathlib import Path
 
 from nmt.system import files
@@ -42,7 +41,7 @@ def fetch(split: str, language: str, folder: Path = FOLDER, mirror: str | None =
     if name not in _SHA256:
         choices = f"choose the split from {', '.join(SPLITS)}, the language from {', '.join(LANGUAGES)}"
         raise UserError(f"Multi30k has no {name!r}: {choices} (cs lacks the test sets of 2017)")
-    return fetch_file(folder / name, _SHA256[name], [origin_of(mirror) or UPSTREAM], UPSTREAM)
+    return fetch_file(folder / name, _SHA256[name], origin_of(mirror), UPSTREAM)
 
 
 def origin_of(mirror: str | None) -> str:
@@ -51,25 +50,23 @@ def origin_of(mirror: str | None) -> str:
     return os.path.abspath(os.path.expanduser(origin)) if origin and "://" not in origin else origin
 
 
-def fetch_file(path: Path, checksum: str, origins: Sequence[str], upstream: str) -> Path:
-    """The path, after fetching its file from the first origin that has it, if necessary. Errors name `upstream`."""
+def fetch_file(path: Path, checksum: str, origin: str, upstream: str) -> Path:
+    """The path, after fetching its file from the origin ("": upstream), if necessary. Errors name `upstream`."""
     if path.is_file():
         if hashlib.sha256(_read(str(path))).hexdigest() == checksum:
             return path
         print(f"{path} is not the published file (its SHA-256 differs): fetching it again", file=sys.stderr)
-    errors = []
-    for address in (f"{origin}/{path.name}" for origin in origins):
-        try:
-            data = _read(address)
-        except UserError as error:
-            errors.append(str(error))
-            continue
+    address = f"{origin or upstream}/{path.name}"
+    try:
+        data = _read(address)
         if hashlib.sha256(data).hexdigest() == checksum:
             files.write(path, data)
             return path
-        errors.append(f"{address} is not the published file (its SHA-256 differs)")
+        reason = f"{address} is not the published file (its SHA-256 differs)"
+    except UserError as error:
+        reason = str(error)
     raise UserError(
-        f"{errors[0]}: download {upstream}/{path.name} into {path.parent}, "
+        f"{reason}: download {upstream}/{path.name} into {path.parent}, "
         f"or set {MIRROR_VARIABLE} or data.mirror to a folder or URL that holds it"
     )
 

@@ -19,11 +19,12 @@ from nmt.export.precision import Precision, write
 from nmt.system.errors import UserError
 from nmt.system.files import TEMPORARY, make_folder, report_write_errors, require_new
 from nmt.text import normalization
-from nmt.text.tokenizers import TOKENIZERS, case
+from nmt.text.tokenizers import case
 
 FORMAT = 1  # of the folder, which `translate.py` names, too
 SCRIPT = Path(__file__).with_name("standalone.py")
 CASE, NORMALIZATION = Path(case.__file__), Path(normalization.__file__)  # which import nothing of nmt
+TOKENIZERS = ("char", "sentencepiece", "sentencepiece_cased", "whitespace")  # that the script has
 _BATCH = 32  # sentences: more take more memory, and no less time
 _SEARCH = ("beam_size", "length_penalty", "max_length", "max_source_length", "batch_size", "block_repeats")
 
@@ -40,15 +41,12 @@ def export(path: str, loaded: Loaded, output: Path, precision: Precision, about:
 
 
 def check_tokenizers(path: str, loaded: Loaded) -> None:
-    """Raise `UserError` if a tokenizer needs what an exported model does without."""
+    """Raise `UserError` if the script does not have a tokenizer."""
     for side in ("source", "target"):
         kind = getattr(loaded.config.data, side).tokenizer
-        if (missing := TOKENIZERS[kind].beyond_export) is not None:
-            able = ", ".join(name for name, tokenizer in TOKENIZERS.items() if tokenizer.beyond_export is None)
-            raise UserError(
-                f"{path}: data.{side}.tokenizer: {kind} needs {missing}, which an exported model does without: train "
-                f"with {able}"
-            )
+        if kind not in TOKENIZERS:
+            able = ", ".join(TOKENIZERS)
+            raise UserError(f"{path}: data.{side}.tokenizer: an exported model has no {kind}: train with {able}")
 
 
 @contextmanager

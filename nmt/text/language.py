@@ -96,8 +96,7 @@ def _names() -> dict[str, list[str]]:
 @cache
 def identifiable() -> tuple[str, ...]:
     """The languages that spaCy has both lists of."""
-    spacy = find_spec("spacy")
-    files = Path(spacy.origin).parent.glob("lang/*/examples.py") if spacy and spacy.origin else ()
+    files = _spacy_languages().glob("*/examples.py")
     return tuple(sorted(file.parent.name for file in files if file.with_name("stop_words.py").exists()))
 
 
@@ -119,8 +118,9 @@ def _statistics(language: str) -> _Statistics:
 
 def _spacy_list(language: str, module: str, name: str) -> list[str]:
     """A list in a module of spaCy's for a language; an empty one for a language that it does not have."""
-    spacy = find_spec("spacy")
-    if spacy is None or spacy.origin is None or not _CODE.fullmatch(language):
-        return []
-    path = Path(spacy.origin).parent / "lang" / language / f"{module}.py"
-    return list(runpy.run_path(str(path))[name]) if path.exists() else []
+    path = _spacy_languages() / language / f"{module}.py"
+    return list(runpy.run_path(str(path))[name]) if _CODE.fullmatch(language) and path.exists() else []
+
+
+def _spacy_languages() -> Path:
+    return Path(str(find_spec("spacy").origin)).parent / "lang"  # type: ignore[union-attr]  # it is installed

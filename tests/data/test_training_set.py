@@ -8,7 +8,7 @@ import pytest
 from support.texts import KINDS, MORE, TEXT, data_config, everything, learn
 
 from nmt.config.data import DataConfig
-from nmt.data import blocks, building
+from nmt.data import building
 from nmt.data.batching import Example
 from nmt.data.training_set import TrainingSet, load_training_set
 from nmt.system.errors import UserError
@@ -144,7 +144,7 @@ def test_blocks_and_processes_change_nothing(tmp_path: Path, monkeypatch: pytest
     whole = tmp_path / "whole"
     whole.mkdir()
     expected = learn(whole, text, "whitespace")
-    monkeypatch.setattr(blocks, "LINES", 9)
+    monkeypatch.setattr(building, "LINES", 9)
     monkeypatch.setattr(building, "BYTES_AT_ONCE", 52)
     pairs = learn(tmp_path, text, "whitespace")
     assert (pairs.source, pairs.target) == (expected.source, expected.target)

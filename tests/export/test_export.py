@@ -157,7 +157,7 @@ def test_what_the_command_refuses(
     output = tmp_path / "out" / "folder"
     capsys.readouterr()
     for path, message in (
-        (spacy, "data.source.tokenizer: spacy needs the package spacy"),
+        (spacy, "data.source.tokenizer: an exported model has no spacy: train with char"),
         (str(tmp_path / "missing.safetensors"), "does not exist"),
     ):
         assert main(["export", path, "--output", str(output)]) == 2

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from nmt.addons import is_offered
+from nmt.addons import addons
 from nmt.commands.options import Parser
 from nmt.system import files
 from nmt.system.errors import UserError
@@ -15,7 +15,7 @@ PRECISIONS = ("float32", "float16", "int8")
 
 
 def parser() -> Parser:
-    page = is_offered("static_page")
+    page = any("static_page" in addon.offers for addon in addons())  # which imports nothing
     parser = Parser(
         prog="nmt export",
         description="Write a folder with the model as ONNX graphs and a script, translate.py, that translates with "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from nmt.registry import Count, Section
@@ -32,8 +33,6 @@ class Tokenizer(ABC):
     learns: ClassVar[bool] = False  # whether it needs a model, which `learn` makes of the training text
     # Tokens that only say how others are spaced: a model whose vocabulary lacks them does without.
     spacing: ClassVar[frozenset[str]] = frozenset()
-    # What it needs and the script of an exported model has not got; None if there is nothing.
-    beyond_export: ClassVar[str | None] = "rules of its own"
 
     @classmethod
     @abstractmethod
@@ -75,6 +74,17 @@ class SurfaceTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[str]:
         surfaces = self.surfaces(text)
         return [token.lower() for token in surfaces] if self.lowercase else surfaces
+
+
+@dataclass(frozen=True)
+class PlainTokenizer(SurfaceTokenizer):
+    """One without rules of a language."""
+
+    lowercase: bool
+
+    @classmethod
+    def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
+        return cls(lowercase)
 
 
 def single_spaces(text: str) -> str:

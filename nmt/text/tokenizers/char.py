@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
-
-from nmt.text.tokenizers.base import SPACE_MARK, SurfaceTokenizer, single_spaces
+from nmt.text.tokenizers.base import SPACE_MARK, PlainTokenizer, single_spaces
 
 
-@dataclass(frozen=True)
-class CharTokenizer(SurfaceTokenizer):
+class CharTokenizer(PlainTokenizer):
     """Characters; a run of whitespace is the one token "▁", and a "▁" of the text itself the token "▁▁"."""
 
     pieces = True
-    beyond_export = None
-
-    lowercase: bool
-
-    @classmethod
-    def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
-        return cls(lowercase)
 
     def surfaces(self, text: str) -> list[str]:
         marks = {" ": SPACE_MARK, SPACE_MARK: 2 * SPACE_MARK}

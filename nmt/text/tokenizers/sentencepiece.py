@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from nmt.registry import Count
 from nmt.system.errors import UserError
@@ -32,7 +32,6 @@ class SentencePieceTokenizer(Tokenizer):
     pieces = True
     marks_words = True
     learns = True
-    beyond_export: ClassVar[str | None] = None
 
     model: bytes
     lowercase: bool

@@ -29,7 +29,6 @@ class SpacyTokenizer(SurfaceTokenizer):
     Raises UserError if spaCy has no rules for the language.
     """
 
-    beyond_export = "the package spacy"
     spacing = frozenset((JOINT, SPACE_MARK))
 
     language: str

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
-
-from nmt.text.tokenizers.base import SurfaceTokenizer
+from nmt.text.tokenizers.base import PlainTokenizer
 
 
-@dataclass(frozen=True)
-class WhitespaceTokenizer(SurfaceTokenizer):
+class WhitespaceTokenizer(PlainTokenizer):
     """What stands between whitespace: for text that is tokenised already."""
-
-    beyond_export = None
-
-    lowercase: bool
-
-    @classmethod
-    def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
-        return cls(lowercase)
 
     def surfaces(self, text: str) -> list[str]:
         return text.split()

@@ -11,7 +11,6 @@ from nmt.commands import options as shared
 from nmt.commands.options import Parser
 from nmt.system import files
 from nmt.system.errors import UserError
-from nmt.system.startup import output_is_closed
 
 if TYPE_CHECKING:
     from nmt.config.run import Config
@@ -29,7 +28,6 @@ def parser() -> Parser:
     text("--source", type=Path, metavar="FILE", help="translate this file instead of a split")
     test_set.add_argument("--reference", type=Path, metavar="FILE", help="the reference translation of --source")
     shared.add_data_folder(test_set)
-    add("--buckets", type=_edges, metavar="10,20,…", help="upper ends of the length buckets")
     add("--output", type=Path, metavar="DIR", help="write evaluation.json, figures and translations there")
     add("--alignment", type=Path, metavar="FILE", help="score attention against these gold word links (0-0 1?2 …)")
     add("--alignment-words", choices=("spacy", "whitespace"), help="words that its links count (default: spacy)")
@@ -64,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         translators,
         test_set,
         languages=languages,
-        edges=options.buckets or first.evaluation.length_edges,
+        edges=first.evaluation.length_edges,
         output=options.output,
         search=shared.search_settings(options),
     )
@@ -83,7 +81,7 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config], languages
         test_set = checkpoints.file_test_set(options.source, options.reference)
     else:
         first = next(iter(configs.values()))
-        data = shared.split_config(options, first)
+        data = shared.corpus_config(options, first)
         test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": data}), split)
     if options.alignment is None:
         return test_set
@@ -93,26 +91,12 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config], languages
 
 def _check(options: argparse.Namespace) -> None:
     """Raise `UserError` if options exclude each other, before anything is loaded."""
-    from nmt.evaluation.by_length import check_edges
-
-    check_edges(options.buckets or ())
     if not options.checkpoints and not options.ensemble:
         raise UserError("no CHECKPOINT given: name one, or several with --ensemble")
     shared.refuse_twice(options.checkpoints)
     shared.refuse_twice(options.ensemble)
     shared.refuse_alone(options, {"source": "reference", "reference": "source", "alignment_words": "alignment"})
-    if options.data_folder is not None and options.source:
-        raise UserError("--data-folder is for a split of the corpus: leave it out")
     if options.output is not None:
         if (options.output / "evaluation.json").exists():
             raise UserError(f"{options.output} already holds an evaluation: choose another --output, or remove it")
         files.require_writable(options.output)
-    elif output_is_closed():
-        raise UserError("standard output is closed, so the scores would be lost: give --output DIR")
-
-
-def _edges(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(map(int, text.split(",")))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 10,20,30") from None

@@ -83,13 +83,6 @@ def corpus_config(options: argparse.Namespace, config: Config) -> DataConfig:
     return config.data.model_copy(update={"folder": options.data_folder or "data", "mirror": None})
 
 
-def split_config(options: argparse.Namespace, config: Config) -> DataConfig:
-    """The same for the splits of the checkpoint's own corpus. Raises `UserError` for a folder where those are files."""
-    if options.data_folder is not None and config.data.corpus == "files":
-        raise UserError("--data-folder is for corpora with a name; this checkpoint has paths of files: leave it out")
-    return corpus_config(options, config)
-
-
 def refuse_alone(options: argparse.Namespace, needs: Mapping[str, str]) -> None:
     """Raise `UserError` for an option that is given without the one that it needs."""
     for name, other in needs.items():

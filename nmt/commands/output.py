@@ -168,9 +168,7 @@ def _read_note(path: Path, note: Path, made_by: Mapping[str, Any], resume: bool)
         return 0, 0
     try:
         content = files.without_checksum(note.read_bytes())
-        counts, before = (content["sentences"], content["bytes"]), dict(content["made_by"])
-        if not all(type(number) is int and number >= 0 for number in counts):
-            raise ValueError("not a number of sentences and bytes")
+        counts, before = (content["sentences"], content["bytes"]), content["made_by"]
     except (OSError, ValueError, TypeError, KeyError):
         raise UserError(f"{note} cannot be read: remove it and {path}, then start over") from None
     for name in made_by.keys() | before.keys():

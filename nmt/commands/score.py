@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 
 from nmt.commands.options import Parser, add_device_options, positive, refuse_twice, set_threads
-from nmt.system.errors import UserError
-from nmt.system.startup import output_is_closed
 from nmt.system.wording import counted
 
 BLOCK = 4096  # pairs that are scored before their lines are printed
@@ -29,8 +27,6 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     refuse_twice(options.checkpoints)
-    if output_is_closed():
-        raise UserError("standard output is closed, so the scores would be lost: redirect it (> FILE)")
 
     from nmt.text.corpus import read_pairs
     from nmt.training.loss import perplexity

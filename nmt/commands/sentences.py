@@ -25,45 +25,30 @@ def in_blocks(sentences: Sequence[str], first: int = 0) -> Iterator[list[str]]:
 
 
 def stream_blocks(descriptor: int) -> Iterator[list[str]]:
-    """The lines of an open file as they arrive: each block has those that are available, 1 to `BLOCK`.
+    """The lines of an open file as they arrive: each block has those that have come since the last one, 1 to `BLOCK`.
 
     So a line is translated as soon as it can be, and the lines of a fast writer still share blocks. Lines end at "\\n"
     alone, as in a text file.
 
     Raises `UserError` for a line that is not valid UTF-8, and for one that is too long.
     """
-    lines: list[bytes] = []
-    rest, at_end, number = bytearray(), False, 0  # a line whose end has not arrived; the number of the last line
-    while lines or not at_end:
-        # Also where it waits for the first line: a descriptor that does not block has nothing to read before.
-        while not at_end and len(lines) < BLOCK and _can_read(descriptor, wait=not lines):
-            try:
-                chunk = os.read(descriptor, _CHUNK)
-            except OSError as error:  # as nohup has it
-                reason = f"standard input cannot be read ({error.strerror})"
-                raise UserError(f"{reason}: give TEXT or --input FILE") from None
-            at_end = not chunk
-            end, *others = chunk.split(b"\n")
-            rest += end
-            if len(rest) > LONGEST_LINE:
-                reason = f"standard input: a line of more than {LONGEST_LINE:,} bytes"
-                raise UserError(f"{reason}: give one sentence per line")
-            if others:
-                lines += [bytes(rest), *others[:-1]]
-                rest = bytearray(others[-1])
-            elif at_end and rest:
-                lines.append(bytes(rest))
-        if lines:
-            yield [_decoded(line, number + i) for i, line in enumerate(lines[:BLOCK], start=1)]
-            number += len(lines[:BLOCK])
-            lines = lines[BLOCK:]
-
-
-def _can_read(descriptor: int, *, wait: bool) -> bool:
-    """Whether something can be read; with `wait`, once it can. Windows knows that of sockets alone."""
-    if sys.platform == "win32":
-        return wait
-    return bool(select.select([descriptor], [], [], None if wait else 0)[0])
+    rest, at_end, number = b"", False, 0  # a line whose end has not arrived; the number of the last line
+    while not at_end:
+        try:
+            if sys.platform != "win32":
+                select.select([descriptor], [], [])  # a descriptor that does not block has nothing to read before
+            chunk = os.read(descriptor, _CHUNK)
+        except OSError as error:  # as nohup has it
+            reason = f"standard input cannot be read ({error.strerror})"
+            raise UserError(f"{reason}: give TEXT or --input FILE") from None
+        at_end = not chunk
+        *lines, rest = (rest + chunk).split(b"\n")
+        if max(map(len, [*lines, rest])) > LONGEST_LINE:
+            raise UserError(f"standard input: a line of more than {LONGEST_LINE:,} bytes: give one sentence per line")
+        if at_end and rest:
+            lines.append(rest)
+        yield from in_blocks([_decoded(line, number + i) for i, line in enumerate(lines, start=1)])
+        number += len(lines)
 
 
 def _decoded(line: bytes, number: int) -> str:

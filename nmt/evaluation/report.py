@@ -7,12 +7,11 @@ from itertools import chain, count
 from pathlib import Path, PurePath
 
 from nmt.evaluation.alignment import AlignmentScore
-from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
+from nmt.evaluation.by_length import Bucket
 from nmt.evaluation.scores import MEANINGLESS, ONE_SIDED, UNDEFINED, Comparison, Scores
 from nmt.system import files
 from nmt.text.corpus import ParallelText
 
-MODELS_PER_ROW = 4
 NO_SPLIT = "given"  # the split of a text that was not taken from a corpus
 FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowercase": "BLEU tok lc", "chrf": "chrF"}
 
@@ -65,14 +64,9 @@ def write_translations(folder: Path, text: ParallelText, outputs: Mapping[str, S
 
 
 def table(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison] = ()) -> str:
-    """The scores for a terminal, in plain text of at most 100 columns for the usual labels and counts."""
+    """The scores for a terminal, in plain text: up to four models fit into 100 columns."""
     names = display_names([e.checkpoint for e in evaluations])
-    blocks = [_score_table(evaluations, names)]
-    for start in range(0, len(evaluations), MODELS_PER_ROW):
-        row = slice(start, start + MODELS_PER_ROW)
-        blocks.append(_length_table(evaluations[row], names[row]))
-    if any(bucket.is_small for bucket in evaluations[0].by_length):
-        blocks[-1] += f"\n* fewer than {FEW_SENTENCES} sentences: too few for a reliable score"
+    blocks = [_score_table(evaluations, names), _length_table(evaluations, names)]
     if any(evaluation.alignment for evaluation in evaluations):
         blocks.append(_alignment_table(evaluations, names))
     if comparisons:
@@ -142,7 +136,7 @@ def _length_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) 
     rows = [["length", "n", *(shortened(name, width) for name in names)]]
     for buckets in zip(*(e.by_length for e in evaluations), strict=True):
         cells = ["-" if b.bleu is None else f"{b.bleu:.1f} ({b.ci_low:.1f}-{b.ci_high:.1f})" for b in buckets]
-        rows.append([f"{buckets[0].label}{'*' if buckets[0].is_small else ''}", str(buckets[0].count), *cells])
+        rows.append([buckets[0].label, str(buckets[0].count), *cells])
     return f"BLEU (95 % bootstrap interval) by source length in spaCy tokens, n sentences\n{_aligned(rows)}"
 
 

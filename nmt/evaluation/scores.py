@@ -62,7 +62,8 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
 
     `target_language` is a code such as "en". Raises UserError if the numbers of sentences differ or are 0.
     """
-    _check_pairs(hypotheses, references)
+    if len(hypotheses) != len(references) or not references:
+        raise UserError(f"{len(hypotheses)} hypotheses, {len(references)} references: give one for each, at least one")
     by = bleu_tokenization(target_language)
     raw = _normalized(hypotheses), _normalized(references)
     tokenized = tuple([" ".join(tokens) for tokens in spacy_tokens(side, target_language)] for side in raw)
@@ -77,7 +78,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     # spaCy tokenised, not sacreBLEU, whose signature would say "none".
     signatures["bleu_tokenized_lowercase"].update("tok", f"spacy.blank({_rules(target_language)})-{version('spacy')}")
     values = {name: result.score for name, result in results.items()}
-    if not is_defined(references, target_language):
+    if sacrebleu_score(hypotheses, references, target_language) is None:
         values |= {"bleu": None, "bleu_lowercase": None}
     if not any(len(sentence.split()) >= 4 for sentence in tokenized[1]):
         values["bleu_tokenized_lowercase"] = None
@@ -88,13 +89,9 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     )
 
 
-def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str], target_language: str = "xx") -> float:
-    """The `bleu` of `score` alone, 0 where it is undefined, without a warning where the hypotheses look tokenised."""
-    _check_pairs(hypotheses, references)
-    if not is_defined(references, target_language):
-        return 0.0
-    metric = sacrebleu.BLEU(tokenize=bleu_tokenization(target_language), force=True)
-    return metric.corpus_score(_normalized(hypotheses), [_normalized(references)]).score
+def sacrebleu_score(hypotheses: Sequence[str], references: Sequence[str], target_language: str = "xx") -> float | None:
+    """The `bleu` of `score` alone, without a warning where the hypotheses look tokenised."""
+    return corpus_bleu(bleu_statistics(hypotheses, references, language=target_language))
 
 
 def chrf_score(hypotheses: Sequence[str], references: Sequence[str]) -> float:
@@ -111,12 +108,6 @@ def bleu_tokenization(language: str) -> str:
     except RuntimeError:
         return "char"
     return tokenization
-
-
-def is_defined(references: Sequence[str], target_language: str) -> bool:
-    """Whether BLEU is: some reference has four words."""
-    tokenize = sacrebleu.BLEU(tokenize=bleu_tokenization(target_language)).tokenizer
-    return any(len(tokenize(reference).split()) >= 4 for reference in references)
 
 
 def compare(
@@ -183,6 +174,11 @@ def bleu_statistics(
     return np.array([[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in sentences], dtype=np.int64).reshape(-1, 10)
 
 
+def corpus_bleu(statistics: Int[np.ndarray, "N 10"]) -> float | None:
+    """SacreBLEU of the sentences with these statistics; None where no reference has four words."""
+    return bleu_from_statistics(statistics.sum(axis=0)) if (statistics[:, 1] >= 4).any() else None
+
+
 def bleu_from_statistics(total: Int[np.ndarray, "10"]) -> float:
     """SacreBLEU, 0 to 100, with default smoothing, from the sum of some rows of `bleu_statistics`."""
     hypothesis_length, reference_length, *n = total.tolist()
@@ -197,11 +193,6 @@ def spacy_tokens(sentences: Sequence[str], language: str) -> list[list[str]]:
 
 def _normalized(sentences: Sequence[str]) -> list[str]:
     return [normalized(sentence) for sentence in sentences]
-
-
-def _check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    if len(hypotheses) != len(references) or not references:
-        raise UserError(f"{len(hypotheses)} hypotheses, {len(references)} references: give one for each, at least one")
 
 
 def _rules(language: str) -> str:

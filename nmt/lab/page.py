@@ -12,7 +12,7 @@ from pathlib import Path
 from nmt.config.model import AttentionConfig
 from nmt.config.run import Config
 from nmt.config.training import TeacherForcingConfig
-from nmt.evaluation.by_length import FEW_SENTENCES, Bucket
+from nmt.evaluation.by_length import Bucket
 from nmt.evaluation.checkpoints import TestSet
 from nmt.lab.figures import figures
 from nmt.lab.mechanisms import variants
@@ -226,13 +226,9 @@ def _variants(config: Config) -> str:
 
 def _length_table(results: Sequence[Result]) -> str:
     shared = results[0].by_length
-    few = "\\*"  # escaped, or two of them would make the text between them italic
-    heads = ["BLEU by source length", *(f"{b.label}{few if b.is_small else ''}, n = {b.count:,}" for b in shared)]
+    heads = ["BLEU by source length", *(f"{b.label}, n = {b.count:,}" for b in shared)]
     rows = [[result.name, *map(_bucket, result.by_length)] for result in results]
-    note = "Lengths are in spaCy tokens."
-    if any(bucket.is_small for bucket in shared):
-        note += f" {few} fewer than {FEW_SENTENCES} sentences: too few for a reliable score."
-    return f"{_markdown(heads, rows, left=1)}\n\n{note}"
+    return f"{_markdown(heads, rows, left=1)}\n\nLengths are in spaCy tokens."
 
 
 def _bucket(bucket: Bucket) -> str:

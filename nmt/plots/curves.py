@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from nmt.plots.style import COLOURS, MARKERS, QUIET, WIDTH, NotebookFigure, drawing, fix_layout, new_figure
 
-Point = Any  # a bucket of lengths with the fields label, count, bleu, ci_low, ci_high, is_small
+Point = Any  # a bucket of lengths with the fields label, count, bleu, ci_low, ci_high
 
 
 def bleu_by_length(
@@ -22,7 +22,7 @@ def bleu_by_length(
     """Draw each model's BLEU, which is `case`, against the source length, as in Bahdanau et al. (2015, figure 2).
 
     There is one curve per name, all with the same buckets of length (`nmt.evaluation.by_length.Bucket`). Bands are the
-    95 % intervals, bars where a point has no neighbour. A hollow marker stands for too few sentences.
+    95 % intervals, bars where a point has no neighbour.
     """
     with drawing():
         figure, body = new_figure(WIDTH, 4.9 + 0.12 * len(names), title, subtitle)
@@ -41,9 +41,7 @@ def bleu_by_length(
         axes.yaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 2.5, 5, 10]))
         ticks = axes.yaxis.get_major_locator().tick_values(0.0, highest)
         axes.set_ylim(0.0, next((tick for tick in ticks if tick >= highest), highest))
-        notes = "bands: 95 % bootstrap intervals"
-        if any(point.count > 0 and point.is_small for point in curves[0]):
-            notes = notes.replace("bands", "bands and bars") + "   hollow: too few sentences for a reliable score"
+        notes = "bands and bars: 95 % bootstrap intervals"
         axes.set_xlabel(f"source length in words (spaCy tokens), and number of sentences n\n{notes}", color=QUIET)
         body.legend(lines, names, loc="outside lower left", ncols=2)
         fix_layout(figure)
@@ -51,19 +49,14 @@ def bleu_by_length(
 
 
 def _draw_curve(axes: Axes, points: Sequence[Point], colour: str, marker: str, order: float) -> Line2D:
-    """Draw the points, the line through those that can be trusted, and the intervals; returns a line for the legend."""
-    trusted = [point.bleu is not None and not point.is_small for point in points]
+    """Draw the points, the line through them, and the intervals; returns the line, for the legend."""
     values, low, high = (
         np.array([getattr(point, field) for point in points], dtype=float) for field in ("bleu", "ci_low", "ci_high")
     )
     x = np.arange(len(points))
-    line: Any = {"color": colour, "marker": marker, "markersize": 7, "zorder": order}
-    axes.plot(x, np.where(trusted, values, np.nan), color=colour, linewidth=2.0, zorder=order)
-    axes.fill_between(x, low, high, where=trusted, color=colour, alpha=0.15, linewidth=0, zorder=1)
-    for i, point in enumerate(points):
-        if point.bleu is None:
-            continue
-        if not trusted[i] or not any(trusted[max(0, i - 1) : i] + trusted[i + 1 : i + 2]):
-            axes.plot([i, i], [low[i], high[i]], color=colour, linewidth=1.4, zorder=2)
-        axes.plot(i, point.bleu, linewidth=0, markerfacecolor="white" if point.is_small else colour, **line)
-    return Line2D([], [], linewidth=2.0, **line)
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
+    has_value = np.pad(np.isfinite(values), 1)
+    for i in np.flatnonzero(has_value[1:-1] & ~has_value[:-2] & ~has_value[2:]):
+        axes.plot([i, i], [low[i], high[i]], color=colour, linewidth=1.4, zorder=2)
+    [line] = axes.plot(x, values, color=colour, linewidth=2.0, marker=marker, markersize=7, zorder=order)
+    return line

@@ -39,9 +39,6 @@ def heat_maps(
 
     A figure has at most four panels, two side by side if they fit, with one title per matrix and the same colours.
     """
-    for weights in matrices:
-        if weights.shape != (len(target), len(source)) or not weights.size:
-            raise ValueError(f"{weights.shape} weights for {len(target)} target, {len(source)} source tokens")
     largest = max(0.1, ceil(10 * max(float(weights.max()) for weights in matrices) - 1e-6) / 10)
     labels = token_labels(source), token_labels(target)
     beside = 0.08 * max(len(label.text) for label in labels[1]) + 1.3  # inches that target words and margins take

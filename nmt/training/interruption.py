@@ -41,9 +41,8 @@ class StopSignals:
             signal.signal(number, _stop_now)
         if _HANG_UP is not None:
             signal.signal(_HANG_UP, signal.SIG_IGN)  # a terminal that is closed may send it twice
-        if sys.stderr is not None:  # closed at the start
-            with suppress(OSError):  # its reader has ended
-                os.write(sys.stderr.fileno(), _STOPPING)  # Python's streams refuse it during another write
+        with suppress(OSError):  # its reader has ended
+            os.write(sys.stderr.fileno(), _STOPPING)  # Python's streams refuse it during another write
 
 
 def _stop_now(number: int, frame: FrameType | None) -> None:

@@ -17,7 +17,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tqdm import tqdm
 
 from nmt.data.batching import Batch, Batches, collate
 from nmt.schedules.learning_rate import ScheduleStep
@@ -27,7 +30,6 @@ from nmt.training.counters import total_updates
 from nmt.training.folder import BEST
 from nmt.training.loss import perplexity
 from nmt.training.prepare import batches_of
-from nmt.training.progress import describe_speed, describe_validation
 from nmt.training.update import update
 from nmt.training.validation import describe_batch, sample_translations, validate
 
@@ -122,9 +124,22 @@ def _validate(trainer: Trainer) -> None:
     values |= {} if chrf is None else {"chrf": chrf}
     event = trainer.log_event("validation", **values, examples=examples)
     name = "BLEU (lower-cased)" if config.data.target.lowercase else "BLEU"
-    print(describe_validation(event, best=best, bleu_name=name), flush=True)
+    print(_describe_validation(event, best=best, bleu_name=name), flush=True)
     if best and trainer.group.is_main:
         write(trainer, BEST, trainer.train_state.result)
+
+
+def _describe_validation(event: Mapping[str, Any], *, best: bool, bleu_name: str) -> str:
+    """The text for a `validation` event of `metrics.jsonl`."""
+    score = f"chrF {event['chrf']:.2f} (BLEU is undefined)" if "chrf" in event else f"{bleu_name} {event['bleu']:.2f}"
+    lines = [
+        f"epoch {event['epoch']}, update {event['update']}, {event['seconds'] / 60:.1f} min: validation "
+        f"loss {event['loss']:.3f}, perplexity {event['perplexity']:.2f}, {score}"
+        f"{', the best so far' if best else ''}"
+    ]
+    for example in event["examples"]:
+        lines += [f"    {name:<12}{example[name]}" for name in ("source", "reference", "hypothesis")] + [""]
+    return "\n".join(lines)
 
 
 def _log_train_event(trainer: Trainer, batches_per_epoch: int) -> None:
@@ -147,5 +162,7 @@ def _measured(trainer: Trainer, batches_per_epoch: int) -> str:
     """A line about the updates since the last `train` event, and the time left."""
     counters, config = trainer.counters, trainer.config.training
     left, total = counters.seconds_left(config, batches_per_epoch), total_updates(config, batches_per_epoch)
-    measured = describe_speed(counters.mean_loss, counters.speed, left)
-    return f"epoch {counters.epoch_number}, update {counters.update}/{total}: {measured}"
+    loss, (source, target) = counters.mean_loss, counters.speed
+    measured = f"loss {loss:.3f}, ppl {perplexity(loss):.4g}, {source:.0f} src/s, {target:.0f} tgt/s"
+    left_text = f"{tqdm.format_interval(left)} left"
+    return f"epoch {counters.epoch_number}, update {counters.update}/{total}: {measured}, {left_text}"

@@ -23,7 +23,7 @@ from nmt.data.augmentation import augmentation_of
 from nmt.data.batching import Batches, epoch_batches
 from nmt.data.splits import split_paths, training_paths
 from nmt.data.training_set import TrainingSet, load_training_set
-from nmt.evaluation.scores import is_defined, sacrebleu_score
+from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
@@ -45,7 +45,6 @@ class Prepared(NamedTuple):
     pairs: TrainingSet
     validation: ParallelText
     start: Loaded | None  # the checkpoint that training starts from
-    segment_ends: tuple[int, ...]  # the ids of the source tokens that end a segment
 
 
 def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path | None = None) -> Prepared:
@@ -67,13 +66,13 @@ def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path 
             group.wait()
             for line in [*pairs.notes, *_lost_text(pairs)]:
                 print(line, file=sys.stderr)
-    return Prepared(device, pairs, validation, start, segment_ends(config.model.attention, pairs.source.vocabulary))
+    return Prepared(device, pairs, validation, start)
 
 
 def first_model(config: Config, prepared: Prepared) -> Seq2Seq:
     """The model before the first update: with the weights of the starting point, or with random ones."""
-    source, target = (len(codec.vocabulary) for codec in (prepared.pairs.source, prepared.pairs.target))
-    model = build_model(config.model, source, target, prepared.segment_ends)
+    source, target = prepared.pairs.source.vocabulary, prepared.pairs.target.vocabulary
+    model = build_model(config.model, len(source), len(target), segment_ends(config.model.attention, source))
     if prepared.start is not None:
         model.load_state_dict(prepared.start.model.state_dict())
     return model.to(prepared.device)
@@ -123,7 +122,7 @@ def _lost_text(pairs: TrainingSet) -> Iterator[str]:
     spelt = [codec.decode(codec.encode(line)) for line in lines]
     if changed := sum(map(ne, spelt, references)):
         bleu = sacrebleu_score(spelt, references, codec.language)
-        best = f": {bleu:.1f} BLEU without any other mistake" if is_defined(references, codec.language) else ""
+        best = f": {bleu:.1f} BLEU without any other mistake" if bleu is not None else ""
         share = 100 * changed / len(lines)
         yield f"data.target: a model cannot write {share:.1f} % of the training lines as they are{best}"
 

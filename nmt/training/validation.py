@@ -12,7 +12,8 @@ import torch
 from nmt.config.run import Config
 from nmt.data.batching import Batch, Example, collate
 from nmt.decoding.batches import longest_first
-from nmt.evaluation.scores import chrf_score, is_defined, sacrebleu_score
+from nmt.decoding.ensemble import without_dropout
+from nmt.evaluation.scores import chrf_score, sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import report_out_of_memory
 from nmt.system.wording import counted
@@ -51,8 +52,8 @@ def validate(
     by_index = group.gather([(i, translation.text) for i, translation in zip(shard, translations, strict=True)])
     hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(by_index))]
     references = [line.lower() for line in text.target] if config.data.target.lowercase else text.target
-    chrf = None if is_defined(references, target.language) else chrf_score(hypotheses, references)
-    return Validation(loss, sacrebleu_score(hypotheses, references, target.language), hypotheses, chrf)
+    bleu = sacrebleu_score(hypotheses, references, target.language)
+    return Validation(loss, bleu or 0.0, hypotheses, None if bleu is not None else chrf_score(hypotheses, references))
 
 
 @torch.inference_mode()
@@ -62,17 +63,13 @@ def mean_loss(
     """Negative log-likelihood in nats per target token, EOS counted; up to rounding, the same for any batch size."""
     order = sorted(range(len(examples)), key=lambda i: (len(examples[i].source), len(examples[i].target)))
     nll = 0.0
-    was_training = model.training
-    model.eval()
-    try:
+    with without_dropout(model):
         for indices in group.shard(_batches(order, batch_size)):
             batch = collate([examples[i] for i in indices])
             size = describe_batch(batch, "validation sentence")
             message = f"data: out of memory for the loss of {size}: split long lines, or lower search.batch_size"
             with report_out_of_memory(partial(str, message)):
                 nll += BatchLoss(model, smoothing=0.0)(batch).nll.item()
-    finally:
-        model.train(was_training)
     [total] = group.total(nll)
     return total / sum(len(example.target) + 1 for example in examples)
 

@@ -79,7 +79,6 @@ def test_a_finished_run_is_prolonged_and_need_not_see_the_test_set(
         (["translate", "BEST", "x", "--threads", "5000"], ["--threads 5000", "1024"]),
         (["evaluate"], ["CHECKPOINT", "--ensemble"]),
         (["transalte"], ["transalte", "translate"]),
-        (["evaluate", "BEST", "--buckets", "abc"], ["--buckets", "'abc'", "10,20,30"]),
         (["train", "CONFIG", "--set", "output_dir=/dev/null/x"], ["/dev/null/x", "cannot be created"]),
         (["translate", "BEST", "x", "--output", "y"], ["--output needs --input"]),
         (["average", "BEST", "BEST/../best.safetensors", "--output", "mean.safetensors"], ["twice"]),

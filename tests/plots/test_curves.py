@@ -23,8 +23,7 @@ def test_the_figure_has_all_labels():
     texts = svg_texts(figure)
     assert {"_none_", "$luong$", "BLEU", "toy corpus", "1–10", "11–20", "21+"} <= set(texts)
     assert {"n = 1,100", "n = 7", "n = 0"} <= set(texts)
-    assert any("95 % bootstrap intervals" in text and "hollow" in text for text in texts)
-    assert not any("hollow" in text for text in svg_texts(bleu_by_length(["a"], [some_buckets([20])], title="t")))
+    assert "bands and bars: 95 % bootstrap intervals" in texts
     assert render(figure, "svg") == render(figure, "svg")
     assert "n = 0" in svg_texts(bleu_by_length(["a"], [some_buckets([0, 0])], title="t"))
     outside = [Bucket(1, None, 3, 40.0, 20.0, 30.0)]  # a bootstrap of three sentences may miss its own point
@@ -39,15 +38,13 @@ def test_the_scale_ends_on_a_tick_above_everything(best, top):
     assert top in axes.get_yticks()
 
 
-def test_small_buckets_are_hollow_and_interrupt_the_curve():
-    figure = bleu_by_length(["a"], [some_buckets([100, 100, 19, 0, 100])], title="t")
+def test_buckets_without_bleu_interrupt_the_curve():
+    figure = bleu_by_length(["a"], [some_buckets([100, 100, 0, 100])], title="t")
     axes = figure.axes[0]
-    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_linewidth() == 0]
-    assert faces == [COLOURS[0], COLOURS[0], "white", COLOURS[0]]
-    (curve,) = [line for line in axes.lines if len(line.get_xdata()) == 5]
-    np.testing.assert_array_equal(curve.get_ydata(), [30.0, 29.0, np.nan, np.nan, 26.0])
+    (curve,) = [line for line in axes.lines if len(line.get_xdata()) == 4]
+    np.testing.assert_array_equal(curve.get_ydata(), [30.0, 29.0, np.nan, 27.0])
     bars = [tuple(line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == 2]
-    assert bars == [(26.0, 31.0), (24.0, 29.0)]  # the small bucket's, and that of a point without neighbours
+    assert bars == [(25.0, 30.0)]  # of the point without neighbours
 
 
 def test_every_model_has_its_colour_and_its_name_in_the_legend():
@@ -56,8 +53,7 @@ def test_every_model_has_its_colour_and_its_name_in_the_legend():
     figure = bleu_by_length(names, curves, title="t", subtitle="s")
     [legend] = [child for part in (figure, *figure.subfigs) for child in part.legends]
     assert [text.get_text() for text in legend.get_texts()] == names
-    markers = [line for line in figure.axes[0].lines if line.get_linewidth() == 0]
-    assert sorted(float(x) for line in markers for x in line.get_xdata()) == sorted([0.0, 1.0, 2.0] * 3)
+    assert [list(line.get_xdata()) for line in figure.axes[0].lines] == [[0, 1, 2]] * 3
     assert len(figure.axes[0].collections) == 3  # a band of each
     boxes = [part.get_tightbbox() for part in (*figure.axes, legend, *figure.texts)]
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[i + 1 :])

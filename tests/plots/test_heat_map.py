@@ -89,8 +89,6 @@ def test_letters_that_the_font_lacks_are_no_trouble_and_other_formats_are_refuse
         with pytest.raises(UserError, match=rf"{name}: .* is not a figure format; use \.png, \.svg or \.pdf"):
             save(figure, tmp_path / name)
     assert len(list(tmp_path.iterdir())) == 1
-    with pytest.raises(ValueError, match=r"\(5, 6\) weights for 6 target, 5 source"):
-        heat_map(EVEN.T)
 
 
 def test_a_callers_matplotlib_stays_as_it_was_and_does_not_change_the_figure():

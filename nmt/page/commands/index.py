@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_data_folder, add_device_options, positive, set_threads, split_config
+from nmt.commands.options import Parser, add_data_folder, add_device_options, corpus_config, positive, set_threads
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     output = options.output or Path(options.checkpoint).with_suffix(index.SUFFIX)
     files.require_new(output)
     if options.source is None:
-        text = load_split(split_config(options, loaded.config), "train")
+        text = load_split(corpus_config(options, loaded.config), "train")
     else:
         text = read_pairs(options.source, options.target)
     count = len(text.source)

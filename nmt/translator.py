@@ -64,7 +64,8 @@ class Translator:
     source: Codec
     target: Codec
     search: SearchConfig
-    threshold: float | None = None  # the mean log-probability below which a translation `is_unlike_training`
+    threshold: float | None = None  # a translation with a lower mean log-probability `is_unlike_training`
+    rarity_threshold: float | None = None  # and so is that of a source text with a higher `Codec.rarity`
     fast: bool = field(default=True, kw_only=True)  # False: search is plain PyTorch, without `nmt.fast`
     name: str = field(default="a model", kw_only=True)
     _prepared: dict[tuple[str, bool], TranslationModel] = field(default_factory=dict, init=False)  # by precision, fast
@@ -91,9 +92,9 @@ class Translator:
 
             check_same_tokens(path, first, other_path, other)
         model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
-        threshold = None if others else first.threshold
+        thresholds = () if others else (first.threshold, first.rarity_threshold)
         of_first = first.source, first.target, first.config.search
-        return cls(model, *of_first, threshold, fast=fast, name=", ".join(loaded))
+        return cls(model, *of_first, *thresholds, fast=fast, name=", ".join(loaded))
 
     def __repr__(self) -> str:
         return f"<nmt.Translator {'→'.join(self.languages)}: {self.name}>"
@@ -281,6 +282,7 @@ class Translator:
             sides = self.source.surfaces(source.text), self.source.tokenizer, self.target.tokenizer
             tokens = copied(tokens, *replacements(*sides, options.dictionary or {}), weights)
         source_ids = [*self.source.vocabulary.encode(source.tokens), EOS] if ends else []
+        rarity = self.source.rarity(source.text)
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
         text = CONTROLS.sub("", self.target.tokenizer.detokenize([*without_end(tokens)]))  # a vocabulary may have some
         missing, new = number_differences(source.text, text)
@@ -292,9 +294,16 @@ class Translator:
             attention=weights if options.attention else None,
             segments=tuple(segments(torch.tensor([source_ids]), ends)[0].tolist()) if ends else None,
             mean_log_probability=mean,
-            is_unlike_training=mean < self.threshold if is_searched and self.threshold is not None else None,
+            source_rarity=rarity,
+            is_unlike_training=self._is_unlike_training(mean, rarity) if is_searched else None,
             is_source_cut=source.is_cut,
             missing_numbers=missing,
             new_numbers=new,
             is_repetitive=repeats(text) and not repeats(source.text),
         )
+
+    def _is_unlike_training(self, mean_log_probability: float, rarity: float) -> bool | None:
+        if self.threshold is None:
+            return None
+        is_rare = self.rarity_threshold is not None and rarity > self.rarity_threshold
+        return is_rare or mean_log_probability < self.threshold

@@ -28,3 +28,4 @@ def test_the_bundled_models_bleu_on_test_2016(source: str, target: str, bleu: fl
     translator = Translator.load(path, device="cpu")
     translations = translator.translate(sentences, beam_size=5, precision="float32", attention=False)
     assert sacrebleu_score([t.text for t in translations], references) == pytest.approx(bleu, abs=0.05)
+    assert sum(bool(t.is_unlike_training) for t in translations) <= 0.05 * len(sentences)

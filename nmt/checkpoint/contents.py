@@ -34,8 +34,8 @@ _DROPOUT = {"dropout", "embedding_dropout", "word_dropout"}  # the fields' names
 class Loaded(NamedTuple):
     """A checkpoint's contents. `training` is the loop's state, or None where the file serves translation alone.
 
-    A translation whose score is below `threshold`, in nats per token, is unlike the training text
-    (`nmt.evaluation.calibration`); None if no threshold was fitted.
+    Beyond `threshold`, in nats per token, or `rarity_threshold` a translation is unlike the training text
+    (`nmt.evaluation.calibration`); None if none was fitted.
     """
 
     config: Config
@@ -44,6 +44,7 @@ class Loaded(NamedTuple):
     model: Seq2Seq
     training: dict[str, Any] | None
     threshold: float | None = None
+    rarity_threshold: float | None = None
 
 
 class _Schema(BaseModel):
@@ -66,6 +67,7 @@ class _Contents(_Schema):
     scales: dict[str, Tensor]
     selection: Any = None  # older files have one, which nothing reads
     threshold: FiniteFloat | None
+    rarity_threshold: FiniteFloat | None = None
     training: dict[str, Any] | None
 
 
@@ -94,14 +96,16 @@ def save(
         "model": weights,
         "scales": scales,
         "threshold": None,
+        "rarity_threshold": None,
         "training": training,
     }
     checkpoint_file.write(path, contents, previous)
 
 
-def set_threshold(path: str | Path, output: Path, threshold: float) -> None:
-    """Write a checkpoint with another threshold; all else stays as it is in the file `path`."""
-    checkpoint_file.write(output, checkpoint_file.read(path) | {"threshold": threshold})
+def set_thresholds(path: str | Path, output: Path, threshold: float, rarity_threshold: float) -> None:
+    """Write a checkpoint with other thresholds; all else stays as it is in the file `path`."""
+    thresholds = {"threshold": threshold, "rarity_threshold": rarity_threshold}
+    checkpoint_file.write(output, checkpoint_file.read(path) | thresholds)
 
 
 def weight_differences(one: ModelConfig, other: ModelConfig) -> Iterator[str]:
@@ -146,7 +150,8 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
     weights = dequantize(path, model.state_dict(), contents.model, contents.scales)
     check_weights(path, model.state_dict(), weights)
     fill(model, config.model, weights)
-    return Loaded(config, source, target, model.to(device).eval(), contents.training, contents.threshold)
+    thresholds = contents.threshold, contents.rarity_threshold
+    return Loaded(config, source, target, model.to(device).eval(), contents.training, *thresholds)
 
 
 def _is_normalized(side: _Side) -> bool:

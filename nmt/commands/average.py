@@ -1,8 +1,8 @@
 """Write a checkpoint with the mean of several checkpoints' weights.
 
-It can translate, but training cannot be resumed from it. A score threshold is fitted to the validation text, if that
-is here. All must come from one run (different seeds are refused), or from runs that started from the same checkpoint
-(training.start_from).
+It can translate, but training cannot be resumed from it. Thresholds for text unlike the training text are fitted to the
+validation text, if that is here. All must come from one run (different seeds are refused), or from runs that started
+from the same checkpoint (training.start_from).
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def run(options: argparse.Namespace) -> int:
     sides = mean.source, mean.target
     checkpoint.save(options.output, mean.config, *sides, model, int8=options.int8)
     if (sources := _validation_sources(mean.config.data)) is not None:
-        from nmt.evaluation.calibration import store_threshold
+        from nmt.evaluation.calibration import store_thresholds
         from nmt.translator import Translator
 
-        print(store_threshold(options.output, Translator.load(options.output, device="cpu"), sources))
+        print(store_thresholds(options.output, Translator.load(options.output, device="cpu"), sources))
     print(f"Written: {options.output} ({options.output.stat().st_size / 1e6:.1f} MB)")
     return 0
 

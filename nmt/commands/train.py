@@ -74,14 +74,14 @@ def _train(config: Config, test_set: TestSet, options: argparse.Namespace) -> in
 def _evaluate(config: Config, test_set: TestSet, folder: Path) -> None:
     """Score the best checkpoint, and print commands that use it."""
     from nmt.data.splits import load_split
-    from nmt.evaluation.calibration import store_threshold
+    from nmt.evaluation.calibration import store_thresholds
     from nmt.evaluation.checkpoints import evaluate
     from nmt.training.folder import BEST
     from nmt.translator import Translator
 
     best = str(folder / BEST)
     translator = Translator.load(best, device=config.training.device, fast=config.training.fast)
-    print(store_threshold(folder / BEST, translator, load_split(config.data, "validation").source), flush=True)
+    print(store_thresholds(folder / BEST, translator, load_split(config.data, "validation").source), flush=True)
     table = evaluate(
         {best: translator},
         test_set,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Models: TypeAlias = tuple[str, ...]  # the checkpoints that translate together
 CONTENT_OPTIONS = (*shared.CONTENT_OPTIONS, "n_best", "json", "replace_unk", "prefix", "plain")
-CANNOT_WARN = "This model cannot warn of text unlike its training text: it has no score threshold, which nmt train fits"
+CANNOT_WARN = "This model cannot warn of text unlike its training text: it has no thresholds, which nmt train fits"
 ENDINGS = (".safetensors", ".pt")  # of checkpoints; .pt is that of nmt 0.3, whose files are refused with advice
 
 

@@ -35,8 +35,9 @@ class Translation:
     this one first, if more than one was asked for. `segments` are the numbers of the source tokens' segments, from 0,
     if attention knows segments (`model.attention.scope: hierarchical`).
 
-    What to doubt: `mean_log_probability` is that of the tokens, in nats; `is_unlike_training` says whether it is below
-    the checkpoint's threshold, and is None without one, with sampling, and behind a prefix. `is_source_cut` and
+    What to doubt: `mean_log_probability` is that of the tokens, in nats, and `source_rarity` how rare the source's
+    tokens are (`Codec.rarity`); `is_unlike_training` says whether one is beyond the checkpoint's threshold for it, and
+    is None without one, with sampling, and behind a prefix. `is_source_cut` and
     `is_cut` say what was too long. `missing_numbers` are numbers of the source that the translation lacks,
     `new_numbers` those that only it has; `is_repetitive` says that words repeat, and not in the source. `doubts` has
     it in words, but for a source that was cut, which is reported when it is read.
@@ -53,6 +54,7 @@ class Translation:
     n_best: tuple[Translation, ...] = ()
     segments: tuple[int, ...] | None = None
     mean_log_probability: float = 0.0
+    source_rarity: float = 0.0
     is_unlike_training: bool | None = None
     is_source_cut: bool = False
     missing_numbers: tuple[str, ...] = ()
@@ -71,6 +73,7 @@ class Translation:
         """What `doubts` is made of, as JSON has it."""
         return {
             "mean_log_probability": self.mean_log_probability,
+            "source_rarity": self.source_rarity,
             "unlike_training": self.is_unlike_training,
             "source_cut": self.is_source_cut,
             "translation_cut": self.is_cut,
@@ -110,6 +113,7 @@ class Translation:
             attention=None,
             n_best=tuple(n_best),
             mean_log_probability=score / max(len(tokens), 1),
+            source_rarity=max(sentence.source_rarity for sentence in sentences),
             is_unlike_training=True in unlike if unlike != {None} else None,
             is_source_cut=any(sentence.is_source_cut for sentence in sentences),
             missing_numbers=tuple(number for sentence in sentences for number in sentence.missing_numbers),

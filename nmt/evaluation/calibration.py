@@ -1,6 +1,7 @@
-"""The score below which a translation is unlike those of the text that a model was trained on.
+"""Two thresholds, beyond which a translation is unlike those of the text that a model was trained on.
 
-The score is the mean log-probability of a translation's tokens, in nats. `Translator` compares it with a threshold.
+One is for the mean log-probability of the translation's tokens, in nats, the other for how rare the words of the source
+text are (`Codec.rarity`). `Translator` compares both.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmt.checkpoint.contents import set_threshold
+from nmt.checkpoint.contents import set_thresholds
 from nmt.data.batching import Example
 from nmt.decoding.scoring import score
 from nmt.system.errors import UserError
@@ -20,24 +21,24 @@ from nmt.translator import Translator
 
 BATCH = 64  # pairs
 FEWEST = 20  # sentences, for a quantile to mean anything
-MOST = 2000  # sentences that `store_threshold` translates
-SHARE = 0.02  # of translations like the training text that lie below the threshold
+MOST = 2000  # sentences that `store_thresholds` translates
+SHARE = 0.02  # of translations like the training text that lie beyond each threshold
 
 
 class Calibration(NamedTuple):
-    """A threshold, and the fractions of translations below it: beside their own source, and beside another's."""
+    """The thresholds, and the fraction of translations below the first when they stand beside another's source."""
 
     threshold: float
-    matched: float
+    rarity_threshold: float
     shuffled: float
 
 
 def calibrate(translator: Translator, sources: Sequence[str], share: float) -> Calibration:
-    """The score below which a `share` of the sentences' translations lies, checked against shuffled pairs.
+    """The thresholds beyond each of which a `share` of the sentences lies, checked against shuffled pairs.
 
     `sources` are of the kind that the model was trained on, but not training sentences. In a shuffled pair a
     translation stands beside another one's source. Raises `UserError` for fewer than `FEWEST` sentences, and if most
-    shuffled pairs lie above the threshold.
+    shuffled pairs are likelier than the threshold.
     """
     sources = [source for source in sources if source.strip()]
     translations = translator.translate(sources, attention=False) if len(sources) >= FEWEST else []
@@ -48,7 +49,8 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
     next_sources = [source for source, _ in [*pairs[1:], pairs[0]]]
     shuffled = np.array(forced_scores(translator, next_sources, [t.tokens for _, t in pairs]))
     threshold = float(np.quantile(scores, share))
-    result = Calibration(threshold, float((scores < threshold).mean()), float((shuffled < threshold).mean()))
+    rarity_threshold = float(np.quantile([t.source_rarity for _, t in pairs], 1 - share))
+    result = Calibration(threshold, rarity_threshold, float((shuffled < threshold).mean()))
     if result.shuffled < 0.5:
         raise UserError(
             f"only {result.shuffled:.0%} of shuffled pairs score below {threshold:.2f}: the score does not show which "
@@ -57,14 +59,15 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
     return result
 
 
-def store_threshold(path: Path, translator: Translator, sources: Sequence[str]) -> str:
-    """Fit a threshold and store it in the translator's checkpoint. Returns a line: which, or why none."""
+def store_thresholds(path: Path, translator: Translator, sources: Sequence[str]) -> str:
+    """Fit thresholds and store them in the translator's checkpoint. Returns a line: which, or why none."""
     try:
-        threshold = calibrate(translator, sources[:MOST], SHARE).threshold
+        threshold, rarity_threshold, _ = calibrate(translator, sources[:MOST], SHARE)
     except UserError as error:
         return f"nmt translate cannot warn of text unlike the training text: {error}"
-    set_threshold(path, path, threshold)
-    return f"nmt translate will warn of text unlike the training text: below {threshold:.3f} nats per token"
+    set_thresholds(path, path, threshold, rarity_threshold)
+    limits = f"below {threshold:.3f} nats per token, or rarer than {rarity_threshold:.3f} per character"
+    return f"nmt translate will warn of text unlike the training text: {limits}"
 
 
 def forced_scores(translator: Translator, sources: Sequence[str], targets: Sequence[Sequence[str]]) -> list[float]:

@@ -134,7 +134,8 @@ def forced_translator(translator: Translator, sentence: str, forced: Mapping[int
 
 def _by(translator: Translator, model: TranslationModel, search: SearchConfig) -> Translator:
     """The translator with another model and other settings."""
-    return Translator(model, translator.source, translator.target, search, translator.threshold)
+    thresholds = translator.threshold, translator.rarity_threshold
+    return Translator(model, translator.source, translator.target, search, *thresholds)
 
 
 def _readable(translator: Translator, sentence: str) -> str:

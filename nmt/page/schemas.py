@@ -93,7 +93,8 @@ class Model(Answer):
     """A model: its languages, how it searches, how much it reads, and what else it can be asked for.
 
     `score` and `scope` are the formulas of its attention. A text is unlike what it was trained on if the mean
-    log-probability of its translation's tokens is below `unlike_below`, in nats.
+    log-probability of its translation's tokens is below `unlike_below`, in nats, or its `source_rarity` above
+    `unlike_above`.
     """
 
     id: str
@@ -110,6 +111,7 @@ class Model(Answer):
     max_length: int
     max_source_length: int
     unlike_below: float | None
+    unlike_above: float | None
     source_words: int
     target_words: int
     vocabulary: str
@@ -193,6 +195,7 @@ class Explained(Reading):
 
     text: str
     score: float
+    source_rarity: float
     segments: list[int]
     n_best: list[Sentence]
     greedy: Sentence

@@ -46,6 +46,7 @@ def of_model(number: str, name: str, translator: Translator, *, indexed: bool = 
         "max_length": search.max_length,
         "max_source_length": search.max_source_length,
         "unlike_below": translator.threshold,
+        "unlike_above": translator.rarity_threshold,
         "source_words": len(translator.source.vocabulary),
         "target_words": len(translator.target.vocabulary),
         "vocabulary": hashlib.sha256(json.dumps(vocabularies).encode()).hexdigest()[:16],  # one for the same tokens
@@ -77,6 +78,7 @@ def of_explanation(translator: Translator, explanation: Explanation) -> dict[str
         "source": of_tokens(translator.source.tokenizer, best.source_tokens),
         "target": of_tokens(translator.target.tokenizer, best.tokens),
         **of_translation(best),
+        "source_rarity": best.source_rarity,
         "segments": list(best.segments or ()),
         "n_best": [of_translation(one) for one in (best.n_best or (best,)) if one.tokens],
         "greedy": of_translation(explanation.greedy),

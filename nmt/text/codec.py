@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ import torch
 
 from nmt.text.normalization import normalized
 from nmt.text.tokenizers import Tokenizer, make_tokenizer
-from nmt.text.vocabulary import UNK_TOKEN, Vocabulary
+from nmt.text.vocabulary import UNK, UNK_TOKEN, Vocabulary
 
 UNKNOWN = "\ue000"  # of private use: no text has it
 
@@ -45,6 +46,14 @@ class Codec:
     def encode(self, text: str) -> list[int]:
         """The ids of a sentence's tokens, without beginning and end tokens."""
         return self.vocabulary.encode(self.tokenize(text))
+
+    def rarity(self, text: str) -> float:
+        """How rare the words of a text are: the sum of log(frequency rank) over its tokens, per character.
+
+        Unknown tokens have the last rank.
+        """
+        ranks = (len(self.vocabulary) if i == UNK else i + 1 for i in self.encode(text))
+        return sum(map(math.log, ranks)) / max(1, len("".join(self.normalized(text).split())))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text that ids spell. An unknown token becomes a character that is unknown again."""

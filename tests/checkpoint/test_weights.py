@@ -75,7 +75,7 @@ def test_a_subword_model_of_both_sides_is_stored_once(save: Saver, make_translat
 def test_the_8_bits_stay_with_another_threshold(save: Saver) -> None:
     small = save("small", *JOINT, int8=True)
     calibrated = small.with_name("calibrated.safetensors")
-    checkpoint.set_threshold(small, calibrated, -9.0)
+    checkpoint.set_thresholds(small, calibrated, -9.0, 3.0)
     before, after = load_file(small), load_file(calibrated)
     assert after.keys() == before.keys()
     for name, tensor in before.items():

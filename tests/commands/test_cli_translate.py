@@ -26,7 +26,7 @@ sys.exit(code)
 
 def test_translation_alone_on_standard_output(best: str, tmp_path: Path) -> None:
     calibrated = tmp_path / "calibrated.safetensors"
-    checkpoint.set_threshold(best, calibrated, -99.0)
+    checkpoint.set_thresholds(best, calibrated, -99.0, 99.0)
     for path, said in ((best, f"{translate.CANNOT_WARN}\n"), (str(calibrated), "")):
         done = subprocess.run(command("translate", path, SOURCES[0]), capture_output=True, check=True, text=True)
         assert done.stdout.count("\n") == 1

@@ -100,6 +100,7 @@ def test_doubts(translator: Translator) -> None:
     joined = Translation.joined([replace(cut, tokens=["kip", "<eos>"]), replace(cut, is_unlike_training=None)], [" "])
     assert joined.checks == {
         "mean_log_probability": joined.mean_log_probability,
+        "source_rarity": joined.source_rarity,
         "unlike_training": True,
         "source_cut": False,
         "translation_cut": True,

@@ -1,4 +1,4 @@
-"""A threshold for text that is unlike the training's: how it is found, kept and used."""
+"""Thresholds for text that is unlike the training's: how they are fitted, kept and used."""
 
 from pathlib import Path
 
@@ -14,10 +14,12 @@ from nmt.cli import main
 from nmt.config.search import SearchConfig
 from nmt.evaluation import calibration
 from nmt.evaluation.calibration import Calibration, calibrate, forced_scores
+from nmt.system import bundled
 from nmt.system.errors import UserError
 from nmt.text.vocabulary import EOS
 from nmt.translator import Translator
 
+TYPED = Path(__file__).with_name("typed_lines.tsv")  # language, kind, text
 CPU = torch.device("cpu")
 
 
@@ -58,7 +60,9 @@ def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
     pairs = [(s, t) for s, t in zip(sources, translator.translate(sources), strict=True) if t.text]
     scores = sorted(t.mean_log_probability for _, t in pairs)
     assert scores[int(0.1 * len(scores)) - 1] <= result.threshold <= scores[int(0.1 * len(scores)) + 1]
-    assert result == Calibration(result.threshold, pytest.approx(0.1, abs=0.03), pytest.approx(1 - 1 / len(scores)))
+    rarities = sorted(translator.source.rarity(s) for s, _ in pairs)
+    assert rarities[-int(0.1 * len(scores)) - 2] <= result.rarity_threshold <= rarities[-int(0.1 * len(scores))]
+    assert result == Calibration(result.threshold, result.rarity_threshold, pytest.approx(1 - 1 / len(scores)))
     assert sorted(shuffled) == sorted(s for s, _ in pairs)
     assert not any(one == s for one, (s, _) in zip(shuffled, pairs, strict=True))
     monkeypatch.setattr(calibration, "forced_scores", lambda *texts: [0.0] * len(texts[1]))
@@ -68,13 +72,31 @@ def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
         calibrate(translator, sources[:5], 0.1)
 
 
+def test_rarity_is_the_sum_of_log_ranks_per_character(translator: Translator) -> None:
+    known, size = SOURCE_WORDS[2], len(translator.source.vocabulary)
+    rank = translator.source.vocabulary.tokens.index(known) + 1
+    expected = (np.log(rank) + np.log(size)) / len(known + "zzz")
+    assert translator.source.rarity(f"{known} zzz") == pytest.approx(expected)
+    assert translator.source.rarity("") == 0
+
+
+@pytest.mark.parametrize(("source", "target"), [("de", "en"), ("en", "de")])
+def test_bundled_models_warn_of_what_people_type(source: str, target: str) -> None:
+    """And not of captions: tests/test_published_numbers.py."""
+    rows = (line.split("\t") for line in TYPED.read_text(encoding="utf-8").splitlines())
+    texts = [text for language, _, text in rows if language == source]
+    translations = Translator.load(bundled.models()[source, target]).translate(texts, attention=False)
+    assert len(texts) == 150
+    assert sum(bool(translation.is_unlike_training) for translation in translations) >= 0.95 * len(texts)
+
+
 def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "der Hund läuft"
     [plain] = Translator.load(best).translate([text])
     assert plain.is_unlike_training is None
-    for offset, warns in ((0.01, True), (-0.01, False)):
-        path = tmp_path / f"{warns}.safetensors"
-        checkpoint.set_threshold(best, path, plain.mean_log_probability + offset)
+    for number, (offset, rarer, warns) in enumerate(((-0.01, 0.01, False), (-0.01, -0.01, True), (0.01, 0.01, True))):
+        path = tmp_path / f"{number}.safetensors"
+        checkpoint.set_thresholds(best, path, plain.mean_log_probability + offset, plain.source_rarity + rarer)
         assert Translator.load(path).translate([text])[0].is_unlike_training is warns
         capsys.readouterr()
         assert main(["translate", str(path), text]) == 0
@@ -84,7 +106,7 @@ def test_a_checkpoint_with_a_threshold_warns(best: str, tmp_path: Path, capsys: 
         assert Translator.load(path, best).translate([text])[0].is_unlike_training is None
         for other in ({"prefix": "the"}, {"sampling": {"temperature": 1.0}}):  # the threshold is not that of these
             assert Translator.load(path).translate([text], **other)[0].is_unlike_training is None
-    before, after = checkpoint.load(best, CPU), checkpoint.load(tmp_path / "True.safetensors", CPU)
+    before, after = checkpoint.load(best, CPU), checkpoint.load(path, CPU)
     assert before.threshold is None
     assert after.config == before.config
     for value, words in ((float("nan"), "threshold: input should be a finite number"), ("low", "threshold")):

@@ -52,7 +52,7 @@ def test_a_model_stays_as_it_was(tmp_path: Path, make_translator: Maker, int8: b
     config, translator = make_translator("model.tied_embeddings=target")
     path, new = tmp_path / "best.safetensors", tmp_path / "new.safetensors"
     checkpoint.save(path, config, translator.source, translator.target, translator.model, int8=int8)
-    checkpoint.set_threshold(path, path, -1.5)
+    checkpoint.set_thresholds(path, path, -1.5, 3.0)
     old = write_old(tmp_path / "best.pt", old_contents(path))
     assert main(["migrate", str(old), str(new)]) == 0
     assert_same(checkpoint_file.read(new), checkpoint_file.read(path))

@@ -198,7 +198,7 @@ def test_an_explanation_is_without_dropout_leaves_the_mode_and_has_the_threshold
     for module in translator.model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.5
-    sure = Translator(translator.model, translator.source, translator.target, translator.search, threshold=0.0)
+    sure = Translator(translator.model, translator.source, translator.target, translator.search, -1e9, 0.0)
     explanation = explain(sure, SENTENCE)
     assert [step.probability for step in explanation.steps] == [step.probability for step in expected.steps]
     assert translator.model.training

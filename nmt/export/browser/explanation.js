@@ -79,6 +79,7 @@ export function answering(model, source, target, config) {
       source: described([...tokens, EOS_TOKEN], source.tokenizer.pieces),
       target: described(best.tokens, target.tokenizer.pieces),
       ...best,
+      source_rarity: rarity(text, source.vocabulary.encode(tokens), source.vocabulary.types.length),
       segments: ends.length ? segments([...source.vocabulary.encode(tokens), EOS], ends) : [],
       n_best: found.map(translation),
       greedy: translation(greedy),
@@ -140,7 +141,14 @@ export function answering(model, source, target, config) {
 }
 
 const EMPTY = { text: "", tokens: [], score: 0 };
-const NOTHING = { source: [], target: [], ...EMPTY, segments: [], n_best: [], greedy: EMPTY, steps: [], tree: [] };
+const NOTHING = { source: [], target: [], ...EMPTY, source_rarity: 0, segments: [], n_best: [], greedy: EMPTY, steps: [], tree: [] };
+
+/** How rare the words of a text are, as `Codec.rarity` has it. @param {string} text @param {number[]} ids
+ * @param {number} size of the vocabulary */
+function rarity(text, ids, size) {
+  const logs = ids.map((id) => Math.log(id === UNK ? size : id + 1));
+  return logs.reduce((a, b) => a + b, 0) / Math.max(1, [...text.normalize("NFC").replace(/\s/gu, "")].length);
+}
 
 /** The numbers of a tensor; what is not finite is as good as 0 here. @param {any} tensor @returns {number[]} */
 const numbers = ({ data }) => Array.from(data, (x) => (Number.isFinite(x) ? x : 0));

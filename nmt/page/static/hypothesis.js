@@ -79,7 +79,8 @@ export function doubtsAbout(found, model) {
   const mean = logs.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b) / logs.length;
   const free = !question.prefix.length && !question.forced.length;
   const said = [];
-  if (free && model.unlike_below !== null && mean < model.unlike_below)
+  const rare = model.unlike_above !== null && found.source_rarity > model.unlike_above;
+  if (free && (rare || (model.unlike_below !== null && mean < model.unlike_below)))
     said.push("This sentence is unlike the text that the model was trained on: do not trust the translation.");
   if (steps[steps.length - 1].token !== END) said.push(`The translation was cut off after ${steps.length} tokens.`);
   const [missing, added] = numberDifferences(question.text, found.text);

@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from nmt import __version__
-from nmt.checkpoint.contents import Loaded
+from nmt.checkpoint.contents import Loaded, check_same_tokens
+from nmt.decoding.ensemble import Ensemble
 from nmt.export.cards import folder_card
 from nmt.export.graphs import trace
 from nmt.export.precision import Precision, write
@@ -29,13 +30,16 @@ _BATCH = 32  # sentences: more take more memory, and no less time
 _SEARCH = ("beam_size", "length_penalty", "max_length", "max_source_length", "batch_size", "block_repeats")
 
 
-def export(path: str, loaded: Loaded, output: Path, precision: Precision, about: str = "") -> None:
-    """Write the model of the checkpoint at `path`. `about` ends the card.
+def export(loaded: Mapping[str, Loaded], output: Path, precision: Precision, about: str = "") -> None:
+    """Write the model of a checkpoint, or the ensemble of several, by their paths. `about` ends the card.
 
-    The folder is complete or absent at any moment. Raises `UserError` if it exists or cannot be written, or if the
-    script does not support a tokenizer; then nothing is written.
+    The folder is complete or absent at any moment. Raises `UserError` if it exists or cannot be written, if the script
+    does not support a tokenizer, or if the checkpoints' vocabularies differ; then nothing is written.
     """
-    check_tokenizers(path, loaded)
+    (path, first), *further = loaded.items()
+    check_tokenizers(path, first)
+    for other_path, other in further:
+        check_same_tokens(path, first, other_path, other)
     with complete(output) as folder:
         _fill(folder, loaded, precision, about)
 
@@ -64,22 +68,24 @@ def complete(output: Path) -> Iterator[Path]:
             shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _fill(folder: Path, loaded: Loaded, precision: Precision, about: str) -> None:
-    for graph, content in trace(loaded.model).items():
+def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, about: str) -> None:
+    first, *_ = loaded.values()
+    models = [contents.model for contents in loaded.values()]
+    for graph, content in trace(models[0] if len(models) == 1 else Ensemble(models)).items():
         write(content, folder / f"{graph}.onnx", precision)
-    write_text_files(folder, loaded)
-    if "sentencepiece_cased" in (loaded.config.data.source.tokenizer, loaded.config.data.target.tokenizer):
+    write_text_files(folder, first)
+    if "sentencepiece_cased" in (first.config.data.source.tokenizer, first.config.data.target.tokenizer):
         shutil.copyfile(CASE, folder / "case.py")
     shutil.copyfile(NORMALIZATION, folder / "normalization.py")
     files = sorted(folder.iterdir())
-    search = {name: getattr(loaded.config.search, name) for name in _SEARCH}
+    search = {name: getattr(first.config.search, name) for name in _SEARCH}
     config: dict[str, Any] = {
         "format": FORMAT,
         "nmt": __version__,
-        "models": [loaded.config.name],
+        "models": [contents.config.name for contents in loaded.values()],
         "precision": precision,
         "search": search | {"batch_size": min(search["batch_size"], _BATCH)},
-        **{side: described(loaded, side) for side in ("source", "target")},
+        **{side: described(first, side) for side in ("source", "target")},
         "files": {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
     }
     (folder / "config.json").write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

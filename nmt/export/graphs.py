@@ -9,7 +9,6 @@ numbered in one row, whatever they are nested in: `state_0`, `state_1`, … and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 import onnx
@@ -17,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt.data.batching import pad_source
-from nmt.decoding.ensemble import with_child
+from nmt.decoding.ensemble import Ensemble, with_child
 from nmt.export.recurrent import RecurrentOperator
 from nmt.export.tracing import leaves, like, numbered, quietly, traced, without_unread
 from nmt.model.seq2seq import Seq2Seq
@@ -26,65 +25,67 @@ from nmt.text.vocabulary import BOS, SPECIALS
 _BEAM = 3  # of the example that is traced; any number but 1
 
 
-def trace(model: Seq2Seq, page: Any = None) -> dict[str, onnx.ModelProto]:
-    """The graphs of a model, in float32. B, K and S may have any size in them.
+def trace(model: Seq2Seq | Ensemble, page: Any = None) -> dict[str, onnx.ModelProto]:
+    """The graphs of a model, or of several that translate as one, in float32. B, K and S may have any size in them.
 
     `encoder`: source (B S), lengths (B) → the first state (B 1 …), the memory (B …).
 
     `step`: tokens (B K), state (B K …), memory → log-probabilities (B K V) of the next tokens, the new state, and the
     attention weights (B K S) if the model has attention.
 
-    With `page`, which is what the page offers, they are those of a model whose attention may be forced: its step
+    With `page`, which is what the page offers, they are those of a single model whose attention may be forced: its step
     has one more input, `forced` (L), as the page's `forced_by` has it. There is a third graph, `trace`: a step's state
     before (1 …) and after (1 …), the memory (1 …) and `forced` → the query (H) and the context (M); with attention the
     scores (n S), weights (n S) and contributions (S) of the page's `AttentionTrace`, and of some models its centre (n)
     and coverage (S).
     """
+    members: list[Any] = list(model.models) if isinstance(model, Ensemble) else [model]
     with torch.no_grad(), quietly():
-        small, large = (_Example.of(model, lengths) for lengths in ((3, 2), (7, 5, 2)))
-        force = page.forced_by if page is not None and model.has_attention else None
-        graphs = {"step": _traced_step(model, small, large, force)}
+        small, large = (_Example.of(members, lengths) for lengths in ((3, 2), (7, 5, 2)))
+        force = page.forced_by if page is not None and members[0].has_attention else None
+        graphs = {"step": _traced_step(members, small, large, force)}
         if page is not None:
-            examples = (_Example.of(model, [length]) for length in (3, 7))
-            graphs["trace"] = _traced_attention(page, model, *examples)
+            examples = (_Example.of(members, [length]) for length in (3, 7))
+            graphs["trace"] = _traced_attention(page, members[0], *examples)
         read = {value.name for graph in graphs.values() for value in graph.graph.input}
-        return {"encoder": _traced_encoder(model, small, large, read), **graphs}
+        return {"encoder": _traced_encoder(members, small, large, read), **graphs}
 
 
 class _Example(NamedTuple):
-    """What the graphs are traced with: a batch of source ids, and what the encoder computes from them."""
+    """What the graphs are traced with: a batch of source ids, and what the encoders compute from them."""
 
     source: Tensor
     lengths: Tensor
-    state: Any
-    memory: Any
+    states: tuple[Any, ...]
+    memories: tuple[Any, ...]
 
     @classmethod
-    def of(cls, model: Seq2Seq, lengths: Sequence[int]) -> _Example:
+    def of(cls, members: Sequence[Any], lengths: Sequence[int]) -> _Example:
         """Sentences of these lengths; for models with segments, longer ones have more of them."""
         word = len(SPECIALS)
-        ends = model.segment_ends
+        ends = {end for model in members for end in model.segment_ends}
         pair = [min(ends), next(i for i in range(word, word + len(ends) + 1) if i not in ends)] if ends else [word] * 2
         source, padded_lengths = pad_source([(pair * length)[: length - 1] for length in lengths])
-        return cls(source, padded_lengths, *model.encode(source, padded_lengths))
+        states, memories = zip(*(model.encode(source, padded_lengths) for model in members), strict=True)
+        return cls(source, padded_lengths, states, memories)
 
     def beams(self) -> list[Tensor]:
         """The states of K hypotheses of each sentence, (B K …)."""
-        return [x.unsqueeze(1).expand(-1, _BEAM, *x.shape[1:]).contiguous() for x in leaves(self.state)]
+        return [x.unsqueeze(1).expand(-1, _BEAM, *x.shape[1:]).contiguous() for x in leaves(self.states)]
 
 
 class _Encode(nn.Module):
-    """Source ids → the state, as that of a beam of one, and those tensors of the memory that a step reads."""
+    """Source ids → the states, as those of a beam of one, and those tensors of the memories that a step reads."""
 
-    def __init__(self, model: Seq2Seq, read: Sequence[int]) -> None:
+    def __init__(self, members: Sequence[Seq2Seq], read: Sequence[int]) -> None:
         super().__init__()
-        self.model = _with_operator(model)
+        self.members = nn.ModuleList(map(_with_operator, members))
         self.read = read
 
     def forward(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
-        state, memory = self.model.encode(source, lengths)
-        values = list(leaves(memory))
-        return (*(x.unsqueeze(1) for x in leaves(state)), *(values[i] for i in self.read))
+        states, memories = zip(*(model.encode(source, lengths) for model in self.members), strict=True)  # type: ignore[operator]  # nn.ModuleList forgets
+        memory = list(leaves(memories))
+        return (*(x.unsqueeze(1) for x in leaves(states)), *(memory[i] for i in self.read))
 
 
 def _with_operator(model: Seq2Seq) -> Seq2Seq:
@@ -93,27 +94,34 @@ def _with_operator(model: Seq2Seq) -> Seq2Seq:
 
 
 class _Step(nn.Module):
-    """Tokens, state and memory → log-probabilities, the new state, and weights if any."""
+    """Tokens, states and memories → log-probabilities, the mean of the members', weights if any, and new states."""
 
-    def __init__(self, model: Seq2Seq, example: _Example, force: Callable[..., Any] | None) -> None:
+    def __init__(self, members: Sequence[Any], example: _Example, force: Callable[..., Any] | None) -> None:
         super().__init__()
-        self.model = model
+        self.members = nn.ModuleList(members)
         self.example = example
         self.force = force
 
     def forward(self, tokens: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
-        tensors, model = iter(values), self.model
+        members: list[Any] = list(self.members)
         if self.force is not None:
-            model = self.force(model, next(tensors))
+            table, *values = values  # type: ignore[assignment]  # the rest are as good as a tuple
+            members = [self.force(model, table) for model in members]
         beams = tokens.shape[0], tokens.shape[1]
-        count = len(list(leaves(self.example.state)))
-        state = like(self.example.state, (x.flatten(0, 1) for x in islice(tensors, count)))
-        memory = like(self.example.memory, tensors)
-        decoder = model.decoder
-        readout, state, alignment = decoder.step(decoder.embed(tokens.flatten()), state, memory)
-        log_p = decoder.logits(readout).view(*beams, -1).log_softmax(dim=2)
-        weights = [alignment.dense(memory.mask.shape[1])] if model.has_attention else []
-        return (log_p, *(x.view(*beams, *x.shape[1:]) for x in (*leaves(state), *weights)))
+        count = len(list(leaves(self.example.states)))
+        states = like(self.example.states, (x.flatten(0, 1) for x in values[:count]))
+        memories = like(self.example.memories, iter(values[count:]))
+        log_p, weights, new = [], [], []
+        for model, state, memory in zip(members, states, memories, strict=True):
+            decoder: Any = model.decoder
+            readout, state, alignment = decoder.step(decoder.embed(tokens.flatten()), state, memory)
+            log_p.append(decoder.logits(readout).view(*beams, -1).log_softmax(dim=2))
+            new.append(state)
+            if model.has_attention:
+                weights.append(alignment.dense(memory.mask.shape[1]))
+        mean = log_p[0] if len(log_p) == 1 else torch.stack(log_p).exp().mean(dim=0).log()
+        attention = [torch.stack(weights).mean(dim=0)] if weights else []
+        return (mean, *(x.view(*beams, *x.shape[1:]) for x in (*leaves(new), *attention)))
 
 
 class _Trace(nn.Module):
@@ -129,8 +137,8 @@ class _Trace(nn.Module):
     def forward(self, table: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
         model = self.page.forced_by(self.model, table) if self.model.has_attention else self.model
         tensors = iter(values)
-        before, after = (like(self.example.state, tensors) for _ in range(2))
-        memory = like(self.example.memory, tensors)
+        [before], [after] = (like(self.example.states, tensors) for _ in range(2))
+        [memory] = like(self.example.memories, tensors)
         query = self.page.query_of(model.decoder, before, after)
         [trace], contexts = self.page.attention_traces(model, query, [before], memory)
         outputs = {"query": query[0], "context": contexts[0]}
@@ -141,10 +149,10 @@ class _Trace(nn.Module):
 
 
 def _traced_attention(page: Any, model: Seq2Seq, small: _Example, large: _Example) -> onnx.ModelProto:
-    states, memories = list(leaves(small.state)), numbered("memory", small.memory)
+    states, memories = list(leaves(small.states)), numbered("memory", small.memories)
     names = [*(f"{when}state_{i}" for when in ("", "new_") for i in range(len(states))), *memories]
-    axes = _varying(small, large, lambda example: (example.state, example.state, example.memory))
-    inputs = [torch.tensor([2, -1]), *states, *states, *leaves(small.memory)]
+    axes = _varying(small, large, lambda example: (example.states, example.states, example.memories))
+    inputs = [torch.tensor([2, -1]), *states, *states, *leaves(small.memories)]
     trace = _Trace(page, model.eval(), small)
     trace(*inputs)
     dynamic = {"forced": {0: "L"}, **dict(zip(names, axes, strict=True))}
@@ -153,13 +161,15 @@ def _traced_attention(page: Any, model: Seq2Seq, small: _Example, large: _Exampl
     return without_unread(traced(trace, inputs, ["forced", *names], trace.names, dynamic))
 
 
-def _traced_step(model: Seq2Seq, small: _Example, large: _Example, force: Callable[..., Any] | None) -> onnx.ModelProto:
-    """The step, without those of the memory's tensors that it does not read."""
-    states, memories = numbered("state", small.state), numbered("memory", small.memory)
-    weights = ["weights"] if model.has_attention else []
+def _traced_step(
+    members: Sequence[Any], small: _Example, large: _Example, force: Callable[..., Any] | None
+) -> onnx.ModelProto:
+    """The step, without those of the memories' tensors that it does not read."""
+    states, memories = numbered("state", small.states), numbered("memory", small.memories)
+    weights = ["weights"] if any(model.has_attention for model in members) else []
     outputs = ["log_probabilities", *(f"new_{name}" for name in states), *weights]
-    inputs = [torch.full((len(small.source), _BEAM), BOS), *small.beams(), *leaves(small.memory)]
-    axes = _varying(small, large, lambda example: (*example.beams(), example.memory))
+    inputs = [torch.full((len(small.source), _BEAM), BOS), *small.beams(), *leaves(small.memories)]
+    axes = _varying(small, large, lambda example: (*example.beams(), *example.memories))
     names = [name for name, _ in (*states.items(), *memories.items())]
     dynamic = {"tokens": {0: "B", 1: "K"}, **dict(zip(names, axes, strict=True))}
     for name in states:
@@ -170,20 +180,20 @@ def _traced_step(model: Seq2Seq, small: _Example, large: _Example, force: Callab
     if force is not None:
         first, dynamic["forced"] = ["tokens", "forced"], {0: "L"}
         inputs.insert(1, torch.tensor([2, -1]))
-    graph = traced(_Step(model, small, force), inputs, [*first, *names], outputs, dynamic)
+    graph = traced(_Step(members, small, force), inputs, [*first, *names], outputs, dynamic)
     return without_unread(graph, memories)
 
 
-def _traced_encoder(model: Seq2Seq, small: _Example, large: _Example, read: set[str]) -> onnx.ModelProto:
-    """The encoder, with those of the memory's tensors that the step reads."""
-    states = numbered("state", small.state)
-    memories = [(i, name) for i, name in enumerate(numbered("memory", small.memory)) if name in read]
-    of_states = _varying(small, large, lambda example: [x.unsqueeze(1) for x in leaves(example.state)])
-    of_memories = _varying(small, large, lambda example: example.memory)
+def _traced_encoder(members: Sequence[Any], small: _Example, large: _Example, read: set[str]) -> onnx.ModelProto:
+    """The encoder, with those of the memories' tensors that the step reads."""
+    states = numbered("state", small.states)
+    memories = [(i, name) for i, name in enumerate(numbered("memory", small.memories)) if name in read]
+    of_states = _varying(small, large, lambda example: [x.unsqueeze(1) for x in leaves(example.states)])
+    of_memories = _varying(small, large, lambda example: example.memories)
     dynamic = {"source": {0: "B", 1: "S"}, "lengths": {0: "B"}, **dict(zip(states, of_states, strict=True))}
     dynamic |= {name: of_memories[i] for i, name in memories}
     names = [*states, *(name for _, name in memories)]
-    module = _Encode(model, [i for i, _ in memories])
+    module = _Encode(members, [i for i, _ in memories])
     return traced(module, [small.source, small.lengths], ["source", "lengths"], names, dynamic)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.cli import error_of
+from support.cli import error_of, with_another_target_word
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.cli import main
@@ -80,6 +81,15 @@ def test_the_script_finds_the_hypotheses_of_nmt(overrides: list[str], make_trans
         options = {"beam_size": beam, "length_penalty": alpha, "n_best": n_best}
         found = script.Translator(folder).translate(SENTENCES, attention=True, batch_size=2, **options)
         assert_same(found, made[1].translate(SENTENCES, **options))
+
+
+def test_an_ensemble_searches_as_in_nmt(make_translator: Maker, tmp_path: Path) -> None:
+    paths = [
+        saved(tmp_path / f"{wiring}.safetensors", make_translator(f"model.attention.wiring={wiring}", *WHITESPACE))
+        for wiring in ("bahdanau", "none")
+    ]
+    found = script.Translator(exported(tmp_path, *paths)).translate(SENTENCES, attention=True)
+    assert_same(found, Translator.load(*paths).translate(SENTENCES))
 
 
 @pytest.fixture(scope="session")
@@ -150,17 +160,33 @@ def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:
     assert "--input: not allowed with argument TEXT" in run(small, "x", "--input", str(latin)).stderr
 
 
+def test_ctrl_c_keeps_what_is_written_and_shows_no_traceback(small: Path) -> None:
+    command, pipe = [sys.executable, str(small / "translate.py")], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"Ba De\n" * 512)  # a block
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert (process.returncode, said) == (130, b"")
+
+
 def test_what_the_command_refuses(
     small: Path, best: str, make_translator: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spacy = saved(tmp_path / "spacy.safetensors", make_translator("data.source.tokenizer=spacy"))
+    other = str(with_another_target_word(Path(best), tmp_path / "other.safetensors"))
     output = tmp_path / "out" / "folder"
     capsys.readouterr()
-    for path, message in (
-        (spacy, "data.source.tokenizer: an exported model has no spacy: train with char"),
-        (str(tmp_path / "missing.safetensors"), "does not exist"),
+    for checkpoints, message in (
+        ([spacy], "data.source.tokenizer: an exported model has no spacy: train with char"),
+        ([best, other], "have different target tokens"),
+        ([best, best], "given twice"),
+        ([str(tmp_path / "missing.safetensors")], "does not exist"),
     ):
-        assert main(["export", path, "--output", str(output)]) == 2
+        assert main(["export", *checkpoints, "--output", str(output)]) == 2
         assert message in error_of(capsys)
         assert not output.parent.exists()
     assert main(["export", best, "--output", str(small)]) == 2

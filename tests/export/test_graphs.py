@@ -11,6 +11,7 @@ from support.tiny_models import EACH_ONCE, TARGET_TYPES, Variant, tiny_model
 
 from nmt.data.batching import pad_source
 from nmt.decoding.beam_search import select
+from nmt.decoding.ensemble import Ensemble
 from nmt.export.graphs import trace
 from nmt.text.vocabulary import BOS
 
@@ -39,44 +40,51 @@ def run(session: onnxruntime.InferenceSession, values: Values) -> Values:
     return dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def compare(model, graphs: list[onnxruntime.InferenceSession], sources: list[list[int]]) -> None:
-    """Steps of the model and of the graphs, between which hypotheses change their places."""
+def compare(models: list, graphs: list[onnxruntime.InferenceSession], sources: list[list[int]]) -> None:
+    """Steps of the models and of the graphs, between which hypotheses change their places."""
     encoder, step = graphs
     source, lengths = pad_source(sources)
     generator = np.random.default_rng(1)
     rows = np.arange(len(sources))[:, None]
-    state, memory = model.encode(source, lengths)
+    encoded = [model.encode(source, lengths) for model in models]
+    states, memories = [state for state, _ in encoded], [memory for _, memory in encoded]
     values = run(encoder, {"source": source.numpy(), "lengths": lengths.numpy()})
     tokens = np.full((len(sources), 1), BOS)
     for _ in range(STEPS):
         beam = tokens.shape[1]
-        embedded = model.decoder.embed(torch.from_numpy(tokens.flatten()))
-        readout, state, alignment = model.decoder.step(embedded, state, memory)
+        probabilities, weights = [], []
+        for number, (model, memory) in enumerate(zip(models, memories, strict=True)):
+            embedded = model.decoder.embed(torch.from_numpy(tokens.flatten()))
+            readout, states[number], alignment = model.decoder.step(embedded, states[number], memory)
+            probabilities.append(model.decoder.logits(readout).softmax(dim=1).numpy())
+            weights.append(alignment.dense(source.shape[1] if model.has_attention else 1).numpy())
         got = run(step, values | {"tokens": tokens})
-        expected = model.decoder.logits(readout).log_softmax(dim=1).view(len(sources), beam, TARGET_TYPES)
+        expected = np.log(np.mean(probabilities, axis=0)).reshape(len(sources), beam, TARGET_TYPES)
         np.testing.assert_allclose(got["log_probabilities"], expected, rtol=0, atol=1e-4)
-        if model.has_attention:
-            weights = alignment.dense(source.shape[1]).view(len(sources), beam, -1)
-            np.testing.assert_allclose(got["weights"], weights, rtol=0, atol=1e-5)
+        if models[0].has_attention:
+            expected = np.mean(weights, axis=0).reshape(len(sources), beam, -1)
+            np.testing.assert_allclose(got["weights"], expected, rtol=0, atol=1e-5)
         parents = generator.integers(0, beam, (len(sources), BEAM))
         values |= {name.removeprefix("new_"): x[rows, parents] for name, x in got.items() if name.startswith("new_")}
-        state = select(state, torch.from_numpy((rows * beam + parents).flatten()))
+        order = torch.from_numpy((rows * beam + parents).flatten())
+        states = [select(state, order) for state in states]
         tokens = generator.integers(4, TARGET_TYPES, (len(sources), BEAM))
 
 
 MODELS = [
-    *((variant, 1) for variant in EACH_ONCE),
-    *((Variant("luong", input_feeding=True, other=cell), 3) for cell in ("", "lstm")),
+    *(((variant,), 1) for variant in EACH_ONCE),
+    *(((Variant("luong", input_feeding=True, other=cell),), 3) for cell in ("", "lstm")),
+    ((Variant("bahdanau"), Variant("luong", "general", "local_p", input_feeding=True)), 1),  # an ensemble
 ]
 
 
-@pytest.mark.parametrize(("variant", "layers"), MODELS, ids=str)
+@pytest.mark.parametrize(("variants", "layers"), MODELS, ids=str)
 @torch.no_grad()
-def test_the_graphs_give_the_models_numbers(variant: Variant, layers: int) -> None:
-    model = tiny_model(variant, layers).float()
-    graphs = sessions(trace(model))
+def test_the_graphs_give_the_models_numbers(variants: tuple[Variant, ...], layers: int) -> None:
+    models = [tiny_model(variant, layers, seed).float() for seed, variant in enumerate(variants)]
+    graphs = sessions(trace(models[0] if len(models) == 1 else Ensemble(models)))
     for sources in BATCHES:
-        compare(model, graphs, sources)
+        compare(models, graphs, sources)
 
 
 def test_the_step_takes_nothing_that_it_does_not_read() -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from nmt.addons import addons
-from nmt.commands.options import Parser
+from nmt.commands.options import Parser, refuse_twice
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -19,11 +19,13 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt export",
         description="Write a folder with the model as ONNX graphs and a script, translate.py, that translates with "
-        "NumPy, onnxruntime and, for subwords, sentencepiece."
+        "NumPy, onnxruntime and, for subwords, sentencepiece. Several checkpoints make one folder, an ensemble."
         + page
         * " With --page, write the page of nmt serve as static files, whose model runs in the browser.",
     )
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
+    parser.add_argument(
+        "checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors"
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
     precision = (
         "of the weights: float16 halves the files, int8 makes them still smaller and, except for --page, computes in "
@@ -42,7 +44,10 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Export. Raises `UserError` if the packages are missing, the output exists, or a checkpoint does not serve."""
+    refuse_twice(options.checkpoints)
     files.require_new(options.output)
+    if options.page and len(options.checkpoints) > 1:
+        raise UserError(f"--page shows one model, and {len(options.checkpoints)} were given: leave the others out")
     try:
         from nmt.export.cards import description
         from nmt.export.folder import export
@@ -57,17 +62,18 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.checkpoint import contents as checkpoint
 
-    path = options.checkpoint
-    loaded = checkpoint.load(path, torch.device("cpu"))
-    if loaded.config.search.sampling is not None:
-        print(f"{path} draws translations at random; the exported model searches with a beam", file=sys.stderr)
-    about = description(path)
+    loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
+    for path, contents in loaded.items():
+        if contents.config.search.sampling is not None:
+            print(f"{path} draws translations at random; the exported model searches with a beam", file=sys.stderr)
+    about = description(options.checkpoints[0]) if len(loaded) == 1 else ""
     if options.page:
         from nmt.export.static_site import write_page
 
-        write_page(path, loaded, options.output, options.precision, options.page, about)
+        [(path, contents)] = loaded.items()
+        write_page(path, contents, options.output, options.precision, options.page, about)
     else:
-        export(path, loaded, options.output, options.precision, about)
+        export(loaded, options.output, options.precision, about)
     size = sum(file.stat().st_size for file in options.output.rglob("*") if file.is_file())
     print(f"Written: {options.output} ({size / 1e6:.1f} MB)")
     return 0

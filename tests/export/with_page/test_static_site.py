@@ -44,10 +44,13 @@ def test_all_that_the_page_loads_is_in_its_folder(best: str, package: Path, tmp_
 
 def test_what_is_refused(best: str, package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "page"
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(Path(best).read_bytes())
     (package / "dist" / RUNTIME[0]).rename(package / RUNTIME[0])
     capsys.readouterr()
     for arguments, message in (
         ([best, "--page", str(package)], "name the folder of the npm package onnxruntime-web"),
+        ([best, str(other), "--page", str(package)], "--page shows one model, and 2 were given"),
         ([best, "--page", str(tmp_path / "none")], "does not exist"),
     ):
         assert main(["export", *arguments, "--output", str(output)]) == 2

@@ -1,4 +1,4 @@
-"""YAML text → plain values, whatever the text: each key once, no aliases; and back.
+"""YAML text → plain values, whatever the text: each key once, no more values than it seems to have; and back.
 
 A number that Python would write otherwise stays the text that it is, for a field of text.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import yaml
@@ -15,6 +16,7 @@ from nmt.system.errors import UserError
 from nmt.system.values import shown
 
 LONGEST = 200_000  # characters of a config: it has a hundred fields
+MOST_VALUES = 10_000  # of a config, each counted as often as aliases (*name) repeat it
 
 
 def in_yaml(value: Any) -> str:
@@ -51,7 +53,7 @@ def readings(text: str) -> list[int | float]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without surprises: PyYAML takes the last of two equal keys, and aliases can multiply a text without end."""
+    """YAML without surprises: PyYAML takes the last of two equal keys, and builds as much as aliases can multiply."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -62,12 +64,15 @@ class _Loader(yaml.SafeLoader):
             seen.add((key.tag, key.value))
         return node
 
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            event: Any = self.get_event()  # type: ignore[no-untyped-call]
-            problem = f"*{event.anchor} is an alias: write the value itself"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
-        return super().compose_node(parent, index)
+    def get_single_node(self) -> Any:
+        node = super().get_single_node()
+        nodes = [] if node is None else [node]
+        for inner in nodes:  # which grows
+            if len(nodes) > MOST_VALUES:
+                raise yaml.MarkedYAMLError(problem="its aliases (*name) stand for too many values")
+            if isinstance(inner, yaml.CollectionNode):
+                nodes.extend(chain.from_iterable(inner.value) if isinstance(inner, yaml.MappingNode) else inner.value)
+        return node
 
 
 def _as_written(loader: _Loader, node: Any) -> int | float | str:

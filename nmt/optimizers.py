@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
+from pydantic import Field
 from torch import nn
 
 from nmt.registry import BelowOne, Fraction, NonNegative, Positive, Section
@@ -42,7 +43,7 @@ class Adadelta(Optimizer):
     learning_rate: Positive = 1.0
     rho: Fraction = 0.95
     """ρ, the decay of the mean squares of gradients and of steps."""
-    epsilon: Positive = 1e-6
+    epsilon: Annotated[float, Field(ge=1e-30, le=1e6)] = 1e-6  # a smaller one is 0 in 32 bits
     """ε, what is added to these mean squares. The larger it is, the larger are the first steps."""
 
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -29,6 +30,7 @@ from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.event_log import EventLog
 from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, load_last_intact
 from nmt.training.interruption import StopSignals
+from nmt.training.loss import perplexity
 from nmt.training.prepare import Prepared, batches_of
 from nmt.training.train_state import TrainState
 
@@ -101,22 +103,25 @@ def write(trainer: Trainer, name: str, model: Seq2Seq, training: Any = None, pre
     checkpoint.save(trainer.folder / name, trainer.config, *sides, model, training, previous)
 
 
-def refuse_infinite(trainer: Trainer) -> None:
-    """Raise `UserError` if a weight is not finite, or if too many updates in a row were skipped."""
+def refuse_infinite(trainer: Trainer, loss: float = 0.0) -> None:
+    """Raise `UserError` if too many updates in a row were skipped, or a weight or a validation's loss is too large."""
     counters, last = trainer.counters, trainer.folder / LAST
-    reason = f"{counters.skipped_in_row} updates in a row were skipped"
     most = MAX_SKIPPED if counters.update >= MAX_SKIPPED else max(3, counters.update // 2 + 1)
-    if counters.skipped_in_row < most:
-        if all(bool((weight.abs() <= LARGEST).all()) for weight in trainer.train_state.model.parameters()):
-            return
+    if counters.skipped_in_row >= most:
+        reason = f"{counters.skipped_in_row} updates in a row were skipped"
+    elif not all(bool((weight.abs() <= LARGEST).all()) for weight in trainer.train_state.model.parameters()):
         reason = "weights are not finite, or too large"
+    elif not math.isfinite(perplexity(loss)):
+        reason = f"the validation loss is {loss:g}"
+    else:
+        return
     advice = "start over (with training.checkpoint_every, a checkpoint before this would have been saved)"
-    if last.exists():
+    if last.exists() and (counters.validated or not loss):  # before the first validation these weights were saved
         advice = f"start over, or resume from {last}, which is still good"
-    raise UserError(
-        f"training.learning_rate ({counters.rate:g}) is too high: at update {counters.update}, {reason}; lower it, "
-        f"and {advice}"
-    )
+    decay = trainer.config.training.component("optimizer").weight_decay
+    by_decay = decay > 1 and decay * counters.rate > 1  # in each step a weight loses more than it is
+    field = f"weight_decay ({decay:g})" if by_decay else f"learning_rate ({counters.rate:g})"
+    raise UserError(f"training.{field} is too high: at update {counters.update}, {reason}; lower it, and {advice}")
 
 
 def _training_state(trainer: Trainer) -> dict[str, Any]:

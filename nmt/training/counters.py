@@ -75,7 +75,6 @@ class Counters:
     def record_validation(self, loss: float, bleu: float, config: TrainingConfig) -> None:
         """Count a validation: `since_best` is 0 if it is the best so far. A plateau reduces the learning rate."""
         self.validated = self.update
-        loss = loss if math.isfinite(loss) else math.inf  # of weights whose products overflow
         by_bleu = config.early_stopping.metric == "bleu"
         score, best = (bleu, self.best) if by_bleu else (0.0, 0.0)  # by loss alone: the scores are equal
         if self.best is None or (score, -loss) > (best, -self.best_loss):

@@ -115,6 +115,7 @@ def _validate(trainer: Trainer) -> None:
     loss, bleu, hypotheses, chrf = validate(
         trainer.train_state.result, pairs.source, pairs.target, config, trainer.validation, trainer.group
     )
+    refuse_infinite(trainer, loss)
     trainer.log.refuse_removed()  # before this validation is counted, whose best.safetensors would not be saved
     counters.record_validation(loss, bleu if chrf is None else chrf, config.training)
     counters.seconds += time.monotonic() - started

@@ -160,6 +160,12 @@ def test_weights_that_are_not_finite_are_never_kept(make_config: ConfigMaker, mo
         break_updates(patch, {2, 3, 4, 5, 6})
         with pytest.raises(UserError, match=rf"{too_high}: at update 4, 3 updates in a row were skipped"):
             finish(early)
+    far = make_config("name=far", "training.max_updates=2", "training.learning_rate=1e6")
+    with pytest.raises(
+        UserError, match=rf"{too_high}: at update 2, the validation loss is .*; lower it, and start over"
+    ):
+        finish(far)
+    assert not (Path(far.output_dir) / "far" / "best.safetensors").exists()
     for config in (wild, early):
         files = {path.name for path in (Path(config.output_dir) / config.name).iterdir()}
         assert files == {"config.yaml", "metrics.jsonl"}

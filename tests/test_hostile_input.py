@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.runs import ConfigMaker, finish
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.cli import main
@@ -15,7 +16,7 @@ from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.evaluation.alignment import read_links
 from nmt.system.device import choose_device
-from nmt.system.errors import UserError
+from nmt.system.errors import CONTROLS, UserError
 from nmt.text.corpus import LONGEST_LINE, read_lines
 from nmt.text.tokenizers.spacy import SpacyTokenizer
 from nmt.text.unknown_words import read_dictionary
@@ -88,6 +89,17 @@ def test_a_long_sentence_is_cut_before_it_is_tokenised(
     assert capsys.readouterr().err == f"cut off after 1 token (search.max_source_length): {'ba' * 20} …\n"
     translator.translate(["ba" + 100_000 * " " + "ba"])
     assert capsys.readouterr().err == ""
+
+
+def test_text_that_is_shown_while_training_does_not_steer_the_terminal(
+    make_config: ConfigMaker, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = corpus / "validation.tgt"
+    path.write_text(path.read_text(encoding="utf-8").replace("\n", " \x1b[2J\u202e\n"), encoding="utf-8")
+    finish(make_config("training.max_updates=1"))
+    shown = "".join(capsys.readouterr())
+    assert "\ufffd[2J\ufffd" in shown
+    assert not CONTROLS.search(shown.replace("\n", ""))
 
 
 DOUBLING = "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 25))

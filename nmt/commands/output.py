@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nmt import __version__
 from nmt.system import files
-from nmt.system.errors import CONTROLS, UserError
+from nmt.system.errors import UserError, escape_controls
 from nmt.system.wording import truncate
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def format_lines(translations: Sequence[Translation], first: int, options: argpa
     `first` is the number of the first sentence, counted from 0.
     """
     if options.json:
-        lines = (json.dumps(_json_object(translation), ensure_ascii=False) for translation in translations)
-        return [CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], line) for line in lines]
+        return [escape_controls(json.dumps(_json_object(one), ensure_ascii=False)) for one in translations]
     if options.n_best > 1:
         return [
             f"{number} ||| {t.text.replace(chr(10), ' ')} ||| {t.score:.4f}"

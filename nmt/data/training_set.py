@@ -8,7 +8,7 @@ import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import distributions
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ from nmt.data.batching import Example
 from nmt.data.building import build
 from nmt.data.splits import training_paths
 from nmt.data.store import Rows, Store, build_store, file_digest, open_store
+from nmt.system.errors import UserError
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, report_read_errors
 from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
@@ -119,7 +120,8 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     cannot be read, has no usable pair, or cannot give the vocabulary that is asked for.
     """
     paths = training_paths(config)
-    texts = _digests(chain.from_iterable(paths))
+    files = [*chain.from_iterable(paths)]
+    texts = _digests(files)
     augmentation = augmentation_of(config)
     monolingual = augmentation.texts()
     more = [text and [_digests(text.paths), sorted(text.held_out)] for text in monolingual]
@@ -127,7 +129,15 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
         [codec.vocabulary.tokens, hashlib.sha256(codec.subword_model or b"").hexdigest()] for codec in codecs or ()
     ]
     path = Path(config.folder) / "cache" / f"pairs-{_key(config, augmentation, [texts, more, initial])}"
-    fill = partial(build, config, augmentation, paths, monolingual, codecs)
+
+    def fill(folder: Path) -> dict[str, Any]:
+        try:
+            return build(config, augmentation, paths, monolingual, codecs, folder)
+        finally:  # an error may come of it, too
+            for file, before, now in zip(files, texts, _digests(files), strict=True):
+                if before != now:
+                    raise UserError(f"{file} was changed while it was read: run again")
+
     stored = open_store(path) or build_store(path, fill)
     learnt = []
     for name, side in config.sides:

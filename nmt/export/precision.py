@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidProtobuf
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from nmt.export.tracing import quietly
@@ -36,7 +38,10 @@ def write(graph: onnx.ModelProto, path: Path, precision: Precision, *, products:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.optimized_model_filepath = str(optimized)
         options.log_severity_level = 4
-        onnxruntime.InferenceSession(graph.SerializeToString(), options, ["CPUExecutionProvider"])
+        try:
+            onnxruntime.InferenceSession(graph.SerializeToString(), options, ["CPUExecutionProvider"])
+        except InvalidProtobuf as error:  # all that onnxruntime says of a file that it cannot write
+            raise OSError(errno.EIO, "onnxruntime cannot write there") from error
         in_integers = products and precision == "int8"
         if in_integers:
             with quietly():

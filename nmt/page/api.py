@@ -20,7 +20,7 @@ from nmt.page.neighbours.index import Index, vector
 from nmt.page.runs import config_of
 from nmt.page.security import Refusal
 from nmt.page.test_sets import TestSets
-from nmt.system.errors import UserError
+from nmt.system.errors import UserError, escape_controls
 from nmt.text.limits import most_characters
 from nmt.text.sentences import split_text
 from nmt.translator import Translator
@@ -76,7 +76,16 @@ Serving = Annotated[Server, Depends(_server)]
 REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"model": schemas.Refused} for code in (400, 401, 403, 404, 408, 413, 415, 421, 422, 503)
 }
-router = APIRouter(prefix="/api", responses=REFUSALS)
+
+
+class Answer(JSONResponse):
+    """JSON in which characters that steer a terminal, or turn the direction of text, are escaped."""
+
+    def render(self, content: Any) -> bytes:
+        return escape_controls(super().render(content).decode()).encode()
+
+
+router = APIRouter(prefix="/api", responses=REFUSALS, default_response_class=Answer)
 
 
 @router.get("/models", response_model=list[schemas.Model])
@@ -175,7 +184,7 @@ async def _while_connected(request: Request, answer: Coroutine[Any, Any, Any]) -
         await asyncio.wait((computing, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not computing.done():
             raise Refusal(400, "the client has gone")
-        return JSONResponse(computing.result())
+        return Answer(computing.result())
     finally:
         leaving.cancel()
         computing.cancel()

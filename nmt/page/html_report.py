@@ -107,8 +107,8 @@ def _assembled(stored: Sequence[dict[str, Any]], title: str) -> str:
 
 
 def _as_script(value: Any) -> str:
-    """JSON that no text in it can end, or turn into markup."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    """JSON in ASCII, which no text in it can end, turn into markup, or show in another direction."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _bare(path: Path) -> str:

@@ -1,5 +1,6 @@
 """The one exception that means "the user's input is wrong", not "the program is"."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,11 @@ class UserError(Exception):
         # It may quote a file or another program: lines, control characters, and far more than fits a screen.
         line = " ".join(_cut(text).splitlines())
         super().__init__(_cut(CONTROLS.sub(lambda match: repr(match[0])[1:-1], line)))
+
+
+def escape_controls(text: str) -> str:
+    """JSON whose texts have control characters as escapes."""
+    return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def _cut(text: str) -> str:

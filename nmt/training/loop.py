@@ -25,6 +25,7 @@ from tqdm import tqdm
 from nmt.data.batching import Batch, Batches, collate
 from nmt.schedules.learning_rate import ScheduleStep
 from nmt.system.device import report_out_of_memory
+from nmt.system.errors import CONTROLS
 from nmt.training.checkpointing import Trainer, refuse_infinite, save, write
 from nmt.training.counters import total_updates
 from nmt.training.folder import BEST
@@ -139,7 +140,8 @@ def _describe_validation(event: Mapping[str, Any], *, best: bool, bleu_name: str
         f"{', the best so far' if best else ''}"
     ]
     for example in event["examples"]:
-        lines += [f"    {name:<12}{example[name]}" for name in ("source", "reference", "hypothesis")] + [""]
+        texts = ((name, CONTROLS.sub("\ufffd", example[name])) for name in ("source", "reference", "hypothesis"))
+        lines += [*(f"    {name:<12}{text}" for name, text in texts), ""]
     return "\n".join(lines)
 
 

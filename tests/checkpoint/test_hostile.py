@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from support.checkpoint_bytes import header_and_data, joined, with_right_checksum
-from support.checkpoints import Alter, Saver, altered, refusal
+from support.checkpoints import PLANTED, Alter, Saver, altered, plant, refusal
 from support.runs import ConfigMaker, finish
 
 from nmt.cli import main
@@ -136,17 +136,10 @@ def test_a_small_file_costs_little(good: Path, kind: str) -> None:
 
 
 def test_nothing_planted_reaches_a_terminal(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters that steer it, or turn the direction of text, in every token that can be written."""
-    planted = "\x1b]0;x\x07\x9b2J\u202e\u2066\x7f"
-
-    def plant(contents: dict[str, Any]) -> None:
-        tokens = contents["target"]["tokens"]
-        tokens[4:] = [f"{token}{planted}" for token in tokens[4:]]
-        contents["model"][BIAS] += torch.tensor([0.0] * 3 + [-1e6] + [1e3] * 8)
-
+    """Control characters that steer it, or turn the direction of text."""
     altered(good, plant)
     for more in ([], ["--n-best", "2"], ["--json"]):
-        assert main(["translate", str(good), "ka", planted, *more, "--max-length", "4"]) == 0
+        assert main(["translate", str(good), "ka", PLANTED, *more, "--max-length", "4"]) == 0
         shown = "".join(capsys.readouterr())
         assert "]0;x2J" in shown.replace("\\u0007\\u009b", "")
         assert not CONTROLS.search(shown.replace("\n", ""))

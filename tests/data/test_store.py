@@ -5,11 +5,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.texts import KINDS, TEXT, everything, learn
 
 from nmt.data import training_set
+from nmt.system.errors import UserError
 from nmt.system.files import with_checksum, without_checksum
 from nmt.text.corpus import ParallelText
 
@@ -89,6 +91,24 @@ def test_a_damaged_store_is_reported_and_made_anew(
     assert message.endswith("building it again")
     assert everything(learn(tmp_path, TEXT, "whitespace")) == expected
     assert capsys.readouterr().err == ""
+
+
+def test_a_text_that_changes_while_it_is_read_is_refused_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = training_set.build
+
+    def build(*arguments: Any) -> Any:
+        [(path, _)] = arguments[2]
+        path.write_text("a\n" * next(lengths), encoding="utf-8")
+        return real(*arguments)
+
+    monkeypatch.setattr(training_set, "build", build)
+    lengths = iter((1, len(TEXT.source)))  # with an error of its own, and without
+    for _ in range(2):
+        with pytest.raises(UserError, match="was changed while it was read: run again"):
+            learn(tmp_path, TEXT, "whitespace")
+    assert stores(tmp_path) == []
 
 
 PROGRAM = """

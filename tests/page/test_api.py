@@ -2,17 +2,22 @@
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
+from support.checkpoints import PLANTED, Saver, altered, plant
+from support.checkpoints import save as save
 
+from nmt.cli import main
 from nmt.config.run import Config
 from nmt.page import batch_queue, schemas
 from nmt.page.app import make_app
 from nmt.page.explanation import explain, read
 from nmt.page.security import LARGEST_BODY
+from nmt.system.errors import CONTROLS
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
@@ -85,6 +90,22 @@ def test_an_explanation_is_that_of_nmt(client: TestClient, translator: Translato
         assert [values[name] for name in ("parent", "fate", "rank")] == [node.parent, node.fate, node.rank]
         assert values["token"] == types[node.token]
         assert values["score"] == pytest.approx(node.score, abs=1e-4)
+
+
+def test_nothing_planted_in_a_vocabulary_gets_out(save: Saver, tmp_path: Path) -> None:
+    """Control characters and markup are escaped in all answers, and in the page of a sentence."""
+    path, file = altered(save("planted"), plant), tmp_path / "page.html"
+    with TestClient(make_app({"1": ("one", Translator.load(path))}), base_url=BASE) as client:
+        for address, more in (("translate", {}), ("explain", {}), ("read", {"target": f"ka {PLANTED}"})):
+            answer = client.post(f"/api/{address}", json={"text": f"ka {PLANTED}", **more})
+            assert answer.status_code == 200
+            assert not CONTROLS.search(answer.text)
+            assert not CONTROLS.search(answer.json().get("text", ""))
+            assert not CONTROLS.search("".join(one["label"] for one in answer.json().get("target", [])))
+    assert main(["explain", str(path), "ka", "--html", str(file), "--alternatives", "1"]) == 0
+    page = file.read_text(encoding="utf-8")
+    assert not CONTROLS.search(page.replace("\n", ""))
+    assert "2J<script>" not in page
 
 
 def test_a_reading_is_that_of_nmt(client: TestClient, translator: Translator) -> None:

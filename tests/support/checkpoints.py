@@ -26,6 +26,16 @@ JOINT = [
 LARGE = ["model.embedding_size=64", "model.encoder.hidden_size=64", "model.decoder.hidden_size=64"]
 
 
+PLANTED = "\x1b]0;x\x07\x9b2J\u202e\u2066\x7f<script>"
+
+
+def plant(contents: dict[str, Any]) -> None:
+    """Control characters and markup in every token that can be written."""
+    tokens = contents["target"]["tokens"]
+    tokens[4:] = [f"{token}{PLANTED}" for token in tokens[4:]]
+    contents["model"]["decoder.output.bias"] += torch.tensor([0.0] * 3 + [-1e6] + [1e3] * 8)
+
+
 @pytest.fixture
 def save(tmp_path: Path, make_translator: Maker) -> Saver:
     """Write `NAME.safetensors` of the model that overrides of the config make."""

@@ -83,7 +83,12 @@ function isSpecial(token) {
 
 /** @param {Token} token */
 function bare({ token, label, kind }) {
-  return kind === "word" ? token.replaceAll("▁", "") || label : label;
+  return kind === "word" ? plain(token) || label : label;
+}
+
+/** A token without its signs for spaces, and without what turns the direction of text. @param {string} token */
+function plain(token) {
+  return token.replace(/[▁\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, "");
 }
 
 /** The token of a unit that stands for it: its first one that is no mark. @param {Unit} unit @param {Token[]} tokens */
@@ -144,13 +149,13 @@ export function withinSentences(weights, segments) {
 export function readable(token) {
   if (token === "<eos>") return "(end)";
   if (token === "<unk>") return "(unknown)";
-  return token.replaceAll("▁", "") || "␣";
+  return plain(token) || "␣";
 }
 
 /** Tokens as a text: pieces joined to words. @param {string[]} tokens */
 export function spelt(tokens) {
   return withCase(tokens)
-    .map((text, i) => (adjoins(tokens, i) ? "" : " ") + (isSpecial(text) ? readable(text) : text.replaceAll("▁", "")))
+    .map((text, i) => (adjoins(tokens, i) ? "" : " ") + (isSpecial(text) ? readable(text) : plain(text)))
     .join("")
     .trim();
 }

@@ -65,7 +65,8 @@ def folder_card(config: dict[str, Any], size: int, about: str = "") -> str:
 def _elsewhere(text: str) -> str:
     """A text of Markdown without a Hub's fields and its title, and without links to files that are not there."""
     body = re.sub(r"\A\s*# .*\n", "", re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)).strip()
-    return re.sub(r"!?\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", body) + "\n"
+    link = r"!?\[([^\]]{0,1000})\]\((?!https?:)[^)]{0,1000}\)"  # without bounds a hostile text would take hours
+    return re.sub(link, r"\1", body) + "\n"
 
 
 def description(checkpoint: str) -> str:
@@ -79,7 +80,7 @@ def description(checkpoint: str) -> str:
     if not has_text or file.with_name("pyproject.toml").exists():
         return ""
     text = "\n".join(read_lines(file)) + "\n"
-    print(f"Description of the model: taken from {file}", file=sys.stderr)
+    print(f"Description of the model: taken from {file.resolve()}", file=sys.stderr)
     return text
 
 

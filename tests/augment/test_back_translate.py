@@ -1,6 +1,9 @@
 """`nmt back-translate`: pairs for `data.*.extra`, the same after an interruption and by any number of workers."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +99,27 @@ def test_stopped_and_resumed_by_workers_it_gives_the_same_bytes(
     capsys.readouterr()
     assert back(best, text, out, *form, "--resume") == 2
     assert "out.de already exists" in error_of(capsys)
+
+
+@pytest.mark.long
+def test_killed_and_resumed_again_and_again_it_gives_the_same_bytes(best: str, tmp_path: Path) -> None:
+    text, whole, out = (tmp_path / name for name in ("text", "whole", "out"))
+    text.write_text("".join(f"der kleine Hund läuft {i}\n" for i in range(3000)), encoding="utf-8")
+    form = ["--n-best", "3", "--beam", "3", "--resume"]
+    assert back(best, text, whole, *form) == 0
+    pairs = tmp_path / "out.pairs"
+    for kill in range(1, 4):
+        command = [best, "--input", str(text), "--output", str(out), *form, "--workers", "2"]
+        process = subprocess.Popen([sys.executable, "-m", "nmt", "back-translate", *command])
+        while not (pairs.exists() and pairs.stat().st_size > kill * 20_000):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        time.sleep(1)  # its workers end, too
+    assert back(best, text, out, *form) == 0
+    for language in ("de", "en"):
+        assert lines_of(out, language) == lines_of(whole, language)
 
 
 def test_every_option_runs(best: str, text: Path, tmp_path: Path) -> None:

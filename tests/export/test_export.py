@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,11 +21,14 @@ from nmt.cli import main
 from nmt.config.run import Config
 from nmt.decoding.translation import Translation
 from nmt.export import standalone as script
+from nmt.export.cards import folder_card
 from nmt.export.folder import FORMAT
 from nmt.system import bundled
 from nmt.translator import Translator
 
 Maker = Callable[..., tuple[Config, Translator]]
+CARD = {"source": {"language": "de"}, "target": {"language": "en"}, "models": ["x"], "nmt": "1", "precision": "int8"}
+CARD |= {"files": {}}
 SENTENCES = ["B\xada De  Fi ja", "", "ke li Xy", "Hu", "Ba Ba ja De ke Fi li Go Hu"]
 WHITESPACE = ["data.source.tokenizer=whitespace", "data.target.tokenizer=whitespace"]
 CHAR = ["data.source.tokenizer=char", "data.target.tokenizer=char", "data.source.lowercase=true"]
@@ -129,6 +133,12 @@ def test_the_script_alone_and_the_card_that_names_its_files(small: Path, best: s
     [entry] = map(json.loads, run(small, "--json", lines[0]).stdout.splitlines())
     assert entry["text"] == ours[0]
     assert np.sum(entry["attention"], axis=1) == pytest.approx(np.ones(len(entry["tokens"])), abs=1e-5)
+
+
+def test_a_hostile_card_costs_no_time() -> None:
+    begun = time.process_time()
+    assert folder_card(CARD, 1, "![" * 100_000 + "[a](" * 10_000 + "[a](b)").count("[a](b)") == 0
+    assert time.process_time() - begun < 10
 
 
 def test_what_the_script_refuses(small: Path, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_start_up_imports_only_what_is_needed() -> None:
     assert "nmt.translator" in loaded
     assert not loaded & heavy
     detect = "from nmt.text.language import likeliest_language; likeliest_language('Ein Hund', ['de', 'en'])"
-    assert not loaded_by(detect) & heavy  # spaCy's rules are read without it
+    assert not loaded_by(detect) & heavy  # py3langid has a model of its own
     assert not loaded_by("import nmt") & {"torch", "numpy", "yaml", "pydantic", "nmt.translator"}
 
 

@@ -24,7 +24,6 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.values import is_unicode, shown
 from nmt.text.codec import Codec
-from nmt.text.normalization import normalized
 from nmt.text.vocabulary import SPECIALS
 
 FORMAT = 4  # older ones are no safetensors files
@@ -65,7 +64,6 @@ class _Contents(_Schema):
     target: _Side
     model: dict[str, Tensor]
     scales: dict[str, Tensor]
-    selection: Any = None  # older files have one, which nothing reads
     threshold: FiniteFloat | None
     rarity_threshold: FiniteFloat | None = None
     training: dict[str, Any] | None
@@ -137,8 +135,6 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
         contents = _Contents.model_validate(values)
     except ValidationError as error:
         raise DamagedFile(f"{path} is not an nmt checkpoint: {explain(error)}; use another copy") from None
-    if isinstance(data := contents.config.get("data"), dict):
-        data.setdefault("normalize", all(map(_is_normalized, (contents.source, contents.target))))
     config = parse_stored(contents.config, f"{path} (if a newer nmt has written it, update nmt)")
     source = _codec(config, "source", contents.source, path)
     target = _codec(config, "target", contents.target, path)
@@ -152,12 +148,6 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
     fill(model, config.model, weights)
     thresholds = contents.threshold, contents.rarity_threshold
     return Loaded(config, source, target, model.to(device).eval(), contents.training, *thresholds)
-
-
-def _is_normalized(side: _Side) -> bool:
-    """Whether a side of a model from before `data.normalize` has only tokens that normalised text has, too."""
-    before = "o" if side.subword_model is None else ""  # with which an accent that is a token by itself would combine
-    return all(normalized(before + token) == before + token for token in side.tokens)
 
 
 def _codec(config: Config, name: str, state: _Side, path: str) -> Codec:

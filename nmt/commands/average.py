@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.commands.options import Parser, refuse_twice
+from nmt.commands.options import Parser
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -33,7 +33,6 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
-    refuse_twice(options.checkpoints)
     if options.output.suffix != ".safetensors":
         raise UserError(f"--output {options.output}: the name of a checkpoint ends in .safetensors")
     files.require_new(options.output)
@@ -45,8 +44,7 @@ def run(options: argparse.Namespace) -> int:
     loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
     mean = mean_of(loaded)
     model = mean.model.half() if options.half else mean.model
-    sides = mean.source, mean.target
-    checkpoint.save(options.output, mean.config, *sides, model, int8=options.int8)
+    checkpoint.save(options.output, mean.config, mean.source, mean.target, model, int8=options.int8)
     if (sources := _validation_sources(mean.config.data)) is not None:
         from nmt.evaluation.calibration import store_thresholds
         from nmt.translator import Translator

@@ -93,8 +93,6 @@ def _check(options: argparse.Namespace) -> None:
     """Raise `UserError` if options exclude each other, before anything is loaded."""
     if not options.checkpoints and not options.ensemble:
         raise UserError("no CHECKPOINT given: name one, or several with --ensemble")
-    shared.refuse_twice(options.checkpoints)
-    shared.refuse_twice(options.ensemble)
     shared.refuse_alone(options, {"source": "reference", "reference": "source", "alignment_words": "alignment"})
     if options.output is not None:
         if (options.output / "evaluation.json").exists():

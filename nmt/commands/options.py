@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nmt.system.errors import UserError
@@ -89,13 +88,6 @@ def refuse_alone(options: argparse.Namespace, needs: Mapping[str, str]) -> None:
         if getattr(options, name) and not getattr(options, other):
             flag, needed = (f"--{word.replace('_', '-')}" for word in (name, other))
             raise UserError(f"{flag} needs {needed}: give both options, or neither")
-
-
-def refuse_twice(checkpoints: Sequence[str]) -> None:
-    """Raise `UserError` if a checkpoint is given more than once."""
-    files = {path if path.startswith("hf://") else os.path.realpath(path) for path in checkpoints}
-    if len(files) < len(checkpoints):
-        raise UserError("a checkpoint was given twice: name each once")
 
 
 def share_threads(options: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from nmt.commands.options import Parser, add_device_options, positive, refuse_twice, set_threads
+from nmt.commands.options import Parser, add_device_options, positive, set_threads
 from nmt.system.wording import counted
 
 BLOCK = 4096  # pairs that are scored before their lines are printed
@@ -26,7 +26,6 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
-    refuse_twice(options.checkpoints)
 
     from nmt.text.corpus import read_pairs
     from nmt.training.loss import perplexity

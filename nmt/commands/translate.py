@@ -63,7 +63,6 @@ def run(options: argparse.Namespace) -> int:
     _check(options, text)
     for file in filter(os.path.isfile, text):
         print(f"{file} is also a file: to translate its lines, use --input {file}", file=sys.stderr)
-    shared.refuse_twice(checkpoints)
     options.translations = None
     if options.dictionary is not None:
         from nmt.text.unknown_words import read_dictionary

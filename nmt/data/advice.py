@@ -14,7 +14,6 @@ from nmt.text.language import identifiable, likeliest_language
 
 FEW = 100  # pairs
 SAMPLE = 100  # lines of each side
-GROUPS = 5  # of them, in each of which a language is identified
 COPIES = 0.1  # the share of untranslated pairs from which on they do harm (Khayrallah and Koehn 2018)
 _CELL = r"[^\s\d\u2e80-\uffff]"  # Chinese has no spaces after commas
 _TABLE = re.compile(rf'\t|{_CELL}[,;]{_CELL}|^\s*<.*>\s*$|^\s*\{{".*\}}\s*$')  # TSV, CSV, XML, JSON
@@ -45,26 +44,15 @@ def advice(pairs: TrainingSet) -> Iterator[str]:
 
 def _languages(pairs: TrainingSet, sample: Sequence[Sequence[str]]) -> Iterator[str]:
     declared = [side.language for _, side in pairs.config.sides]
-    others = [_other_language(lines, language) for lines, language in zip(sample, declared, strict=True)]
-    if others == declared[::-1]:
-        look = f"all samples of the source look like {others[0]}, of the target like {others[1]}"
+    guesses = [likeliest_language(" ".join(line[:300] for line in lines), identifiable()) for lines in sample]
+    if guesses == declared[::-1] != declared:
+        look = f"the source looks like {guesses[0]}, the target like {guesses[1]}"
         yield f"data: the sides look swapped: {look}: exchange the files, or the languages"
         return
-    for (name, side), other in zip(pairs.config.sides, others, strict=True):
-        if other:
-            text = f"data.{name}.language is {side.language}, but all {GROUPS} samples of the text look like {other}"
-            yield f"{text}: set it to {other}, or name other files"
-
-
-def _other_language(lines: Sequence[str], declared: str) -> str | None:
-    """The language that all groups of the lines are in, if it is not the declared one."""
-    languages, other = identifiable(), None
-    for number in range(GROUPS if declared in languages else 0):
-        guess = likeliest_language(" ".join(line[:300] for line in lines[number::GROUPS]), languages)
-        if guess in (None, declared) or guess != (other or guess):
-            return None
-        other = guess
-    return other
+    for (name, side), guess in zip(pairs.config.sides, guesses, strict=True):
+        if side.language in identifiable() and guess not in (None, side.language):
+            text = f"data.{name}.language is {side.language}, but the text looks like {guess}"
+            yield f"{text}: set it to {guess}, or name other files"
 
 
 def _held_out(pairs: TrainingSet) -> Iterator[str]:

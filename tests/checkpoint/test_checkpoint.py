@@ -138,18 +138,6 @@ def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
         assert "is not a complete nmt checkpoint" in refusal(path)
 
 
-def test_the_shortlist_of_an_older_checkpoint_is_ignored(saved: Path) -> None:
-    shortlist = {"likeliest": torch.zeros(12, 2, dtype=torch.int16), "frequent": torch.zeros(3, dtype=torch.int16)}
-    before = checkpoint.load(saved, CPU)
-    for stored, selection in ((True, shortlist), (False, None)):
-        contents = checkpoint_file.read(saved)
-        contents["config"]["search"]["vocabulary_selection"] = stored
-        checkpoint_file.write(saved, contents | {"selection": selection})
-        after = checkpoint.load(saved, CPU)
-        assert after.config == before.config
-        assert_same(dict(after.model.state_dict()), dict(before.model.state_dict()))
-
-
 def test_an_older_checkpoint_is_refused_with_advice(tmp_path: Path) -> None:
     path = tmp_path / "best.pt"
     torch.save({"format": 3}, path)

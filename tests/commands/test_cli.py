@@ -81,7 +81,6 @@ def test_a_finished_run_is_prolonged_and_need_not_see_the_test_set(
         (["transalte"], ["transalte", "translate"]),
         (["train", "CONFIG", "--set", "output_dir=/dev/null/x"], ["/dev/null/x", "cannot be created"]),
         (["translate", "BEST", "x", "--output", "y"], ["--output needs --input"]),
-        (["average", "BEST", "BEST/../best.safetensors", "--output", "mean.safetensors"], ["twice"]),
         (["score", "BEST", "--source", "BEST/../text.de", "--target", __file__], ["lines"]),
         (["average", "BEST", "--output", "mean.pt"], ["mean.pt", "ends in .safetensors"]),
         (["evaluate", "BEST", "--split", "tset"], ["tset", "validation"]),

@@ -45,7 +45,6 @@ def test_every_option_runs_alone_and_with_all_others(
     for arguments, words in (
         ([best, "--alignment", "gold.align"], "gold.align does not exist"),
         ([best, "--alignment", files[0]], f"{files[0]}, line 1: 'der' is not a link"),
-        ([best, *models[1], none], "a checkpoint was given twice"),
         ([best, "--alignment-words", "spacy"], "--alignment-words needs --alignment"),
         ([best, "--output", str(tmp_path / "2")], f"{tmp_path / '2'} already holds an evaluation"),
     ):

@@ -30,9 +30,9 @@ def of_text(folder: Path, source: list[str], target: list[str], *held_out: list[
     ("source", "target", "message"),
     [
         (DE, EN, ""),
-        (EN, DE, "sides look swapped: all samples of the source look like en, of the target like de: exchange"),
-        (FRENCH, EN, "data.source.language is de, but all 5 samples of the text look like fr: set it to fr"),
-        (DE, FRENCH, "data.target.language is en, but all 5 samples of the text look like fr"),
+        (EN, DE, "sides look swapped: the source looks like en, the target like de: exchange"),
+        (FRENCH, EN, "data.source.language is de, but the text looks like fr: set it to fr"),
+        (DE, FRENCH, "data.target.language is en, but the text looks like fr"),
         (DE, DE[:30] + EN[30:], "10 of 100 sampled pairs have the same text on both sides"),
         (DE[:99], EN[:99], "only 99 training pairs"),
         ([f'{n},"{de}",{en}' for n, (de, en) in enumerate(zip(DE, EN, strict=True))], EN, "rows of a table"),

@@ -193,7 +193,6 @@ def test_what_the_command_refuses(
     for checkpoints, message in (
         ([spacy], "data.source.tokenizer: an exported model has no spacy: train with char"),
         ([best, other], "have different target tokens"),
-        ([best, best], "given twice"),
         ([str(tmp_path / "missing.safetensors")], "does not exist"),
     ):
         assert main(["export", *checkpoints, "--output", str(output)]) == 2

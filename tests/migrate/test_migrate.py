@@ -38,6 +38,7 @@ def old_contents(path: Path) -> dict[str, Any]:
     contents = checkpoint_file.read(path) | {"format": 3, "selection": {"frequent": torch.arange(6)}}
     contents["config"]["search"]["vocabulary_selection"] = True  # the default then
     contents["config"]["training"]["r_drop"] = 3
+    del contents["config"]["data"]["normalize"]
     if (training := contents["training"]) is not None:
         moments: dict[int, dict[str, Any]] = {}
         for name, moment in training["optimizer"].items():
@@ -57,6 +58,22 @@ def test_a_model_stays_as_it_was(tmp_path: Path, make_translator: Maker, int8: b
     assert main(["migrate", str(old), str(new)]) == 0
     assert_same(checkpoint_file.read(new), checkpoint_file.read(path))
     assert abs(new.stat().st_size - path.stat().st_size) < 10  # what two weights share is stored once
+
+
+@pytest.mark.parametrize(
+    ("token", "is_normalized"), [("ä", True), ("a\u0308", False), ("\u0308", False), ("\xad", False)]
+)
+def test_text_is_normalised_for_models_of_such_text(
+    tmp_path: Path, make_translator: Maker, token: str, is_normalized: bool
+) -> None:
+    config, translator = make_translator("data.source.tokenizer=char")
+    path, new = tmp_path / "best.safetensors", tmp_path / "new.safetensors"
+    checkpoint.save(path, config, translator.source, translator.target, translator.model)
+    contents = old_contents(path)
+    contents["source"]["tokens"][-1] = token
+    assert main(["migrate", str(write_old(tmp_path / "best.pt", contents)), str(new)]) == 0
+    loaded = Translator.load(new)
+    assert loaded.source.normalize == loaded.target.normalize == is_normalized
 
 
 def test_training_continues_with_the_same_bits(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +108,7 @@ def with_tensor(tensor: torch.Tensor) -> Callable[[dict[str, Any]], object]:
     [
         (lambda c: c.update(format=2), "was written by another nmt (format 2)"),
         (lambda c: c.update(training={"text": ""}), "is not an nmt checkpoint: it cannot be read (KeyError: "),
-        (lambda c: c.update(source={}), "source.tokens: field required"),
+        (lambda c: c["source"].pop("tokens"), "is not an nmt checkpoint"),
         (with_tensor(torch.zeros(()).expand(10**6, 10**6)), "decoder.output.bias is real numbers of shape (1000000, "),
         (with_tensor(torch.zeros(12).to_sparse()), "is not an nmt checkpoint: it cannot be read"),
         (lambda c: c.update(model=Malicious()), "it cannot be read (UnpicklingError"),

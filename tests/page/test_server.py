@@ -150,7 +150,6 @@ def test_wrong_options_are_one_line(
             (["--port", "70000"], "--port: '70000'"),
             (["--runs", "no/folder"], "--runs no/folder"),
             (["no/best.safetensors"], "no/best.safetensors"),
-            ([best, best], "twice"),
             ([f"{n}.safetensors" for n in range(9)], "9 checkpoints"),
             *(([best, "--name", name], f"--name {name}: give only a host name") for name in names),
             ([best, "--port", str(taken.getsockname()[1])], "Address already in use): choose another --port"),

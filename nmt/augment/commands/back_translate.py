@@ -18,7 +18,6 @@ from nmt.commands.options import (
     add_decoding_options,
     corpus_config,
     positive,
-    refuse_twice,
     search_settings,
     set_threads,
     share_threads,
@@ -64,7 +63,6 @@ def run(options: argparse.Namespace) -> int:
     """Write the pairs. Raises `UserError` if the text cannot be read, or if the output is there already."""
     if not options.output.name:
         raise UserError(f"{options.output} is a folder: give --output a name to begin with, such as data/back")
-    refuse_twice(options.checkpoints)
     search_settings(options)
     share_threads(options)
 

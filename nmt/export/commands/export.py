@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from nmt.addons import addons
-from nmt.commands.options import Parser, refuse_twice
+from nmt.commands.options import Parser
 from nmt.system import files
 from nmt.system.errors import UserError
 
@@ -44,7 +44,6 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace) -> int:
     """Export. Raises `UserError` if the packages are missing, the output exists, or a checkpoint does not serve."""
-    refuse_twice(options.checkpoints)
     files.require_new(options.output)
     if options.page and len(options.checkpoints) > 1:
         raise UserError(f"--page shows one model, and {len(options.checkpoints)} were given: leave the others out")

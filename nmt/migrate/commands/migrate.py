@@ -11,6 +11,7 @@ from typing import Any
 from nmt.commands.options import Parser
 from nmt.system import files
 from nmt.system.errors import UserError
+from nmt.text.normalization import normalized
 
 FORMAT = 3  # that of nmt 0.3
 
@@ -58,6 +59,7 @@ def _convert(old: Path, new: Path) -> None:
             raise UserError(f"{old} was written by another nmt (format {number}): train again, or use that version")
         contents["format"] = checkpoint.FORMAT
         upgrade(contents["config"], str(old), quiet=True)
+        contents["config"]["data"]["normalize"] = all(_is_normalized(contents[side]) for side in ("source", "target"))
         contents.pop("selection", None)  # a part of the vocabulary that 0.3 searched
         if (training := contents["training"]) is not None:
             moments, of_gpus = training["optimizer"], training["random_cuda"]
@@ -71,3 +73,9 @@ def _convert(old: Path, new: Path) -> None:
     except Exception as error:  # of many kinds: the file may come from anybody
         reason = " ".join(f"{type(error).__name__}: {error}"[:200].split())
         raise DamagedFile(f"{old} is not an nmt checkpoint: it cannot be read ({reason})") from None
+
+
+def _is_normalized(side: dict[str, Any]) -> bool:
+    """Whether all tokens of one side are tokens of normalised text, too."""
+    before = "o" if side["subword_model"] is None else ""  # with which an accent that is a token would combine
+    return all(normalized(before + token) == before + token for token in side["tokens"])

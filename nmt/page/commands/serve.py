@@ -12,7 +12,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from nmt.commands.options import Parser, positive, refuse_twice, share_threads
+from nmt.commands.options import Parser, positive, share_threads
 from nmt.system import bundled
 from nmt.system.errors import UserError
 
@@ -82,7 +82,6 @@ def _check(options: argparse.Namespace) -> None:
     """Raise `UserError` for options that do not fit, before anything is loaded."""
     if len(options.checkpoints) > 8:
         raise UserError(f"{len(options.checkpoints)} checkpoints: the page shows up to eight")
-    refuse_twice(options.checkpoints)
     for name in options.name:
         if not re.fullmatch(r"[\w.-]+", name):
             raise UserError(f"--name {name}: give only a host name, such as translate.example.org")

@@ -33,8 +33,7 @@ from nmt.data.batching import collate
 from nmt.data.training_set import load_training_set
 from nmt.lab.machine import describe_machine
 from nmt.training.prepare import batches_of
-from nmt.training.train_state import new_train_state
-from nmt.training.update import update
+from nmt.training.update import new_train_state, update
 
 AT_ONCE = 100_000  # pairs written at once
 WORDS = 1_500  # few enough to be subwords of their own, so that sentences are as long in every corpus

@@ -46,8 +46,7 @@ from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
 from nmt.lab.machine import describe_machine
-from nmt.training.train_state import TrainState, new_train_state
-from nmt.training.update import update
+from nmt.training.update import TrainState, new_train_state, update
 
 SOURCE_TYPES, TARGET_TYPES = 7851, 5892
 TABLES = {

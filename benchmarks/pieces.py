@@ -34,8 +34,7 @@ from nmt.lab.machine import describe_machine
 from nmt.model import cells, encoder, scores
 from nmt.system.device import choose_device
 from nmt.training.loss import BatchLoss
-from nmt.training.train_state import TrainState, new_train_state
-from nmt.training.update import update
+from nmt.training.update import TrainState, new_train_state, update
 
 SECOND = "without a second process"
 RECURRENCES = (cells.GRUCell, encoder.BidirectionalGRU)

@@ -39,8 +39,7 @@ from nmt.lab.machine import describe_machine
 from nmt.registry import PrecisionOption
 from nmt.system.device import choose_device
 from nmt.training.prepare import batches_of, choose_precision
-from nmt.training.train_state import TrainState, new_train_state
-from nmt.training.update import update
+from nmt.training.update import TrainState, new_train_state, update
 
 Batches = list[list[Example]]
 

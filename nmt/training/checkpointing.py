@@ -32,7 +32,7 @@ from nmt.training.folder import BEST, CONFIG, LAST, PREVIOUS, load_last_intact
 from nmt.training.interruption import StopSignals
 from nmt.training.loss import perplexity
 from nmt.training.prepare import Prepared, batches_of
-from nmt.training.train_state import TrainState
+from nmt.training.update import TrainState
 
 MAX_SKIPPED = 10  # updates in a row; before the tenth: half of all
 

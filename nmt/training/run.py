@@ -28,8 +28,7 @@ from nmt.training.folder import CONFIG, LAST, lock_folder, require_folder
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import out_of_memory, train
 from nmt.training.prepare import Prepared, as_recorded, batches_of, choose_precision, first_model, prepare
-from nmt.training.train_state import new_train_state
-from nmt.training.update import update
+from nmt.training.update import new_train_state, update
 from nmt.training.validation import describe_batch
 
 GIB = 2**30

@@ -12,7 +12,7 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.cli import main
 from nmt.commands.average import mean_of
 from nmt.system.errors import UserError
-from nmt.training.train_state import MovingAverage
+from nmt.training.update import MovingAverage
 
 
 def test_the_moving_average_is_that_of_its_recursion() -> None:

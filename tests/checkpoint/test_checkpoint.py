@@ -14,7 +14,6 @@ from support.checkpoints import CPU, JOINT, Alter, Maker, Saver, altered, refusa
 from support.runs import assert_same
 
 from nmt.checkpoint import contents as checkpoint
-from nmt.checkpoint import file as checkpoint_file
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.translator import Translator

@@ -135,7 +135,7 @@ MUTATIONS = [
         ("    optimizer.zero_grad()\n", ""),
     ),
     *planted(
-        "training/train_state.py",
+        "training/update.py",
         "checkpoint/test_average.py",
         ("(1 + updates) / (10 + updates)", "(1 + updates) / (9 + updates)"),
     ),

@@ -11,7 +11,7 @@ from torch import nn
 
 from nmt.components import OPTIMIZERS
 from nmt.config.training import TrainingConfig
-from nmt.training.train_state import moments_of
+from nmt.training.update import moments_of
 
 GRADIENTS = np.random.default_rng(1).normal(size=(6, 2, 3))
 START = np.linspace(-1, 1, 6).reshape(2, 3)

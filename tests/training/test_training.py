@@ -17,7 +17,7 @@ from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 from nmt.training import loop
 from nmt.training.loss import BatchLoss, Loss
-from nmt.training.train_state import TrainState
+from nmt.training.update import TrainState
 from nmt.translator import Translator
 
 

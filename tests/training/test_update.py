@@ -12,8 +12,7 @@ from nmt.data.batching import Batch, Example, collate
 from nmt.model.seq2seq import Seq2Seq
 from nmt.text.vocabulary import BOS, EOS, PAD
 from nmt.training import update as update_module
-from nmt.training.train_state import new_train_state
-from nmt.training.update import update
+from nmt.training.update import new_train_state, update
 
 EXAMPLES = [
     Example([4, 5, 6], [7, 8]),

@@ -33,7 +33,6 @@ from nmt.data.batching import collate
 from nmt.data.splits import load_split, split_paths
 from nmt.data.training_set import load_training_set
 from nmt.lab.machine import describe_machine
-from nmt.system.startup import without_garbage_collection
 from nmt.training.prepare import batches_of
 
 ROOT = Path(__file__).parent.parent
@@ -96,8 +95,7 @@ def prepare(config: Config) -> Seconds:
     """What a training run does before its first update, and all batches of its first epoch."""
     torch.set_num_threads(1)
     marks = [time.perf_counter()]
-    with without_garbage_collection():
-        pairs = load_training_set(config.data)
+    pairs = load_training_set(config.data)
     marks.append(time.perf_counter())
     validation = load_split(config.data, "validation")
     for codec, lines in ((pairs.source, validation.source), (pairs.target, validation.target)):

@@ -7,6 +7,7 @@ serve, by SIGTERM; 1 a bug in nmt (with its traceback). Nothing heavy is importe
 import argparse
 import difflib
 import errno
+import gc
 import io
 import os
 import select
@@ -78,9 +79,12 @@ def _run(arguments: Sequence[str]) -> int:
             raise UserError(f"the argument {argument!r} is not in UTF-8: convert the text, or rename the file")
     options = _parser().parse_args(arguments)
     stop_imports_on_ctrl_c()
+    gc.set_threshold(100_000)  # of 700 by default: imports make a million objects, and no garbage
     command = module_of(options.command)
     # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
-    return int(command.run(command.parser().parse_intermixed_args(options.arguments)))
+    code = int(command.run(command.parser().parse_intermixed_args(options.arguments)))
+    gc.freeze()  # so that Python, as it ends, does not search all objects once more
+    return code
 
 
 def module_of(command: str) -> ModuleType:

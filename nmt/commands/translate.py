@@ -21,7 +21,7 @@ from nmt.commands.options import Parser, positive
 from nmt.system import bundled, files
 from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.process_pool import map_in_processes
-from nmt.system.startup import output_is_closed, without_garbage_collection
+from nmt.system.startup import output_is_closed
 from nmt.text.corpus import read_lines
 
 if TYPE_CHECKING:
@@ -136,8 +136,7 @@ def _translate(
     """Translate and write blocks of sentences, the first of which has this number, from 0."""
     shared.share_threads(options)
     _load.cache_clear()
-    with without_garbage_collection():
-        translator = _load(models, options.device, options.threads, options.plain)
+    translator = _load(models, options.device, options.threads, options.plain)
     if options.attention is not None and not translator.has_attention:
         raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
     unable = "" if translator.threshold is not None else CANNOT_WARN

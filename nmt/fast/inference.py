@@ -23,6 +23,7 @@ from nmt.checkpoint.weights import in_bytes
 from nmt.decoding.ensemble import Ensemble, TranslationModel
 from nmt.fast import torch_internals
 from nmt.fast.modules import FastGRUCell, FastLSTMCell, replace_modules
+from nmt.fast.processor import keep_freed_memory
 from nmt.fast.products import few_sizes, prefers_onednn, products_in
 from nmt.fast.recurrent import gru_update
 from nmt.model.attention import Memory
@@ -40,6 +41,7 @@ def prepare_for_inference(model: TranslationModel, precision: Precision) -> Tran
 
     Raises `UserError` where a device has no such products.
     """
+    keep_freed_memory()
     if precision == "int8" and model.device.type != "cpu":
         raise UserError(f"search.precision: int8 needs a CPU, and this device is {model.device.type}; use float32")
     if isinstance(model, Ensemble):

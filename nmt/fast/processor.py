@@ -1,14 +1,16 @@
 """The CPU's features, and the precision of products that they make the fastest: a rule, so that one machine always
 does the same. What was measured on which CPU is in docs/explanation/performance.md."""
 
+import ctypes
 import platform
+import sys
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
 from nmt.acceleration import Precision
-from nmt.system.device import cpuinfo
 
 
 class Processor(NamedTuple):
@@ -38,3 +40,25 @@ def this_processor() -> Processor:
     """The CPU that this runs on."""
     features = cpuinfo().get("flags") or cpuinfo().get("Features", "")  # the latter is ARM's
     return Processor(cpuinfo().get("vendor_id", platform.processor()), frozenset(features.split()))
+
+
+@cache
+def cpuinfo() -> dict[str, str]:
+    """What Linux says about the cores of this CPU, which are alike; nothing on other systems."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def keep_freed_memory() -> None:
+    """Let the C library (glibc) keep freed memory for later tensors.
+
+    Returning it to the system and getting it back, page by page, took a tenth of the time of an update in bfloat16. The
+    price: the process never shrinks below its peak.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
+        mallopt(-3, 2**25)  # M_MMAP_THRESHOLD

@@ -11,6 +11,7 @@ from nmt.data.batching import Batch
 from nmt.fast.cuda_graphs import CUDAGraphRunner
 from nmt.fast.modules import replace_modules
 from nmt.fast.output_loss import FastBatchLoss
+from nmt.fast.processor import keep_freed_memory
 from nmt.fast.products import is_fast, products_in
 from nmt.fast.sampled_softmax import VocabularySampler
 from nmt.fast.worker import Shard, Worker, half_of, loss_of_shard
@@ -27,6 +28,7 @@ def accelerate(
 
     `sampled_softmax` is the frequency of each target token in the training text, and how many an update draws.
     """
+    keep_freed_memory()
     batch_loss = losses.module if isinstance(losses, DistributedDataParallel) else losses
     assert isinstance(batch_loss, BatchLoss)
     device = batch_loss.model.device

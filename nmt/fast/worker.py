@@ -26,6 +26,7 @@ from torch import Tensor
 
 from nmt.acceleration import Precision
 from nmt.data.batching import Batch
+from nmt.fast.processor import keep_freed_memory
 from nmt.fast.products import products_in
 from nmt.system.device import configure_process
 from nmt.system.errors import UserError
@@ -129,6 +130,7 @@ def serve() -> None:
         losses, precision, threads = pickle.load(messages)
         torch.set_num_threads(threads)
         configure_process()
+        keep_freed_memory()
         torch.set_flush_denormal(True)
         gradients = _share(list(losses.parameters()), int(sys.argv[1]))
         while True:

@@ -1,12 +1,10 @@
-"""Which device to compute on, what to say when its memory runs out, and what Linux says about its CPU."""
+"""Which device to compute on, what to say when its memory runs out."""
 
 import ctypes
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
 
 import torch
 
@@ -61,18 +59,9 @@ def report_out_of_memory(message: Callable[[], str]) -> Iterator[None]:
 
 
 def configure_process() -> None:
-    """Set what makes PyTorch fast on a CPU.
-
-    Its threads flush denormals if they start now. The C library (glibc) keeps freed memory for later tensors: returning
-    it to the system and getting it back, page by page, took a tenth of the time of an update in bfloat16. The price:
-    the process never shrinks below its peak.
-    """
+    """Start PyTorch's threads, which flush denormals if they start now."""
     with flush_denormals():
         torch.ones(2**15 * torch.get_num_threads()).mul_(1)  # so large that all threads start, like this one
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
-        mallopt(-3, 2**25)  # M_MMAP_THRESHOLD
 
 
 @contextmanager
@@ -88,13 +77,3 @@ def flush_denormals(flush: bool = True) -> Iterator[None]:
         yield
     finally:
         torch.set_flush_denormal(before)
-
-
-@cache
-def cpuinfo() -> dict[str, str]:
-    """What Linux says about the cores of this CPU, which are alike; nothing on other systems."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return {}
-    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}

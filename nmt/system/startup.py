@@ -1,11 +1,9 @@
 """The beginning of a process: closed standard streams, and imports that Ctrl-C stops at once."""
 
-import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import FrameType
 
 _closed: set[int] = set()  # standard streams that were closed before the program began, as a daemon's are
@@ -30,21 +28,6 @@ def open_closed_streams() -> None:
 def output_is_closed() -> bool:
     """Whether standard output was closed before the program began."""
     return 1 in _closed
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Exempt whatever is imported and loaded in this block from garbage collection, for the life of the process.
-
-    Searching what torch and spaCy create for garbage takes a third of the time that translating one sentence takes.
-    """
-    gc.collect()  # what is garbage by now must not be kept
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def stop_imports_on_ctrl_c() -> None:

@@ -27,7 +27,6 @@ from nmt.evaluation.scores import sacrebleu_score
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
-from nmt.system.startup import without_garbage_collection
 from nmt.text.corpus import ParallelText, iterate_lines, read_pairs
 from nmt.text.vocabulary import UNK
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup, local_device
@@ -57,15 +56,14 @@ def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path 
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
     start = _starting_point(config, resumed)
-    with without_garbage_collection():
-        if not group.is_main:
-            group.wait()
-        pairs = load_training_set(config.data, start and (start.source, start.target))
-        validation = _validation_text(config)
-        if group.is_main:
-            group.wait()
-            for line in [*pairs.notes, *_lost_text(pairs)]:
-                print(line, file=sys.stderr)
+    if not group.is_main:
+        group.wait()
+    pairs = load_training_set(config.data, start and (start.source, start.target))
+    validation = _validation_text(config)
+    if group.is_main:
+        group.wait()
+        for line in [*pairs.notes, *_lost_text(pairs)]:
+            print(line, file=sys.stderr)
     return Prepared(device, pairs, validation, start)
 
 

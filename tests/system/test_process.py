@@ -1,8 +1,6 @@
 """A process: bundled files, imports that Ctrl-C stops, and the cores, devices, memory and threads that it uses."""
 
-import gc
 import os
-import platform
 import runpy
 import subprocess
 import sys
@@ -14,7 +12,6 @@ import nmt
 from nmt.config.reading import load_config
 from nmt.system import bundled
 from nmt.system.process_pool import cores
-from nmt.system.startup import without_garbage_collection
 
 
 def test_the_bundled_files_exist() -> None:
@@ -43,16 +40,6 @@ def test_a_bundled_config_is_used_where_there_is_none_of_that_name(
     for name in ("quickstart.yaml", "", ".", "configs", "missing", *outside):
         assert bundled.find_config(name) == Path(name)
         assert capsys.readouterr().err == ""
-
-
-def test_the_collector_rests_meanwhile_and_never_sees_what_was_made() -> None:
-    before = gc.get_freeze_count()
-    with without_garbage_collection():
-        assert not gc.isenabled()
-        made = [[number] for number in range(1000)]
-    assert gc.isenabled()
-    assert gc.get_freeze_count() >= before + len(made)
-    gc.unfreeze()
 
 
 IMPORTED = """
@@ -103,16 +90,9 @@ def test_cores_are_those_that_the_process_may_use() -> None:
 
 
 CONFIGURED = """
-import resource
 import threading
 import torch
 from nmt.system.device import configure_process, flush_denormals
-
-def pages():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(10):
-        torch.ones(2**22)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 def print_whether_denormals_are_left():
     torch.set_num_threads(3)
@@ -120,10 +100,7 @@ def print_whether_denormals_are_left():
     print(bool((smallest * 1).view(torch.int32).any()))
 
 torch.set_num_threads(1)
-before = pages()
 configure_process()
-pages()
-print(before, min(pages() for _ in range(3)))  # something else may take pages once
 with flush_denormals():
     print_whether_denormals_are_left()
     thread = threading.Thread(target=print_whether_denormals_are_left)
@@ -133,12 +110,8 @@ print_whether_denormals_are_left()
 """
 
 
-def test_a_configured_process_keeps_freed_memory_and_flushes_denormals_in_every_thread() -> None:
-    eager = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "0"}  # to return memory at once
-    before, kept, *denormals = printed_by(CONFIGURED, **eager).split()
-    assert denormals == ["False", "False", "True"]
-    if platform.libc_ver()[0] == "glibc":  # pages of 4 KiB, of ten tensors of 16 MiB
-        assert int(before) > 9 * 2**12 > 9 * int(kept)
+def test_a_configured_process_flushes_denormals_in_every_thread() -> None:
+    assert printed_by(CONFIGURED).split() == ["False", "False", "True"]
 
 
 HOST = """

@@ -21,6 +21,7 @@ from nmt import __version__
 from nmt.system import files
 from nmt.system.errors import UserError, escape_controls
 from nmt.system.wording import truncate
+from nmt.text.language import language_name
 
 if TYPE_CHECKING:
     from nmt.decoding.translation import Translation
@@ -60,11 +61,14 @@ def _json_object(translation: Translation) -> dict[str, Any]:
     return entry
 
 
-def warn(sentences: Sequence[str], translations: Sequence[Translation], first: int) -> None:
+def warn(sentences: Sequence[str], translations: Sequence[Translation], first: int, detected: str | None) -> None:
     """Report doubtful translations on standard error. `first` is the number of the first sentence, from 0."""
     for number, (sentence, translation) in enumerate(zip(sentences, translations, strict=True), first + 1):
-        if translation.doubts:
-            print(f"sentence {number} ({'; '.join(translation.doubts)}): {truncate(sentence)}", file=sys.stderr)
+        doubts = translation.doubts
+        if translation.is_unlike_training and detected is not None:
+            doubts.append(f"it was taken for {language_name(detected)}: --from CODE sets the language")
+        if doubts:
+            print(f"sentence {number} ({'; '.join(doubts)}): {truncate(sentence)}", file=sys.stderr)
 
 
 def print_lines(_: int, lines: Sequence[str]) -> None:

@@ -89,6 +89,7 @@ def choose_checkpoints(options: argparse.Namespace, checkpoints: Sequence[str], 
 
     language = likeliest_language(" ".join(text)[:_CHARACTERS], list(models))
     if language is not None:
+        options.detected = language
         return (str(models[language]),)
     unclear = f"The language of the text is unclear: translating from {next(iter(models))}; --from CODE sets it"
     print(unclear, file=sys.stderr)

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options, text)
     for file in filter(os.path.isfile, text):
         print(f"{file} is also a file: to translate its lines, use --input {file}", file=sys.stderr)
-    options.translations = None
+    options.translations = options.detected = None
     if options.dictionary is not None:
         from nmt.text.unknown_words import read_dictionary
 
@@ -174,7 +174,7 @@ def _translate_block(
         prefix=options.prefix,
         **shared.search_settings(options),
     )
-    output.warn(block, translations, number)
+    output.warn(block, translations, number, options.detected)
     if options.attention is not None:
         with prefix_errors_with("--attention: "):
             translations[0].plot(options.attention, pieces=options.pieces)

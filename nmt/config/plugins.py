@@ -21,7 +21,6 @@ from nmt.text import tokenizers as tokenizers  # as well
 
 VARIABLE = "NMT_PLUGINS"
 
-
 _loaded: dict[bytes, str] = {}  # their contents and paths
 
 

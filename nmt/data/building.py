@@ -22,7 +22,7 @@ from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, check_pairs, iterate_lines
 from nmt.text.normalization import normalized
 from nmt.text.sentences import split_text
-from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
+from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import Vocabulary, build_vocabulary, with_tags
 
 SUBWORD_LINES = 500_000  # of a side, at most, that a subword model is trained on: every n-th line
@@ -135,7 +135,7 @@ def _untrained_codecs(
                 lines_read = islice(text, 0, None, -(-most // SUBWORD_LINES))
                 some = [normalized(line) if config.normalize else line for line in lines_read]
                 model = tokenizer.learn(some, side.lowercase, side.component("tokenizer"))
-            made = make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
+            made = tokenizer.make(side.language, side.lowercase, model)
         codecs.append(Codec(made, Vocabulary(()), model, side.language, config.normalize))
     return codecs
 

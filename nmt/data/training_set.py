@@ -26,7 +26,7 @@ from nmt.data.store import Rows, Store, build_store, file_digest, open_store
 from nmt.system.errors import UserError
 from nmt.text.codec import Codec
 from nmt.text.corpus import Skipped, report_read_errors
-from nmt.text.tokenizers import TOKENIZERS, make_tokenizer
+from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import EOS, SPECIALS, Vocabulary
 
 NOT_STORED = {"train", "validation", "test", "extra"}  # fields of a side about other text
@@ -142,7 +142,7 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     learnt = []
     for name, side in config.sides:
         model = stored.arrays[f"{name}_model"].tobytes() or None
-        tokenizer = make_tokenizer(side.tokenizer, side.language, side.lowercase, model)
+        tokenizer = TOKENIZERS[side.tokenizer].make(side.language, side.lowercase, model)
         vocabulary = Vocabulary(tuple(stored.meta[f"{name}_tokens"]))
         learnt.append(Codec(tokenizer, vocabulary, model, side.language, config.normalize))
     weights = [config.corpus_weight, *([extra.weight, extra.tag] for extra in config.source.extra)]

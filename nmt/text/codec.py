@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from nmt.text.normalization import normalized
-from nmt.text.tokenizers import Tokenizer, make_tokenizer
+from nmt.text.tokenizers import TOKENIZERS, Tokenizer
 from nmt.text.vocabulary import UNK, UNK_TOKEN, Vocabulary
 
 UNKNOWN = "\ue000"  # of private use: no text has it
@@ -79,5 +79,5 @@ class Codec:
     ) -> Codec:
         """The codec of a checkpoint, whose config says what tokenizer it has: kind, language, and case."""
         model = None if state["subword_model"] is None else bytes(state["subword_model"].numpy())
-        tokenizer = make_tokenizer(kind, language, lowercase, model)
+        tokenizer = TOKENIZERS[kind].make(language, lowercase, model)
         return cls(tokenizer, Vocabulary(tuple(state["tokens"])), model, language, normalize)

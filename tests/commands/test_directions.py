@@ -7,8 +7,9 @@ import pytest
 from support.cli import error_of
 
 from nmt.cli import main
-from nmt.commands import translate
+from nmt.commands import output, translate
 from nmt.data import multi30k
+from nmt.decoding.translation import Translation
 from nmt.system import bundled
 from nmt.text.language import likeliest_language
 
@@ -57,6 +58,14 @@ def test_the_language_of_the_text_decides_unless_a_direction_is_given(
         assert main(["translate", text]) == 0
         assert "translating from de; --from CODE sets it" in capsys.readouterr().err
     assert used == [two["de"]] * 2
+
+
+def test_a_guess_is_said_where_the_text_is_unlike_the_training_text(capsys: pytest.CaptureFixture[str]) -> None:
+    doubtful = Translation("x", ["x", "<eos>"], ["y", "<eos>"], -9.0, None, is_unlike_training=True)
+    output.warn(["y"], [doubtful], 0, "de")
+    assert "it was taken for German: --from CODE sets the language" in capsys.readouterr().err
+    output.warn(["y"], [doubtful], 0, None)
+    assert "German" not in capsys.readouterr().err
 
 
 def test_the_first_lines_of_standard_input_decide(

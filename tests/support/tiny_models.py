@@ -15,7 +15,7 @@ from nmt.data.batching import pad_source
 from nmt.model.scopes import LocalScope
 from nmt.registry import options_of
 from nmt.text.codec import Codec
-from nmt.text.tokenizers import make_tokenizer
+from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import BOS, EOS, SPECIALS, Vocabulary
 from support.all_pairs import all_pairs
 from support.formulas import AttentionWeights, DecoderWeights, Memory, bidirectional, self_attention
@@ -171,7 +171,7 @@ def tiny_model(variant: Variant, layers: int = 1, seed: int = 0, window: int = W
 
 
 def tiny_codecs():
-    tokenizer = make_tokenizer("whitespace", "de", False)
+    tokenizer = TOKENIZERS["whitespace"].make("de", False, None)
     return (
         Codec(tokenizer, Vocabulary(SPECIALS + SOURCE_WORDS), language="de"),
         Codec(tokenizer, Vocabulary(SPECIALS + TARGET_WORDS), language="en"),

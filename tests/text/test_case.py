@@ -9,7 +9,7 @@ from support.texts import MORE, everything, learn
 
 from nmt.config.data import DataConfig
 from nmt.text.corpus import ParallelText
-from nmt.text.tokenizers import make_tokenizer
+from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.tokenizers.case import CAPITALS, MARKS, SMALL, TITLE, marked, unmarked
 from nmt.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from nmt.text.tokenizers.sentencepiece_cased import CasedSentencePieceTokenizer
@@ -83,7 +83,7 @@ def test_words_share_their_subwords_whatever_their_case(model: str) -> None:
 
 
 def test_words_are_offered_in_their_own_case(tokenizer: CasedSentencePieceTokenizer) -> None:
-    surfaces, words_alone = tokenizer.surfaces("Ein T-Shirt"), make_tokenizer("whitespace", "en", False)
+    surfaces, words_alone = tokenizer.surfaces("Ein T-Shirt"), TOKENIZERS["whitespace"].make("en", False, None)
     words, owners = replacements(surfaces, tokenizer, words_alone, {"T-Shirt": "tee"})
     assert words == ["Ein", "tee"]
     assert owners[:2] == [0, 0]  # a mark belongs to the word behind it

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from nmt.system.errors import UserError
-from nmt.text.tokenizers import TOKENIZERS, Tokenizer, make_tokenizer
+from nmt.text.tokenizers import TOKENIZERS, Tokenizer
 from nmt.text.tokenizers.char import CharTokenizer
 from nmt.text.tokenizers.sentencepiece import SentencePieceOptions, SentencePieceTokenizer, train_sentencepiece
 from nmt.text.tokenizers.spacy import SpacyTokenizer
@@ -52,7 +52,7 @@ def lower_model() -> bytes:
 
 def every_kind(model: bytes, lowercase: bool) -> list[Tokenizer]:
     kinds = [("spacy", "de"), ("spacy", "en"), ("sentencepiece", "de"), ("whitespace", "de"), ("char", "de")]
-    return [make_tokenizer(kind, language, lowercase, model) for kind, language in kinds]
+    return [TOKENIZERS[kind].make(language, lowercase, model) for kind, language in kinds]
 
 
 def single_spaces(text: str) -> str:
@@ -92,7 +92,7 @@ def test_tokenizers_are_frozen_values(lower_model: bytes) -> None:
         with pytest.raises(FrozenInstanceError):
             tokenizer.lowercase = False  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="model"):
-        make_tokenizer("sentencepiece", "en", True)
+        TOKENIZERS["sentencepiece"].make("en", True, None)
 
 
 # spaCy
@@ -213,7 +213,7 @@ def test_sentencepiece_surfaces(lower_model: bytes, old_model: bytes) -> None:
 def test_sentencepiece_can_write_every_character_of_its_text(kind: str) -> None:
     lines = [*GERMAN, "40 m² und 10⁵ Liter … (½ voll)™", "我买了书，你呢？", "Ⅳ ﬁ ｶﾞ ①"]
     model = TOKENIZERS[kind].learn(lines, False, SentencePieceOptions(vocabulary_size=300))
-    tokenizer = make_tokenizer(kind, "de", False, model)
+    tokenizer = TOKENIZERS[kind].make("de", False, model)
     for line in lines:
         tokens = tokenizer.tokenize(line)
         assert tokenizer.detokenize(tokens) == line

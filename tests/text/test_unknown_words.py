@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nmt.system.errors import UserError
-from nmt.text.tokenizers import Tokenizer, make_tokenizer
+from nmt.text.tokenizers import TOKENIZERS, Tokenizer
 from nmt.text.tokenizers.sentencepiece import train_sentencepiece
 from nmt.text.unknown_words import copied, read_dictionary, replacements
 from nmt.text.words import words_of
@@ -14,8 +14,8 @@ from nmt.text.words import words_of
 SENTENCE = "Der Übermut (namens UHU-Po) lacht, Ä!"
 SPACY = ["Der", "Übermut", "(", "namens", "UHU-Po", ")", "lacht", ",", "Ä", "!"]
 KINDS = ("spacy", "whitespace", "char")
-SOURCE = {kind: make_tokenizer(kind, "de", True) for kind in KINDS}
-WORDS = [make_tokenizer(kind, "en", True) for kind in KINDS[:2]]
+SOURCE = {kind: TOKENIZERS[kind].make("de", True, None) for kind in KINDS}
+WORDS = [TOKENIZERS[kind].make("en", True, None) for kind in KINDS[:2]]
 CHAR = SOURCE["char"]
 
 
@@ -23,7 +23,7 @@ CHAR = SOURCE["char"]
 def piece() -> Tokenizer:
     """Lower-cased subwords of letters, of "er" and of "acht", and no other."""
     model = train_sentencepiece(["der übermut (namens uhu-po) lacht, ä!", "er er acht acht"], 32, "bpe", lowercase=True)
-    return make_tokenizer("sentencepiece", "de", True, model)
+    return TOKENIZERS["sentencepiece"].make("de", True, model)
 
 
 def offered(sentence: str, source: Tokenizer, target: Tokenizer, dictionary: dict[str, str] | None = None) -> list[str]:
@@ -62,8 +62,8 @@ def test_between_pieces_a_piece_is_copied(piece: Tokenizer) -> None:
     assert offered("Er ä", CHAR, piece) == ["E", "r", "▁", "ä"]
     assert offered("Er ER", piece, CHAR) == ["Er", "ER"]
     for kind in ("spacy", "whitespace"):
-        assert offered("Der Hai", make_tokenizer(kind, "de", False), piece) == ["▁Der", "▁Hai"]
-        assert offered("Der Hai", make_tokenizer(kind, "de", False), CHAR) == ["Der", "Hai"]
+        assert offered("Der Hai", TOKENIZERS[kind].make("de", False, None), piece) == ["▁Der", "▁Hai"]
+        assert offered("Der Hai", TOKENIZERS[kind].make("de", False, None), CHAR) == ["Der", "Hai"]
 
 
 @pytest.mark.parametrize("sentence", ["a ▁ b", "▁▁ ▁", "\u200b", "½ ½", "\u0301", "İ ß", "c ♥."])

@@ -52,14 +52,14 @@ def write_page(path: str, loaded: Loaded, output: Path, precision: Precision, pa
             (folder / name).mkdir()
         for file in runtime:
             shutil.copyfile(file, folder / "runtime" / file.name)
-        _write_model(folder, model_name(path), loaded, precision)
+        _write_model(folder, path, loaded, precision)
         (folder / "model" / "about.txt").write_text(about or "Nothing is known of this model.\n", encoding="utf-8")
         _write_static(folder)
         (folder / "index.html").write_text(_index(), encoding="utf-8")
         _write_offline(folder)
 
 
-def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) -> None:
+def _write_model(folder: Path, path: str, loaded: Loaded, precision: Precision) -> None:
     model, model_folder = loaded.model, folder / "model"
     for graph, content in trace(model, offered("static_page")).items():
         write(content, model_folder / f"{graph}.onnx", precision, products=False)
@@ -67,7 +67,7 @@ def _write_model(folder: Path, name: str, loaded: Loaded, precision: Precision) 
     scope = getattr(model.decoder.attention, "scope", None)
     files = [*sorted(model_folder.iterdir()), folder / "runtime" / RUNTIME[-1]]
     config: dict[str, Any] = {
-        "model": offered("static_page").of_model("1", name, Translator.of({name: loaded})),
+        "model": offered("static_page").of_model("1", model_name(path), Translator.of({path: loaded})),
         "window": scope.window if isinstance(scope, LocalScope) else None,
         "segment_ends": list(model.segment_ends),
         **{side: described(loaded, side) | {"subwords": subwords[side]} for side in ("source", "target")},

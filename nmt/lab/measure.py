@@ -21,7 +21,7 @@ from nmt.data.splits import split_paths
 from nmt.evaluation.alignment import AlignmentScore, WordPairs, attend_words, best_links, score_alignment, word_pairs
 from nmt.evaluation.by_length import bleu_by_length, bootstrap_interval, source_lengths
 from nmt.evaluation.checkpoints import TestSet, corpus_test_set
-from nmt.evaluation.scores import bleu_statistics, score
+from nmt.evaluation.scores import bleu_statistics, chrf_score, score
 from nmt.lab.machine import describe_machine
 from nmt.lab.result import Result, best_of, folder_of
 from nmt.system.device import choose_device
@@ -84,7 +84,8 @@ def _bleu(config: Config, hypotheses: Sequence[str], text: ParallelText) -> dict
     lengths = source_lengths(text.source, config.data.source.language)
     by_length = bleu_by_length(hypotheses, text.target, lengths, edges, lowercase=lowercase, language=language)
     return {
-        "bleu": getattr(scores, flavour) or 0.0,
+        "bleu": getattr(scores, flavour),
+        "chrf": chrf_score(hypotheses, [line.lower() for line in text.target] if lowercase else text.target),
         "bleu_low": low,
         "bleu_high": high,
         "signature": scores.signatures[flavour],
@@ -129,9 +130,11 @@ def _events(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def _validation_bleu(events: list[dict[str, Any]], config: Config) -> float:
-    """That of the checkpoint that was kept as the best one."""
+def _validation_bleu(events: list[dict[str, Any]], config: Config) -> float | None:
+    """That of the checkpoint that was kept as the best one; None where BLEU is undefined."""
     validations = [event for event in events if event["event"] == "validation"]
+    if "chrf" in validations[0]:
+        return None
     if config.training.early_stopping.metric == "bleu":
         return float(max(event["bleu"] for event in validations))
     best = min(validations, key=lambda event: math.inf if event["loss"] is None else event["loss"])  # null: not finite

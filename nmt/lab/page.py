@@ -119,7 +119,7 @@ def _setting(
 def _runs(compared: Sequence[Mechanism]) -> list[str]:
     """How often each mechanism was trained, and what the test against the base is."""
     differ = "the configs differ only in name and mechanism"
-    seeds = sorted({seed for mechanism in compared for seed in mechanism.bleus})
+    seeds = sorted({result.config.training.seed for mechanism in compared for result in mechanism.results})
     if len(seeds) == 1:
         return [f"Each model was trained once, with seed {seeds[0]}; {differ}."]
     lines = [
@@ -194,6 +194,8 @@ def _mean(mechanism: Mechanism, field: str, form: str, factor: float = 1.0) -> s
 
 
 def _bleu(mechanism: Mechanism, several: bool) -> str:
+    if not mechanism.bleus:
+        return f"– (chrF {_mean(mechanism, 'chrf', '{:.2f}')})"
     if not several:
         first = mechanism.first
         return f"{first.bleu:.2f} ({first.bleu_low:.2f}–{first.bleu_high:.2f})"

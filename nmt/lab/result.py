@@ -24,8 +24,9 @@ class Result(Section):
 
     config: Config
     parameters: int
-    bleu: float  # sacreBLEU, 0 to 100, lower-cased if the model's text is; with its 95 % bootstrap interval
-    bleu_low: float
+    bleu: float | None  # sacreBLEU, 0 to 100, lower-cased if the model's text is; None where it is undefined
+    chrf: float | None = None  # likewise; None in results of earlier versions
+    bleu_low: float  # the 95 % bootstrap interval of BLEU
     bleu_high: float
     signature: str
     validation_bleu: float | None = None  # of the checkpoint that was chosen by it; None in results of earlier versions

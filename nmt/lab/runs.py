@@ -111,7 +111,8 @@ def _ended(child: Child, *, stopped: bool) -> list[Failure]:
     minutes = (time.monotonic() - child.started) / 60
     if code == 0:
         measured = result.read(result.path_of(child.config))
-        print(f"{name}: done in {minutes:.1f} minutes, BLEU {measured.bleu:.2f}", flush=True)
+        score = f"chrF {measured.chrf:.2f}" if measured.bleu is None else f"BLEU {measured.bleu:.2f}"
+        print(f"{name}: done in {minutes:.1f} minutes, {score}", flush=True)
         return []
     if stopped and (code == 130 or code < 0):
         print(f"{name}: stopped after {minutes:.1f} minutes", flush=True)

@@ -28,8 +28,8 @@ class Mechanism(NamedTuple):
 
     @property
     def bleus(self) -> dict[int, float]:
-        """By seed."""
-        return {result.config.training.seed: result.bleu for result in self.results}
+        """By seed, where BLEU is defined."""
+        return {one.config.training.seed: one.bleu for one in self.results if one.bleu is not None}
 
 
 def with_seeds(config: Config, count: int) -> Iterator[Config]:

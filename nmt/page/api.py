@@ -21,6 +21,7 @@ from nmt.page.runs import config_of
 from nmt.page.security import Refusal
 from nmt.page.test_sets import TestSets
 from nmt.system.errors import UserError, escape_controls
+from nmt.text.language import identifiable, likeliest_language
 from nmt.text.limits import most_characters
 from nmt.text.sentences import split_text
 from nmt.translator import Translator
@@ -160,7 +161,7 @@ async def explain_translation(server: Serving, request: Request, question: schem
     search as a tree.
     """
     served, cost = server.model(question)
-    answer = server.queue.alone(_explain, served, question, server.queue.go_on, cost=cost)
+    answer = server.queue.alone(_explain, server, served, question, cost=cost)
     return await _while_connected(request, answer)
 
 
@@ -215,7 +216,7 @@ def _translate(
     )
 
 
-def _explain(served: Served, question: schemas.ExplainRequest, go_on: GoOn) -> dict[str, Any]:
+def _explain(server: Server, served: Served, question: schemas.ExplainRequest) -> dict[str, Any]:
     explanation = explain(
         served.explaining,
         question.text,
@@ -223,9 +224,13 @@ def _explain(served: Served, question: schemas.ExplainRequest, go_on: GoOn) -> d
         length_penalty=question.length_penalty,
         prefix=question.prefix,
         forced=dict(question.forced),
-        watch=go_on,
+        watch=server.queue.go_on,
     )
-    return serializers.of_explanation(served.explaining, explanation)
+    languages = {one.translator.source.language for one in server.models.values()}
+    guess = likeliest_language(question.text, languages) if len(languages) > 1 else None
+    if guess and likeliest_language(question.text, identifiable()) not in (guess, None):
+        guess = None  # it is clearly in a language that no model here reads
+    return serializers.of_explanation(served.explaining, explanation) | {"language": guess}
 
 
 def _read(served: Served, question: schemas.ReadRequest) -> dict[str, Any]:

@@ -112,8 +112,9 @@ def _as_script(value: Any) -> str:
 
 
 def _bare(path: Path) -> str:
-    """A module whose imports are names of the import map: a module of a data address knows no neighbours."""
-    return re.sub(r'(from|import) "\./', r'\1 "nmt/', path.read_text(encoding="utf-8"))
+    """A module with its picture, whose imports are names of the import map: in a data address it has no neighbours."""
+    text = re.sub(r'(from|import) "\./', r'\1 "nmt/', path.read_text(encoding="utf-8"))
+    return text.replace("static/decoders.svg", _data("image/svg+xml", _read("decoders.svg")))
 
 
 def _data(kind: str, text: str) -> str:

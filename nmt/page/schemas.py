@@ -90,7 +90,7 @@ class Refused(Answer):
 
 
 class Model(Answer):
-    """A model: its languages, how it searches, how much it reads, and what else it can be asked for.
+    """A model: its languages, its terms of use, how it searches, how much it reads, what else it can be asked for.
 
     `score` and `scope` are the formulas of its attention. A text is unlike what it was trained on if the mean
     log-probability of its translation's tokens is below `unlike_below`, in nats, or its `source_rarity` above
@@ -101,6 +101,7 @@ class Model(Answer):
     name: str
     source_language: str
     target_language: str
+    terms: str | None
     attention: bool
     wiring: Literal["luong", "bahdanau", "none"]
     score: str | None
@@ -191,9 +192,10 @@ class Reading(Answer):
 
 
 class Explained(Reading):
-    """A translation with all that led to it. `segments` are the numbers of the source tokens' sentences."""
+    """A translation with all that led to it. `segments`: of the source tokens; `language`: the text's, if clear."""
 
     text: str
+    language: str | None = None
     score: float
     source_rarity: float
     segments: list[int]
@@ -243,9 +245,9 @@ class Set(Answer):
 
 
 class Summary(Answer):
-    """A model's scores on a test set."""
+    """A model's scores on a test set. BLEU is null where no reference has four words."""
 
-    bleu: float
+    bleu: float | None
     chrf: float
     by_length: list[Bucket]
     error_rate: float | None

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,10 +21,13 @@ from nmt.page.explanation import Explanation
 from nmt.page.neighbours.index import Neighbour, seq2seq
 from nmt.page.steps import DecodingStep
 from nmt.plots.labels import token_labels
+from nmt.system import bundled
 from nmt.text.tokenizers import Tokenizer
 from nmt.text.vocabulary import EOS_TOKEN
 from nmt.text.words import word_numbers
 from nmt.translator import Translator
+
+TERMS = "for non-commercial research and education only, like its training text, Multi30k"  # of the bundled models
 
 
 def of_model(number: str, name: str, translator: Translator, *, indexed: bool = False) -> dict[str, Any]:
@@ -36,6 +40,7 @@ def of_model(number: str, name: str, translator: Translator, *, indexed: bool = 
         "name": name,
         "source_language": source,
         "target_language": target,
+        "terms": TERMS if Path(translator.name) in bundled.checkpoints() else None,
         "attention": translator.has_attention,
         "wiring": "luong" if isinstance(decoder, LuongDecoder) else "bahdanau" if translator.has_attention else "none",
         "score": _formula(getattr(decoder.attention, "score", None)),

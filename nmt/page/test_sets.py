@@ -202,7 +202,7 @@ def _scored(
     pairs = list(zip(hypotheses, references, strict=True))
     buckets: list[Bucket] = bleu_by_length(hypotheses, references, lengths, EDGES, language=language)
     summary = {
-        "bleu": sacrebleu_score(hypotheses, references, language) or 0.0,
+        "bleu": sacrebleu_score(hypotheses, references, language),
         "chrf": chrf.corpus_score(hypotheses, [references]).score,
         "by_length": [asdict(bucket) for bucket in buckets],
     }

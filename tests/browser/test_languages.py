@@ -56,6 +56,17 @@ def test_each_model_begins_with_a_sentence_that_it_can_read(
     expect(page.locator("#said")).to_contain_text("soccer")
 
 
+def test_the_model_of_the_text_s_language_is_offered(open_page: Opener, at: str) -> None:
+    page = open_page("#text=This is English, not German.", at=at)
+    expect(page.get_by_role("status")).to_contain_text("It seems to be English.")
+    page.get_by_role("button", name="Translate with into German instead").click()
+    expect(page.locator("#model")).to_have_value("2")
+    expect(page.locator("#said")).to_contain_text("Schäferhund")
+    page.get_by_label("Sentence", exact=True).fill("Les enfants dansent dans la rue.")  # no model here reads that
+    expect(page.get_by_role("status")).to_contain_text("unlike the text")
+    expect(page.locator("#switch")).to_be_hidden()
+
+
 def test_only_models_that_read_the_same_language_are_compared(open_page: Opener, at: str) -> None:
     page = open_page("#view=compare&models=1,2", at=at)
     boxes = page.get_by_role("group", name="Models to compare").get_by_role("checkbox")

@@ -1,7 +1,5 @@
 """Every view has an address that shows others the same, and is saved as a picture."""
 
-import re
-
 from playwright.sync_api import expect
 from support.page import Opener, said, saved_words
 
@@ -69,16 +67,3 @@ def test_what_else_was_weighed_has_an_address_and_is_saved(open_page: Opener, ex
     assert {"Instead", "“runs”", "running", numbers[1]} <= saved_words(other, "dialog")
     page.keyboard.press("Escape")
     expect(page.locator("#said button").nth(3)).to_be_focused()
-
-
-def test_a_hypothesis_that_is_pointed_at_has_an_address(open_page: Opener, explained: Explanation) -> None:
-    page = open_page("#view=beam")
-    place = next(place for place, node in enumerate(explained.tree) if node.fate == "cut")
-    page.locator(".node").nth(place).hover()
-    expect(page).to_have_url(re.compile(f"node={place}"))
-    other = open_page(page.url[page.url.index("#") :])
-    expect(other.locator(".detail")).to_contain_text(f"score {explained.tree[place].score:.3f}")
-    expect(other.locator(".node.pointed").last).to_have_attribute("tabindex", "0")
-    other.get_by_role("spinbutton", name="Beam").fill("3")  # another search, with other hypotheses
-    other.get_by_role("spinbutton", name="Beam").press("Enter")
-    expect(other).not_to_have_url(re.compile("node="))

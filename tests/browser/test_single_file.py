@@ -34,6 +34,8 @@ def test_a_single_file_works_without_a_server(tmp_path: Path, browser: Browser, 
     expect(page.locator(".node")).to_have_count(len(explained.tree))
     page.locator(".node.cut").first.focus()
     expect(page.locator(".detail .number")).to_contain_text("log-probability")
+    page.locator("#tab-model").click()
+    page.locator("#panel img").evaluate("(picture) => picture.decode()")  # it is in the file
     # What the file holds: another word at each step, and the second and third most read source words
     step, types = explained.steps[1], translator.target.vocabulary.tokens
     likeliest = [types[token] for token, _ in step.likeliest]

@@ -154,7 +154,7 @@ def test_what_cannot_be_loaded_is_said(browser: Browser, demo: str) -> None:
 @pytest.mark.parametrize("look", LOOKS)
 def test_nothing_stands_in_anyones_way(open_page: Opener, demo: str, look: str, keep: Keeper) -> None:
     page = open_page(at=demo, **LOOKS[look])
-    expect(page.locator("[role=tab]")).to_have_text(["Attention", "Step by step", "Beam"])
+    expect(page.locator("[role=tab]")).to_have_text(["Attention", "Step by step", "Beam", "Model"])
     for tab in page.locator("[role=tab]").all():
         tab.click()
         page.wait_for_timeout(500)

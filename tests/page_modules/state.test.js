@@ -34,6 +34,7 @@ test("what an address holds is what was shown", () => {
     order: "difference",
     bucket: 2,
     line: 17,
+    block: "encoder",
     side: "source",
   };
   assert.deepEqual(read(toAddress(state)), state);

@@ -141,7 +141,17 @@ export function answering(model, source, target, config) {
 }
 
 const EMPTY = { text: "", tokens: [], score: 0 };
-const NOTHING = { source: [], target: [], ...EMPTY, source_rarity: 0, segments: [], n_best: [], greedy: EMPTY, steps: [], tree: [] };
+const NOTHING = {
+  source: [],
+  target: [],
+  ...EMPTY,
+  source_rarity: 0,
+  segments: [],
+  n_best: [],
+  greedy: EMPTY,
+  steps: [],
+  tree: [],
+};
 
 /** How rare the words of a text are, as `Codec.rarity` has it. @param {string} text @param {number[]} ids
  * @param {number} size of the vocabulary */

@@ -71,16 +71,30 @@ export function showTold(place, found, state, actions) {
   }
 }
 
+/** Whether the text is unlike what the model was trained on. @param {any} found @param {any} model */
+function isUnlike({ steps, question, source_rarity: rarity }, model) {
+  if (!steps.length || question.prefix.length || question.forced.length) return false;
+  const logs = steps.map((/** @type {any} */ { probability }) => Math.log(probability));
+  const mean = logs.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b) / logs.length;
+  const rare = model.unlike_above !== null && rarity > model.unlike_above;
+  return rare || (model.unlike_below !== null && mean < model.unlike_below);
+}
+
+/** The model that reads the text's language, where that is another one and the text is unlike what this model knows.
+ * @param {any} found @param {any} model @param {any[]} models */
+export function betterModel(found, model, models) {
+  const { language } = found;
+  if (!language || language === model.source_language || !isUnlike(found, model)) return undefined;
+  const reading = models.filter((one) => one.source_language === language);
+  return reading.find((one) => one.target_language === model.source_language) ?? reading[0];
+}
+
 /** Why the translation is not to be trusted, as `nmt translate` says it, too. @param {any} found @param {any} model */
 export function doubtsAbout(found, model) {
   const { steps, question } = found;
   if (!steps.length) return "";
-  const logs = steps.map((/** @type {any} */ { probability }) => Math.log(probability));
-  const mean = logs.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b) / logs.length;
-  const free = !question.prefix.length && !question.forced.length;
   const said = [];
-  const rare = model.unlike_above !== null && found.source_rarity > model.unlike_above;
-  if (free && (rare || (model.unlike_below !== null && mean < model.unlike_below)))
+  if (isUnlike(found, model))
     said.push("This sentence is unlike the text that the model was trained on: do not trust the translation.");
   if (steps[steps.length - 1].token !== END) said.push(`The translation was cut off after ${steps.length} tokens.`);
   const [missing, added] = numberDifferences(question.text, found.text);

@@ -23,6 +23,10 @@ const EXAMPLES = {
 /** Sentences to choose from. A page begins with the first. @param {string} [code] */
 export const examplesIn = (code = "") => (Object.hasOwn(EXAMPLES, code) ? EXAMPLES[code] : []);
 
+/** In English, or the code itself. @param {string} code */
+export const languageName = (code) =>
+  isKnown(code) ? (new Intl.DisplayNames("en", { type: "language" }).of(code) ?? code) : code;
+
 /** Say what language a text is in, for those who have it read aloud, if the code is one that browsers know.
  * @param {HTMLElement} place @param {string} [code] */
 export function inLanguage(place, code = "") {

@@ -5,14 +5,15 @@ import { ask, live, ownSentence, served } from "./api.js";
 import { showAttention } from "./attention.js";
 import { keepingFocus, note } from "./elements.js";
 import { showComparison } from "./compare.js";
-import { examplesIn, inLanguage } from "./languages.js";
+import { examplesIn, inLanguage, languageName } from "./languages.js";
 import { themes } from "./theme_button.js";
 import { openMind } from "./alternatives.js";
+import { showDiagram } from "./diagram.js";
 import { showModel } from "./model.js";
 import { showNeighbours } from "./neighbours.js";
 import { showRuns } from "./runs.js";
 import { showSet } from "./test_set.js";
-import { copied, doubtsAbout, legendOf, showSaid, showTold } from "./hypothesis.js";
+import { betterModel, copied, doubtsAbout, legendOf, showSaid, showTold } from "./hypothesis.js";
 import { sentenceOf, showSentences } from "./sentences.js";
 import { forcedOnto, fromAddress, replacedBy, toAddress } from "./state.js";
 import { showSteps } from "./steps.js";
@@ -25,7 +26,8 @@ const VIEWS = {
   attention: "Attention",
   steps: "Step by step",
   beam: "Beam",
-  ...(served && { model: "Model", compare: "Compare", neighbours: "Neighbours", set: "Test set", runs: "Runs" }),
+  model: "Model",
+  ...(served && { compare: "Compare", neighbours: "Neighbours", set: "Test set", runs: "Runs" }),
 };
 /** Views that are about no sentence. @type {Record<string, (place: HTMLElement, state: any, actions: any, signal: AbortSignal, models: any[]) => Promise<void>>} */
 const WHOLE = { set: showSet, runs: showRuns };
@@ -137,7 +139,8 @@ async function explain() {
     if (signal.aborted) return;
     const own = modelOf(question.model);
     found = { ...answer, question, model: own, languages: [own.source_language, own.target_language] };
-    say(doubtsAbout(found, own));
+    const other = betterModel(found, own, models);
+    say(`${doubtsAbout(found, own)}${other ? ` It seems to be ${languageName(found.language)}.` : ""}`);
     inLanguage(at("heard"), own.target_language);
     at("heard").textContent = found.text;
   } catch (error) {
@@ -175,6 +178,11 @@ function renderAll() {
   showSentences(at("sentences"), state, actions);
   showSaid(at("said"), found, state, actions);
   showTold(at("told"), found, state, actions);
+  showDiagram(at("diagram"), modelOf(state.model), found, state, actions);
+  const other = found.model && betterModel(found, found.model, models);
+  at("switch").hidden = !other;
+  at("switch").textContent = other ? `Translate with ${other.name} instead` : "";
+  at("terms").textContent = termsOf(modelOf(state.model));
   at("hint").hidden = !found.steps.length;
   at("legend").textContent = legendOf(found, state.words);
   at("score").textContent = found.steps.length ? `score ${found.score.toFixed(3)}` : "";
@@ -203,6 +211,9 @@ function renderAll() {
   else if (state.view === "neighbours") showNeighbours(panel, found, state, actions, models, signal).catch(failed);
   else showAttention(panel, found, state, actions);
 }
+
+/** @param {any} one */
+const termsOf = (one) => (one?.terms ? `Model ${one.name}: ${one.terms}.` : "");
 
 /** What else was considered at a step, over the view. */
 function renderMind() {
@@ -283,6 +294,11 @@ function begin() {
     const chosen = { model: model.value, text: typed ? state.text : firstSentence(model.value) };
     actions.change({ ...chosen, prefix: [], forced: [], beam: null, mind: null }, true);
   });
+  at("switch").addEventListener("click", () => {
+    const other = betterModel(found, found.model, models);
+    const asked = { text: found.question.text, prefix: [], forced: [], step: 0, beam: null, mind: null };
+    if (other) actions.change({ ...asked, model: other.id }, true);
+  });
   beam.addEventListener("change", () => {
     const size = Math.round(Number(beam.value));
     if (size >= 1 && size <= 50) actions.change({ beam: size }, true);
@@ -314,7 +330,8 @@ async function load() {
     text.readOnly = true;
     beam.disabled = true;
   }
-  model.replaceChildren(...models.map((one) => new Option(one.name, one.id)));
+  const offered = models.map((one) => Object.assign(new Option(one.name, one.id), { title: termsOf(one) }));
+  model.replaceChildren(...offered);
   follow();
   if (!served) return;
   const listed = await Promise.all(["/api/sets", "/api/runs"].map((path) => ask(path).catch(() => [])));

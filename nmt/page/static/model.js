@@ -1,7 +1,8 @@
 // @ts-check
-/** View: what the model is made of. Each part opens in place; both decoders stand side by side. */
+/** View: what the model is, its terms, and both decoders side by side. (Its blocks are above: diagram.js.) */
 
 import { element, scrolling } from "./elements.js";
+import { languageName } from "./languages.js";
 import { typeset } from "./steps.js";
 
 const ROWS = [
@@ -12,37 +13,24 @@ const ROWS = [
   ["the output layer reads", "s_t, c_t and E y_{t−1}", "h̃_t = tanh(W_c [c_t; h_t])"],
   ["who sees y_{t−1}", "the RNN and the output layer; the query does not", "the RNN, and through h_t the query"],
 ];
+/** @type {Record<string, string>} */
+const DECODERS = { luong: "Luong's, on the right", bahdanau: "Bahdanau's, on the left", none: "without attention" };
 
 /** @param {HTMLElement} place @param {any} model */
 export function showModel(place, model) {
-  const { wiring, score, scope, source_words: read, target_words: written } = model;
-  const name = wiring === "luong" ? "Luong's" : wiring === "bahdanau" && "Bahdanau's";
+  const [from, to] = [model.source_language, model.target_language].map(languageName);
+  const facts = element("dl", "formulas");
   /** @type {[string, string][]} */
-  const parts = [
-    ["Tokens", `The sentence becomes tokens, of ${read.toLocaleString("en")} kinds. Each has a vector, its embedding.`],
-    [
-      "Encoder",
-      "A bidirectional GRU reads them. v_s joins its two states at position s: what stands before, and what follows.",
-    ],
-    ...(name
-      ? /** @type {[string, string][]} */ ([
-          ["Attention", `Score: e_{t,s} = ${score}. Scope: ${scope}. Context: c_t = Σ α_{t,s} v_s.`],
-          ["Decoder", `A GRU writes one token at each step, in ${name} wiring (below).`],
-        ])
-      : /** @type {[string, string][]} */ ([
-          ["Decoder", "A GRU writes one token at each step. It has no attention: it reads the encoder's final states."],
-        ])),
-    ["Output", `A softmax gives each of ${written.toLocaleString("en")} target tokens its probability.`],
-    ["Search", `Beam search keeps the ${model.beam_size} best beginnings of a translation at each step.`],
+  const lines = [
+    ["model", `${model.name}: from ${from} into ${to}`],
+    ["terms of use", model.terms ?? "not known to this page: ask whoever made the model"],
+    ["decoder", DECODERS[model.wiring]],
+    ["vocabulary", `${model.source_words.toLocaleString("en")} and ${model.target_words.toLocaleString("en")} tokens`],
+    ["search", `beam ${model.beam_size}, exponent of the length penalty ${model.length_penalty}`],
   ];
-  const blocks = element("div", "blocks");
-  for (const [title, text] of parts) {
-    const block = element("details");
-    block.append(element("summary", "", title), typeset(element("p"), text));
-    blocks.append(block);
-  }
+  for (const [name, text] of lines) facts.append(element("dt", "", name), element("dd", "", text));
   const picture = document.createElement("img");
-  picture.src = "/static/decoders.svg";
+  picture.src = "static/decoders.svg";
   picture.alt =
     "One step of Bahdanau's decoder, whose attention comes before the GRU, and of Luong's, where it comes after";
   const table = element("table");
@@ -53,5 +41,5 @@ export function showModel(place, model) {
   });
   const box = scrolling("Both decoders");
   box.append(picture, table);
-  place.replaceChildren(element("p", "hint", "From the sentence to its translation: choose a part."), blocks, box);
+  place.replaceChildren(facts, box);
 }

@@ -116,9 +116,11 @@ export async function showRuns(place, state, actions, signal) {
         dashed,
         points: own
           .filter((event) => event.event === kind && typeof event[field] === "number")
+          .filter((event) => field !== "bleu" || event.chrf === undefined) // its BLEU is undefined
           .map((event) => ({ x: event.update, y: event[field] })),
       }));
     const x = "update";
+    const undefinedIn = of("validation", "chrf").filter(({ points }) => points.length);
     curves.replaceChildren(
       chart({
         title: "Loss in nats per token (dashed: validation)",
@@ -126,6 +128,7 @@ export async function showRuns(place, state, actions, signal) {
         series: [...of("train", "loss"), ...of("validation", "loss", true)],
       }),
       chart({ title: "BLEU on the validation set", x, series: of("validation", "bleu") }),
+      ...(undefinedIn.length ? [chart({ title: "chrF where BLEU is undefined", x, series: undefinedIn })] : []),
       chart({ title: "Learning rate", x, series: of("train", "learning_rate"), zero: true }),
       chart({ title: "Target tokens per second", x, series: of("train", "target_tokens_per_second"), zero: true }),
     );
@@ -150,12 +153,13 @@ export async function showRuns(place, state, actions, signal) {
 function latest(events) {
   const of = (/** @type {string} */ kind) => events.filter((event) => event.event === kind);
   const [train, validation, end] = [of("train"), of("validation"), of("end")].map((found) => found[found.length - 1]);
-  const bleu = of("validation").map((event) => event.bleu ?? 0);
+  const best = (/** @type {string} */ field) =>
+    Math.max(...of("validation").map((event) => event[field] ?? 0)).toFixed(2);
   return [
     shown(events[events.length - 1]?.update),
     shown(train?.loss),
     shown(validation?.loss),
-    bleu.length ? Math.max(...bleu).toFixed(2) : "–",
+    validation?.chrf !== undefined ? `– (chrF ${best("chrf")})` : validation ? best("bleu") : "–",
     shown(train?.learning_rate),
     shown(train?.target_tokens_per_second),
     end ? `ended: ${end.reason}` : "",

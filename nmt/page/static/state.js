@@ -23,6 +23,7 @@
  * @property {string} order its sentences' order: "line", "length", a model's id, or "difference"
  * @property {number | null} bucket the only lengths that are shown
  * @property {number | null} line the sentence that is open
+ * @property {string} block of the model that is open
  * @property {string} side of a word whose neighbours are shown: source or target
  */
 
@@ -52,6 +53,7 @@ export function fromAddress(example) {
     order: given.get("order") ?? "line",
     bucket: number(given.get("bucket")),
     line: number(given.get("line")),
+    block: given.get("block") ?? "",
     side: given.get("side") === "source" ? "source" : "target",
   };
 }
@@ -92,6 +94,7 @@ export function toAddress(state) {
   if (state.order !== "line") parts.set("order", state.order);
   if (state.bucket !== null) parts.set("bucket", String(state.bucket));
   if (state.line !== null) parts.set("line", String(state.line));
+  if (state.block) parts.set("block", state.block);
   if (state.side !== "target") parts.set("side", state.side);
   return `#${parts}`;
 }

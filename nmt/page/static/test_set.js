@@ -79,9 +79,10 @@ export async function showSet(place, state, actions, signal, models) {
   }
 
   function drawFigure() {
+    /** @type {any[]} */
     const done = progress.models.filter((/** @type {any} */ one) => one.summary);
-    figure.hidden = !done.length;
-    if (!done.length) return;
+    figure.hidden = !done.some(({ summary }) => summary.bleu !== null);
+    if (figure.hidden) return;
     const buckets = done[0].summary.by_length;
     figure.replaceChildren(
       chart({
@@ -92,7 +93,7 @@ export async function showSet(place, state, actions, signal, models) {
           name: nameOfModel(one.id),
           colour: models.findIndex((model) => model.id === one.id),
           points: one.summary.by_length.flatMap((/** @type {any} */ bucket, /** @type {number} */ place) =>
-            bucket.count
+            bucket.bleu !== null
               ? {
                   x: place,
                   y: bucket.bleu,
@@ -210,7 +211,7 @@ function drawSummary(place, progress, models) {
     row.append(name);
     if (one.summary) {
       const { bleu, chrf, error_rate: rate } = one.summary;
-      row.append(element("td", "number", bleu.toFixed(2)), element("td", "number", chrf.toFixed(2)));
+      row.append(element("td", "number", bleu?.toFixed(2) ?? "–"), element("td", "number", chrf.toFixed(2)));
       if (progress.aligned)
         row.append(element("td", "number", rate === null ? "no attention" : `${(100 * rate).toFixed(1)} %`));
     } else if (one.error) row.append(element("td", "", one.error));
@@ -218,6 +219,8 @@ function drawSummary(place, progress, models) {
     table.append(row);
   });
   place.replaceChildren(table);
+  if (progress.models.some((/** @type {any} */ { summary }) => summary && summary.bleu === null))
+    place.append(element("p", "hint", "BLEU is undefined here, since no reference has four words: see chrF."));
 }
 
 /** @param {number} done @param {number} all */

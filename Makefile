@@ -11,7 +11,7 @@
 # make test-oldest   the tests of fast modules, model and search with the oldest supported PyTorch, in .venv-oldest
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
 # make test-browser   the tests of that page, in Chromium         make test-page   types, lint and tests of its modules
-# make docs    set up, run the tutorial, build the documentation into build/docs (EXECUTE=off: without the tutorial)
+# make docs    set up, build the documentation into build/docs (EXECUTE=force: run the tutorial instead of showing what is stored)
 # make reference   write what the reference and configs/schema.json take from the code anew
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
@@ -20,7 +20,7 @@ QUICKSTART := configs/quickstart.yaml
 COMPARED := checkpoints/quickstart_compared
 CONFIG ?= $(QUICKSTART)
 ARGS ?=
-EXECUTE ?= cache
+EXECUTE ?= off
 BIN := .venv/bin
 DEMO := build/demo
 BUNDLED := checkpoints/multi30k-de-en/model.safetensors

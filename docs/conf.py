@@ -28,9 +28,8 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "attrs_inline"
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
-# cache: run the tutorial if it has changed; force: run it, as continuous integration does; off: show it as it is.
-nb_execution_mode = os.environ.get("NMT_DOCS_EXECUTE", "cache")
-nb_execution_cache_path = str(Path(__file__).parents[1] / "build" / "tutorial")
+# off: show the tutorial with the outputs that it is kept with; force: run it, as continuous integration does.
+nb_execution_mode = os.environ.get("NMT_DOCS_EXECUTE", "off")
 nb_execution_timeout = 1800  # seconds for a cell, also on a busy machine
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True

@@ -1,6 +1,7 @@
 """What pages name exists, and what the reference takes from the code is up to date."""
 
 import ast
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -52,6 +53,15 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         assert path.exists(), link
         assert path.is_relative_to(ROOT), link
         assert not anchor or anchor in anchors(path), link
+
+
+def test_the_tutorial_is_kept_with_its_outputs() -> None:
+    text = read("docs/tutorial.ipynb")
+    for cell in (cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"):
+        defines = isinstance(ast.parse("".join(cell["source"])).body[-1], ast.FunctionDef)
+        assert bool(cell["outputs"]) != defines, cell["source"]
+        assert {output.get("name", "stdout") for output in cell["outputs"]} <= {"stdout"}, "warnings"
+    assert len(text) < 1_500_000 and str(ROOT) not in text
 
 
 def functions_in(path: Path) -> set[str]:

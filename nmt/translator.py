@@ -97,7 +97,9 @@ class Translator:
         return cls(model, *of_first, *thresholds, fast=fast, name=", ".join(loaded))
 
     def __repr__(self) -> str:
-        return f"<nmt.Translator {'→'.join(self.languages)}: {self.name}>"
+        names = (type(part).__name__ for part in self.model.modules())
+        parts = [name for name in names if name.endswith(("Decoder", "Score", "Scope"))]
+        return f"<nmt.Translator {'→'.join(self.languages)}: {self.name}, {', '.join(parts)}>"
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -303,7 +305,5 @@ class Translator:
         )
 
     def _is_unlike_training(self, mean_log_probability: float, rarity: float) -> bool | None:
-        if self.threshold is None:
-            return None
         is_rare = self.rarity_threshold is not None and rarity > self.rarity_threshold
-        return is_rare or mean_log_probability < self.threshold
+        return None if self.threshold is None else is_rare or mean_log_probability < self.threshold

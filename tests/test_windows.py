@@ -1,5 +1,6 @@
 """What Windows lacks is not used: its modules, calls and signals are taken away, as far as another system can."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,8 @@ class Kernel:
 ctypes.windll = types.SimpleNamespace(kernel32=Kernel())
 asyncio.ProactorEventLoop = asyncio.SelectorEventLoop  # of Windows alone
 sys.platform = "win32"
+"""
+COMMAND = """
 from nmt.cli import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -66,7 +69,7 @@ sys.exit(main(sys.argv[1:]))
 @pytest.fixture
 def windows(tmp_path: Path):
     def run(*arguments: object, text: str = "", code: int = 0) -> str:
-        command = [sys.executable, "-c", WINDOWS, *map(str, arguments)]
+        command = [sys.executable, "-c", WINDOWS + COMMAND, *map(str, arguments)]
         done = subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, timeout=300)
         assert done.returncode == code, done.stderr
         return done.stdout + done.stderr
@@ -102,7 +105,7 @@ def test_the_bundled_model_translates_standard_input_and_draws(windows, tmp_path
 
 def test_the_page_is_served(tmp_path: Path) -> None:
     pytest.importorskip("nmt.page")
-    command = [sys.executable, "-c", WINDOWS, "serve", "--port", "0"]
+    command = [sys.executable, "-c", WINDOWS + COMMAND, "serve", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
         try:
             address = server.stdout.readline().split()[1]
@@ -110,3 +113,15 @@ def test_the_page_is_served(tmp_path: Path) -> None:
             assert b"dog" in urlopen(request, timeout=60).read()
         finally:
             server.terminate()
+
+
+@pytest.mark.long
+def test_the_tutorial_runs_without_posix(tmp_path: Path) -> None:
+    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    code = code.replace('"..")', f"{str(ROOT)!r})").replace("in range(epochs)", "in range(1)")  # it need not learn
+    script = tmp_path / "tutorial.py"
+    script.write_text(f"{WINDOWS}import matplotlib; matplotlib.use('agg')\n{code}", encoding="utf-8")
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stderr
+    assert "alignment error rate" in done.stdout

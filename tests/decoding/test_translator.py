@@ -44,7 +44,9 @@ def test_a_list_of_the_best_has_each_text_once(make: Make, monkeypatch: pytest.M
 
 def test_a_translator_says_what_it_is() -> None:
     assert {"Translator", "Translation"} <= set(dir(nmt))
-    assert repr(nmt.Translator.load(device="cpu")).startswith("<nmt.Translator de→en: /")
+    shown = repr(nmt.Translator.load(device="cpu"))
+    assert shown.startswith("<nmt.Translator de→en: /")
+    assert shown.endswith(".safetensors, LuongDecoder, AdditiveScore, GlobalScope>")
 
 
 def test_order_is_kept_and_empty_lines_stay_empty(make: Make) -> None:

@@ -5,7 +5,6 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
-from support.fill_rate import fill_rate
 
 from nmt.data.batching import Example, collate, epoch_batches
 from nmt.text.vocabulary import BOS, EOS, PAD
@@ -32,6 +31,12 @@ def lengths(examples: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
 
 def batches_of(examples: Sequence[Example], size: int, unit: Unit, seed: int, epoch: int) -> list[list[int]]:
     return [batch.tolist() for batch in epoch_batches(lengths(examples), size, unit, seed, epoch)]
+
+
+def fill_rate(lengths: tuple[np.ndarray, np.ndarray], batches: Sequence[np.ndarray]) -> float:
+    """Share of the padded batches' cells, both sides together, that hold a token."""
+    ended = [side[indices] + 1 for indices in batches for side in lengths]
+    return sum(int(x.sum()) for x in ended) / sum(int(x.max()) * len(x) for x in ended)
 
 
 def cells(examples: Sequence[Example], batch: Sequence[int]) -> int:

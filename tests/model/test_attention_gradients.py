@@ -2,7 +2,6 @@
 
 import torch
 from support import attention_cases as cases
-from support.gradients import assert_gradients_are_those_of_finite_differences
 
 import nmt.model.attention
 
@@ -44,4 +43,4 @@ def test_gradients_are_those_of_finite_differences(case, count, monkeypatch):
     insensitive = {"linear": ["score.query.weight", "scope.score.query.weight"]}.get(score, [])
     if score == "linear" and scope != "local_p":
         insensitive += ["query", "heads.query.weight"]
-    assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive)
+    cases.assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive)

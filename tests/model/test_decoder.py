@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 from support import tiny_models as tiny
-from support.attention_cases import draw
-from support.gradients import assert_gradients_are_those_of_finite_differences
+from support.attention_cases import assert_gradients_are_those_of_finite_differences, draw
 from torch import nn
 from torch.utils._pytree import tree_leaves
 

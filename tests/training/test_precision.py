@@ -8,9 +8,8 @@ import pytest
 import torch
 from support.runs import HARD, ConfigMaker, assert_same_run, finish, run_and_stop
 
-from nmt import acceleration, translator
+from nmt import acceleration
 from nmt.checkpoint.contents import load
-from nmt.config.search import SearchConfig
 from nmt.fast import processor as cpu
 from nmt.fast.processor import Processor, auto_precision
 from nmt.system.errors import UserError
@@ -54,18 +53,10 @@ def test_search_in_the_precision_of_the_processor(
 ) -> None:
     be(monkeypatch, "Zen 4")
     _, tiny = make_translator("search.precision=auto")
-    precisions = []
-    decode = translator.decoding.decode
-
-    def recording(model: Any, sources: Any, search: SearchConfig, **options: Any) -> Any:
-        precisions.append(search.precision)
-        return decode(model, sources, search, **options)
-
-    monkeypatch.setattr(translator.decoding, "decode", recording)
     tiny.translate(["Ba De"])
     tiny.fast = False
     tiny.translate(["Ba De"])
-    assert precisions == ["int8", "float32"]
+    assert list(tiny._prepared) == [("int8", True), ("float32", False)]
 
 
 @pytest.mark.parametrize(("capability", "products"), [((7, 5), "float32"), ((8, 0), "bf16"), ((9, 0), "bf16")])
@@ -85,6 +76,8 @@ def test_each_gpu_gets_its_fastest_products(
         assert choose_precision(auto, gpu) == "float32"
     monkeypatch.setattr(ProcessGroup, "total", lambda _, *values: values)
     assert choose_precision(auto, gpu, group=ProcessGroup(0, 2)) == "float32"
+    monkeypatch.setattr(ProcessGroup, "total", lambda _, value: [value + 1])  # the first one's choice is bf16
+    assert choose_precision(make_config("training.precision=float32"), CPU, group=ProcessGroup(1, 2)) == "bf16"
 
 
 def test_without_its_folder_nothing_is_fast(
@@ -97,11 +90,6 @@ def test_without_its_folder_nothing_is_fast(
         acceleration.for_training(torch.nn.Linear(1, 1), "float32", (torch.ones(3), 2))
     with pytest.raises(UserError, match=r"search\.precision: bf16 needs nmt\.fast, .*: use float32"):
         make_translator()[1].translate(["Ba De"], precision="bf16")
-
-
-def test_processes_follow_the_first_one(make_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ProcessGroup, "total", lambda _, value: [value + 1])  # the first one's choice is bf16
-    assert choose_precision(make_config("training.precision=float32"), CPU, group=ProcessGroup(1, 2)) == "bf16"
 
 
 def test_a_resumed_run_keeps_its_precision_on_another_processor(

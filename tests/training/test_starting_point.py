@@ -13,7 +13,6 @@ from nmt.system.errors import UserError
 from nmt.training.run import check
 
 STILL = ["training.max_updates=1", "training.learning_rate=1e-30"]
-SECOND_TEXT = {"train": 12, "validation": 4}
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +26,7 @@ def other_text(tmp_path: Path) -> list[str]:
     """The fields of another corpus: few of the first one's words, and some that it does not have."""
     fields = []
     for side, ending, line in (("source", "src", "Ba De fremd"), ("target", "tgt", "kip lom strange")):
-        for split, count in SECOND_TEXT.items():
+        for split, count in (("train", 12), ("validation", 4)):
             path = tmp_path / f"other-{split}.{ending}"
             path.write_text(f"{line}\n" * count, encoding="utf-8")
             fields.append(f"data.{side}.{split}={path}")

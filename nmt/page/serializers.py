@@ -40,7 +40,7 @@ def of_model(number: str, name: str, translator: Translator, *, indexed: bool = 
         "name": name,
         "source_language": source,
         "target_language": target,
-        "terms": TERMS if Path(translator.name) in bundled.checkpoints() else None,
+        "terms": TERMS if Path(translator.name).resolve() in bundled.checkpoints() else None,
         "attention": translator.has_attention,
         "wiring": "luong" if isinstance(decoder, LuongDecoder) else "bahdanau" if translator.has_attention else "none",
         "score": _formula(getattr(decoder.attention, "score", None)),

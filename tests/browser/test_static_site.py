@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,7 +55,7 @@ def demo() -> Iterator[str]:
 def exact(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The same page in 32 bits."""
     folder = tmp_path_factory.mktemp("local") / "page"
-    assert main(["export", str(bundled.MODEL), "--page", str(PACKAGE), "--output", str(folder)]) == 0
+    assert main(["export", os.path.relpath(bundled.MODEL), "--page", str(PACKAGE), "--output", str(folder)]) == 0
     with running(StaticFiles(directory=folder, html=True)) as address:
         yield address
 

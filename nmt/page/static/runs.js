@@ -120,14 +120,16 @@ export async function showRuns(place, state, actions, signal) {
           .map((event) => ({ x: event.update, y: event[field] })),
       }));
     const x = "update";
-    const undefinedIn = of("validation", "chrf").filter(({ points }) => points.length);
+    const [bleu, undefinedIn] = ["bleu", "chrf"].map((field) =>
+      of("validation", field).filter(({ points }) => points.length),
+    );
     curves.replaceChildren(
       chart({
         title: "Loss in nats per token (dashed: validation)",
         x,
         series: [...of("train", "loss"), ...of("validation", "loss", true)],
       }),
-      chart({ title: "BLEU on the validation set", x, series: of("validation", "bleu") }),
+      ...(bleu.length || !undefinedIn.length ? [chart({ title: "BLEU on the validation set", x, series: bleu })] : []),
       ...(undefinedIn.length ? [chart({ title: "chrF where BLEU is undefined", x, series: undefinedIn })] : []),
       chart({ title: "Learning rate", x, series: of("train", "learning_rate"), zero: true }),
       chart({ title: "Target tokens per second", x, series: of("train", "target_tokens_per_second"), zero: true }),

@@ -230,13 +230,13 @@ def translate(model: Seq2Seq, source: Vocabulary, target: Vocabulary, lines: lis
 
 def print_bleu(model: Seq2Seq, source: Vocabulary, target: Vocabulary, corpus: list[tuple[str, str]]) -> None:
     """BLEU of text, not of tokens, in lower case: of all sentences, and of five groups by the source's length."""
-    corpus = sorted(corpus, key=lambda lines: len(source.encode(lines[0])))
-    bleu, outputs, n = BLEU(lowercase=True), translate(model, source, target, [line for line, _ in corpus]), len(corpus)
+    lengths, lines, references = zip(*sorted((len(source.encode(a)), a, b) for a, b in corpus), strict=True)
+    outputs, n = translate(model, source, target, list(lines)), len(lines)
+    bleu = BLEU(lowercase=True)
     print("source tokens  sentences   BLEU")
     for start, end in [(0, n), *((k * n // 5, (k + 1) * n // 5) for k in range(5) if n >= 5)]:
-        shortest, longest = (len(source.encode(corpus[i][0])) for i in (start, end - 1))
-        score = bleu.corpus_score(outputs[start:end], [[reference for _, reference in corpus[start:end]]]).score
-        print(f"{shortest:6} to {longest:3}  {end - start:9}  {score:5.2f}")
+        score = bleu.corpus_score(outputs[start:end], [references[start:end]]).score
+        print(f"{lengths[start]:6} to {lengths[end - 1]:3}  {end - start:9}  {score:5.2f}")
     print(bleu.get_signature())
 
 

@@ -4,7 +4,6 @@
     python nano_nmt.py --attention luong     the same with Luong's attention, or with none
     python nano_nmt.py --multi30k DIR        German→English captions; DIR holds train.de.gz, train.en.gz, val.de.gz, …
 
-Ctrl-C ends the training early, and keeps the best weights so far.
 Shapes: B sentences, S source positions, T target positions, E embedding, H state of a GRU, V vocabulary, R readout,
 K hypotheses of a sentence (1 in training), N = B·K rows of the decoder.
 [B] is Bahdanau, Cho, Bengio 2015 (arXiv 1409.0473), [L] Luong, Pham, Manning 2015 (arXiv 1508.04025).
@@ -28,7 +27,7 @@ from tqdm import tqdm
 
 UNK, PAD, BOS, EOS = range(4)  # unknown word, padding, beginning and end of a sentence
 SAMPLE = {"embedding": 128, "hidden": 128, "dropout": 0.1}, {"epochs": 5, "batch_size": 32, "rate": 0.004}
-MULTI30K = {"embedding": 256, "hidden": 256, "dropout": 0.3}, {"epochs": 6, "batch_size": 64, "rate": 0.002}
+MULTI30K = {"embedding": 256, "hidden": 256, "dropout": 0.2}, {"epochs": 10, "batch_size": 64, "rate": 0.002}
 Pairs = list[tuple[list[int], list[int]]]  # the ids of sources and of their targets; each ends with EOS
 
 
@@ -39,15 +38,23 @@ def tokenize(line: str) -> list[str]:
 
 
 class Vocabulary:
-    """The special tokens, and those that occur at least twice in the training text, most frequent first."""
+    """The special tokens, frequent words, and what all others are split into: pieces, at worst characters."""
 
     def __init__(self, lines: list[str]) -> None:
-        counts = Counter(token for line in lines for token in tokenize(line))
-        self.tokens = [" <unk>", "<pad>", "<s>", "</s>", *(token for token, n in counts.most_common() if n > 1)]
+        words = Counter(word for line in lines for word in tokenize(line))
+        rare = [word for word, n in words.items() if n < 5]
+        pieces = Counter(word[i:j] for word in rare for i in range(len(word)) for j in range(i + 1, len(word) + 1))
+        frequent = [word for word, n in words.items() if n >= 5] + [piece for piece, n in pieces.items() if n >= 30]
+        self.tokens = [" <unk>", "<pad>", "<s>", "</s>", *dict.fromkeys([*frequent, *"".join(words)])]
         self.ids = {token: i for i, token in enumerate(self.tokens)}
 
+    def split(self, word: str) -> list[str]:
+        """The longest token with which a word begins, and the same for the rest of it."""
+        n = next((n for n in range(len(word), 1, -1) if word[:n] in self.ids), 1)
+        return [word[:n], *self.split(word[n:])] if word else []
+
     def encode(self, line: str) -> list[int]:
-        return [self.ids.get(token, UNK) for token in tokenize(line)] + [EOS]
+        return [self.ids.get(token, UNK) for word in tokenize(line) for token in self.split(word)] + [EOS]
 
     def decode(self, ids: list[int]) -> str:
         return "".join(self.tokens[i] for i in ids if i not in (PAD, BOS, EOS)).strip()
@@ -101,11 +108,10 @@ class Seq2Seq(nn.Module):
     def encode(self, source: Tensor) -> tuple[State, Memory]:
         """The bidirectional GRU ([B] 3.2, A.2.1): the state before the first step, and what attention reads."""
         embedded, mask = self.source_embedding(source), source != PAD  # (B S E), (B S)
-        # Packed: the backward direction starts at each sentence's own last token, not in the padding.
         packed = pack_padded_sequence(embedded, mask.sum(dim=1), batch_first=True, enforce_sorted=False)
-        outputs, last = self.encoder(packed)  # last: (2 B H) →h at the last token, ←h at the first
+        outputs, last = self.encoder(packed)  # packed: ←h starts at a sentence's own last token, not in the padding
         values = self.dropout(pad_packed_sequence(outputs, batch_first=True, total_length=source.shape[1])[0])
-        final = self.dropout(torch.cat([last[0], last[1]], dim=1))  # (B 2H)
+        final = self.dropout(torch.cat([last[0], last[1]], dim=1))  # (B 2H) →h at the last token, ←h at the first
         hidden = torch.tanh(self.bridge(final))  # s_0 = tanh(W_s [→h; ←h]); [B] A.2.2 has ←h alone
         state = State(hidden, hidden.new_zeros(len(source), self.readout.out_features))
         if self.attention == "none":  # a memory with one position, which always has weight 1: c_t = [→h; ←h]
@@ -117,8 +123,8 @@ class Seq2Seq(nn.Module):
         query = query.view(len(memory.keys), -1, query.shape[1])  # (B K H): a sentence's hypotheses share its memory
         if self.attention == "bahdanau":  # e_s = v_aᵀ tanh(W_a q + U_a h_s) ([B] A.1.2)
             scores = self.v(torch.tanh(self.query(query).unsqueeze(2) + memory.keys.unsqueeze(1))).squeeze(3)
-        else:  # e_s = qᵀ W_a h_s ([L] 3.1, general)
-            scores = query @ memory.keys.transpose(1, 2)  # (B K S)
+        else:  # e_s = qᵀ W_a h_s / √H ([L] 3.1, general; without the scale of Vaswani et al. 2017 it learns too slowly)
+            scores = query @ memory.keys.transpose(1, 2) / math.sqrt(query.shape[2])  # (B K S)
         scores = scores.masked_fill(~memory.mask.unsqueeze(1), -math.inf)  # padding gets weight 0
         weights = scores.softmax(dim=2)  # α ([B] equation 6, [L] equation 7)
         return (weights @ memory.values).flatten(0, 1), weights.flatten(0, 1)  # c = Σ_s α_s h_s ([B] equation 5)
@@ -156,10 +162,10 @@ def loss_of(model: Seq2Seq, pairs: Pairs, **options: Any) -> Tensor:
 
 
 def train(model: Seq2Seq, pairs: Pairs, validation: Pairs, epochs: int, batch_size: int, rate: float) -> None:
-    """Adam with warm-up and linear decay. Leaves the weights of the epoch with the least validation perplexity."""
+    """Adam with warm-up and linear decay. It ends, also by Ctrl-C, with the epoch of the least perplexity."""
     updates = epochs * math.ceil(len(pairs) / batch_size)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min(10 * (n + 1) / updates, 1 - n / updates))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min(20 * (n + 1) / updates, 1 - n / updates))
     best, best_weights = math.inf, model.state_dict()
     try:
         for epoch in range(1, epochs + 1):
@@ -186,10 +192,9 @@ def train(model: Seq2Seq, pairs: Pairs, validation: Pairs, epochs: int, batch_si
 @torch.no_grad()
 def greedy_search(model: Seq2Seq, sources: list[list[int]]) -> tuple[Tensor, Tensor]:
     """The most likely token at each step: ids (B T), with PAD behind EOS, and attention weights (B T S)."""
-    source = pad(sources)
-    state, memory = model.encode(source)
-    ids, weights = source.new_full([len(source), 1], BOS), []
-    while len(weights) < 2 * source.shape[1] + 10 and not (ended := (ids == EOS).any(dim=1)).all():
+    state, memory = model.encode(pad(sources))
+    ids, weights = torch.full([len(sources), 1], BOS), []
+    while len(weights) < 2 * max(map(len, sources)) + 10 and not (ended := (ids == EOS).any(dim=1)).all():
         state, alpha = model.step(model.target_embedding(ids[:, -1]), state, memory)
         token = model.output(state.readout).argmax(dim=1).masked_fill(ended, PAD)
         ids = torch.cat([ids, token.unsqueeze(1)], dim=1)
@@ -200,12 +205,11 @@ def greedy_search(model: Seq2Seq, sources: list[list[int]]) -> tuple[Tensor, Ten
 @torch.no_grad()
 def beam_search(model: Seq2Seq, sources: list[list[int]], beam: int = 5, alpha: float = 1.0) -> Tensor:
     """The ids (B T) of the best of K hypotheses by log p / ((5 + length) / 6)^α (Wu et al. 2016, equation 14)."""
-    source = pad(sources)
-    state, memory = model.encode(source)
-    sentence = torch.arange(len(source)).unsqueeze(1)  # (B 1)
-    ids = source.new_full([len(source), 1, 1], BOS)  # (B K t): the tokens of each hypothesis
-    log_p = torch.zeros(len(source), 1)  # (B K): the sum of their log-probabilities
-    while ids.shape[2] <= 2 * source.shape[1] + 10 and not (ended := (ids == EOS).any(dim=2)).all():
+    state, memory = model.encode(pad(sources))
+    sentence = torch.arange(len(sources)).unsqueeze(1)  # (B 1)
+    ids = torch.full([len(sources), 1, 1], BOS)  # (B K t): the tokens of each hypothesis
+    log_p = torch.zeros(len(sources), 1)  # (B K): the sum of their log-probabilities
+    while ids.shape[2] <= 2 * max(map(len, sources)) + 10 and not (ended := (ids == EOS).any(dim=2)).all():
         state, _ = model.step(model.target_embedding(ids[:, :, -1].flatten()), state, memory)
         log_next = model.output(state.readout).log_softmax(dim=1).unflatten(0, log_p.shape)  # (B K V)
         log_next[ended] = -math.inf
@@ -233,10 +237,9 @@ def print_bleu(model: Seq2Seq, source: Vocabulary, target: Vocabulary, corpus: l
     lengths, lines, references = zip(*sorted((len(source.encode(a)), a, b) for a, b in corpus), strict=True)
     outputs, n = translate(model, source, target, list(lines)), len(lines)
     bleu = BLEU(lowercase=True)
-    print("source tokens  sentences   BLEU")
     for start, end in [(0, n), *((k * n // 5, (k + 1) * n // 5) for k in range(5) if n >= 5)]:
         score = bleu.corpus_score(outputs[start:end], [references[start:end]]).score
-        print(f"{lengths[start]:6} to {lengths[end - 1]:3}  {end - start:9}  {score:5.2f}")
+        print(f"BLEU {score:6.2f} {end - start:6} sentences of {lengths[start]:3} to {lengths[end - 1]:3} tokens")
     print(bleu.get_signature())
 
 
@@ -294,7 +297,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KeyboardInterrupt:
-        sys.exit(130)
+    main()

@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(sys.argv[1:] or ["--help"] if arguments is None else arguments)
         sys.stdout.flush()  # while what goes wrong can be said
+        gc.freeze()  # so that Python, as it ends, does not search all objects once more
         return code
     except UserError as error:
         refusal = error
@@ -82,9 +83,7 @@ def _run(arguments: Sequence[str]) -> int:
     gc.set_threshold(100_000)  # of 700 by default: imports make a million objects, and no garbage
     command = module_of(options.command)
     # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.
-    code = int(command.run(command.parser().parse_intermixed_args(options.arguments)))
-    gc.freeze()  # so that Python, as it ends, does not search all objects once more
-    return code
+    return int(command.run(command.parser().parse_intermixed_args(options.arguments)))
 
 
 def module_of(command: str) -> ModuleType:

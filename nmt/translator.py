@@ -28,7 +28,7 @@ from nmt.model.variants.hierarchical import segments
 from nmt.system import bundled
 from nmt.system.device import choose_device
 from nmt.system.errors import CONTROLS, UserError
-from nmt.system.values import is_unicode, sentences_of
+from nmt.system.values import sentences_of
 from nmt.text.checks import begins_word, number_differences, repeats
 from nmt.text.codec import Codec
 from nmt.text.limits import Readable, check_unicode, read
@@ -259,21 +259,11 @@ class Translator:
 
     def _prefix_lists(self, prefixes: Sequence[str | Sequence[str]], search: SearchConfig) -> list[list[int]]:
         """The ids that each translation begins with; none at all if nothing is fixed."""
-        ids = [self._prefix_ids(prefix) for prefix in prefixes]
+        ids = [self.target.prefix_ids(prefix) for prefix in prefixes]
         longest, most = max(map(len, ids), default=0), search.max_length
         if longest >= most:
             raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")
         return ids if longest else []
-
-    def _prefix_ids(self, prefix: str | Sequence[str]) -> list[int]:
-        if not is_unicode("".join(prefix)):
-            raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
-        if not isinstance(prefix, str):
-            return self.target.vocabulary.encode(without_end(prefix))
-        ids = self.target.encode(prefix)
-        if UNK in ids:
-            raise UserError(f"prefix: {prefix!r} contains tokens outside the vocabulary: reword it")
-        return ids
 
     def _translation(
         self, source: Readable, hypothesis: Hypothesis, search: SearchConfig, options: _Options, is_searched: bool

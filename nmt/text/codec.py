@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 
+from nmt.system.errors import UserError
+from nmt.system.values import is_unicode
 from nmt.text.normalization import normalized
 from nmt.text.tokenizers import TOKENIZERS, Tokenizer
-from nmt.text.vocabulary import UNK, UNK_TOKEN, Vocabulary
+from nmt.text.vocabulary import UNK, UNK_TOKEN, Vocabulary, without_end
 
 UNKNOWN = "\ue000"  # of private use: no text has it
 
@@ -46,6 +48,17 @@ class Codec:
     def encode(self, text: str) -> list[int]:
         """The ids of a sentence's tokens, without beginning and end tokens."""
         return self.vocabulary.encode(self.tokenize(text))
+
+    def prefix_ids(self, prefix: str | Sequence[str]) -> list[int]:
+        """The ids that a translation begins with: of a text, or of tokens. Raises `UserError` for unknown ones of a text."""
+        if not is_unicode("".join(prefix)):
+            raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
+        if not isinstance(prefix, str):
+            return self.vocabulary.encode(without_end(prefix))
+        ids = self.encode(prefix)
+        if UNK in ids:
+            raise UserError(f"prefix: {prefix!r} contains tokens outside the vocabulary: reword it")
+        return ids
 
     def rarity(self, text: str) -> float:
         """How rare the words of a text are: the sum of log(frequency rank) over its tokens, per character.

@@ -12,7 +12,6 @@ from nmt.system.wording import counted
 from nmt.text.corpus import comparable, iterate_lines
 from nmt.text.language import identifiable, likeliest_language
 
-FEW = 100  # pairs
 SAMPLE = 100  # lines of each side
 COPIES = 0.1  # the share of untranslated pairs from which on they do harm (Khayrallah and Koehn 2018)
 _CELL = r"[^\s\d\u2e80-\uffff]"  # Chinese has no spaces after commas
@@ -25,7 +24,7 @@ def advice(pairs: TrainingSet) -> Iterator[str]:
     A sample of the corpus shows languages, tables and copies.
     """
     paths, counts = training_paths(pairs.config), pairs.store.meta["pairs"]
-    if sum(counts) < FEW:
+    if sum(counts) < 100:
         yield f"data: only {counted(sum(counts), 'training pair')}: a useful model needs tens of thousands"
     step = max(1, counts[0] // SAMPLE)
     sample = [list(islice(iterate_lines(path), 0, None, step)) for path in paths[0]]

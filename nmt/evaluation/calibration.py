@@ -19,7 +19,6 @@ from nmt.system.errors import UserError
 from nmt.text.vocabulary import EOS_TOKEN
 from nmt.translator import Translator
 
-BATCH = 64  # pairs
 FEWEST = 20  # sentences, for a quantile to mean anything
 MOST = 2000  # sentences that `store_thresholds` translates
 SHARE = 0.02  # of translations like the training text that lie beyond each threshold
@@ -75,4 +74,4 @@ def forced_scores(translator: Translator, sources: Sequence[str], targets: Seque
     encode = translator.target.vocabulary.encode
     ids = (encode([token for token in tokens if token != EOS_TOKEN]) for tokens in targets)
     examples = [Example(translator.source.encode(s), target) for s, target in zip(sources, ids, strict=True)]
-    return [result.log_probability / result.tokens for result in score(translator.model, examples, BATCH)]
+    return [result.log_probability / result.tokens for result in score(translator.model, examples, batch_size=64)]

@@ -1,6 +1,10 @@
-"""What there is to doubt of a translation, as the API answers it."""
+"""What questions to the API share, and what there is to doubt of a translation, as it answers."""
 
-from pydantic import BaseModel
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(max_length=20_000)]
 
 
 class Checks(BaseModel):
@@ -16,3 +20,12 @@ class Checks(BaseModel):
     missing_numbers: list[str]
     new_numbers: list[str]
     repetitive: bool
+
+
+class Question(BaseModel):
+    """What all questions name: the model, by the id that `/api/models` lists, and the sentence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: Annotated[str, Field(max_length=20)] = "1"
+    text: Text

@@ -11,7 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nmt.config.search import BEAM
 from nmt.evaluation.by_length import Bucket
-from nmt.page.checks import Checks
+from nmt.page.checks import Checks, Text
+from nmt.page.checks import Question as Question
 
 Row = list[float]
 Table = list[list[float]]
@@ -23,19 +24,9 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Text = Annotated[str, Field(max_length=20_000)]
 TokenText = Annotated[str, Field(min_length=1, max_length=500)]
 BeamSize = Annotated[int, Field(ge=1, le=MOST_BEAM, strict=True), BeforeValidator(_whole)]
 Position = Annotated[int, Field(ge=0, le=10_000, strict=True), BeforeValidator(_whole)]
-
-
-class Question(BaseModel):
-    """What all questions name: the model, by the id that `/api/models` lists, and the sentence."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    model: Annotated[str, Field(max_length=20)] = "1"
-    text: Text
 
 
 class SearchRequest(Question):

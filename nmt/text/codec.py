@@ -50,7 +50,7 @@ class Codec:
         return self.vocabulary.encode(self.tokenize(text))
 
     def prefix_ids(self, prefix: str | Sequence[str]) -> list[int]:
-        """The ids that a translation begins with: of a text, or of tokens. Raises `UserError` for unknown ones of a text."""
+        """The ids that a translation begins with: of a text, or of tokens. Raises `UserError` for unknown text."""
         if not is_unicode("".join(prefix)):
             raise UserError("prefix: not valid Unicode text: convert it to UTF-8")
         if not isinstance(prefix, str):

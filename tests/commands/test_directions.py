@@ -8,7 +8,6 @@ from support.cli import error_of
 
 from nmt.cli import main
 from nmt.commands import output, translate
-from nmt.data import multi30k
 from nmt.decoding.translation import Translation
 from nmt.system import bundled
 from nmt.text.language import likeliest_language
@@ -113,12 +112,3 @@ def test_a_single_sentence_shows_its_language_unless_it_could_be_either() -> Non
                 assert likeliest_language(form, ["de", "en"]) == language, form
     for text in ("", "1 2 3", "Taxi"):
         assert likeliest_language(text, ["de", "en"]) is None, text
-
-
-def test_any_language_is_detected() -> None:
-    codes = list(multi30k.LANGUAGES)
-    texts = {**TEXTS, "fr": "Un chien court dans l'herbe avec une balle.", "cs": "Pes běží po trávě a má míč, který je"}
-    for language, text in texts.items():
-        assert likeliest_language(text, codes) == language
-    assert likeliest_language("the dog", ["xx", "../en", "en"]) == "en"
-    assert likeliest_language("the dog", ["xx"]) is None

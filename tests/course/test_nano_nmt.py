@@ -20,11 +20,8 @@ PAIRS = [([*source, EOS], [*target, EOS]) for source, target in zip(SOURCES, TAR
 IDS = [source for source, _ in PAIRS]
 LINES = [(f"Der {a} {b}!", f"The {c} {b}!") for a, c in (("Hund", "dog"), ("Hahn", "cock")) for b in "vwxyz"] * 3
 SIZES, EMBEDDING, HIDDEN = [12, 11], 4, 5
-ATTENTIONS = {
-    "bahdanau": {"score": "additive"},
-    "luong": {"score": "scaled_general", "input_feeding": True},
-    "none": {},
-}
+LUONG = {"score": "scaled_general", "input_feeding": True}
+ATTENTIONS = {"bahdanau": {"score": "additive"}, "luong": LUONG, "none": {}}
 each_attention = pytest.mark.parametrize("attention", ATTENTIONS)
 PREFIXES = {  # of parameters, in nano_nmt.py and in nmt
     "source_embedding.0": "encoder.embedding",
@@ -146,16 +143,7 @@ def test_it_is_short_and_imports_little():
     text = Path(nano.__file__).read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 300
     modules = set(re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE))
-    standard = {
-        "argparse",
-        "collections",
-        "gzip",
-        "math",
-        "pathlib",
-        "re",
-        "sys",
-        "typing",
-    }  # no fork, no POSIX
+    standard = {"argparse", "collections", "gzip", "math", "pathlib", "re", "sys", "typing"}  # also on Windows
     assert modules <= standard | {"torch", "sacrebleu", "tqdm", "matplotlib"}
 
 

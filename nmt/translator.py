@@ -274,7 +274,6 @@ class Translator:
             sides = self.source.surfaces(source.text), self.source.tokenizer, self.target.tokenizer
             tokens = copied(tokens, *replacements(*sides, options.dictionary or {}), weights)
         source_ids = [*self.source.vocabulary.encode(source.tokens), EOS] if ends else []
-        rarity = self.source.rarity(source.text)
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
         text = CONTROLS.sub("", self.target.tokenizer.detokenize([*without_end(tokens)]))  # a vocabulary may have some
         missing, new = number_differences(source.text, text)
@@ -286,8 +285,8 @@ class Translator:
             attention=weights if options.attention else None,
             segments=tuple(segments(torch.tensor([source_ids]), ends)[0].tolist()) if ends else None,
             mean_log_probability=mean,
-            source_rarity=rarity,
-            is_unlike_training=self._is_unlike_training(mean, rarity) if is_searched else None,
+            source_rarity=source.rarity,
+            is_unlike_training=self._is_unlike_training(mean, source.rarity) if is_searched else None,
             is_source_cut=source.is_cut,
             missing_numbers=missing,
             new_numbers=new,

@@ -60,12 +60,12 @@ class Codec:
             raise UserError(f"prefix: {prefix!r} contains tokens outside the vocabulary: reword it")
         return ids
 
-    def rarity(self, text: str) -> float:
-        """How rare the words of a text are: the sum of log(frequency rank) over its tokens, per character.
+    def rarity(self, text: str, tokens: Sequence[str]) -> float:
+        """How rare the words of a text are: the sum of log(frequency rank) over its `tokens`, per character.
 
         Unknown tokens have the last rank.
         """
-        ranks = (len(self.vocabulary) if i == UNK else i + 1 for i in self.encode(text))
+        ranks = (len(self.vocabulary) if i == UNK else i + 1 for i in self.vocabulary.encode(tokens))
         return sum(map(math.log, ranks)) / max(1, len("".join(self.normalized(text).split())))
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -21,11 +21,12 @@ def most_characters(limit: int) -> int:
 
 
 class Readable(NamedTuple):
-    """What is read of a sentence, its tokens, and whether it was cut off."""
+    """What is read of a sentence, its tokens, whether it was cut off, and its `Codec.rarity`."""
 
     text: str
     tokens: list[str]
     is_cut: bool
+    rarity: float
 
 
 def read(sentences: Sequence[str], limit: int, codec: Codec) -> list[Readable]:
@@ -39,7 +40,7 @@ def read(sentences: Sequence[str], limit: int, codec: Codec) -> list[Readable]:
         tokens = codec.tokenize(sentence)
         is_shorter = len(sentence) < len(whole) and len(sentence) < len(" ".join(whole.split()))
         is_cut = is_shorter or len(tokens) > limit
-        readable.append(Readable(sentence, tokens[:limit], is_cut))
+        readable.append(Readable(sentence, tokens[:limit], is_cut, codec.rarity(sentence, tokens)))
         if is_cut:
             about = f"cut off after {counted(len(tokens[:limit]), 'token')} (search.max_source_length)"
             print(f"{about}: {truncate(sentence)}", file=sys.stderr)

@@ -60,7 +60,7 @@ def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
     pairs = [(s, t) for s, t in zip(sources, translator.translate(sources), strict=True) if t.text]
     scores = sorted(t.mean_log_probability for _, t in pairs)
     assert scores[int(0.1 * len(scores)) - 1] <= result.threshold <= scores[int(0.1 * len(scores)) + 1]
-    rarities = sorted(translator.source.rarity(s) for s, _ in pairs)
+    rarities = sorted(translator.source.rarity(s, translator.source.tokenize(s)) for s, _ in pairs)
     assert rarities[-int(0.1 * len(scores)) - 2] <= result.rarity_threshold <= rarities[-int(0.1 * len(scores))]
     assert result == Calibration(result.threshold, result.rarity_threshold, pytest.approx(1 - 1 / len(scores)))
     assert sorted(shuffled) == sorted(s for s, _ in pairs)
@@ -76,8 +76,8 @@ def test_rarity_is_the_sum_of_log_ranks_per_character(translator: Translator) ->
     known, size = SOURCE_WORDS[2], len(translator.source.vocabulary)
     rank = translator.source.vocabulary.tokens.index(known) + 1
     expected = (np.log(rank) + np.log(size)) / len(known + "zzz")
-    assert translator.source.rarity(f"{known} zzz") == pytest.approx(expected)
-    assert translator.source.rarity("") == 0
+    assert translator.source.rarity(f"{known} zzz", [known, "zzz"]) == pytest.approx(expected)
+    assert translator.source.rarity("", []) == 0
 
 
 @pytest.mark.parametrize(("source", "target"), [("de", "en"), ("en", "de")])

@@ -26,12 +26,14 @@ ROOMS = {
     "export": ["tests/browser/test_static_site.py"],
     "lab": [],
     "migrate": [],
+    "course": ["docs/course", "tools/course.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),
         *("scripts/multi30k_full.py", "tests/test_chain.py"),  # the chain back-translates
     ],
 }
-COMMANDS = {"page": "serve", "export": "export", "lab": "ablation", "augment": "back-translate", "migrate": "migrate"}
+COMMANDS = {"page": "serve", "export": "export", "lab": "ablation", "augment": "back-translate"}
+COMMANDS |= {name: name for name in ("migrate", "course")}
 CORE = [
     *("config", "data", "checkpoint", "test_imports.py", "decoding/test_translator.py", "commands/test_cli.py"),
     "training/test_update.py",

@@ -134,7 +134,8 @@ def links_with_the_target_first(weights):
 def rate_arguments(rng):
     pairs = [(s, t) for s in range(5) for t in range(5)]
     order = [pairs[i] for i in rng.permutation(len(pairs))]
-    return set(order[:10]), set(order[4:9]), set(order[4:13])  # each has members that the others lack
+    first, last = rng.integers(3, 6), rng.integers(12, 16)
+    return set(order[:10]), set(order[first : last - 3]), set(order[first:last])  # each has links that others lack
 
 
 def error_rate(links, sure, possible):

@@ -15,11 +15,9 @@ as a token.
     update    milliseconds, the median of the rounds
     token     microseconds per target token, and in parentheses the ratio to the table's first row
     variable  the same without the time of an update of one token, which does not depend on the batch (`fixed`)
-    peak      the largest MiB of tensors during an update, above those before it, by the allocator's count; without the
-              half of the batch that a second process computes
+    peak      the largest MiB of tensors during an update, above those before it, by the allocator's count
     a token   KiB of it per target token, without the weights' gradients, which have the same size in any batch
     process   the largest MiB that the process grew by, by the system's count
-    second    the largest MiB that the second process grew by after it had started, 0 if there is none
     largest   the largest tensor of an update, relative to the logits of all target tokens, N·V numbers
 """
 
@@ -28,7 +26,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -46,6 +43,7 @@ from nmt.config.run import Config
 from nmt.config.training import TrainingConfig
 from nmt.data.batching import Batch, Example, collate
 from nmt.lab.machine import describe_machine
+from nmt.system.device import peak_memory
 from nmt.training.update import TrainState, new_train_state, update
 
 SOURCE_TYPES, TARGET_TYPES = 7851, 5892
@@ -56,7 +54,7 @@ TABLES = {
 }
 COLUMNS = (
     *("batch", "source", "target", "update", "token", "variable"),
-    *("peak", "a token", "process", "second", "largest"),
+    *("peak", "a token", "process", "largest"),
 )
 
 
@@ -78,7 +76,6 @@ class Memory(NamedTuple):
 
     peak: int
     process: int
-    second: int
     largest: int
 
 
@@ -152,18 +149,18 @@ def times(mechanism: str, shapes: list[Shape], rounds: int, threads: int) -> tup
 def memory(mechanism: str, shape: Shape, threads: int) -> Memory:
     """What an update needs beyond the weights and Adam's averages: by the system's count, and by the allocator's."""
     step = make_update(mechanism, threads)
-    step(random_batch(Shape(32, 2, 2)))  # makes Adam's averages, and starts the second process
+    step(random_batch(Shape(32, 2, 2)))  # makes Adam's averages
     step.train_state.optimizer.zero_grad()
     batch = random_batch(shape)
-    before = step.peaks()
+    before = peak_memory()
     step(batch)
-    process, second = (after - peak for after, peak in zip(step.peaks(), before, strict=True))
+    process = peak_memory() - before
     step.train_state.optimizer.zero_grad()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         step(batch)
     events = sorted(profiler.profiler.kineto_results.events(), key=lambda event: event.start_ns())
     changes = [event.nbytes() for event in events if event.name() == "[memory]"]
-    return Memory(max(accumulate(changes)), process, second, max(changes))
+    return Memory(max(accumulate(changes)), process, max(changes))
 
 
 class Update(NamedTuple):
@@ -174,12 +171,6 @@ class Update(NamedTuple):
 
     def __call__(self, batch: Batch) -> None:
         update(self.train_state, [batch], self.config, self.config.learning_rate, global_step=0)
-
-    def peaks(self) -> tuple[int, int]:
-        """The most bytes of memory so far: of this process, and of the second one."""
-        own = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        worker = getattr(self.train_state.add_gradient, "worker", None)
-        return own, 0 if worker is None else worker.peak_memory
 
 
 def make_update(mechanism: str, threads: int) -> Update:
@@ -217,7 +208,6 @@ def row(shape: Shape, seconds: float, fixed: float, memory: Memory, gradients: i
         "peak_mib": memory.peak / 2**20,
         "kib_per_token": (memory.peak - gradients) / 2**10 / shape.tokens,
         "process_mib": memory.process / 2**20,
-        "second_mib": memory.second / 2**20,
         "largest_of_logits": memory.largest / (4 * shape.tokens * TARGET_TYPES),
     }
 
@@ -226,7 +216,7 @@ def show(mechanism: str, measured: dict[str, Any]) -> None:
     print(f"\n{mechanism}: fixed {measured['fixed_ms']:.1f} ms, gradients {measured['gradients_mib']:.1f} MiB")
     for name, title in TABLES.items():
         print(f"{title}:")
-        print("{:>6}{:>8}{:>8}{:>9}{:>15}{:>15}{:>9}{:>9}{:>9}{:>9}{:>9}".format(*COLUMNS))
+        print("{:>6}{:>8}{:>8}{:>9}{:>15}{:>15}{:>9}{:>9}{:>9}{:>9}".format(*COLUMNS))
         first = measured[name][0]
         for r in measured[name]:
             ratios = (r[key] / first[key] for key in ("us_per_token", "variable_us_per_token"))
@@ -237,7 +227,7 @@ def show(mechanism: str, measured: dict[str, Any]) -> None:
             print(
                 f"{r['batch']:6}{r['source_length']:8}{r['target_length']:8}{r['update_ms']:9.0f}{token}{variable}"
                 f"{r['peak_mib']:9.1f}{r['kib_per_token']:9.1f}{r['process_mib']:9.1f}"
-                f"{r['second_mib']:9.1f}{r['largest_of_logits']:9.3f}",
+                f"{r['largest_of_logits']:9.3f}",
                 flush=True,
             )
 

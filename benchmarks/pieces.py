@@ -5,8 +5,7 @@
 
 The models and sizes are those of `peers.yaml`. All versions take turns, round after round, over the same batches of
 Multi30k, or with `--length` over one batch of random sentences of that length; the gain is the median of the rounds'
-ratios. Each piece is replaced by what the plain model does in its place, in one process with one thread, as in each of
-the two processes of training; the second process itself is compared with two threads in one process.
+ratios. Each piece is replaced by what the plain model does in its place, in one process with one thread.
 """
 
 from __future__ import annotations
@@ -29,14 +28,13 @@ from nmt.build import build_model
 from nmt.config.reading import load_config
 from nmt.config.run import Config
 from nmt.data.batching import Batch, Example, collate
-from nmt.fast import modules, output_loss, torch_internals, worker
+from nmt.fast import modules, output_loss, torch_internals
 from nmt.lab.machine import describe_machine
 from nmt.model import cells, encoder, scores
 from nmt.system.device import choose_device
 from nmt.training.loss import BatchLoss
 from nmt.training.update import TrainState, new_train_state, update
 
-SECOND = "without a second process"
 RECURRENCES = (cells.GRUCell, encoder.BidirectionalGRU)
 
 
@@ -48,7 +46,6 @@ def without(*kinds: type[nn.Module]) -> Any:
 
 PIECES: Mapping[str, Callable[[], Any]] = {
     "all": lambda: without(),
-    "all, two processes": lambda: without(),
     "without output layer and loss in chunks": lambda: mock.patch.object(
         output_loss.FastBatchLoss, "output_loss", BatchLoss.output_loss
     ),
@@ -57,7 +54,6 @@ PIECES: Mapping[str, Callable[[], Any]] = {
         torch_internals, "has_backward_passes", return_value=False
     ),
     "without additive scores in blocks": lambda: without(scores.AdditiveScore),
-    SECOND: lambda: mock.patch.object(worker.Worker, "is_possible", return_value=False),
 }
 
 
@@ -80,11 +76,10 @@ def main() -> None:
         mechanism = with_precision(peers.configured(config, name), options.precision)
         runs = {piece: run_of(mechanism, types, piece, cycle(batches)) for piece in PIECES}
         for run in runs.values():
-            run(2)  # starts the worker process
+            run(2)
         rounds = [{piece: run(options.updates) for piece, run in runs.items()} for _ in range(options.rounds)]
-        for piece in list(PIECES)[2:]:
-            whole = "all, two processes" if piece == SECOND else "all"
-            ratios = [measured[piece] / measured[whole] for measured in rounds]
+        for piece in list(PIECES)[1:]:
+            ratios = [measured[piece] / measured["all"] for measured in rounds]
             print(f"{name:<24} {piece:<44} {statistics.median(ratios):.2f}  ({min(ratios):.2f} to {max(ratios):.2f})")
 
 
@@ -103,7 +98,7 @@ def run_of(config: Config, types: tuple[int, int], piece: str, batches: Iterator
 
 
 def seconds(train_state: TrainState, config: Config, piece: str, batches: Iterator[Batch], updates: int) -> float:
-    torch.set_num_threads(2 if piece in ("all, two processes", SECOND) else 1)
+    torch.set_num_threads(1)
     with PIECES[piece]():
         started = time.perf_counter()
         for batch in islice(batches, updates):

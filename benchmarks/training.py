@@ -147,7 +147,6 @@ def runs_of(
             torch.manual_seed(1)
             model = build_model(mechanism.model, *types).to(device).train()
             train_state = new_train_state(model, mechanism.training)
-            speed(train_state, mechanism, cycle(batches), 1)  # starts the worker process
             speed(train_state, mechanism, cycle(batches), options.warm_up)  # not counted
             train = partial(speed, train_state, mechanism, cycle(batches), options.updates)
             runs[f"{name}, {'nmt' if fast else 'plain'} {precision}"] = train

@@ -112,8 +112,7 @@ class TrainingConfig(Section):
     AMX or AVX512-BF16 and, with global attention or none, on one NVIDIA GPU from Ampere on; else `float32`. A resumed
     run keeps its precision."""
     threads: Threads | None = None
-    """CPU threads. By default PyTorch's choice, mostly one for each core. On Linux, with two or more, a second process
-    computes half of each batch of at least 32 sentences. Other numbers of threads give other random draws."""
+    """CPU threads. By default PyTorch's choice, mostly one for each core."""
 
     @model_validator(mode="before")
     @classmethod

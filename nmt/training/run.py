@@ -154,8 +154,6 @@ def _try_updates(config: Config, prepared: Prepared, model: Seq2Seq) -> tuple[in
     for _ in range(1 if device.type == "cpu" else 2):  # the second one may be captured, in memory of its own
         make_update([batch] * min(training.accumulate, 2))  # a third one would take no more memory
     used = torch.cuda.max_memory_reserved(device) if device.type == "cuda" else peak_memory()
-    worker = getattr(train_state.add_gradient, "worker", None)  # of nmt.fast
-    used += worker.peak_memory if worker else 0
     some = [batches[i * len(batches) // TRIED] for i in range(TRIED)]
     started = time.monotonic()
     for indices in some:

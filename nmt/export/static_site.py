@@ -70,6 +70,7 @@ def _write_model(folder: Path, path: str, loaded: Loaded, precision: Precision) 
         "model": offered("static_page").of_model("1", model_name(path), Translator.of({path: loaded})),
         "window": scope.window if isinstance(scope, LocalScope) else None,
         "segment_ends": list(model.segment_ends),
+        "split": not model.segment_ends and loaded.config.search.split is not False,
         **{side: described(loaded, side) | {"subwords": subwords[side]} for side in ("source", "target")},
         "files": {file.relative_to(folder).as_posix(): file.stat().st_size for file in files},
     }

@@ -119,6 +119,8 @@ def test_captions_are_translated_as_in_python(open_page: Opener, demo: str, tran
     texts = [asked(page, "explain", text=caption)["text"] for caption in captions]
     expected = translator.translate(captions, attention=False)
     assert sum(one == other.text for one, other in zip(texts, expected, strict=True)) >= 38
+    parts = asked(page, "translate", text=" ".join(captions[:3]))["sentences"]
+    assert [(part["source"], part["text"]) for part in parts] == list(zip(captions, texts[:3], strict=False))
 
 
 def test_it_loads_once_and_then_works_without_a_network(browser: Browser) -> None:

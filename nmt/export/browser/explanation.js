@@ -4,13 +4,14 @@
 import { beamTree } from "./beam_tree.js";
 import { described } from "./labels.js";
 import { beamSearch } from "./search.js";
+import { sentencesOf } from "./sentences.js";
 import { EOS, EOS_TOKEN, UNK } from "./vocabulary.js";
 
 /** @typedef {{text: string, beam_size?: number, prefix?: string[], forced?: [number, number][]}} Question */
 /** @typedef {{tokenize: (text: string) => string[], detokenize: (tokens: string[]) => string, pieces: boolean}} Tokenizer */
 /** @typedef {{tokenizer: Tokenizer, vocabulary: import("./vocabulary.js").Vocabulary}} Side */
-/** @typedef {{model: {attention: boolean} & Record<string, number>, window: number | null, segment_ends: number[]}} Config `model` as
- * `/api/models` lists it */
+/** @typedef {{model: {attention: boolean} & Record<string, number>, window: number | null, segment_ends: number[],
+ * split: boolean, source: {language: string}}} Config `model` as `/api/models` lists it; `split`: it reads one sentence */
 
 /** What cannot be answered; the text says why. */
 export class Refused extends Error {}
@@ -53,6 +54,24 @@ export function answering(model, source, target, config) {
     const tokens = target.vocabulary.decode(ids);
     const words = ids[ids.length - 1] === EOS ? tokens.slice(0, -1) : tokens;
     return { text: target.tokenizer.detokenize(words), tokens, score };
+  }
+
+  /** @param {string} text */
+  async function translated(text) {
+    const tokens = sourceOf(text);
+    if (!tokens.length) return { source: text, ...EMPTY };
+    const { values, ...encoded } = await model.encode(source.vocabulary.encode(tokens), []);
+    const options = { alpha: about.length_penalty, maxLength: about.max_length, notThrice, beamSize: about.beam_size };
+    const [best] = await beamSearch(model.stepOf({ values, ...encoded }), values, { ...options, prefix: [] });
+    return { source: text, ...translation(best) };
+  }
+
+  /** The translations of a text's sentences, if it has several. @param {Question} question */
+  async function translate({ text }) {
+    const parts = config.split ? sentencesOf(text, config.source.language) : [];
+    const sentences = [];
+    for (const part of parts) sentences.push(await translated(part));
+    return { sentences };
   }
 
   /** @param {Question} question */
@@ -137,7 +156,7 @@ export function answering(model, source, target, config) {
     };
   }
 
-  return { "/api/explain": explain, "/api/read": read };
+  return { "/api/translate": translate, "/api/explain": explain, "/api/read": read };
 }
 
 const EMPTY = { text: "", tokens: [], score: 0 };

@@ -1,7 +1,7 @@
 // @ts-check
-/** Texts of several sentences: one of them is looked at. The server knows where they end. */
+/** Texts of several sentences: one of them is looked at. The API tells where they end. */
 
-import { ask, served } from "./api.js";
+import { ask, live } from "./api.js";
 import { element } from "./elements.js";
 
 const MAYBE_SEVERAL = /[.!?\n…。！？]["'”“»)\]]*\s*\S/;
@@ -16,7 +16,7 @@ export async function sentenceOf({ model, text, whole: before }, hasModel, signa
   const whole = before || text;
   if (split.model !== model || split.text !== whole) {
     const question = { model, text: whole, attention: false };
-    const asks = served && hasModel && MAYBE_SEVERAL.test(whole.trim());
+    const asks = live && hasModel && MAYBE_SEVERAL.test(whole.trim());
     const sentences = asks ? (await ask("/api/translate", question, signal)).sentences : [];
     if (!signal.aborted) split = { model, text: whole, sentences };
   }

@@ -13,6 +13,7 @@ import pytest
 
 from nmt.page import serializers
 from nmt.text.normalization import normalized
+from nmt.text.sentences import split_text
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.tokenizers.sentencepiece import SentencePieceOptions
 from nmt.text.vocabulary import EOS_TOKEN
@@ -30,6 +31,23 @@ BLOCKS = [
     *((0x3000, 0x30FF), (0x4E00, 0x4FFF), (0xAC00, 0xAFFF), (0xFB00, 0xFFEF), (0x1F300, 0x1F6FF), (1, 0x10FFFF)),
 ]
 NEWER = "ƛɤ"  # letters that got capitals in Unicode 16, which node may know and Python not
+
+
+TEXTS = [
+    "Ein Hund läuft über die Wiese. Eine Frau sitzt auf einer Bank. Zwei Kinder spielen Fußball.",
+    "Am 3. Mai kam Dr. Müller. Er ging z. B. heim.",
+    *("„Halt!“, rief er. „Komm her!“ sagte sie.", "1. Ein Mann schläft. 2. Eine Frau schläft.", "Eine Frau\nEin Mann"),
+    *("Ein Mann schläft.", "Was? Nein! …", "wer da? ich.", ""),
+]
+
+
+def test_sentences_are_those_of_python() -> None:
+    script = f"""import {{ sentencesOf }} from "{ROOT.as_posix()}/nmt/export/browser/sentences.js";
+    console.log(JSON.stringify({json.dumps(TEXTS)}.map((text) => sentencesOf(text, "de"))));"""
+    command = ["node", "--input-type=module", "-e", script]
+    found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    sentences = [split_text(text, "de").sentences for text in TEXTS]
+    assert found == [each if len(each) > 1 else [] for each in sentences]
 
 
 def in_javascript(kind: str, lines: list[str], folder: Path, lowercase: bool, model: bytes | None) -> dict[str, Any]:

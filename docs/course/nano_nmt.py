@@ -13,7 +13,6 @@ import argparse
 import gzip
 import math
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -27,7 +26,7 @@ from tqdm import tqdm
 
 UNK, PAD, BOS, EOS = range(4)  # unknown word, padding, beginning and end of a sentence
 SAMPLE = {"embedding": 128, "hidden": 128, "dropout": 0.1}, {"epochs": 5, "batch_size": 32, "rate": 0.004}
-MULTI30K = {"embedding": 256, "hidden": 256, "dropout": 0.2}, {"epochs": 10, "batch_size": 64, "rate": 0.002}
+MULTI30K = {"embedding": 256, "hidden": 256, "dropout": 0.3}, {"epochs": 12, "batch_size": 64, "rate": 0.002}
 Pairs = list[tuple[list[int], list[int]]]  # the ids of sources and of their targets; each ends with EOS
 
 
@@ -42,7 +41,7 @@ class Vocabulary:
 
     def __init__(self, lines: list[str]) -> None:
         words = Counter(word for line in lines for word in tokenize(line))
-        rare = [word for word, n in words.items() if n < 5]
+        rare = (word for word, n in words.items() if n < 5)
         pieces = Counter(word[i:j] for word in rare for i in range(len(word)) for j in range(i + 1, len(word) + 1))
         frequent = [word for word, n in words.items() if n >= 5] + [piece for piece, n in pieces.items() if n >= 30]
         self.tokens = [" <unk>", "<pad>", "<s>", "</s>", *dict.fromkeys([*frequent, *"".join(words)])]
@@ -104,6 +103,9 @@ class Seq2Seq(nn.Module):
         joined, readout = (3 * hidden, hidden) if luong else (3 * hidden + embedding, embedding)
         self.readout = nn.Linear(joined, readout, bias=not luong)  # W_c in [L]
         self.output = nn.Sequential(self.dropout, nn.Linear(readout, sizes[1]))
+        self.output[1].weight = self.target_embedding[0].weight  # one matrix for both (Press and Wolf 2017): R = E
+        for weight in self.parameters():  # matrices with n inputs from N(0, 1/n): PyTorch's own are too small or large
+            nn.init.normal_(weight, std=weight.shape[1] ** -0.5) if weight.dim() == 2 else nn.init.zeros_(weight)
 
     def encode(self, source: Tensor) -> tuple[State, Memory]:
         """The bidirectional GRU ([B] 3.2, A.2.1): the state before the first step, and what attention reads."""
@@ -226,10 +228,9 @@ def beam_search(model: Seq2Seq, sources: list[list[int]], beam: int = 5, alpha: 
 def translate(model: Seq2Seq, source: Vocabulary, target: Vocabulary, lines: list[str]) -> list[str]:
     """The translations of lines, in batches; lines of similar length should follow each other."""
     model.eval()
-    ids: list[list[int]] = []
-    for i in tqdm(range(0, len(lines), 64), "translating", leave=False, disable=None):
-        ids += beam_search(model, [source.encode(line) for line in lines[i : i + 64]]).tolist()
-    return list(map(target.decode, ids))
+    batches = [lines[i : i + 64] for i in range(0, len(lines), 64)]
+    ids = [beam_search(model, [*map(source.encode, x)]) for x in tqdm(batches, leave=False, disable=None)]
+    return [target.decode(translation) for batch in ids for translation in batch.tolist()]
 
 
 def print_bleu(model: Seq2Seq, source: Vocabulary, target: Vocabulary, corpus: list[tuple[str, str]]) -> None:
@@ -255,8 +256,7 @@ def draw_attention(model: Seq2Seq, source: Vocabulary, target: Vocabulary, line:
 
 
 def fail(message: str) -> NoReturn:
-    print(f"nano_nmt.py: {message}", file=sys.stderr)
-    sys.exit(2)
+    argparse.ArgumentParser().exit(2, f"nano_nmt.py: {message}\n")
 
 
 def read_corpus(folder: Path, split: str) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from nmt.model.special_tokens import BOS, EOS, PAD
 PAIRS = [([*source, EOS], [*target, EOS]) for source, target in zip(SOURCES, TARGETS, strict=True)]
 IDS = [source for source, _ in PAIRS]
 LINES = [(f"Der {a} {b}!", f"The {c} {b}!") for a, c in (("Hund", "dog"), ("Hahn", "cock")) for b in "vwxyz"] * 3
-SIZES, EMBEDDING, HIDDEN = [12, 11], 4, 5
+SIZES, EMBEDDING, HIDDEN = [12, 11], 4, 5  # Luong's decoder needs two equal sizes, as target words have one embedding
 LUONG = {"score": "scaled_general", "input_feeding": True}
 ATTENTIONS = {"bahdanau": {"score": "additive"}, "luong": LUONG, "none": {}}
 each_attention = pytest.mark.parametrize("attention", ATTENTIONS)
@@ -41,16 +41,17 @@ PREFIXES = {  # of parameters, in nano_nmt.py and in nmt
 @torch.no_grad()
 def both_models(attention, from_nano=True):
     """The model of each, the second one with the first one's weights, which are random."""
-    one = nano.Seq2Seq(attention, SIZES, EMBEDDING, HIDDEN, dropout=0.3).eval()
-    sizes = {"embedding_size": EMBEDDING, "encoder": {"hidden_size": HIDDEN}, "decoder": {"hidden_size": HIDDEN}}
-    config = sizes | {"attention": {"wiring": attention} | ATTENTIONS[attention]}
+    embedding = HIDDEN if attention == "luong" else EMBEDDING
+    one = nano.Seq2Seq(attention, SIZES, embedding, HIDDEN, dropout=0.3).eval()
+    sizes = {"embedding_size": embedding, "encoder": {"hidden_size": HIDDEN}, "decoder": {"hidden_size": HIDDEN}}
+    config = sizes | {"attention": {"wiring": attention} | ATTENTIONS[attention], "tied_embeddings": "target"}
     two = build_model(ModelConfig.model_validate(config), *SIZES).eval()
     randomise(one if from_nano else two)
 
     readout, gates = ("combine", "feed_gates") if attention == "luong" else ("readout", "context_gates")
     prefixes, weights, theirs = PREFIXES | {"readout": f"decoder.{readout}"}, one.state_dict(), two.state_dict()
     # nmt keeps the GRU's input weights in two blocks: of the word, and of what attention gives.
-    blocks = weights.pop("decoder.weight_ih").tensor_split([EMBEDDING], dim=1)
+    blocks = weights.pop("decoder.weight_ih").tensor_split([embedding], dim=1)
     ours = dict(zip(["decoder.embedding_gates.weight", f"decoder.{gates}.weight"], blocks, strict=True))
     for name, weight in weights.items():
         old = next(old for old in prefixes if name.startswith(old))

@@ -1,8 +1,10 @@
-"""What pyproject.toml cannot say: three top-level folders are installed inside the package, as data.
+"""What pyproject.toml cannot say: three top-level folders and the course are installed inside the package, as data.
 
-`configs/`, `checkpoints/` and `data/` stay where a reader of the repository expects them. In a wheel they are in
-`nmt/bundled/`; `nmt.system.bundled` finds them in either place.
+`configs/`, `checkpoints/`, `data/` and `docs/course/` stay where a reader of the repository expects them. In a wheel
+they are in `nmt/bundled/`; `nmt.system.bundled` finds them in either place.
 """
+
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
@@ -10,7 +12,10 @@ BUNDLED = {
     "nmt.bundled.configs": "configs",
     "nmt.bundled.checkpoints": "checkpoints",
     "nmt.bundled.data": "data",
+    "nmt.bundled.docs.course": "docs/course",
 }
+if not Path("docs/course").is_dir():  # an add-on's, which can be taken away
+    del BUNDLED["nmt.bundled.docs.course"]
 
 setup(
     packages=[*find_packages(include=["nmt", "nmt.*"]), *BUNDLED],
@@ -27,6 +32,7 @@ setup(
             for name in ("model.safetensors", "README.md")
         ],
         "nmt.bundled.data": ["sample/*"],
+        "nmt.bundled.docs.course": ["nano_nmt.py", "exercises/*.py", "mistakes/*", "students/*.ipynb"],
         "nmt.export": ["browser/*"],
     },
     include_package_data=False,

@@ -23,7 +23,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that the wheel of this repository is unpacked into."""
     place = tmp_path_factory.mktemp("packaging")
     copy = place / "repository"
-    for name in ("nmt", "configs", "data/sample", *MODELS):
+    for name in (
+        "nmt",
+        "configs",
+        "data/sample",
+        *MODELS,
+        *(["docs/course"] if (ROOT / "docs/course").is_dir() else []),
+    ):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in OTHERS:
         (copy / "checkpoints" / name).parent.mkdir(exist_ok=True)
@@ -66,3 +72,13 @@ def test_the_wheel_translates_from_an_empty_folder(installed: Path, tmp_path: Pa
     assert translated.stdout == "A dog runs through the grass.\n"
     assert translated.stderr == ""
     assert not list(tmp_path.iterdir())
+
+
+def test_the_wheel_has_the_course(installed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("nmt.course")
+    program = "import sys; sys.modules |= dict.fromkeys(['otter', 'jupytext', 'nbformat']); from nmt.cli import main; "
+    python_from(installed, tmp_path, "-c", f"{program} main(['course', 'start'])")
+    checked = python_from(installed, tmp_path, "-c", f"{program} print(main(['course', 'check', '2']))").stdout
+    assert checked.startswith("2.1 wrong: it is not filled in yet\n")
+    assert checked.endswith("0 of 9 right\n1\n")
+    assert {path.suffix for path in tmp_path.glob("course/*")} == {"", ".py", ".ipynb"}

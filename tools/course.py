@@ -60,6 +60,7 @@ def tidy(path: Path) -> None:
     notebook.metadata.get("otter", {}).pop("tests", None)
     for number, cell in enumerate(notebook.cells, start=1):
         cell.id = f"cell-{number}"
+        cell.metadata.pop("lines_to_next_cell", None)  # jupytext's
     nbformat.write(notebook, path)
 
 

@@ -75,11 +75,12 @@ def make_students(folder: Path, lessons: list[Path]) -> None:
 
 def main(arguments: list[str]) -> None:
     lessons = sorted(COURSE.glob("lessons/lesson_*.py"))
-    if arguments[:1] == ["class"]:
+    kind, folder = arguments or ("students", COURSE / "students")
+    if kind == "class":
         for lesson in lessons:
-            make_class(lesson, Path(arguments[1]) / lesson.stem)
+            make_class(lesson, Path(folder) / lesson.stem)
     else:
-        make_students(COURSE / "students", lessons)
+        make_students(Path(folder), lessons)
 
 
 if __name__ == "__main__":

@@ -243,6 +243,7 @@ EXERCISES = {
             "There is a link for each source word. Take the largest weight of each row: one link per target word.": (
                 links_for_each_source_word
             ),
+            "Positions are counted from 0.": lambda weights: [(s + 1, t + 1) for s, t in best_links(weights)],
             "A link is (source position, target position): yours are the other way round.": links_with_the_target_first,
         },
     ),

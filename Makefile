@@ -12,6 +12,7 @@
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
 # make test-browser   the tests of that page, in Chromium         make test-page   types, lint and tests of its modules
 # make docs    set up, build the documentation into build/docs (EXECUTE=force: run the tutorial instead of showing what is stored)
+# make course   set up, build the course: its site, into build/docs, and what Otter-Grader grades a class with, into build/class
 # make reference   write what the reference and configs/schema.json take from the code anew
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
@@ -34,7 +35,7 @@ FAST_TESTS := tests/config tests/text $(wildcard tests/fast) tests/decoding/test
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: multi30k-full reference setup translate train compare serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo ablation bench
+.PHONY: course multi30k-full reference setup translate train compare serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo ablation bench
 setup: .venv/installed $(WITH:%=.venv/%-installed)
 
 .venv/installed: pyproject.toml constraints.txt
@@ -142,10 +143,18 @@ reference: setup
 	$(BIN)/python docs/_ext/config_schema.py configs/schema.json
 	$(BIN)/python docs/_ext/generated_parts.py docs/reference/*.md
 
+SITE := NMT_DOCS_EXECUTE=$(EXECUTE) $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going \
+    --doctree-dir build/doctrees docs build/docs
+
+course: .venv/course-installed .venv/docs-installed
+	$(BIN)/python tools/course.py
+	$(BIN)/python tools/course.py class build/class
+	$(SITE)
+	@echo "Written: build/docs/course/nano_nmt.html and the lessons beside it; build/class"
+
 docs: .venv/docs-installed
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory demo; else rm -rf $(DEMO); \
 	    echo "The documents come without the page that translates in the browser: it needs npm (apt-get install nodejs npm)"; fi
-	NMT_DOCS_EXECUTE=$(EXECUTE) $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going \
-	    --doctree-dir build/doctrees docs build/docs
+	$(SITE)
 	@rm -rf build/docs/demo; [ ! -d $(DEMO) ] || cp -r $(DEMO) build/docs/demo
 	@echo "Written: build/docs/index.html"

@@ -57,7 +57,7 @@ def make_class(lesson: Path, folder: Path) -> None:
 def tidy(path: Path) -> None:
     """Make a notebook the same whenever it is made, and drop the list of tests, which are all hidden."""
     notebook = nbformat.read(path, as_version=4)
-    notebook.metadata.get("otter", {}).pop("tests", None)
+    notebook.metadata.otter = {"assignment_name": notebook.metadata.otter.assignment_name}
     for number, cell in enumerate(notebook.cells, start=1):
         cell.id = f"cell-{number}"
         cell.metadata.pop("lines_to_next_cell", None)  # jupytext's

@@ -51,11 +51,11 @@ torch.manual_seed(2)
 # A translation model reads a German sentence and writes an English one. Its two halves, with the letters that this
 # lesson uses for sizes:
 #
-# - The **encoder**, a bidirectional GRU, turns $S$ tokens into $S$ vectors $h_1, …, h_S$. A token is a word, a piece of a
+# - The **encoder**, a bidirectional GRU, turns $S$ tokens into $S$ vectors $h_1, \dots, h_S$. A token is a word, a piece of a
 #   rare word, or a punctuation mark. The vector $h_s$ is about token $s$ and what stands around it: one half comes from
 #   reading the sentence forwards up to $s$, the other from reading it backwards down to $s$. So it has $2H$ numbers, if
 #   a GRU's state has $H$.
-# - The **decoder**, another GRU, writes one token at each step $t = 1, …, T$. Its state is $s_t$, with $H$ numbers.
+# - The **decoder**, another GRU, writes one token at each step $t = 1, \dots, T$. Its state is $s_t$, with $H$ numbers.
 #   From $s_t$ follow the probabilities of the next token $y_t$. Then $y_t$ is read at step $t + 1$.
 #
 # In lesson 1 the decoder had one vector $c$ for the whole sentence: the encoder's last states. That is as much room for
@@ -479,8 +479,9 @@ def draw(weights, columns, rows, title):
 #
 # <details><summary>Hint</summary>
 #
-# The components of $v_a$ are below 0.1 before training, with both signs, and those of $\tanh$ are between −1 and 1. So
-# how far apart are the scores of two positions? And which weights follow from scores that are nearly equal?
+# Before training, the components of $v_a$ are about 0.1 in size, with both signs; those of $\tanh$ are between −1 and 1. So
+# the products of the two mostly cancel in the sum. How far apart are then the scores of two positions? And which weights
+# follow from scores that are nearly equal?
 #
 # </details>
 
@@ -556,7 +557,7 @@ draw(forced_weights(model, line, translation), columns, rows, "not trained")
 # other. (For $g_t$, [B] uses another function of the same three vectors; `nano_nmt.py` has $\tanh$.)
 #
 # The query is not $s_t$: the GRU needs $c_t$ to compute $s_t$, so $s_t$ does not exist yet. A consequence: at step $t$
-# the query has been computed from $y_1, …, y_{t-2}$, for $s_{t-1}$ has read $y_{t-2}$. The token $y_{t-1}$ comes in
+# the query has been computed from $y_1, \dots, y_{t-2}$, for $s_{t-1}$ has read $y_{t-2}$. The token $y_{t-1}$ comes in
 # together with $c_t$. Luong's model, in lesson 3, attends *after* the GRU. Many programs that are called "Bahdanau" do
 # that, too.
 

@@ -5,6 +5,7 @@ import re
 import runpy
 import subprocess
 import sys
+from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 
@@ -19,16 +20,16 @@ from nmt.course.checking import Exercise, check, exercises, judge
 COURSE = ROOT / "docs" / "course"
 LESSONS = sorted(COURSE.glob("lessons/lesson_*.py"))
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
-AXIS = ("softmax(dim=1)", "softmax(dim=0)")
-EDITS = {  # what a submission of lesson 2 has instead of a piece of the solution, and its points; None: not graded
+EDITS = {  # what a submission of lesson 2 has instead of a piece of the solution, and its points; None: no result
     "right": ("", "", 9),
-    "softmax over the wrong axis": (*AXIS, 8),
+    "softmax over the wrong axis": ("softmax(dim=1)", "softmax(dim=0)", 8),
     "mask forgotten": ("masked_fill(~mask, -math.inf).", "", 8),
     "query of the wrong step": ("return new_state, context", "return new_state, *attend(new_state)\n    #", 8),
     "syntax error": ("def best_links(weights):", "def best_links(weights:", 8),
-    "exits": ("def best_links(weights):", "import os; os._exit(0)\ndef best_links(weights):", 0),
+    "exits": ("def best_links(weights):", "import os; os._exit(0)\ndef best_links(weights):", None),
     "endless": ("def best_links(weights):", "def best_links(weights):\n    while True: pass", None),
 }
+CHEATS = {"empty": "", "replaces check": "check = print", "prints": "print('2.1 right: test passed, 9 / 9')"}
 
 
 def as_numpy(function):
@@ -138,20 +139,17 @@ def test_students_notebooks_are_up_to_date_and_have_no_solution(tmp_path) -> Non
 def test_otter_grades_a_class(tmp_path) -> None:
     pytest.importorskip("otter")
     subprocess.run([sys.executable, ROOT / "tools" / "course.py", "class", tmp_path], check=True)
+    (zip_file,) = tmp_path.glob("lesson_2/autograder/*.zip")
     solution, empty = (
         (tmp_path / "lesson_2" / kind / "lesson_2.ipynb").read_text("utf-8") for kind in ("autograder", "student")
     )
-    (zip_file,) = tmp_path.glob("lesson_2/autograder/*.zip")
-    cheats = {"empty": "", "replaces check": "check = print", "prints": "print('2.1 right: test passed, 9 / 9')"}
-    submissions = {name: (solution.replace(*map(in_json, edit[:2])), edit[2]) for name, edit in EDITS.items()}
-    for name, line in cheats.items():
-        submissions[name] = empty.replace("torch.manual_seed(2)", in_json(f"torch.manual_seed(2)\n{line}")), 0
-    assert len(submissions) == 10
+    submissions = {name: (solution.replace(*map(in_json, edit)), points) for name, (*edit, points) in EDITS.items()}
+    start = "torch.manual_seed(2)"
+    submissions |= {name: (empty.replace(start, in_json(f"{start}\n{line}")), 0) for name, line in CHEATS.items()}
     for name, (text, points) in submissions.items():
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "lesson_2.ipynb").write_text(text, encoding="utf-8")
-        assert grade(folder, zip_file) == points, name
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lesson_2.ipynb").write_text(text, encoding="utf-8")
+        assert grade(tmp_path / name, zip_file) == points, name
 
 
 def in_json(text: str) -> str:
@@ -159,10 +157,10 @@ def in_json(text: str) -> str:
 
 
 def grade(folder: Path, zip_file: Path) -> float | None:
-    """The points of a submission, by Otter's own command; None if it takes too long."""
+    """The points of a submission, by Otter's own command; None if it has no result, or runs for too long."""
     command = [sys.executable, "-m", "otter", "run", "-a", zip_file, "-o", folder, folder / "lesson_2.ipynb"]
-    try:
-        subprocess.run(command, timeout=100 if folder.name == "endless" else 600, capture_output=True, check=False)
-        return sum(test.get("score", 0) for test in json.loads((folder / "results.json").read_text("utf-8"))["tests"])
-    except subprocess.TimeoutExpired:
+    with suppress(subprocess.TimeoutExpired):
+        subprocess.run(command, timeout=100 if folder.name == "endless" else 600, capture_output=True)
+    if not (results := folder / "results.json").exists():
         return None
+    return sum(test.get("score", 0) for test in json.loads(results.read_text(encoding="utf-8"))["tests"])

@@ -2,7 +2,6 @@
 
 import math
 import unicodedata
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -142,30 +141,13 @@ def test_a_language_without_rules_is_split_by_those_for_any(language):
     assert scores.spacy_tokens(["(so) bald."], language) == [["(", "so", ")", "bald", "."]]
 
 
-def statistics_by_hand(hypothesis, reference):
-    """Papineni et al. (2002), for text without punctuation: lengths, clipped matches, n-grams."""
-    sides = hypothesis.split(), reference.split()
-    matched, total = [], []
-    for n in range(1, 5):
-        mine, theirs = (Counter(zip(*(side[i:] for i in range(n)), strict=False)) for side in sides)
-        matched.append((mine & theirs).total())
-        total.append(mine.total())
-    return [len(sides[0]), len(sides[1]), *matched, *total]
-
-
-def test_statistics_are_those_counted_by_hand():
-    pairs = [("the the the the the", "the cat the mat"), ("a b c d e", "x a b c d y"), ("", "a b"), ("one", "one")]
-    statistics = scores.bleu_statistics([h for h, _ in pairs], [r for _, r in pairs])
-    np.testing.assert_array_equal(statistics, [statistics_by_hand(h, r) for h, r in pairs])
-    for lowercase in (False, True):
-        [counts] = scores.bleu_statistics(["A Dog runs ."], ["a dog runs ."], lowercase=lowercase)
-        assert (scores.bleu_from_statistics(counts) == pytest.approx(100)) == lowercase
-
-
 def test_summed_statistics_give_the_corpus_score():
     (few,) = scores.bleu_statistics(["a b c x y"], ["a b c d e"])  # smoothed
     smoothed = sacrebleu.corpus_bleu(["a b c x y"], [["a b c d e"]]).score
     assert scores.bleu_from_statistics(few) == pytest.approx(smoothed)
+    for lowercase in (False, True):
+        [counts] = scores.bleu_statistics(["A Dog runs ."], ["a dog runs ."], lowercase=lowercase)
+        assert (scores.bleu_from_statistics(counts) == pytest.approx(100)) == lowercase
     statistics = scores.bleu_statistics(HYPOTHESES, REFERENCES)
     draw = np.random.default_rng(3)
     for _ in range(5):

@@ -119,13 +119,6 @@ def test_a_reading_is_that_of_nmt(client: TestClient, translator: Translator) ->
     assert none["steps"][0]["weights"] is None
 
 
-def test_an_empty_sentence_has_empty_answers(client: TestClient) -> None:
-    assert client.post("/api/translate", json={"text": " "}).json()["text"] == ""
-    answer = client.post("/api/explain", json={"text": ""}).json()
-    assert answer["steps"] == answer["tree"] == answer["n_best"] == answer["source"] == []
-    assert client.post("/api/read", json={"text": "", "target": "kip"}).json()["tokens"] == []
-
-
 def test_a_question_without_an_answer_is_refused(client: TestClient) -> None:
     refusals: list[tuple[str, dict[str, Any], int, str]] = [
         *(("/api/translate", {"text": "Ba", "beam_size": no}, 422, "beam_size") for no in (51, 0, True)),

@@ -69,16 +69,6 @@ def test_the_nearest_are_those_of_numpy(variant: Variant, side: Side) -> None:
     assert len(built.nearest(side, asked, 1000)) == len(rows)
 
 
-def test_a_word_is_most_like_itself(tmp_path: Path) -> None:
-    translator = translator_of(VARIANTS[0])
-    index.save(index.build(translator, PAIRS), tmp_path / "x.index")
-    built = index.load(tmp_path / "x.index", translator)
-    for side, place in (("source", 3), ("target", 0)):
-        [best] = built.nearest(side, index.vector(translator, "d e f g h", ["A"], side, place), 1)  # type: ignore[arg-type]
-        assert (best.source, best.target, best.place) == (["d", "e", "f", "g", "h"], ["A"], place)
-        assert best.likeness == pytest.approx(1, abs=1e-3)
-
-
 def test_the_server_answers_with_them_and_refuses_where_there_are_none() -> None:
     translator = translator_of(VARIANTS[0])
     models = {number: (number, translator) for number in ("1", "2")}

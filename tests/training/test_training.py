@@ -190,17 +190,6 @@ def test_bad_input_is_refused_before_anything_is_written(make_config: ConfigMake
     assert not Path(make_config().output_dir).exists()
 
 
-@pytest.mark.parametrize("precision", ["float32", "bf16"])
-def test_plain_pytorch_trains_to_the_same_losses(make_config: ConfigMaker, precision: str) -> None:
-    fields = [f"model.{part}=0" for part in ("embedding_dropout", "encoder.dropout", "decoder.dropout")]
-    fields += [f"training.precision={precision}"]
-    losses = []
-    for name, fast in (("fast", "true"), ("plain", "false")):
-        folder = finish(make_config("training.max_updates=8", f"name={name}", f"training.fast={fast}", *fields))
-        losses.append([event["loss"] for event in events(folder) if "loss" in event])
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4 if precision == "float32" else 2e-2)
-
-
 def test_what_no_model_can_write_and_what_bleu_cannot_say(
     make_config: ConfigMaker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -123,21 +123,6 @@ def test_models_are_compared_and_several_are_an_ensemble(
     assert capsys.readouterr().out.splitlines() == expected
 
 
-def test_attention_is_scored(runs: Path, best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    none = str(runs / "none" / "best.safetensors")
-    options = ["--alignment", str(runs.parent / "text.align"), "--output", str(tmp_path)]
-    assert main(["evaluate", best, none, *options]) == 0
-    printed = capsys.readouterr().out
-    _, _, *rows = printed[printed.index("Alignment error rate") :].splitlines()
-    models = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))["models"]
-    scored = models[0]["alignment"]
-    shown = [f"{100 * scored[field]:.1f}" for field in ("error_rate", "precision", "recall")]
-    name, *cells = rows[0].split()
-    assert [name, cells[0], *cells[2:4]] == ["bahdanau", *shown]
-    assert models[1]["alignment"] is None
-    assert rows[1].split() == ["none", "-", "-", "-", "-"]
-
-
 def test_a_line_for_each_pair_and_the_perplexity_of_all(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

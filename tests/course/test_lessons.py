@@ -77,22 +77,13 @@ def test_each_mistake_gets_its_own_hint(lesson) -> None:
             assert text.endswith(f"\nHint: {hint}"), text
 
 
-class Hostile:
-    def __call__(self, *arguments):
-        return self
-
-    def __array__(self, *arguments, **named):
-        raise SystemExit
-
-    __str__ = item = __array__
-
-
 def test_checks_raise_for_nothing_and_say_what_is_wrong(capsys) -> None:
+    hostile = type("Hostile", (), dict.fromkeys(("__call__", "__array__", "__str__", "item"), sys.exit))()
     for value in (..., None, lambda *_: ..., lambda *_: ... + 1):
         assert judge("2.1", value) == (False, "2.1 wrong: it is not filled in yet")
-    for value in (3, len, sys.exit, lambda *_: "x", lambda *_: torch.full([3, 5], torch.nan), Hostile()):
+    for value in (3, len, sys.exit, lambda *_: "x", lambda *_: torch.full([3, 5], torch.nan), hostile):
         check("2.1", value)
-    check("2.2", Hostile())
+    check("2.2", hostile)
     check("2.99", 1)
     check("99.1", 1)
     lines = capsys.readouterr().out.splitlines()

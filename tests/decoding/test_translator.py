@@ -104,19 +104,6 @@ def test_without_attention_there_is_none_and_nothing_to_replace_by(make: Make) -
         translator.forced_attention(["Ba"], ["kip"])
 
 
-def test_an_interrupted_search_leaves_the_mode_as_it_was(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = make("bahdanau")
-    translator.model.train()
-
-    def fail(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(decoding, "_step", fail)
-    with pytest.raises(KeyboardInterrupt):
-        translator.translate(["Ba de Fi"])
-    assert all(module.training for module in translator.model.modules())
-
-
 def test_options_go_before_the_checkpoints_settings(make: Make, text: dict[str, ParallelText]) -> None:
     translator, sentences = make("luong"), text["train"].source
     settings = "search={beam_size: 4, length_penalty: 0, max_length: 3, batch_size: 2, precision: float32}"

@@ -139,12 +139,8 @@ def test_what_cannot_be_converted_is_refused_and_never_run(
 def test_damage_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, new = write_old(tmp_path / "old.pt", [1, 2]), tmp_path / "new.safetensors"
     whole = path.read_bytes()
-    for content, reason in (
-        (whole, "it cannot be read (TypeError"),
-        (b"", "its checksum is wrong"),
-        (whole[:-1], "its checksum is wrong"),
-        (whole[:200] + b"x" + whole[201:], "its checksum is wrong"),
-    ):
+    wrong = "its checksum is wrong"
+    for content, reason in ((whole, "it cannot be read (TypeError"), (b"", wrong), (whole[:-1], wrong)):
         path.write_bytes(content)
         assert main(["migrate", str(path), str(new)]) == 2
         assert reason in error_of(capsys)

@@ -92,17 +92,14 @@ def exercises(lesson: str) -> dict[str, Exercise | Answer]:
 
 
 def judge(number: str, value: Any) -> tuple[bool, str]:
-    """Whether an exercise is right, and a line or two that say so, with the first wrong value and a hint.
-
-    Raises `UserError` if there is no such exercise, and nothing for any value.
-    """
+    """Whether an exercise is right, and a line or two that say so. Raises `UserError` if there is no such exercise."""
     lesson = exercises(number.partition(".")[0])
     if number not in lesson:
         raise UserError(f"there is no exercise {number}: the lesson has {', '.join(lesson)}")
     try:
         with np.errstate(all="ignore"):
             problem = _EMPTY if value is ... or value is None else lesson[number].judge(number, value)
-    except (Exception, SystemExit) as error:  # of a value that does not let itself be compared
+    except (Exception, SystemExit) as error:
         problem = f"it cannot be compared ({type(error).__name__})"
     return not problem, f"{number} wrong: {problem}" if problem else f"{number} right"
 

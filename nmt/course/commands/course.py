@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -43,18 +44,17 @@ def run(options: argparse.Namespace) -> int:
 def start(folder: Path) -> int:
     """Copy what a student needs. What exists is kept; raises `UserError` if all of it exists."""
     course = bundled.ROOT / "docs" / "course"
-    sources = {path.name: path for path in sorted(course.glob("students/*.ipynb"))}
-    sources["nano_nmt.py"] = course / "nano_nmt.py"
+    sources = {path.name: path for path in (*sorted(course.glob("students/*.ipynb")), course / "nano_nmt.py")}
     sources |= {f"data/{path.name}": path for path in sorted(bundled.SAMPLE.glob("*.*"))}
-    present = [name for name in sources if (folder / name).exists() or (folder / name).is_symlink()]
+    present = [name for name in sources if os.path.lexists(folder / name)]
     if len(present) == len(sources):
         raise UserError(f"{folder} has all files of the course: remove those that you want anew, or name a new folder")
-    for name in [name for name in sources if name not in present]:
+    for name in sources.keys() - present:
         files.write(folder / name, sources[name].read_bytes())
     if present:
         print(f"Kept as they are: {', '.join(present)}")
-    print(f"Written: {folder}, with the lessons as notebooks, nano_nmt.py and data/.")
     first = folder / "lesson_1.ipynb"
+    print(f"Written: {folder}, with the lessons as notebooks, nano_nmt.py and data/.")
     print(f"Next: jupyter lab {first}   (without Jupyter: pip install jupyterlab, or open it in an editor)")
     print(f"Then: nmt course check 1 {'' if folder == FOLDER else first}".rstrip())
     return 0
@@ -69,15 +69,11 @@ def check(lesson: str, file: str = "") -> int:
     numbers, module = exercises(lesson), ModuleType("lesson")
     sys.modules["lesson"] = module  # where a dataclass looks
     sys.path.insert(0, str(path.resolve().parent))
-    try:
-        for place, text in _cells(path):
-            _define(module, text, f"{path}, {place}")
-        results = [judge(number, getattr(module, exercise.name, ...)) for number, exercise in numbers.items()]
-    finally:
-        sys.path.pop(0)
-    print("\n".join(text for _, text in results))
+    for place, text in _cells(path):
+        _define(module, text, f"{path}, {place}")
+    results = [judge(number, getattr(module, exercise.name, ...)) for number, exercise in numbers.items()]
     right = sum(good for good, _ in results)
-    print(f"{right} of {len(results)} right")
+    print(*(text for _, text in results), f"{right} of {len(results)} right", sep="\n")
     return int(right < len(results))
 
 

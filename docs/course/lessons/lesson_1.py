@@ -298,8 +298,8 @@ with torch.no_grad():
 # - the first reads forwards, from position 1 to $S$; its states are $\overrightarrow{h}_1, …, \overrightarrow{h}_S$;
 # - the second reads backwards, from $S$ to 1; its states are $\overleftarrow{h}_S, …, \overleftarrow{h}_1$.
 #
-# Both begin with a state of zeros. For each position, the two states are put behind each other: $h_s =
-# [\overrightarrow{h}_s;\, \overleftarrow{h}_s]$, with $2H$ numbers ([B] section 3.2).
+# Both begin with a state of zeros. For each position, the two states are put behind each other:
+# $h_s = [\overrightarrow{h}_s;\, \overleftarrow{h}_s]$, with $2H$ numbers ([B] section 3.2).
 #
 # Each direction has read the whole sentence when it is done: the forward one at the last position, the backward one at
 # the first. The vector of the whole sentence is $c = [\overrightarrow{h}_S;\, \overleftarrow{h}_1]$. With it, the
@@ -658,9 +658,9 @@ check("1.6", answer_1_6)
 #
 # <details><summary>Hint</summary>
 #
-# `logits.log_softmax(dim=2)` is $\log p$ for all tokens of the vocabulary, (B T V). `x.gather(2,
-# target.unsqueeze(2)).squeeze(2)` picks those of the references, (B T). `x[target != padding]` is a list of the numbers
-# at the real tokens.
+# `logits.log_softmax(dim=2)` is $\log p$ for all tokens of the vocabulary, (B T V).
+# `x.gather(2, target.unsqueeze(2)).squeeze(2)` picks those of the references, (B T). `x[target != padding]` is a list
+# of the numbers at the real tokens.
 #
 # </details>
 
@@ -752,9 +752,9 @@ print("padding in this batch:", f"{(references == nano.PAD).float().mean().item(
 # Two models are trained with your loss, on texts of at most 40 German tokens. They differ in one thing:
 #
 # - **none**: your encoder. $c$ is the same at all steps.
-# - **attention**: at each step $t$, the decoder gets a vector $c_t$ of its own, a weighted sum of *all* states $h_1, …,
-#   h_S$. How the weights are computed is the subject of lesson 2. Here it only matters that $c_t$ is not one fixed
-#   vector.
+# - **attention**: at each step $t$, the decoder gets a vector $c_t$ of its own, a weighted sum of *all* states
+#   $h_1, …, h_S$. How the weights are computed is the subject of lesson 2. Here it only matters that $c_t$ is not one
+#   fixed vector.
 #
 # Both have the same sizes ($H = 96$), the same sentences, and see each sentence three times (three *epochs*).
 
@@ -1164,10 +1164,10 @@ plt.show()
 # # BEGIN SOLUTION
 
 # %% [markdown]
-# In training it reads the reference's token $y_{t-1}$, in translation the token that it has written itself at step $t -
-# 1$. With teacher forcing each step learns from a right beginning, from the first batch on, when the model's output is
-# still random; and all inputs are known in advance. The problem: in training the decoder never reads its own mistakes.
-# After the first wrong token it is in a situation that it was not trained for (exposure bias, lesson 5).
+# In training it reads the reference's token $y_{t-1}$, in translation the token that it has written itself at step
+# $t - 1$. With teacher forcing each step learns from a right beginning, from the first batch on, when the model's
+# output is still random; and all inputs are known in advance. The problem: in training the decoder never reads its own
+# mistakes. After the first wrong token it is in a situation that it was not trained for (exposure bias, lesson 5).
 
 # %% [raw]
 # # END SOLUTION

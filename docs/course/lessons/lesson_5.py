@@ -48,8 +48,8 @@ torch.manual_seed(5)
 # %% [markdown]
 # ## 1. A model is not yet a translation
 #
-# A translation model computes probabilities. For a source sentence $x$, the probability of a translation $y = y_1, …,
-# y_T$ is
+# A translation model computes probabilities. For a source sentence $x$, the probability of a translation
+# $y = y_1, …, y_T$ is
 #
 # $$p(y \mid x) = \prod_{t=1}^{T} p(y_t \mid y_1, …, y_{t-1}, x)$$
 #
@@ -698,8 +698,8 @@ check("5.6", answer_5_6)
 #
 # <details><summary>Hint</summary>
 #
-# The mean $\log p$ of the translations was printed in section 5. A single token with probability 0.001 has $\log p
-# \approx -7$.
+# The mean $\log p$ of the translations was printed in section 5. A single token with probability 0.001 has
+# $\log p \approx -7$.
 #
 # </details>
 
@@ -749,9 +749,9 @@ print(f"mean probability of </s> at the first step: {log_p_empty.exp().mean().it
 # a good model was the empty one.
 #
 # So it is *fortunate* that beam search is no exact search. At the first step `</s>` is not even among the 20 best
-# tokens, so the empty sentence is never found. What is found is a better translation than the optimum of $p$. Where the
-# tiny probability comes from: `nano.train` uses *label smoothing* ($\varepsilon = 0.1$). It makes the model give a bit
-# of probability to each token at each step, also to `</s>`.
+# tokens, so it does not find the empty sentence. What it finds is a better translation than the optimum of $p$. And
+# where does the tiny probability come from? `nano.train` uses *label smoothing* ($\varepsilon = 0.1$): the model is
+# trained to give a bit of probability to each token at each step, also to `</s>`.
 #
 # ## 7. A length penalty
 #
@@ -952,6 +952,8 @@ check("5.9", answer_5_9)
 # - "a": it grows with the distance: one mistake leads to the next;
 # - "b": it is about the same for all tokens, up to the end of the sentence;
 # - "c": it is largest directly after the mistake, and gone after a few tokens.
+#
+# Answer **before** you run the next cell.
 #
 # <details><summary>Hint</summary>
 #
@@ -1163,9 +1165,9 @@ def test_q5_12(answer_5_12):
 check("5.12", answer_5_12)
 
 # %% [markdown]
-# The next cell trains a model like that of section 2, with $k = 100$: half of the tokens after 460 updates, 5 % of them
-# at the end. **Before** you run it: will the new model's perplexity be better or worse, which is measured with the
-# reference's tokens? And in the figure, which line will begin lower?
+# The next cell trains a model like that of section 2, with $k = 100$: after 460 updates the decoder reads the reference
+# in half of the steps, at the end in 5 %. **Before** you run it: will the new model's perplexity be better or worse,
+# which is measured with the reference's tokens? And in the figure, which line will begin lower?
 #
 # The training takes about as long as the first one. Each step must compute its token before the next one can begin.
 
@@ -1240,8 +1242,8 @@ draw_harm(lines)
 #
 #  There is also an argument against it ([Huszár 2015](https://arxiv.org/abs/1511.05101)). The loss compares step $t$
 # with token $t$ of the *reference*, also when the decoder has read other words before. If it has written `a dog` where
-# the reference is `one dog`, all is well. If it has written `in the garden , a dog`, and the reference is `a dog … in
-# the garden`, it is trained to write the words at the old places. Then the target is simply wrong.
+# the reference is `one dog`, all is well. If it has written `in the garden , a dog`, and the reference is
+# `a dog … in the garden`, it is trained to write the words at the old places. Then the target is simply wrong.
 #
 # ## Summary
 #

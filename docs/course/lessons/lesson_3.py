@@ -300,8 +300,9 @@ print("largest difference of h̃:", (readout - of_nano.readout).abs().max().item
 # %% [markdown]
 # ## 3. Input feeding
 #
-# A Luong decoder without input feeding has $h_t = \mathrm{GRU}(E y_{t-1}, h_{t-1})$. [L] proposes to feed $\tilde
-# h_{t-1}$ into the next step, so that the decoder has information about which source positions were used before.
+# A Luong decoder without input feeding has $h_t = \mathrm{GRU}(E y_{t-1}, h_{t-1})$. [L] proposes to feed
+# $\tilde h_{t-1}$ into the next step, so that the decoder has information about which source positions were used
+# before.
 
 # %% [raw]
 # # BEGIN QUESTION

@@ -36,7 +36,7 @@ def _block(translator: Any, node: nodes.math_block) -> None:
 
 def _mathml(node: nodes.Element, *, block: bool) -> str:
     try:
-        mathml = tex2mathml(node.astext().replace(r"\dots", r"\ldots"), as_block=block)
+        mathml = tex2mathml(re.sub(r"\\dots|…", r"\\ldots ", node.astext()), as_block=block)
     except MathError as error:
         LOGGER.warning("the formula %r cannot be drawn: %s", node.astext(), error, location=node)
         return nodes.unescape(node.astext())

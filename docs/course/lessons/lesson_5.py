@@ -348,13 +348,10 @@ def beam_step(log_p, log_next, beam):
 
     `log_p` (B K) belongs to the hypotheses, `log_next` (B K V) to the tokens that may follow them.
     """
-    # BEGIN SOLUTION NO PROMPT
-    best, position = (log_p.unsqueeze(2) + log_next).flatten(1).topk(beam)
-    # END SOLUTION
-    new_log_p = best  # SOLUTION
+    best, position = (log_p.unsqueeze(2) + log_next).flatten(1).topk(beam)  # SOLUTION
     parent = position // log_next.shape[2]  # SOLUTION
     token = position % log_next.shape[2]  # SOLUTION
-    return new_log_p, parent, token
+    return best, parent, token
 
 
 # %% [raw]

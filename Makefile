@@ -12,7 +12,7 @@
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
 # make test-browser   the tests of that page, in Chromium         make test-page   types, lint and tests of its modules
 # make docs    set up, build the documentation into build/docs (EXECUTE=force: run the tutorial instead of showing what is stored)
-# make course   set up, build the course: its site, into build/docs, and what Otter-Grader grades a class with, into build/class
+# make course   set up, build the course: its site and slides, into build/docs, and what Otter-Grader grades a class with, into build/class
 # make reference   write what the reference and configs/schema.json take from the code anew
 # make ablation   train every attention mechanism, write docs/ablation
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
@@ -150,7 +150,16 @@ course: .venv/course-installed .venv/docs-installed
 	$(BIN)/python tools/course.py
 	$(BIN)/python tools/course.py class build/class
 	$(SITE)
-	@echo "Written: build/docs/course/nano_nmt.html and the lessons beside it; build/class"
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory build/slides/node_modules && \
+	    $(BIN)/python tools/slides.py build/slides/node_modules build/docs/course/slides; else \
+	    echo "The course comes without slides: they need npm (apt-get install nodejs npm)"; fi
+	@echo "Written: build/docs/course/nano_nmt.html and the lessons beside it; slides/index.html; build/class"
+
+build/slides/node_modules: docs/course/slides/package-lock.json
+	mkdir -p build/slides
+	cp docs/course/slides/package.json docs/course/slides/package-lock.json build/slides
+	cd build/slides && npm ci --silent --ignore-scripts
+	touch $@
 
 docs: .venv/docs-installed
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory demo; else rm -rf $(DEMO); \

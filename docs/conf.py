@@ -14,7 +14,7 @@ copyright = "2026, the nmt authors"
 version = release = __version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "demo_link", "repository_files", "mathml"]
-exclude_patterns = ["_ext"]
+exclude_patterns = ["_ext", "course/mistakes"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Other projects' documentation is not read: the build needs no network.

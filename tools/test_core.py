@@ -26,7 +26,7 @@ ROOMS = {
     "export": ["tests/browser/test_static_site.py"],
     "lab": [],
     "migrate": [],
-    "course": ["docs/course", "tools/course.py"],
+    "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),
         *("scripts/multi30k_full.py", "tests/test_chain.py"),  # the chain back-translates

@@ -25,20 +25,27 @@ def parser() -> Parser:
         prog="nmt course",
         description="A course on attention: six notebooks with exercises. start [FOLDER] copies them, nano_nmt.py and "
         "the sample corpus, and changes no file that exists. check N [FILE] checks the exercises of lesson N in your "
-        "notebook or .py file, without its trainings; exit code 1: something is wrong or missing.",
+        "notebook or .py file, without its trainings; exit code 1: something is wrong or missing. break N [FOLDER] "
+        "writes nano_nmt.py with mistake N of 15 in it, and its symptoms; check broken_N.py: whether it is mended.",
     )
-    parser.add_argument("action", choices=("start", "check"), help="what to do")
-    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="of start: a folder; of check: N and a file")
+    parser.add_argument("action", choices=("start", "check", "break"), help="what to do")
+    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="a number, a file, or a folder")
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
     """Do what `options.action` names. Raises `UserError` if a file cannot be read or written."""
+    from nmt.course.mistakes import check_mend, write_broken
+
     if options.action == "start" and len(options.arguments) <= 1:
         return start(Path(*options.arguments or [FOLDER]))
+    if options.action == "break" and 1 <= len(options.arguments) <= 2:
+        return write_broken(options.arguments[0], Path(*options.arguments[1:]))
+    if options.action == "check" and len(options.arguments) == 1 and options.arguments[0].endswith(".py"):
+        return check_mend(Path(options.arguments[0]))
     if options.action == "check" and 1 <= len(options.arguments) <= 2:
         return check(*options.arguments)
-    raise UserError("write nmt course start [FOLDER], or nmt course check N [FILE]")
+    raise UserError("write nmt course start [FOLDER], check N [FILE], break N [FOLDER], or check broken_N.py")
 
 
 def start(folder: Path) -> int:

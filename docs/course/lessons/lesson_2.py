@@ -20,7 +20,7 @@
 #    number does not show.
 #
 # **You need** lesson 1: what an encoder, a decoder, a GRU and teacher forcing are. Section 1 repeats the most important.
-# The lesson takes 45 minutes. All of it runs on a laptop without a GPU; the longest cell trains for about three minutes.
+# The lesson takes 45 minutes. All of it runs on a laptop without a GPU; the longest cell trains for one to three minutes.
 #
 # [B] is [Bahdanau, Cho, Bengio 2015](https://arxiv.org/abs/1409.0473), the paper that this lesson is about. The lesson
 # builds on `nano_nmt.py`, which lies beside this notebook: a translation model in one file.
@@ -639,7 +639,7 @@ check("2.6", bahdanau_step)
 # ## 7. Training
 #
 # The next cell builds the model of *your* attention and *your* step, and trains it with `nano.train`: the loss is the mean
-# of $-\log p(y_t)$, with teacher forcing. It takes about three minutes. The perplexity, which it prints, is $\exp$ of the
+# of $-\log p(y_t)$, with teacher forcing. It takes one to three minutes. The perplexity, which it prints, is $\exp$ of the
 # loss: 2 means that the model is as unsure as between two equally probable tokens.
 
 
@@ -682,8 +682,7 @@ print(sacrebleu.corpus_bleu(outputs, [[english for _, english in pairs]], lowerc
 draw(forced_weights(mine, line, translation), columns, rows, "trained here")
 
 # %% [markdown]
-# Trainings differ in details, so the exercise is about a stored heat map: the same sentence, from a model that was trained
-# as yours was.
+# Trainings differ in details, so the exercise is about a stored heat map: the same sentence, from a similar model.
 
 # %%
 stored = torch.tensor(
@@ -936,10 +935,10 @@ for name in links:
     print(f"AER {alignment_error_rate(links[name], gold, gold):.3f} {name}")
 
 # %% [markdown]
-# With all pairs, the trained model has an AER between 0.2 and 0.3, and the diagonal about 0.5. The weights of the model
+# After the whole training the AER is well below 0.2, and that of the diagonal about 0.5. The weights of the model
 # without training are nearly equal, so their largest one is an accident.
 #
-# **What the AER does not show.** Your model translates nearly all sentences correctly, and still a fifth or more of its links
+# **What the AER does not show.** Your model translates nearly all sentences correctly, and still a tenth or more of its links
 # are wrong. Both are true, because attention weights are not made to be links:
 #
 # - Each $h_s$ also holds the words around $s$. Weight on a neighbour, or on `</s>`, may do just as well.

@@ -590,7 +590,7 @@ print(f"of p, for S = 30, from the middle: {30 * (1 / (1 + math.exp(-logit)) - 0
 # set, to try remedies:
 #
 # - `scope`: "global", "local_m" or "local_p";
-# - `diagonal`: $p_t = S \cdot \mathrm{sigmoid}(v_p^\top \tanh(W_p h_t) + d_t)$, where $d_t$ is such that $p_t = t + ½$
+# - `diagonal`: $p_t = S \cdot \mathrm{sigmoid}(v_p^\top \tanh(W_p h_t) + d_t)$, where $d_t$ is such that $p_t = t + 1/2$
 #   before training;
 # - `wide`: in training $D$ begins with this and shrinks to `RADIUS` during the first half of the updates.
 

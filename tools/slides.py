@@ -18,7 +18,7 @@ from nbconvert.filters import markdown2html
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("reveal.js/dist", "reveal.js/plugin/math", "reveal.js/plugin/notes", "reveal.js/LICENSE", "katex/dist")
-ROOM = 560  # characters on a slide; a line of a table or list has 55 at least
+ROOM = 680  # characters on a slide; a line of a table or list has 55 at least
 FIGURES = {  # beside a lesson's first slide whose heading begins so: a picture of docs, and what it shows
     ("1", "8."): ("images/bleu_by_length.png", "BLEU by source length, with and without attention"),
     ("2", "1."): ("images/serve_steps.png", "One step on the page of nmt serve: query, scores, weights, context"),
@@ -39,7 +39,8 @@ PAGE = """<!doctype html>
 .reveal {{ font-family: system-ui, sans-serif; font-size: 28px; }}
 .reveal .slides {{ text-align: left; }}
 .reveal :is(h1, h2, h3) {{ font-family: inherit; text-transform: none; font-size: 1.4em; }}
-.reveal :is(table, pre) {{ font-size: 0.75em; }}
+.reveal :is(table, pre) {{ font-size: 0.65em; }}
+.reveal .katex-display {{ font-size: 0.85em; }}
 .reveal img {{ max-height: 480px; }}
 .reveal .anchor-link {{ display: none; }}
 </style>
@@ -74,7 +75,7 @@ def short(block: str) -> str:
     """The first sentences of a paragraph or of a list's items, and a formula; anything else as it is."""
     if re.match(r"([-*]|\d+\.) ", block):
         return "\n".join(sentence(item) for item in re.split(r"\n(?=(?:[-*]|\d+\.) )", block))
-    if re.match(r"[|>#`!]|\$\$|\*\*Exercise", block):
+    if re.match(r"[|>#`!]|\$\$|\*\*(?:Exercise|\d\.)", block):
         return block
     before, *formula = re.split(r"(\$\$.*?\$\$)", block, maxsplit=1, flags=re.DOTALL)
     return "\n\n".join([sentence(before), *formula[:1]])
@@ -83,10 +84,10 @@ def short(block: str) -> str:
 def split(cell: list[str]) -> list[list[str]]:
     """The blocks of a cell, as many on each slide as there is room for."""
     slides, left = [], 0
-    for block in cell or [""]:
+    for block in cell:
         lines = short(block).splitlines()
         needed = sum(max(55, len(line)) if len(lines) > 2 else len(line) for line in lines) + 30
-        if not slides or needed > left:
+        if not slides or (needed > left and left < ROOM - 120):  # a short line does not stand alone
             slides.append([])
             left = ROOM
         slides[-1].append(block)
@@ -108,18 +109,16 @@ def sections(path: Path) -> tuple[str, list[list[str]]]:
             solution = {"# BEGIN SOLUTION": True, "# END SOLUTION": False}.get(cell.source.strip(), solution)
         if cell.cell_type != "markdown" or solution:
             continue
-        rest = blocks(cell.source)
-        if match := re.match(r"(#+) (.+)\n?", rest[0] if rest else ""):
-            heading, title = match[2], title or match[2]
-            rest[0] = rest[0][match.end() :]
-            columns.append([])
-        rest = [block for block in rest if block.strip()]
-        for shown in split(rest):
-            columns[-1].append(slide(heading, "\n\n".join(map(short, shown)), "\n\n".join(shown)))
-        name = next((name for name in FIGURES if name[0] == number and heading.startswith(name[1])), None)
-        if name and len(columns[-1]) == len(split(rest)):
-            picture, caption = FIGURES[name]
-            columns[-1].append(slide(heading, f"![{caption}]({Path(picture).name})\n\n{caption}"))
+        for part in filter(None, re.split(r"(?m)^(?=#+ )", cell.source)):
+            if match := re.match(r"#+ (.+)\n?", part):
+                heading, title = match[1], title or match[1]
+                columns.append([])
+            parts = split(blocks(part[match.end() if match else 0 :]))  # none if there is a heading alone
+            columns[-1] += [slide(heading, "\n\n".join(map(short, shown)), "\n\n".join(shown)) for shown in parts]
+            name = next((name for name in FIGURES if name[0] == number and heading.startswith(name[1])), None)
+            if name and match:
+                picture, caption = FIGURES[name]
+                columns[-1].append(slide(heading, f"![{caption}]({Path(picture).name})\n\n{caption}"))
     return title, columns
 
 
@@ -134,7 +133,7 @@ def main(modules: Path, folder: Path) -> None:
     links = []
     for path in sorted(ROOT.glob("docs/course/lessons/lesson_*.py")):
         title, columns = sections(path)
-        slides = "\n".join("\n".join(["<section>", *column, "</section>"]) for column in columns)
+        slides = "\n".join("\n".join(["<section>", *column, "</section>"]) for column in columns if column)
         (folder / f"{path.stem}.html").write_text(PAGE.format(title=escape(title), slides=slides), encoding="utf-8")
         links.append(f"- [{title}]({path.stem}.html)")
     index = slide("Slides of the course", "\n".join(links))

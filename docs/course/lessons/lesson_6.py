@@ -453,10 +453,12 @@ for name, (metric, (hypotheses, lists)) in ways.items():
 print(f"\nthe model writes: {raw[0][-1]}\nthe reference is: {references[-1]}")
 
 # %% [markdown]
-# No word of the translation has changed. nano writes lower case only, and a) punishes that: a reader would, too. c) is
-# the trap: the text was lower-cased and split *before* sacreBLEU saw it, and its signature cannot say how. `tok:none`
-# is the warning. Where rare words were replaced by `<unk>` in the reference as well, the figure rises further, since
-# `<unk>` matches `<unk>`.
+# No word of the translation has changed. nano writes lower case only, and a) punishes that: a reader would, too. d) is
+# highest, since most characters of a wrong word may be right. c) is the trap: the text was lower-cased and split
+# *before* sacreBLEU saw it, so its signature says `case:mixed`, and cannot say how the text was split. In this corpus
+# of simple sentences c) equals b), because nano splits as 13a does; with real text it does not. `tok:none` is the
+# warning. Where rare words were replaced by `<unk>` in the reference as well, the figure rises further, since `<unk>`
+# matches `<unk>`.
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -656,9 +658,9 @@ def test_q6_9(answer_6_9):
 check("6.9", answer_6_9)
 
 # %% [markdown]
-# There are two sources of chance: the *sentences* of the test set, and the *seed* of the training. The bootstrap covers
-# the first. For the second one has to train again. With a few seeds one compares the means of both systems with the
-# spread:
+# In the table even two seeds of *one* system mostly differ "significantly", and no system is better than itself. There
+# are two sources of chance: the *sentences* of the test set, and the *seed* of the training. The bootstrap covers the
+# first. For the second one has to train again. With a few seeds one compares the means of both systems with the spread:
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")

@@ -12,17 +12,10 @@ RIGHT = (mistakes.FOLDER / "nano_nmt.py").read_text(encoding="utf-8")
 MENDS = {  # others than the lines of nano_nmt.py
     "01": ("scores.masked_fill(", "scores.masked_fill_("),
     "09": ("target_output.flatten(), ", "target_output.flatten(), ignore_index=PAD, "),
-    "11": (
-        "x.repeat_interleave(beam, dim=0) for x in state))",
-        "x.repeat_interleave(beam, 0) for x in state))\n"
-        "        state = State(*(x[(parent + sentence * beam).flatten()] for x in state))",
-    ),
     "14": ("    model.load_state_dict(best_weights)\n", "    model.load_state_dict(best_weights)\n    model.eval()\n"),
 }
 DEFECTS = {  # others than the fifteen
     "optimizer.zero_grad()": "pass",
-    "nn.utils.clip_grad_norm_(model.parameters(), 1.0)": "pass",
-    "math.sqrt(query.shape[2])": "query.shape[2]",
     'if attention == "bahdanau":\n            self.query': 'if attention != "none":\n            self.query',
     ".masked_fill(ended, PAD)": "",
     "value < best": "value > best",
